@@ -1,0 +1,84 @@
+"""Every error that wpinq raises, as one tree.
+
+    WpinqError
+      PlanError(ValueError)           wrong while a dataflow is being written
+        UntraceableError              a function or expression that is not record by record
+      SourceError(ValueError)         a file, table or object that cannot be read as records
+      BinError(TypeError)             a bin of the wrong type or shape
+      ExactnessError(ValueError)      an amount that is not a positive, finite, exact number
+      BudgetError                     more was asked than is left; nothing was drawn
+      LedgerError(OSError)            the ledger cannot be trusted or written; nothing was drawn
+      NotReadyError(RuntimeError)     observed before its version, window or epoch closed
+      EngineError(RuntimeError)       an engine failed; names the step, never the data
+      InternalError(AssertionError)   our own bug
+
+Rule for every message: name the call, what was found, and what to do. No message, attribute or
+chained cause may hold a record, a weight, a row count or a true count: an error text is a release.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+
+class WpinqError(Exception):
+    """Root of the errors of wpinq."""
+
+
+class PlanError(WpinqError, ValueError):
+    """A dataflow was written wrongly. Nothing was read and nothing was charged."""
+
+
+class UntraceableError(PlanError):
+    """An expression is not element-wise, so it is not a function of one record."""
+
+
+class SourceError(WpinqError, ValueError):
+    """A source cannot be read as a collection of records. Nothing was charged."""
+
+
+class BinError(WpinqError, TypeError):
+    """A bin of a type or shape that the measurement cannot have. Types are public."""
+
+
+class ExactnessError(WpinqError, ValueError):
+    """An amount is not a finite number that can be read exactly."""
+
+
+class BudgetError(WpinqError):
+    """A charge was refused, and nothing was drawn.
+
+    Attributes:
+        requested: What was asked, in epsilon.
+        remaining: What is left.
+        spent: What was spent on what: pairs of a description and an amount.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        requested: Fraction = Fraction(0),
+        remaining: Fraction = Fraction(0),
+        spent: tuple[tuple[str, Fraction], ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.requested = requested
+        self.remaining = remaining
+        self.spent = spent
+
+
+class LedgerError(WpinqError, OSError):
+    """The ledger is damaged, rolled back, locked, or another data set's. Nothing was drawn."""
+
+
+class NotReadyError(WpinqError, RuntimeError):
+    """A measurement was observed before the version it speaks about was closed."""
+
+
+class EngineError(WpinqError, RuntimeError):
+    """An engine failed. The message names the step and the error's type, never the data."""
+
+
+class InternalError(WpinqError, AssertionError):
+    """A promise that wpinq makes to itself was broken: please report it."""

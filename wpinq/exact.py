@@ -1,0 +1,77 @@
+"""Exact numbers: what people write as amounts, read without any rounding.
+
+A float is read as the decimal that it prints, so `0.1` is 1/10 and three of them are exactly 3/10.
+Nothing downstream of this room ever sees a float as an amount of epsilon, delta, scale or weight.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+from wpinq.errors import ExactnessError
+
+Amount: TypeAlias = "int | float | str | Decimal | Fraction"
+"""What a caller may write where an exact number is wanted."""
+
+
+def exact(value: object, call: str) -> Fraction:
+    """Read a number exactly.
+
+    Args:
+        value: An integer, a Fraction, a Decimal, a float (the decimal that it prints) or a string
+            such as `"1/3"` or `"0.1"`. Booleans are refused.
+        call: The call and argument, for the message: `"measure(epsilon=...)"`.
+
+    Raises:
+        ExactnessError: It is not a finite number.
+
+    >>> exact(0.1, "budget") + exact("0.2", "budget") == exact(0.3, "budget")
+    True
+    """
+    if isinstance(value, bool) or (isinstance(value, numbers.Number) is False and not isinstance(value, str)):
+        raise ExactnessError(f"{call}: {type(value).__name__} is not a number; write it as 0.1, '1/10' or Fraction(1, 10).")
+    try:
+        if isinstance(value, numbers.Rational):
+            return Fraction(int(value.numerator), int(value.denominator))
+        if isinstance(value, (str, Decimal)):
+            return Fraction(value)
+        number = float(value)  # type: ignore[arg-type]
+        if math.isfinite(number):
+            return Fraction(repr(number))
+    except (ValueError, TypeError, OverflowError, ZeroDivisionError):
+        pass
+    raise ExactnessError(f"{call}: {value!r} is not a finite number; write it as 0.1, '1/10' or Fraction(1, 10).")
+
+
+def positive(value: object, call: str) -> Fraction:
+    """Read a number exactly and insist that it is above zero.
+
+    Raises:
+        ExactnessError: It is not a finite number above zero.
+    """
+    number = exact(value, call)
+    if number <= 0:
+        raise ExactnessError(f"{call}: {value} is not above zero; an amount of privacy loss is a positive number.")
+    return number
+
+
+def decimal(number: Fraction, digits: int = 6) -> str:
+    """Print a fraction for people: exactly as a decimal where that is short, else as a fraction.
+
+    >>> decimal(Fraction(1, 10)), decimal(Fraction(1, 3)), decimal(Fraction(20))
+    ('0.1', '1/3', '20')
+    """
+    denominator = number.denominator
+    while denominator % 10 == 0:
+        denominator //= 10
+    for prime in (2, 5):
+        while denominator % prime == 0:
+            denominator //= prime
+    if denominator != 1:
+        return str(number) if len(str(number)) <= 2 * digits + 3 else f"{float(number):.{digits}g}"
+    text = f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,98 @@
+"""A batch: many weighted records as columns, the only thing that flows through an engine.
+
+One Polars frame holds the columns, the weight (an exact integer in lattice units) and, for each ranged column, where its
+range ends. A row stands for the box of all records that its ranges span, each with the row's weight. Weights are signed:
+a batch is a change to a collection, and a collection is a sum of changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from wpinq.schema import Column, Kind, Schema, polars_type
+
+WEIGHT = "\0weight"
+END = "\0end "
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Weighted records in columns.
+
+    Attributes:
+        frame: The schema's columns in order, `WEIGHT`, and `END + name` (exclusive) for each ranged column.
+        schema: The names and kinds of the columns.
+    """
+
+    frame: pl.DataFrame
+    schema: Schema
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, schema: Schema) -> Batch:
+        """Records without weights, each counted once."""
+        return cls(frame.select(schema.names).with_columns(pl.lit(1, pl.Int64).alias(WEIGHT)), schema)
+
+    @classmethod
+    def empty(cls, schema: Schema) -> Batch:
+        """No records."""
+        types: dict[str, pl.DataType] = {column.name: polars_type(column.kind) for column in schema}
+        types[WEIGHT] = pl.Int64()
+        types.update({END + name: pl.Int64() for name in schema.ranged})
+        return cls(pl.DataFrame(schema=types), schema)
+
+    @classmethod
+    def concat(cls, batches: Iterable[Batch], schema: Schema) -> Batch:
+        """All rows of all batches, which have the same columns."""
+        frames = [batch.frame for batch in batches]
+        return cls(pl.concat(frames), schema) if frames else cls.empty(schema)
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    def __repr__(self) -> str:
+        return f"Batch{self.schema}"
+
+    def select(self, names: Iterable[str]) -> Batch:
+        """Keep these columns; the weights of records that become equal add up."""
+        schema = self.schema.select(names)
+        dropped = [name for name in self.schema.ranged if name not in schema]
+        weight = pl.col(WEIGHT)
+        for name in dropped:
+            weight = weight * (pl.col(END + name) - pl.col(name))
+        ends = [END + name for name in schema.ranged]
+        return Batch(self.frame.select(*schema.names, weight.alias(WEIGHT), *ends), schema)
+
+    def rename(self, schema: Schema) -> Batch:
+        """The same columns under another schema's names, one by one."""
+        names = dict(zip(self.schema.names, schema.names, strict=True))
+        ends = {END + old: END + names[old] for old in self.schema.ranged}
+        return Batch(self.frame.rename(names | ends), schema)
+
+    def expand(self, names: Iterable[str]) -> Batch:
+        """Write the ranges of these columns out, one row for each integer."""
+        batch = self
+        for name in names:
+            batch = _expand(batch, name)
+        return batch
+
+    def consolidate(self) -> Batch:
+        """Add up the weights of equal rows and drop what cancels."""
+        keys = [name for name in self.frame.columns if name != WEIGHT]
+        frame = self.frame.group_by(keys).agg(pl.col(WEIGHT).sum()).filter(pl.col(WEIGHT) != 0)
+        return Batch(frame.select(self.frame.columns), self.schema)
+
+    def scale(self, factor: int) -> Batch:
+        """Multiply every weight."""
+        return self if factor == 1 else Batch(self.frame.with_columns(pl.col(WEIGHT) * factor), self.schema)
+
+
+def _expand(batch: Batch, name: str) -> Batch:
+    if not batch.schema[name].ranged:
+        return batch
+    columns = tuple(Column(name, Kind.INT) if column.name == name else column for column in batch.schema)
+    frame = batch.frame.filter(pl.col(END + name) > pl.col(name))
+    written = frame.with_columns(pl.int_ranges(name, END + name).alias(name)).drop(END + name).explode(name)
+    return Batch(written, Schema(columns))

@@ -1,0 +1,130 @@
+"""Names and types of a collection's columns. They are public: declared or read from a schema, never from records.
+
+A record is a tuple of named columns. Values that Python calls equal are one value (`1 == 1.0 == True`, `0.0 == -0.0`),
+and NaN is one value too; `values.py` holds the whole rule.
+
+A column may be *ranged*: one row of a batch then stands for all integers from its first to its last, as the `index`
+of `shave` does. Whether a column is ranged is a property of the plan, so no data decides how a record is held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from wpinq.errors import PlanError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Kind(Enum):
+    """Types of columns, with the word that people read."""
+
+    INT = "integer"
+    FLOAT = "number"
+    TEXT = "text"
+    BOOL = "boolean"
+    BYTES = "bytes"
+    DATE = "date"
+    TIME = "timestamp"  # without a time zone, in microseconds
+    INSTANT = "timestamp with time zone"  # held in UTC, in microseconds
+    SPAN = "duration"
+    ANY = "value"  # any of the above, nested tuples too; held as canonical bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name, its kind, and whether rows hold ranges of it."""
+
+    name: str
+    kind: Kind
+    ranged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a record, in order."""
+
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        if len(set(self.names)) != len(self.columns):
+            raise PlanError(f"columns {', '.join(self.names)}: a name stands twice; give each column a name of its own.")
+        if not self.columns:
+            raise PlanError("a record needs at least one column; return a value or a tuple of values.")
+
+    @classmethod
+    def of(cls, **kinds: Kind) -> Schema:
+        """Build a schema from names and kinds.
+
+        >>> str(Schema.of(user=Kind.TEXT, page=Kind.TEXT))
+        '(user: text, page: text)'
+        """
+        return cls(tuple(Column(name, kind) for name, kind in kinds.items()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def ranged(self) -> tuple[str, ...]:
+        """The names of the columns that rows hold as ranges."""
+        return tuple(column.name for column in self.columns if column.ranged)
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise PlanError(f"no column {name!r}; there are {', '.join(self.names)}.")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __str__(self) -> str:
+        return "(" + ", ".join(f"{column.name}: {column.kind.value}" for column in self.columns) + ")"
+
+    def select(self, names: Iterable[str]) -> Schema:
+        """The columns of these names, in this schema's own order."""
+        wanted = set(names)
+        return Schema(tuple(column for column in self.columns if column.name in wanted))
+
+    def expanded(self) -> Schema:
+        """The same columns, none of them ranged."""
+        return Schema(tuple(replace(column, ranged=False) for column in self.columns))
+
+    def fresh(self, name: str) -> str:
+        """A column name like `name` that is not taken yet: `index`, `index_2`, ..."""
+        taken, number, candidate = set(self.names), 1, name
+        while candidate in taken:
+            number += 1
+            candidate = f"{name}_{number}"
+        return candidate
+
+
+def polars_type(kind: Kind) -> pl.DataType:
+    """The Polars type that holds a column of this kind."""
+    import polars as pl
+
+    types: dict[Kind, pl.DataType] = {
+        Kind.INT: pl.Int64(),
+        Kind.FLOAT: pl.Float64(),
+        Kind.TEXT: pl.String(),
+        Kind.BOOL: pl.Boolean(),
+        Kind.BYTES: pl.Binary(),
+        Kind.DATE: pl.Date(),
+        Kind.TIME: pl.Datetime("us"),
+        Kind.INSTANT: pl.Datetime("us", "UTC"),
+        Kind.SPAN: pl.Duration("us"),
+        Kind.ANY: pl.Binary(),
+    }
+    return types[kind]

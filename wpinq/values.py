@@ -1,0 +1,171 @@
+"""One canonical encoding of every value that a record or a bin may hold.
+
+The rule of equality, which decides what "the same bin" means:
+
+- Numbers are equal when Python says so: `1`, `1.0`, `True`, `Decimal(1)`, `numpy.int64(1)` are one value, `0.0` and `-0.0`
+  are one value, and all NaNs are one value. `"1"` is text and another value.
+- Text is equal code point by code point: composed and decomposed accents (NFC, NFD) are two values.
+- Dates, timestamps without a zone, timestamps with a zone (by instant) and durations are four families, in microseconds.
+- A list is read as a tuple; tuples are equal when their items are. `None` equals itself only.
+
+Anything else (sets, dictionaries, objects) is not a value: a function that returns it drops the record.
+
+The encoding is injective and ends in one byte for the family, so a text's bytes can be hashed where they lie.
+This is a format: the identities of records are computed from it, so a change needs a new FORMAT number.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import numbers
+import struct
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from wpinq.errors import BinError
+
+FORMAT = 1
+
+EPOCH = dt.datetime(1970, 1, 1)
+EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+MICROSECOND = dt.timedelta(microseconds=1)
+NULL = b"n"
+NAN = struct.pack("<Q", 0x7FF8_0000_0000_0000)
+
+
+def encode(value: Any) -> bytes:
+    """Encode a value canonically: equal values, and only those, give equal bytes.
+
+    Raises:
+        BinError: It is not a value; the message names its type only.
+
+    >>> encode(1) == encode(1.0) == encode(True) != encode("1")
+    True
+    """
+    if isinstance(value, str):
+        return _text(value)
+    if value is None:
+        return NULL
+    if isinstance(value, (bool, int)):
+        return _integer(int(value))
+    if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        return _encode_numpy(value)
+    if isinstance(value, (float, Decimal, numbers.Rational)):
+        return _number(value)
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value) + b"b"
+    if isinstance(value, (tuple, list)):
+        items = [encode(item) for item in value]
+        return b"".join(len(item).to_bytes(4, "little") + item for item in items) + b"c"
+    return _time(value)
+
+
+def decode(code: bytes) -> Any:
+    """The value of an encoding, in its canonical form (`1.0` comes back as `1`)."""
+    family, body = code[-1:], code[:-1]
+    if family == b"s":
+        return body.decode()
+    if family == b"i":
+        return int.from_bytes(body, "little", signed=True)
+    if family == b"n":
+        return None
+    if family == b"f":
+        return struct.unpack("<d", body)[0]
+    if family == b"q":
+        return _rational(Fraction(body.decode()))
+    if family == b"b":
+        return body
+    if family == b"c":
+        return tuple(decode(item) for item in items(code))
+    span = int.from_bytes(body, "little", signed=True) * (dt.timedelta(days=1) if family == b"d" else MICROSECOND)
+    return {b"d": lambda: (EPOCH + span).date(), b"t": lambda: EPOCH + span, b"u": lambda: EPOCH_UTC + span}.get(
+        family, lambda: span
+    )()
+
+
+def items(code: bytes) -> list[bytes]:
+    """The encodings of a tuple's items, from the tuple's encoding."""
+    found, position, end = [], 0, len(code) - 1
+    while position < end:
+        size = int.from_bytes(code[position : position + 4], "little")
+        found.append(code[position + 4 : position + 4 + size])
+        position += 4 + size
+    return found
+
+
+def _text(value: str) -> bytes:
+    try:
+        return str.encode(value) + b"s"
+    except UnicodeEncodeError:
+        raise BinError("a text with lone surrogates is not a value; decode it first.") from None
+
+
+def _integer(value: int) -> bytes:
+    if -(2**63) <= value < 2**63:
+        return value.to_bytes(8, "little", signed=True) + b"i"
+    return _number(value)
+
+
+def _number(value: Any) -> bytes:
+    """Integers first, then what a double holds exactly, then an exact fraction."""
+    if value != value:  # noqa: PLR0124  NaN is the value that differs from itself
+        return NAN + b"f"
+    if isinstance(value, (float, Decimal)) and math.isinf(value):
+        return struct.pack("<d", float(value)) + b"f"
+    number = Fraction(value)
+    if number.denominator == 1 and -(2**63) <= number.numerator < 2**63:
+        return number.numerator.to_bytes(8, "little", signed=True) + b"i"
+    try:
+        nearest = float(number)
+    except OverflowError:
+        nearest = math.inf
+    if math.isfinite(nearest) and Fraction(nearest) == number:
+        return struct.pack("<d", nearest) + b"f"
+    return str(number).encode() + b"q"
+
+
+def _rational(number: Fraction) -> int | Decimal | Fraction:
+    if number.denominator == 1:
+        return number.numerator
+    odd = number.denominator
+    for prime in (2, 5):
+        while odd % prime == 0:
+            odd //= prime
+    if odd == 1:
+        exact = Decimal(number.numerator) / Decimal(number.denominator)
+        if Fraction(exact) == number:
+            return exact
+    return number
+
+
+def _encode_numpy(value: Any) -> bytes:
+    item = value.item()
+    if value.dtype.kind in "mM":
+        return _numpy_time(value)
+    if isinstance(item, type(value)):
+        raise BinError(f"{type(value).__name__} is not a value; convert it to a plain Python number.")
+    return encode(item)
+
+
+def _numpy_time(value: Any) -> bytes:
+    family, unit = ("t", "datetime64[us]") if value.dtype.kind == "M" else ("l", "timedelta64[us]")
+    exact = value.astype(unit)
+    if exact != exact:  # noqa: PLR0124  not a time
+        return NULL
+    if value.dtype == "datetime64[D]":
+        return encode(value.item())
+    return int(exact.astype("int64")).to_bytes(8, "little", signed=True) + family.encode()
+
+
+def _time(value: Any) -> bytes:
+    if isinstance(value, dt.datetime):
+        aware = value.tzinfo is not None
+        span, family = (value - EPOCH_UTC, b"u") if aware else (value - EPOCH, b"t")
+        return (span // MICROSECOND).to_bytes(8, "little", signed=True) + family
+    if isinstance(value, dt.date):
+        return (value.toordinal() - EPOCH.toordinal()).to_bytes(8, "little", signed=True) + b"d"
+    if isinstance(value, dt.timedelta):
+        return (value // MICROSECOND).to_bytes(8, "little", signed=True) + b"l"
+    raise BinError(f"{type(value).__name__} is not a value; use text, numbers, booleans, bytes, dates, None or tuples.")

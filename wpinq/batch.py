@@ -1,8 +1,8 @@
 """A batch: many weighted records as columns, the only thing that flows through an engine.
 
-One Polars frame holds the columns, the weight (an exact integer in lattice units) and, for each ranged column, where its
-range ends. A row stands for the box of all records that its ranges span, each with the row's weight. Weights are signed:
-a batch is a change to a collection, and a collection is a sum of changes.
+One Polars frame holds the columns, the weight (an exact integer in lattice units) and, for each ranged column, where
+its range ends. A row stands for the box of all records that its ranges span, each with the row's weight. Weights are
+signed: a batch is a change to a collection, and a collection is a sum of changes.
 """
 
 from __future__ import annotations

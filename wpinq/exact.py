@@ -33,7 +33,7 @@ def exact(value: object, call: str) -> Fraction:
     True
     """
     if isinstance(value, bool) or (isinstance(value, numbers.Number) is False and not isinstance(value, str)):
-        raise ExactnessError(f"{call}: {type(value).__name__} is not a number; write it as 0.1, '1/10' or Fraction(1, 10).")
+        raise ExactnessError(f"{call}: {type(value).__name__} is not a number; write it as 0.1 or '1/10'.")
     try:
         if isinstance(value, numbers.Rational):
             return Fraction(int(value.numerator), int(value.denominator))
@@ -44,7 +44,7 @@ def exact(value: object, call: str) -> Fraction:
             return Fraction(repr(number))
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):
         pass
-    raise ExactnessError(f"{call}: {value!r} is not a finite number; write it as 0.1, '1/10' or Fraction(1, 10).")
+    raise ExactnessError(f"{call}: {value!r} is not a finite number; write it as 0.1 or '1/10'.")
 
 
 def positive(value: object, call: str) -> Fraction:

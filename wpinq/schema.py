@@ -52,7 +52,7 @@ class Schema:
 
     def __post_init__(self) -> None:
         if len(set(self.names)) != len(self.columns):
-            raise PlanError(f"columns {', '.join(self.names)}: a name stands twice; give each column a name of its own.")
+            raise PlanError(f"columns {', '.join(self.names)}: a name stands twice; every column needs its own.")
         if not self.columns:
             raise PlanError("a record needs at least one column; return a value or a tuple of values.")
 

@@ -2,10 +2,11 @@
 
 The rule of equality, which decides what "the same bin" means:
 
-- Numbers are equal when Python says so: `1`, `1.0`, `True`, `Decimal(1)`, `numpy.int64(1)` are one value, `0.0` and `-0.0`
-  are one value, and all NaNs are one value. `"1"` is text and another value.
+- Numbers are equal when Python says so: `1`, `1.0`, `True`, `Decimal(1)`, `numpy.int64(1)` are one value, `0.0` and
+  `-0.0` are one value, and all NaNs are one value. `"1"` is text and another value.
 - Text is equal code point by code point: composed and decomposed accents (NFC, NFD) are two values.
-- Dates, timestamps without a zone, timestamps with a zone (by instant) and durations are four families, in microseconds.
+- Dates, timestamps without a zone, timestamps with a zone (by instant) and durations are four families; times are
+  counted in microseconds.
 - A list is read as a tuple; tuples are equal when their items are. `None` equals itself only.
 
 Anything else (sets, dictionaries, objects) is not a value: a function that returns it drops the record.
@@ -80,9 +81,9 @@ def decode(code: bytes) -> Any:
     if family == b"c":
         return tuple(decode(item) for item in items(code))
     span = int.from_bytes(body, "little", signed=True) * (dt.timedelta(days=1) if family == b"d" else MICROSECOND)
-    return {b"d": lambda: (EPOCH + span).date(), b"t": lambda: EPOCH + span, b"u": lambda: EPOCH_UTC + span}.get(
-        family, lambda: span
-    )()
+    if family == b"l":
+        return span
+    return EPOCH_UTC + span if family == b"u" else EPOCH + span if family == b"t" else (EPOCH + span).date()
 
 
 def items(code: bytes) -> list[bytes]:

@@ -1,0 +1,131 @@
+"""The certified corridor: cells of the grid that some cheapest staircase surely has, or surely lacks.
+
+Column c of the grid is multiplicity c + 1 and row j is rank j + 1. A staircase is a down-set of cells;
+its column heights are the cumulative distribution and its row lengths the sequence. With values `v` of
+the columns and `h` of the rows, both in units of 1 / `unit`, taking in cell (c, j) costs
+
+    w(c, j) = e1 * clip(2 (j - v[c]) + 1, -1, 1) + e2 * clip(2 (c - h[j]) + 1, -1, 1).
+
+A down-set of cells of weight <= 0 can be added to any staircase, and an up-set of cells of weight >= 0
+removed from it, without making it dearer. So some cheapest staircase has lo <= height <= hi, where `lo`
+is the height of the largest such down-set and `hi` that of the grid less the largest such up-set.
+
+- e1 = e2: w > 0 needs both signs above -1, and w < 0 needs both below 1: `certify`.
+- e1 > e2: the sign of w is that of the columns' term alone wherever that is a whole one, so `lo` is the
+  least value so far rounded down, and `hi` the largest value from here on rounded up: `envelope`.
+
+`certify` walks columns while they are few and tall, and rows from there on, so it reads `h` only near `v`
+and its cost is the reading of `v`. It runs as plain Python on lists and compiled on arrays. Cells that are
+in both sets have weight 0: leaving them out is free, and `lo` must then be lowered to `hi`.
+
+Source: study "Fitting a degree staircase", section 3, with proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableSequence, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+
+def certify(
+    v: Sequence[Any], h: Sequence[Any], unit: int, lo: MutableSequence[Any], hi: MutableSequence[Any], limit: int
+) -> int:
+    """Write the corridor of equal scales to `lo` and `hi`.
+
+    Returns:
+        The number of cells between them, or -1 when that took more than `limit` steps.
+    """
+    columns, rows = len(v), len(h)
+    split = 0
+    while split < columns and v[split] > split * unit:
+        split += 1
+    steps = 0
+
+    # lo, columns left of the split: the lowest row that an earlier column may want to leave out.
+    current = rows
+    for c in range(split):
+        j = min(max(v[c], 0), rows * unit) // unit
+        while j < current:
+            steps += 1
+            if h[j] < (c + 1) * unit:
+                current = j
+                break
+            j += 1
+        lo[c] = current
+        if steps > limit:
+            return -1
+    # lo, right of it, row by row: `edge` is the first column that a lower row already settled.
+    edge = columns
+    for j in range(current):
+        if edge <= split:
+            break
+        c = max(split, min(max(h[j], 0), columns * unit) // unit)
+        while c < edge and v[c] >= (j + 1) * unit:
+            steps += 1
+            c += 1
+        for settled in range(c, edge):
+            lo[settled] = j
+        edge = min(edge, c)
+        steps += 1
+        if steps > limit:
+            return -1
+    for c in range(split, edge):
+        lo[c] = current
+
+    # hi, rows from the split upward: columns from the right, skipping blocks that nowhere reach so high.
+    current = min(split, rows)
+    floor, edge, c = current, 0, columns
+    while c > 0:
+        if current == floor and c >= 64:
+            tallest = v[c - 1]
+            for k in range(c - 64, c - 1):
+                tallest = max(tallest, v[k])
+            if tallest <= floor * unit:
+                c -= 64
+                continue
+        c -= 1
+        j = -(-min(max(v[c], 0), rows * unit) // unit)
+        while j > current:
+            steps += 1
+            if h[j - 1] > c * unit:
+                current = j
+                break
+            j -= 1
+        if current > floor:
+            edge = max(edge, c + 1)
+            hi[c] = current
+        if steps > limit:
+            return -1
+    # hi, the rows below: each settles the columns between the edge and its own last one.
+    for j in range(floor - 1, -1, -1):
+        c = -(-min(max(h[j], 0), columns * unit) // unit)
+        while c > edge and v[c - 1] <= j * unit:
+            steps += 1
+            c -= 1
+        for settled in range(edge, c):
+            hi[settled] = j + 1
+        edge = max(edge, c)
+        steps += 1
+        if steps > limit:
+            return -1
+    for c in range(edge, columns):
+        hi[c] = 0
+
+    cells = 0
+    for c in range(columns):
+        lo[c] = min(lo[c], hi[c])
+        cells += hi[c] - lo[c]
+    return cells
+
+
+def envelope(v: Ints, rows: int, unit: int) -> tuple[Ints, Ints]:
+    """Return the corridor of a column scale below the row scale: `lo` and `hi` from the columns alone."""
+    bounded = np.clip(v, 0, rows * unit)
+    lo = np.minimum.accumulate(bounded // unit)
+    hi = np.maximum.accumulate(-(-bounded // unit)[::-1])[::-1]
+    return lo, np.ascontiguousarray(hi)

@@ -1,0 +1,93 @@
+"""Noise: exact mechanisms, drawn from a keyed pseudorandom function of the bin.
+
+    words      identity and release key -> 64-bit words
+    digits     the exact probabilities that words are compared with
+    geometric  discrete Laplace, the default
+    laplace    Laplace on a dyadic grid
+    digest     a keyed digest of the measured histogram
+
+Only measurements import this room, and no float ever touches a sampler. What a sampler makes of a key
+is stored by releases that people rely on, so it may never change under the same `FORMAT`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wpinq.errors import PlanError
+from wpinq.noise.digest import add, histogram_digest, limbs
+from wpinq.noise.geometric import DiscreteLaplace
+from wpinq.noise.laplace import GridLaplace
+from wpinq.noise.words import Words, WordSource
+
+__all__ = [
+    "FORMAT",
+    "DiscreteLaplace",
+    "GridLaplace",
+    "Mechanism",
+    "WordSource",
+    "Words",
+    "add",
+    "histogram_digest",
+    "limbs",
+    "mechanism",
+]
+
+FORMAT = 1
+"""Version of the words and samplers, bound into every release key."""
+
+
+class Mechanism(Protocol):
+    """Additive noise on a lattice. `scale` is in lattice units, all else in steps of 1 / `grid` of a unit."""
+
+    @property
+    def name(self) -> str:
+        """What `measure(mechanism=)` calls it."""
+        ...
+
+    @property
+    def scale(self) -> Fraction:
+        """Movement over scale is the privacy loss; in lattice units."""
+        ...
+
+    @property
+    def grid(self) -> int:
+        """Steps in a lattice unit; a released value is `(true * grid + draw) / grid`, divided last."""
+        ...
+
+    def draw(self, words: WordSource, identities: NDArray[Any]) -> NDArray[np.int64]:
+        """Draw the noise of each identity (shape (n, 2), uint64), in steps."""
+        ...
+
+    def half_width(self, level: Fraction) -> int:
+        """Find the least t with P(|noise| <= t) >= level, in steps."""
+        ...
+
+    def variance(self) -> float:
+        """Give the variance, in squared steps."""
+        ...
+
+
+def mechanism(name: str, scale: Fraction) -> Mechanism:
+    """Make the mechanism of that name.
+
+    Args:
+        name: "geometric" (the default of `measure`) or "laplace".
+        scale: In lattice units.
+
+    Raises:
+        PlanError: No such mechanism, or a scale out of range.
+
+    >>> mechanism("geometric", Fraction(10)).half_width(Fraction(95, 100))
+    30
+    """
+    match name:
+        case "geometric":
+            return DiscreteLaplace(scale)
+        case "laplace":
+            return GridLaplace(scale)
+    raise PlanError(f"measure(mechanism={name!r}): no such mechanism; use 'geometric' or 'laplace'.")

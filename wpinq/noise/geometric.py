@@ -1,0 +1,153 @@
+"""Discrete Laplace noise, also called two-sided geometric: exact, vectorised, and a function of the bin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wpinq.errors import PlanError
+from wpinq.noise.digits import Threshold, exp_bounds, thresholds
+from wpinq.noise.words import WordSource, checked, pieces
+
+SMALLEST, LARGEST = Fraction(1, 1000), Fraction(2**57)
+_MOST_HITS = 64
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """Noise N on the integers with P(N = k) = (1 - r) / (1 + r) * r^|k|, r = exp(-1/scale).
+
+    N is the difference of two geometric variables, whose binary digits are independent: digit j is 1
+    when a 64-bit word lies below its threshold; equal first words are settled by further words. Digits
+    from J on come from one word compared with r^(2^J) < 2^-64: each hit in a row adds 2^J. Every bin
+    takes J + 1 words and compares them all; what is rare depends on the words alone, never on data.
+
+    Attributes:
+        scale: In lattice units, from 1/1000 to 2^57; the privacy loss is the movement over the scale.
+
+    Raises:
+        PlanError: The scale is out of range.
+
+    Source: design, Noise; privacy rules 32 to 35. Canonne, Kamath and Steinke, "The discrete Gaussian
+    for differential privacy" (2020), section 5, for the distribution.
+    """
+
+    scale: Fraction
+    name: ClassVar[str] = "geometric"
+    grid: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        if self.scale < SMALLEST:
+            raise PlanError(f"noise: scale {self.scale} is below 1/1000 of a lattice unit; ask for a smaller epsilon.")
+        if self.scale > LARGEST:
+            raise PlanError("noise: the scale is above 2^57 lattice units; take a larger epsilon or a coarser lattice.")
+
+    def draw(self, words: WordSource, identities: NDArray[Any]) -> NDArray[np.int64]:
+        """Draw the noise of each identity: one identity has one noise, whatever the batch and order.
+
+        Args:
+            words: The release's words.
+            identities: Shape (n, 2), uint64.
+
+        Returns:
+            Shape (n,), in lattice units. Above 2^63 (below e^-64 at the largest scale) it wraps.
+        """
+        rows = checked(identities)
+        noise = np.zeros(len(rows), dtype=np.int64)
+        for piece in pieces(len(rows)):
+            _draw(words, rows[piece], thresholds(self.scale), noise[piece])
+        return noise
+
+    def half_width(self, level: Fraction) -> int:
+        """Find the least t with P(|N| <= t) >= level, exactly.
+
+        P(|N| > t) = 2 r^(t+1) / (1 + r). As r is transcendental this never equals 1 - level, so bounds
+        that get closer decide every comparison.
+
+        Raises:
+            PlanError: The level is not strictly between 0 and 1.
+        """
+        if not 0 < level < 1:
+            raise PlanError(f"noise.half_width: level {level} is not strictly between 0 and 1; write 0.95, say.")
+        high = 1
+        while self._leaves(high, 1 - level):
+            high *= 2
+        low = -1  # _leaves(low) and not _leaves(high)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._leaves(middle, 1 - level) else (low, middle)
+        return high
+
+    def variance(self) -> float:
+        """Give 2 r / (1 - r)^2, in squared lattice units."""
+        x = float(1 / self.scale)
+        return 2 * math.exp(-x) / math.expm1(-x) ** 2
+
+    def _leaves(self, t: int, share: Fraction) -> bool:
+        """Whether P(|N| > t) > share, that is 2 r^(t+1) > share * (1 + r)."""
+        bits = 64
+        while True:
+            tail_low, tail_high = exp_bounds((t + 1) / self.scale, bits)
+            low, high = exp_bounds(1 / self.scale, bits)
+            if 2 * tail_low > share * ((1 << bits) + high):
+                return True
+            if 2 * tail_high < share * ((1 << bits) + low):
+                return False
+            bits *= 2
+
+
+def _draw(
+    words: WordSource, identities: NDArray[np.uint64], limits: tuple[Threshold, ...], noise: NDArray[np.int64]
+) -> None:
+    """Add noise to zeros, in place. Eight digits of both variables gather in bytes before they are subtracted."""
+    *digits, tail = limits
+    for first in range(0, len(digits), 8):
+        packed = np.zeros((len(identities), 2), dtype=np.uint8)
+        for j in range(first, min(first + 8, len(digits))):
+            packed |= _below(words, identities, digits[j], j).view(np.uint8) << np.uint8(j - first)
+        noise += np.subtract(packed[:, 0], packed[:, 1], dtype=np.int64) << first
+    for row, side in np.argwhere(_below(words, identities, tail, len(digits))).tolist():
+        hits = _hits(words, identities[row : row + 1], side, tail, len(digits))
+        step = (hits << len(digits)) * (1 - 2 * side)
+        noise[row] = (int(noise[row]) + step + 2**63) % 2**64 - 2**63
+
+
+def _below(
+    words: WordSource, identities: NDArray[np.uint64], limit: Threshold, index: int
+) -> NDArray[np.bool_]:
+    """Compare the words of one digit with its threshold: True with exactly its probability."""
+    drawn, first = words.pair(identities, index), np.uint64(limit.word(0))
+    below, ties = drawn < first, drawn == first
+    if ties.any():
+        for row, side in np.argwhere(ties).tolist():
+            below[row, side] = _bernoulli(words, identities[row : row + 1], side, limit, index)
+    return below
+
+
+def _bernoulli(words: WordSource, identity: NDArray[np.uint64], side: int, limit: Threshold, index: int) -> bool:
+    """Compare one endless word with one endless threshold: the first words that differ decide."""
+    depth = 0
+    while (word := int(words.pair(identity, number(index, depth))[0, side])) == limit.word(depth):
+        depth += 1
+    return word < limit.word(depth)
+
+
+def _hits(words: WordSource, identity: NDArray[np.uint64], side: int, tail: Threshold, index: int) -> int:
+    """Count the hits in a row of the tail, the first of which was seen; 64 of them are below 2^-4096."""
+    hits = 1
+    while hits < _MOST_HITS and _bernoulli(words, identity, side, tail, index + hits):
+        hits += 1
+    return hits
+
+
+def number(index: int, depth: int = 0) -> int:
+    """Number the word of a digit at a depth (0, then 1 and on after ties), injectively.
+
+    Digits are 0 to J - 1, the tail is J, its further trials J + 1 and on: all below 2^32.
+    """
+    return depth << 32 | index

@@ -55,7 +55,7 @@ class Threshold:
 
     def word(self, depth: int) -> int:
         """Give 64 binary places of the probability: places 64 * depth + 1 and after."""
-        return _places(self.x, self.odds, WORD * (depth + 1)) & (2**WORD - 1)
+        return _places(self.x, self.odds, WORD * (depth + 1)) & ((1 << WORD) - 1)
 
 
 @lru_cache(maxsize=4096)

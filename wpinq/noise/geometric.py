@@ -117,9 +117,7 @@ def _draw(
         noise[row] = (int(noise[row]) + step + 2**63) % 2**64 - 2**63
 
 
-def _below(
-    words: WordSource, identities: NDArray[np.uint64], limit: Threshold, index: int
-) -> NDArray[np.bool_]:
+def _below(words: WordSource, identities: NDArray[np.uint64], limit: Threshold, index: int) -> NDArray[np.bool_]:
     """Compare the words of one digit with its threshold: True with exactly its probability."""
     drawn, first = words.pair(identities, index), np.uint64(limit.word(0))
     below, ties = drawn < first, drawn == first

@@ -88,7 +88,9 @@ def checked(identities: NDArray[Any]) -> NDArray[np.uint64]:
         InternalError: Not a uint64 array of shape (n, 2).
     """
     if identities.dtype != np.uint64 or identities.ndim != 2 or identities.shape[1] != 2:
-        raise InternalError(f"identities: uint64 of shape (n, 2) is needed; {identities.ndim}-d {identities.dtype} was given.")
+        raise InternalError(
+            f"identities: uint64 of shape (n, 2) is needed; {identities.ndim}-d {identities.dtype} was given."
+        )
     return np.ascontiguousarray(identities, dtype="<u8")
 
 

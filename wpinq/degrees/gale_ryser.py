@@ -58,10 +58,10 @@ def rescale(degrees: Ints, total: int) -> Ints:
 def nearest(users: Ints, pages: Ints) -> tuple[Ints, int]:
     """Move the fewest views between users, or to new ones, so that a simple graph exists; pages stay as they are.
 
-    With the excess e_k = max(0, B_k - C_k), take from B_k the least unimodal bound E >= e (running maximum from the left up to
-    the peak of e, from the right beyond it). B - E stays concave, since B has the larger slope wherever E rises
-    and the smaller one wherever it falls, so its differences are again decreasing degrees. Exactly max(e) views move; fewer
-    cannot do, since moving one view changes a prefix sum by at most one.
+    With the excess e_k = max(0, B_k - C_k), take from B_k the least unimodal bound E >= e (running maximum from the
+    left up to the peak of e, from the right beyond it). B - E stays concave, since B has the larger slope wherever
+    E rises and the smaller one wherever it falls, so its differences are again decreasing degrees. Exactly max(e)
+    views move; fewer cannot do, since moving one view changes a prefix sum by at most one.
 
     Args:
         users: Degrees of the users, decreasing.
@@ -84,9 +84,7 @@ def nearest(users: Ints, pages: Ints) -> tuple[Ints, int]:
     if not moved:
         return users, 0
     peak = int(excess.argmax())
-    bound = np.concatenate(
-        [np.maximum.accumulate(excess[:peak]), np.maximum.accumulate(excess[peak:][::-1])[::-1]]
-    )
+    bound = np.concatenate([np.maximum.accumulate(excess[:peak]), np.maximum.accumulate(excess[peak:][::-1])[::-1]])
     after = np.diff(before - bound, prepend=0)
     return after[after > 0], moved
 

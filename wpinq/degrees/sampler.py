@@ -1,15 +1,17 @@
 """Random simple bipartite graphs with given degrees.
 
-Sparse degrees: join the views of users and pages at random, then swap away the few repeated pairs (study fit, section 6).
-Without repeats the result is exactly uniform over all simple graphs with these degrees; when few were swapped away it is
-close to that. Dense degrees, where swapping distorts or stalls: start from any simple graph and let random pairs of nodes trade
-what only one of them has (global curveball: Carstens, Hamann, Meyer, Penschuck, Tran, Wagner, ESA 2018), whose
-limit is uniform. All work is bounded: nothing here can hang.
+Sparse degrees: join the views of users and pages at random, then swap away the few repeated pairs (study fit,
+section 6). Without repeats the result is exactly uniform over all simple graphs with these degrees; when few were
+swapped away it is close to that. Hubs and dense degrees, where swapping distorts or stalls: go on from there, or from
+any simple graph, with random pairs of nodes that trade what only one of them has (global curveball: Carstens, Hamann,
+Meyer, Penschuck, Tran, Wagner, ESA 2018), whose limit is uniform. All work is bounded: nothing here can hang.
+
+Measured on a store's baskets (0.9 million edges, one item in 57% of them, 3.9% repeats): the mean degree of that
+item's buyers is 13.29 after swapping, and 12.56 to 12.61 from the eighth trade on; from `construct` (15.02) on it takes
+16 to 24 trades. Trading along the items, where a hub meets only small ones, does not get there in sixty.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ FEW = 0.01  # repeated pairs beyond this share: swapping distorts, so trade afte
 MANY = 0.25  # beyond this share: do not try to swap
 PASSES = 4
 ROUNDS = 12
+TRADES = 16
 
 
 def sample(user_degrees: Ints, page_degrees: Ints, rng: np.random.Generator) -> tuple[Indices, Indices]:
@@ -37,11 +40,11 @@ def sample(user_degrees: Ints, page_degrees: Ints, rng: np.random.Generator) -> 
     pages = np.repeat(np.arange(len(page_degrees), dtype=np.int32), page_degrees)
     rng.shuffle(pages)
     share, done = repair(users, pages, user_degrees, len(page_degrees), rng)
-    if not done:
-        users, pages = construct(user_degrees, page_degrees)
     if done and share <= FEW:
         return users, pages
-    return mix(users, pages, len(user_degrees), len(page_degrees), rng)
+    if not done:
+        users, pages = construct(user_degrees, page_degrees)
+    return mix(users, pages, user_degrees, page_degrees, rng, trades=TRADES if done else 2 * TRADES)
 
 
 def repair(
@@ -61,7 +64,7 @@ def repair(
             share = len(bad) / max(len(users), 1)
         if share > MANY:
             return share, False
-        if not len(_swap(bad, users, pages, keys, n_pages, rng)):
+        if not len(_swap(bad, users, pages, keys, n_pages=n_pages, rng=rng)):
             return share, True
     return share, False
 
@@ -89,11 +92,11 @@ def _repeats(keys: Ints, pages: Indices, user_degrees: Ints, n_pages: int) -> In
     return np.sort(where[order][1:][again])
 
 
-def _swap(bad: Ints, users: Indices, pages: Indices, keys: Ints, n_pages: int, rng: np.random.Generator) -> Ints:
+def _swap(bad: Ints, users: Indices, pages: Indices, keys: Ints, *, n_pages: int, rng: np.random.Generator) -> Ints:
     """Swap the pages of bad edges with those of random good ones, in rounds; returns the edges still bad.
 
-    A swap is taken only when both new pairs are absent from `keys`, from earlier swaps and from this round's other proposals.
-    Pairs that went away still count as present, which refuses a little too much and needs no second sort.
+    A swap is taken only when both new pairs are absent from `keys`, from earlier swaps and from this round's other
+    proposals. Pairs that went away still count as present, which refuses a little too much and needs no second sort.
     """
     added = np.empty(0, dtype=np.int64)
     for _ in range(ROUNDS):
@@ -126,21 +129,23 @@ def _once(values: Ints) -> NDArray[np.bool_]:
 
 
 def mix(
-    users: Indices, pages: Indices, n_users: int, n_pages: int, rng: np.random.Generator
+    users: Indices, pages: Indices, user_degrees: Ints, page_degrees: Ints, rng: np.random.Generator, *, trades: int
 ) -> tuple[Indices, Indices]:
-    """Randomise a simple graph by rounds of trades along its smaller side, enough for an edge to reach every node."""
-    flip = n_pages < n_users
-    owner, item, owners, items = (pages, users, n_pages, n_users) if flip else (users, pages, n_users, n_pages)
-    for _ in range(8 + 2 * math.ceil(math.log2(owners + 1))):
-        owner, item = trade(owner, item, owners, items, rng)
-    users, pages = (item, owner) if flip else (owner, item)
-    user, page = np.divmod(np.sort(_keys(users, pages, n_pages)), n_pages)
+    """Randomise a simple graph by rounds of trades along the side without hubs, and group it by user."""
+    n_users, n_pages = len(user_degrees), len(page_degrees)
+    if user_degrees.max(initial=0) <= page_degrees.max(initial=0):
+        for _ in range(trades):
+            users, pages = trade(users, pages, n_users, n_pages, rng)
+    else:
+        for _ in range(trades):
+            pages, users = trade(pages, users, n_pages, n_users, rng)
+    keys = _keys(users, pages, n_pages)
+    keys.sort()
+    user, page = np.divmod(keys, n_pages)
     return user.astype(np.int32), page.astype(np.int32)
 
 
-def trade(
-    owner: Indices, item: Indices, owners: int, items: int, rng: np.random.Generator
-) -> tuple[Indices, Indices]:
+def trade(owner: Indices, item: Indices, owners: int, items: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
     """Pair all owners at random; within each pair deal out anew, at random, the items that only one of them has."""
     seat = rng.permutation(owners)
     seats = seat[owner]

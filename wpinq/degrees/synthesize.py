@@ -1,7 +1,8 @@
 """Synthetic views that fit released degrees: plain numbers in, a data set without repeated pairs out.
 
-Post-processing: nothing here reads data, spends epsilon or draws noise, so it works with the data deleted. Its randomness is
-ordinary (a NumPy generator), may be seeded and repeated, and protects nothing: the degrees are already released.
+Post-processing: nothing here reads data, spends epsilon or draws noise, so it works with the data deleted. Its
+randomness is ordinary (a NumPy generator), may be seeded and repeated, and protects nothing: the degrees are already
+released.
 """
 
 from __future__ import annotations
@@ -43,20 +44,19 @@ def synthesize(
     """Make random views with exactly the fitted page degrees, in which no user views a page twice.
 
     The pages' degrees never move; the users' do where they must. When `users` is a fit, its total is first brought to
-    the pages' total by the fewest single views, spread over the users in proportion to what they have beyond one, so that
-    the number of users stays; from a difference of a tenth on, a warning says so. If no simple graph has both sequences (Gale,
-    Ryser) the fewest views are moved between users, or to new users, and a warning says how many. All other
-    users' degrees are exact. Without `users` the degrees are as equal as possible over as many users as there are
-    pages, or twice the largest degree if that is more, though never more users than views: then nobody's page is viewed by
-    more than half of the users.
+    the pages' total by the fewest single views, spread over the users in proportion to what they have beyond one, so
+    that the number of users stays; if more than a tenth differs, a warning says so. If no simple graph has both
+    sequences (Gale, Ryser) the fewest views are moved between users, or to new users, and a warning says how many.
+    Without `users` the degrees are as equal as possible over as many users as there are pages, or twice the largest
+    degree if that is more (so that no page is viewed by more than half of the users), but never more than views.
 
     Users and pages are int64 ranks from 1: user 1 has most views, page 1 is viewed most. Rows are grouped by user, in
     rank order; their order says nothing else. The sampling is near-uniform over all such data sets (see `sampler`).
 
     Args:
         fit: Fit of the pages' degrees; only `fit.sequence` is read.
-        path: Where to write: `.parquet`, `.csv`, `.tsv` (both with a header) or `.txt` (pairs after a `#` line). The file
-            appears whole or not at all. None returns the table instead.
+        path: Where to write: `.parquet`, `.csv`, `.tsv` (both with a header) or `.txt` (pairs after a `#` line). The
+            file appears whole or not at all. None returns the table instead.
         users: Fit of the users' degrees, or a number of users to spread the views over evenly.
         columns: Names of the users' and the pages' column.
         seed: Seed or generator; the same seed gives the same rows.
@@ -156,8 +156,10 @@ def _degrees(fit: Degrees, name: str) -> Ints:
 
 
 def _check_columns(columns: tuple[str, str]) -> None:
-    good = len(columns) == 2 and columns[0] != columns[1] and all(
-        isinstance(name, str) and name and name.isprintable() for name in columns
+    good = (
+        len(columns) == 2
+        and columns[0] != columns[1]
+        and all(isinstance(name, str) and name and name.isprintable() for name in columns)
     )
     if not good:
         raise SourceError(f"synthesize(columns={columns!r}): give two different names, for users and for pages.")

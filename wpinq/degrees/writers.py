@@ -71,14 +71,14 @@ def write_pairs(file: IO[bytes], suffix: str, users: Indices, pages: Indices, co
             writer.write_batch(pa.record_batch(ranks, schema=fields))
 
 
-def _parquet(file: IO[bytes], fields: pa.Schema) -> Any:  # noqa: ANN401  (pyarrow has no types)
+def _parquet(file: IO[bytes], fields: pa.Schema) -> Any:
     from pyarrow import parquet
 
     return parquet.ParquetWriter(file, fields)
 
 
 def _text(delimiter: str, comment: str = "") -> Callable[[IO[bytes], pa.Schema], Any]:
-    def open_text(file: IO[bytes], fields: pa.Schema) -> Any:  # noqa: ANN401  (pyarrow has no types)
+    def open_text(file: IO[bytes], fields: pa.Schema) -> Any:
         from pyarrow import csv as arrow_csv
 
         header = io.StringIO()

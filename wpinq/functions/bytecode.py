@@ -1,0 +1,68 @@
+"""What can be said about a Python function without calling it. CPython 3.11 and 3.12."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Iterator
+from types import CodeType
+
+FRAMES = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "_getframe", "currentframe"})
+YIELDS = 0x20 | 0x80 | 0x200  # generator, coroutine, asynchronous generator
+
+
+def yields(code: CodeType) -> bool:
+    """Whether calling it gives a generator or a coroutine, not a result."""
+    return bool(code.co_flags & YIELDS)
+
+
+def arity(code: CodeType) -> int | None:
+    """How many items the tuple has that every `return` writes out; None when that cannot be seen.
+
+    >>> arity((lambda a, b: (b, a, 1)).__code__), arity((lambda a: a).__code__)
+    (3, None)
+    """
+    found: set[int | None] = set()
+    before = None
+    for step in dis.get_instructions(code):
+        if step.opname == "RETURN_CONST":
+            found.add(_size(step.argval))
+        elif step.opname == "RETURN_VALUE":
+            found.add(None if before is None or step.is_jump_target else _built(before))
+        before = step
+    size = found.pop() if len(found) == 1 else None
+    return size or None
+
+
+def _built(step: dis.Instruction) -> int | None:
+    if step.opname == "BUILD_TUPLE":
+        return step.arg
+    return _size(step.argval) if step.opname == "LOAD_CONST" else None
+
+
+def _size(constant: object) -> int | None:
+    return len(constant) if isinstance(constant, tuple) else None
+
+
+def used(code: CodeType) -> frozenset[str]:
+    """Names of parameters and variables that the code touches; all of them when it looks at its own frame."""
+    if FRAMES & {name for part in nested(code) for name in part.co_names}:
+        return frozenset(code.co_varnames)
+    local = ("FAST", "DEREF", "CLOSURE", "CELL")
+    return frozenset(
+        step.argval for step in dis.get_instructions(code) if any(word in step.opname for word in local)
+    )
+
+
+def nested(code: CodeType) -> Iterator[CodeType]:
+    """The code, and that of the functions which it defines."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from nested(constant)
+
+
+def global_names(code: CodeType) -> tuple[str, ...]:
+    """Names that the code, or what it defines, looks up outside of itself, sorted."""
+    loads = ("LOAD_GLOBAL", "LOAD_NAME")
+    found = {step.argval for part in nested(code) for step in dis.get_instructions(part) if step.opname in loads}
+    return tuple(sorted(found))

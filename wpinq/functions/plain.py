@@ -1,0 +1,89 @@
+"""The plain way: a Python function called once for each distinct record of the columns that it reads.
+
+Always right and never fast: the work grows with distinct values, not with records. It is the way of everything that
+cannot be traced, and of the single records where column arithmetic and Python differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from wpinq.functions.binding import Binding
+from wpinq.functions.function import Dropped, Function
+from wpinq.functions.isolate import each
+from wpinq.functions.kinds import Misfit, plain_record, read, series, stored, write
+
+MASK = "\0mask"
+
+
+@dataclass(frozen=True)
+class Plain(Function):
+    """A Python function as it stands.
+
+    Attributes:
+        function: The function.
+        binding: Which columns its parameters are given.
+        size: How many items its result must have; None when it is one bare value.
+    """
+
+    function: Callable[..., Any]
+    binding: Binding
+    size: int | None
+
+    def call(self, record: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: D102
+        (found,) = each(self._mapped, [plain_record(record, self.schema, self.reads)])
+        if found is None:
+            raise Dropped
+        return tuple(read(value, column.kind) for value, column in zip(found, self.output, strict=True))
+
+    def test(self, record: tuple[Any, ...]) -> bool:  # noqa: D102
+        return each(self._tested, [plain_record(record, self.schema, self.reads)])[0] is True
+
+    def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
+        rows, distinct, keys = self._distinct(frame, keep)
+        found = each(self._mapped, distinct.select(keys).iter_rows())
+        outcomes = [outcome for outcome in found if outcome is not None]
+        columns = list(zip(*outcomes, strict=True)) or [()] * len(self.output)
+        results = [
+            series(f"\0out {place}", values, column.kind)
+            for place, (values, column) in enumerate(zip(columns, self.output, strict=True))
+        ]
+        mapped = distinct.filter(pl.Series([outcome is not None for outcome in found], dtype=pl.Boolean))
+        joined = rows.join(mapped.with_columns(results), on=keys, how="inner", nulls_equal=True)
+        names = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
+        return joined.select(*names, *keep)
+
+    def predicate(self, frame: pl.DataFrame) -> pl.Series:  # noqa: D102
+        rows, distinct, keys = self._distinct(frame, ())
+        found = each(self._tested, distinct.select(keys).iter_rows())
+        mask = pl.Series(MASK, [outcome is True for outcome in found], dtype=pl.Boolean)
+        joined = rows.join(distinct.with_columns(mask), on=keys, how="left", nulls_equal=True, maintain_order="left")
+        return joined.get_column(MASK)
+
+    def _distinct(self, frame: pl.DataFrame, keep: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+        read = [stored(self.schema[name]).alias(f"\0in {place}") for place, name in enumerate(self.reads)]
+        keyed = read or [pl.lit(0).alias("\0in")]
+        keys = [expression.meta.output_name() for expression in keyed]
+        rows = frame.with_columns(keyed).select(*keep, *keys)
+        return rows, rows.select(keys).unique(), keys
+
+    def _result(self, values: tuple[Any, ...]) -> Any:
+        kinds = (self.schema[name].kind for name in self.reads)
+        plain = [read(value, kind) for value, kind in zip(values, kinds, strict=False)]
+        positional, keywords = self.binding.arguments(plain)
+        return self.function(*positional, **keywords)
+
+    def _mapped(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        result = self._result(values)
+        if self.size is None:
+            result = (result,)
+        elif not isinstance(result, (tuple, list)) or len(result) != self.size:
+            raise Misfit
+        return tuple(write(value, column.kind) for value, column in zip(result, self.output, strict=True))
+
+    def _tested(self, values: tuple[Any, ...]) -> bool:
+        return bool(self._result(values))

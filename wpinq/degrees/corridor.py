@@ -10,12 +10,12 @@ A down-set of cells of weight <= 0 can be added to any staircase, and an up-set 
 removed from it, without making it dearer. So some cheapest staircase has lo <= height <= hi, where `lo`
 is the height of the largest such down-set and `hi` that of the grid less the largest such up-set.
 
-- e1 = e2: w > 0 needs both signs above -1, and w < 0 needs both below 1: `certify`.
+- e1 = e2: w > 0 needs both signs above -1, and w < 0 needs both below 1: `lower` and `upper`.
 - e1 > e2: the sign of w is that of the columns' term alone wherever that is a whole one, so `lo` is the
   least value so far rounded down, and `hi` the largest value from here on rounded up: `envelope`.
 
-`certify` walks columns while they are few and tall, and rows from there on, so it reads `h` only near `v`
-and its cost is the reading of `v`. It runs as plain Python on lists and compiled on arrays. Cells that are
+`lower` and `upper` walk columns while they are few and tall, and rows from there on, so they read `h` only near `v`
+and cost little more than reading `v`. They run as plain Python on lists and compiled on arrays. Cells that are
 in both sets have weight 0: leaving them out is free, and `lo` must then be lowered to `hi`.
 
 Source: study "Fitting a degree staircase", section 3, with proofs.
@@ -31,22 +31,20 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
+BLOCK = 64
 
-def certify(
-    v: Sequence[Any], h: Sequence[Any], unit: int, lo: MutableSequence[Any], hi: MutableSequence[Any], limit: int
-) -> int:
-    """Write the corridor of equal scales to `lo` and `hi`.
+
+def lower(curves: tuple[Sequence[Any], Sequence[Any]], unit: int, lo: MutableSequence[Any], limit: int) -> int:
+    """Write the certified least heights of equal scales to `lo`.
 
     Returns:
-        The number of cells between them, or -1 when that took more than `limit` steps.
+        The number of steps taken, or -1 when they came to more than `limit`.
     """
-    columns, rows = len(v), len(h)
-    split = 0
+    v, h = curves
+    columns, rows, steps, split = len(v), len(h), 0, 0
     while split < columns and v[split] > split * unit:
         split += 1
-    steps = 0
-
-    # lo, columns left of the split: the lowest row that an earlier column may want to leave out.
+    # Left of the split, column by column: `current` is the lowest row that a column so far may want to leave out.
     current = rows
     for c in range(split):
         j = min(max(v[c], 0), rows * unit) // unit
@@ -59,7 +57,7 @@ def certify(
         lo[c] = current
         if steps > limit:
             return -1
-    # lo, right of it, row by row: `edge` is the first column that a lower row already settled.
+    # Right of it, row by row: `edge` is the first column that a lower row has settled.
     edge = columns
     for j in range(current):
         if edge <= split:
@@ -76,17 +74,24 @@ def certify(
             return -1
     for c in range(split, edge):
         lo[c] = current
+    return steps
 
-    # hi, rows from the split upward: columns from the right, skipping blocks that nowhere reach so high.
-    current = min(split, rows)
-    floor, edge, c = current, 0, columns
+
+def upper(curves: tuple[Sequence[Any], Sequence[Any]], unit: int, hi: MutableSequence[Any], limit: int) -> int:
+    """Write the certified greatest heights of equal scales to `hi`; see `lower`."""
+    v, h = curves
+    columns, rows, steps, split = len(v), len(h), 0, 0
+    while split < min(columns, rows) and v[split] > split * unit:
+        split += 1
+    # Rows from the split upward, columns from the right; blocks of columns that nowhere reach so high are skipped.
+    current, edge, c = split, 0, columns
     while c > 0:
-        if current == floor and c >= 64:
+        if current == split and c >= BLOCK:
             tallest = v[c - 1]
-            for k in range(c - 64, c - 1):
+            for k in range(c - BLOCK, c - 1):
                 tallest = max(tallest, v[k])
-            if tallest <= floor * unit:
-                c -= 64
+            if tallest <= split * unit:
+                c -= BLOCK
                 continue
         c -= 1
         j = -(-min(max(v[c], 0), rows * unit) // unit)
@@ -96,13 +101,13 @@ def certify(
                 current = j
                 break
             j -= 1
-        if current > floor:
+        if current > split:
             edge = max(edge, c + 1)
             hi[c] = current
         if steps > limit:
             return -1
-    # hi, the rows below: each settles the columns between the edge and its own last one.
-    for j in range(floor - 1, -1, -1):
+    # The rows below: each settles the columns between the edge and its own last one.
+    for j in range(split - 1, -1, -1):
         c = -(-min(max(h[j], 0), columns * unit) // unit)
         while c > edge and v[c - 1] <= j * unit:
             steps += 1
@@ -115,12 +120,7 @@ def certify(
             return -1
     for c in range(edge, columns):
         hi[c] = 0
-
-    cells = 0
-    for c in range(columns):
-        lo[c] = min(lo[c], hi[c])
-        cells += hi[c] - lo[c]
-    return cells
+    return steps
 
 
 def envelope(v: Ints, rows: int, unit: int) -> tuple[Ints, Ints]:

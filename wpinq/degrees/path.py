@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.degrees.corridor import Ints, certify, envelope
+from wpinq.degrees.corridor import Ints, envelope, lower, upper
 from wpinq.errors import PlanError
 
 INTERPRETED = 400_000
@@ -44,28 +44,20 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 def sweep(
-    v: Sequence[Any],
-    h: Sequence[Any],
-    unit: int,
-    e1: int,
-    e2: int,
-    lo: Sequence[Any],
-    hi: Sequence[Any],
-    best: MutableSequence[Any],
-    here: MutableSequence[Any],
-    stop: MutableSequence[Any],
-    heights: MutableSequence[Any],
+    curves: tuple[Sequence[Any], Sequence[Any]],
+    weighing: tuple[int, int, int],
+    bounds: tuple[Sequence[Any], Sequence[Any]],
+    work: tuple[MutableSequence[Any], MutableSequence[Any], MutableSequence[Any]],
 ) -> None:
-    """Write the column heights of the cheapest staircase between `lo` and `hi` to `heights`.
+    """Decide for each cell of the corridor whether the cheapest staircase of at least its height stops there.
 
     `best[y - lo]` is the least cost of the columns so far when all of them are at least y high; `best` and `here`
-    hold one more than the widest column, `stop` one more than the corridor has cells for each column that is not
-    settled. The kernel may read `best` while it writes `here`.
+    have room for the heights of the widest column, `stop` for those of all columns that are not settled.
     """
-    columns, at = len(v), 0
-    before = hi[0] if columns else 0
+    (v, h), (unit, e1, e2), (lo, hi), (best, here, stop) = curves, weighing, bounds, work
+    at, before = 0, hi[0]
     best[0] = 0
-    for c in range(columns):
+    for c in range(len(v)):
         low, width = lo[c], hi[c] - lo[c]
         if width == 0:
             best[0] = best[max(low - before, 0)]
@@ -74,10 +66,10 @@ def sweep(
         cost, value, edge = 0, v[c], c * unit
         for y in range(width + 1):
             here[y] = cost + best[max(low + y - before, 0)]
-            j = low + y
             if y < width:
-                left = 2 * (j * unit - min(max(value, -unit), (j + 2) * unit)) + unit
-                right = 2 * (edge - min(max(h[j], -unit), edge + 2 * unit)) + unit
+                level = (low + y) * unit
+                left = 2 * (level - min(max(value, -unit), level + 2 * unit)) + unit
+                right = 2 * (edge - min(max(h[low + y], -unit), edge + 2 * unit)) + unit
                 cost += e1 * min(max(left, -unit), unit) + e2 * min(max(right, -unit), unit)
         stop[at + width] = 1
         best[width] = here[width]
@@ -87,8 +79,15 @@ def sweep(
             best[y] = here[y] if stays else best[y + 1]
         at += width + 1
         before = low
+
+
+def trace(
+    bounds: tuple[Sequence[Any], Sequence[Any]], stop: Sequence[Any], at: int, heights: MutableSequence[Any]
+) -> None:
+    """Write the heights that `sweep` decided on, from the last column back; `at` is the end of `stop`."""
+    lo, hi = bounds
     height = 0
-    for c in range(columns - 1, -1, -1):
+    for c in range(len(heights) - 1, -1, -1):
         low, width = lo[c], hi[c] - lo[c]
         height = max(height, low)
         if width > 0:
@@ -128,38 +127,44 @@ def solve(v: Ints, h: Ints, unit: int, scales: tuple[Fraction, Fraction]) -> Int
             "reconcile(method='path'): the two curves contradict each other, so the exact path needs too much memory; "
             "check that both measure the same collection, or use method='squares'."
         )
-    widest = int((hi - lo).max(initial=0))
-    plain = plain and cells <= INTERPRETED // 8
-    slots = cells + int(np.count_nonzero(hi > lo))
-    heights = np.zeros(len(v), np.int64)
-    if plain:
-        answer = [0] * len(v)
-        work = [0] * (widest + 1), [0] * (widest + 1), bytearray(slots + 1)
-        sweep(v.tolist(), h.tolist(), unit, e1, e2, lo.tolist(), hi.tolist(), *work, answer)
-        heights[:] = answer
-    else:
-        buffers = np.zeros((2, widest + 1), np.int64)
-        compiled(sweep)(v, h, unit, e1, e2, lo, hi, buffers[0], buffers[1], np.zeros(slots + 1, np.uint8), heights)
+    widest, slots = int((hi - lo).max()), cells + int(np.count_nonzero(hi > lo))
+    if plain and cells <= INTERPRETED // 2:
+        answer, stops, bounds = [0] * len(v), bytearray(slots), (lo.tolist(), hi.tolist())
+        sweep((v.tolist(), h.tolist()), (unit, e1, e2), bounds, ([0] * (widest + 1), [0] * (widest + 1), stops))
+        trace(bounds, stops, slots, answer)
+        return np.array(answer, np.int64)
+    heights, stop = np.zeros(len(v), np.int64), np.zeros(slots, np.uint8)
+    best, here = np.zeros((2, widest + 1), np.int64)
+    compiled(sweep)((v, h), (unit, e1, e2), (lo, hi), (best, here, stop))
+    compiled(trace)((lo, hi), stop, slots, heights)
     return heights
 
 
 def corridor(v: Ints, h: Ints, unit: int, equal: bool, plain: bool) -> tuple[Ints, Ints, int]:
     """Return `lo`, `hi` and the number of cells between them, interpreted where `plain` and short enough."""
-    if not equal:
+    if equal:
+        lo, hi = np.zeros((2, len(v)), np.int64)
+        if not (plain and certify_plainly(v, h, unit, lo, hi)):
+            compiled(lower)((v, h), unit, lo, 1 << 62)
+            compiled(upper)((v, h), unit, hi, 1 << 62)
+        np.minimum(lo, hi, out=lo)
+    else:
         lo, hi = envelope(v, len(h), unit)
-        return lo, hi, int((hi - lo).sum())
-    if plain:
-        low, high = [0] * len(v), [0] * len(v)
-        cells = certify(v.tolist(), h.tolist(), unit, low, high, INTERPRETED)
-        if cells >= 0:
-            return np.array(low, np.int64), np.array(high, np.int64), cells
-    lo, hi = np.zeros(len(v), np.int64), np.zeros(len(v), np.int64)
-    return lo, hi, int(compiled(certify)(v, h, unit, lo, hi, 1 << 62))
+    return lo, hi, int((hi - lo).sum())
+
+
+def certify_plainly(v: Ints, h: Ints, unit: int, lo: Ints, hi: Ints) -> bool:
+    """Write the corridor in plain Python, unless that takes too many steps."""
+    curves, low, high = (v.tolist(), h.tolist()), [0] * len(v), [0] * len(v)
+    if lower(curves, unit, low, INTERPRETED) < 0 or upper(curves, unit, high, INTERPRETED) < 0:
+        return False
+    lo[:], hi[:] = low, high
+    return True
 
 
 def compiled_yet() -> bool:
     """Whether the compiled kernels are loaded, so that using them costs no waiting."""
-    return "sweep" in _kernels and "certify" in _kernels
+    return all(name in _kernels for name in ("lower", "upper", "sweep", "trace"))
 
 
 @cache

@@ -1,0 +1,103 @@
+"""Reconcile a noisy CDF and a noisy sequence: one degree distribution that fits both.
+
+Both curves describe the same staircase, one by columns and one by rows. The CDF is precise at the head and the
+sequence at the tail, so together they tell more than each does. Plain numbers in, plain numbers out.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from wpinq.degrees.fit import Fit, staircase
+from wpinq.degrees.horizon import Observable, observe_enough
+from wpinq.degrees.path import shortest_path
+from wpinq.degrees.posterior import quantiles
+from wpinq.degrees.squares import squares_path
+from wpinq.errors import ExactnessError, PlanError
+from wpinq.exact import positive
+
+Method: TypeAlias = Literal["posterior", "path", "squares"]
+
+
+def reconcile(
+    cdf: Observable | npt.ArrayLike,
+    sequence: Observable | npt.ArrayLike,
+    scales: tuple[Any, Any] | None = None,
+    method: Method = "posterior",
+) -> Fit:
+    """Fit the degree distribution that agrees best with both.
+
+    Args:
+        cdf: Measurement of the numbers of items of multiplicity at least 1, 2, 3, ...; or those noisy numbers.
+        sequence: Measurement of the multiplicities of the items of rank 1, 2, 3, ..., largest first; or those numbers.
+            Of measurements, as many bins are observed as the released numbers call for (see `horizon`).
+        scales: Scales of the noise of the two arrays, exact; not given with measurements, which know theirs.
+        method: `"posterior"`, the medians over all staircases, which err least (28% less than the path on MiCo);
+            `"path"`, the nearest staircase in scaled absolute distance, which is the likeliest one under Laplace noise;
+            `"squares"`, the nearest in squared distance. All but the posterior have no more items than ranks given.
+
+    Raises:
+        PlanError: The arguments are not two measurements, or two non-empty arrays of finite numbers with their scales;
+            or the method is none of these.
+
+    >>> fit = reconcile([6, 2, 3, 1, -1], [5, 3, 2, 1, 0, 1, 0, 0], scales=(1, 1), method="path")
+    >>> fit.cdf.tolist(), fit.sequence.tolist(), fit.records
+    ([6, 2, 2, 1], [4, 3, 1, 1, 1, 1], 11)
+    """
+    if method not in ("posterior", "path", "squares"):
+        raise PlanError(f"reconcile(method={method!r}): expected 'posterior', 'path' or 'squares'.")
+    noisy, exact_scales = observed(cdf, sequence, scales)
+    if method == "posterior":
+        heights = quantiles(*noisy, exact_scales, (0.5,))[0]
+    else:
+        heights = (shortest_path if method == "path" else squares_path)(*noisy, exact_scales)
+    return staircase(heights, noisy, exact_scales, method)
+
+
+def observed(
+    cdf: Any, sequence: Any, scales: tuple[Any, Any] | None
+) -> tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], tuple[Fraction, Fraction]]:
+    """Return both curves as arrays, with the scales of their noise."""
+    measured = [hasattr(curve, "observe_many") for curve in (cdf, sequence)]
+    if all(measured):
+        if scales is not None:
+            raise PlanError("reconcile(scales=...): measurements know their scales; leave it out.")
+        both = cast("tuple[Observable, Observable]", (cdf, sequence))
+        columns, rows = observe_enough(*both)
+        return (values(columns, "cdf"), values(rows, "sequence")), read_scales((both[0].scale, both[1].scale))
+    if any(measured):
+        raise PlanError("reconcile(cdf, sequence): one is a measurement and the other is not; pass two of a kind.")
+    if scales is None:
+        raise PlanError("reconcile(cdf, sequence): arrays need scales=(scale of cdf, scale of sequence).")
+    return (values(cdf, "cdf"), values(sequence, "sequence")), read_scales(scales)
+
+
+def values(curve: Any, name: str) -> npt.NDArray[Any]:
+    """Return a curve as an array of int64 or float64."""
+    try:
+        array = np.asarray(curve)
+    except ValueError:
+        array = np.asarray(None)
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":
+        found = f"{array.ndim} dimensions, {array.size} entries of type {array.dtype}"
+        raise PlanError(f"reconcile({name}=...): expected one row of numbers, largest bin count first; found {found}.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise PlanError(f"reconcile({name}=...): found nan or inf; pass finite numbers only.")
+    if array.dtype.kind == "i":
+        return array.astype(np.int64, copy=False)
+    return array.astype(np.float64, copy=False)
+
+
+def read_scales(scales: Any) -> tuple[Fraction, Fraction]:
+    """Return the two scales as fractions above zero."""
+    try:
+        first, second = scales
+        return positive(first, "reconcile(scales=...)"), positive(second, "reconcile(scales=...)")
+    except ExactnessError as error:
+        raise PlanError(str(error)) from None
+    except (TypeError, ValueError):
+        raise PlanError("reconcile(scales=...): expected (scale of cdf, scale of sequence).") from None

@@ -1,0 +1,91 @@
+"""The chain of rows: each row's code covers the row before, so no row can be changed, moved, added or lost.
+
+Codes are made with the data set's secret. The head, kept in a file beside the ledger, names the number of
+rows and is itself coded, so an older copy of the ledger, valid by itself, is seen to be older.
+
+Source: privacy rules 38 and 39.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hmac import compare_digest
+
+from wpinq.errors import LedgerError
+from wpinq.secret import Secret, encode
+
+START = bytes(32)
+
+
+class RefusedError(LedgerError):
+    """Why a ledger is refused, and what to do; the store that holds it puts its place in front."""
+
+
+OLDER = (
+    "it is older than its head file says: a copy was restored or rows were removed. Put back the newest copy of"
+    " the ledger and its head together; what was spent since cannot be spent again."
+)
+FORKED = (
+    "its head file belongs to another history: the ledger was forked, or the head was edited or is an older one."
+    " Put back the ledger and its head from the same moment, the newest that there is."
+)
+EDITED = (
+    "its rows do not fit its secret: it was edited or damaged, or the secret (PATH.secret, secret= or WPINQ_SECRET)"
+    " is not the one it was made with. Put back the right secret, or the newest copy of the ledger and its head."
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the ledger: its number from 1, its text and the code that links it to the row before."""
+
+    number: int
+    body: str
+    mac: bytes
+
+
+@dataclass(frozen=True)
+class Head:
+    """How many rows were durable when the last answer could leave, and a code over the last of them."""
+
+    number: int
+    mac: bytes
+
+
+def link(secret: Secret, last: Row | None, body: str) -> Row:
+    """Make the row that follows `last`."""
+    number, before = (last.number + 1, last.mac) if last else (1, START)
+    return Row(number, body, secret.mac("ledger row", encode(before, number, body)))
+
+
+def head(secret: Secret, last: Row | None) -> Head:
+    """Make the head of a chain that ends with `last`."""
+    number, mac = (last.number, last.mac) if last else (0, START)
+    return Head(number, secret.mac("ledger head", encode(number, mac)))
+
+
+def verify(secret: Secret, rows: Sequence[Row], found: Head) -> bool:
+    """Recompute the whole chain and compare it with the head.
+
+    Returns:
+        True when the head is one row behind: a crash after the commit and before the head, where no
+        answer can have left, so the row is adopted as a charge.
+
+    Raises:
+        RefusedError: The rows are not the ones written, or the head is of another history.
+    """
+    last: Row | None = None
+    for row in rows:
+        expected = link(secret, last, row.body)
+        if row.number != expected.number or not compare_digest(row.mac, expected.mac):
+            raise RefusedError(EDITED)
+        last = row
+    if found.number > len(rows):
+        raise RefusedError(OLDER)
+    if found.number < len(rows) - 1:
+        raise RefusedError(FORKED)
+    known = rows[found.number - 1] if found.number else None
+    if not compare_digest(head(secret, known).mac, found.mac):
+        raise RefusedError(FORKED)
+    return found.number < len(rows)

@@ -1,0 +1,130 @@
+"""What a question costs a data set, and how costs add up.
+
+A cost is one path from the data set to a measurement. Costs are summed, except that of the parts of one
+partition (or closed windows, or the union and intersection of one pair) only the largest counts, because
+no record is in two of them: `loss <= c(node) * |movement of node|`, by induction over the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+
+from wpinq.errors import ExactnessError, InternalError
+from wpinq.exact import decimal, exact
+
+ZERO = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of one path from a data set to a measurement.
+
+    Args:
+        epsilon: Privacy loss of the unit along this path, exact, not negative.
+        delta: Its failure probability, exact, not negative; not both are zero.
+        under: The parts that the path runs through, outermost first, each a pair of the fingerprint of
+            the partition, window or union-intersect pair, and the part's own name.
+
+    Raises:
+        ExactnessError: An amount is not exact, is negative, or both are zero.
+
+    >>> Cost(0.1) == Cost(Fraction(1, 10))
+    True
+    """
+
+    epsilon: Fraction
+    delta: Fraction = ZERO
+    under: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "delta"):
+            object.__setattr__(self, name, exact(getattr(self, name), f"Cost({name}=...)"))
+        object.__setattr__(self, "under", tuple((group, part) for group, part in self.under))
+        if not all(isinstance(name, str) for pair in self.under for name in pair):
+            raise InternalError("Cost(under=...): a group and its part are known by text only.")
+        if self.epsilon < 0 or self.delta < 0 or not (self.epsilon or self.delta):
+            raise ExactnessError("Cost(...): a privacy loss is above zero; give a positive epsilon or delta.")
+
+
+@dataclass(frozen=True)
+class Composition:
+    """The total of many costs, as a tree of parts that is never changed, only extended.
+
+    `plus` shares what it does not touch, so a charge can be priced without being made.
+
+    Source: privacy rule 25.
+    """
+
+    epsilon: Fraction = ZERO
+    delta: Fraction = ZERO
+    largest_delta: bool = False
+    groups: Mapping[str, Mapping[str, Composition]] = field(default_factory=dict)
+
+    def plus(self, epsilon: Fraction, delta: Fraction, under: tuple[tuple[str, str], ...]) -> Composition:
+        """Add one cost; only the growth of the largest part of each group is added to the total."""
+        if not under:
+            return Composition(self.epsilon + epsilon, self.delta + delta, self.largest_delta, self.groups)
+        (group, part), *inner = under
+        parts = self.groups.get(group, {})
+        before = parts.get(part, Composition(largest_delta=self.largest_delta))
+        after = {**parts, part: before.plus(epsilon, delta, tuple(inner))}
+        growth = _largest(after, "epsilon") - _largest(parts, "epsilon")
+        extra = _largest(after, "delta") - _largest(parts, "delta") if self.largest_delta else delta
+        return Composition(self.epsilon + growth, self.delta + extra, self.largest_delta, {**self.groups, group: after})
+
+    def including(self, costs: Iterable[Cost]) -> Composition:
+        """Add several costs."""
+        result = self
+        for cost in costs:
+            result = result.plus(cost.epsilon, cost.delta, cost.under)
+        return result
+
+
+def _largest(parts: Mapping[str, Composition], amount: str) -> Fraction:
+    return max((getattr(part, amount) for part in parts.values()), default=ZERO)
+
+
+def total(costs: Iterable[Cost], *, largest_delta: bool = False) -> tuple[Fraction, Fraction]:
+    """Compose costs: sum what stands alone, and take the largest of the parts of each group.
+
+    Args:
+        costs: All paths of all measurements of one data set.
+        largest_delta: Take the largest delta of the parts as well, which is right only where the privacy
+            unit is one record; a user is in many parts, so by default their deltas are summed.
+
+    Returns:
+        Epsilon and delta that the privacy unit loses in all.
+
+    Source: privacy rule 25.
+
+    >>> left, right = ("by day", "Monday"), ("by day", "Tuesday")
+    >>> total([Cost("0.1"), Cost("0.1", under=(left,)), Cost("0.3", under=(right,))])
+    (Fraction(2, 5), Fraction(0, 1))
+    """
+    composed = Composition(largest_delta=largest_delta).including(costs)
+    return composed.epsilon, composed.delta
+
+
+def write(number: Fraction) -> str:
+    """Write a rational exactly as "p/q". Decimals have no limit on digits, as integers have."""
+    return f"{Decimal(number.numerator)}/{Decimal(number.denominator)}"
+
+
+def read(text: str) -> Fraction:
+    """Read what `write` has written.
+
+    >>> read(write(Fraction(-1, 3)))
+    Fraction(-1, 3)
+    """
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(Decimal(numerator)), int(Decimal(denominator)))
+
+
+def people(number: Fraction) -> str:
+    """Print an amount for people, also one with thousands of digits."""
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) < 200:
+        return decimal(number)
+    return f"{Decimal(number.numerator) / Decimal(number.denominator):.6g}"

@@ -1,0 +1,191 @@
+"""A ledger in a SQLite file, with its lock and its head beside it.
+
+Order of a write, under one lock: commit the row (WAL, synchronous=FULL); write the head beside it and fsync;
+rename it and fsync the directory; only then return. Every use opens its own connection, so that nothing is
+shared between threads or over a fork, and a ledger at rest is one file.
+
+Source: privacy rules 37 (not for network file systems) and 38.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from wpinq.errors import LedgerError, WpinqError
+from wpinq.ledger import head as heads
+from wpinq.ledger.chain import Head, RefusedError, Row
+from wpinq.ledger.store import Pages
+
+TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
+VERSION = 1
+PATIENCE = 60.0
+
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "the disk is full; free some space",
+    sqlite3.SQLITE_READONLY: "it cannot be written; make it and its directory writable, or give ledger= another place",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened or written beside; make room, and the directory writable",
+    sqlite3.SQLITE_IOERR: "the disk refused to read or write; free some space or repair the disk",
+    sqlite3.SQLITE_BUSY: "another program holds it; close that program",
+}
+_PRAGMAS = (
+    "trusted_schema=OFF",
+    "cell_size_check=ON",
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "wal_checkpoint(FULL)",  # what a crash has left is made durable before the head may speak of it
+)
+_DAMAGED = "it is damaged or no ledger; put back the newest copy of the ledger and its head"
+
+
+class FileStore:
+    """A ledger in a SQLite file, with `PATH.head` and `PATH.lock` beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.parent.resolve() / path.name
+        self.place = f"ledger {path}"
+        self.secret, self._head, self._lock = (self._beside(end) for end in (".secret", ".head", ".lock"))
+        with self._trouble():
+            self._refuse_links()
+
+    @property
+    def fresh(self) -> bool:
+        """Neither a ledger nor a head is here."""
+        return not self.path.exists() and not self._head.exists()
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The lock file's device and inode."""
+        with self._trouble():
+            self._lock.touch(mode=0o600)
+            state = self._lock.stat()
+        return state.st_dev, state.st_ino
+
+    def create(self, head: Head) -> None:
+        """Write the head of an empty chain, from which `locked` makes the empty ledger."""
+        with self._trouble(), self._held():
+            if self.fresh:
+                heads.write(self._head, head)
+
+    @contextmanager
+    def locked(self) -> Iterator[Pages]:
+        """Lock against all others, refuse what is missing or misplaced, and open a transaction."""
+        with self._trouble(), self._held():
+            self._refuse_links()
+            self._complete()
+            uri = f"{self.path.as_uri()}?mode=rw"
+            with closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)) as connection:
+                for pragma in _PRAGMAS:
+                    connection.execute(f"PRAGMA {pragma}").close()
+                if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                    raise RefusedError("it cannot keep a write-ahead log here; give ledger= a place on a local disk.")
+                connection.execute("BEGIN IMMEDIATE")
+                yield FilePages(connection, self._head)
+
+    def _beside(self, end: str) -> Path:
+        return self.path.with_name(self.path.name + end)
+
+    def _refuse_links(self) -> None:
+        for path in map(self._beside, ("", ".secret", ".head", ".head.new", ".lock", "-wal", "-shm", "-journal")):
+            with suppress(FileNotFoundError):
+                if not stat.S_ISREG(path.lstat().st_mode):
+                    raise RefusedError(f"{path.name} is not a regular file; give ledger= the path of the file itself.")
+
+    def _complete(self) -> None:
+        """Make the empty ledger of an empty chain; refuse a ledger or head without the other."""
+        if not self._head.exists():
+            raise RefusedError(f"its head {self._head.name} is missing; put it back, or the newest copy of both.")
+        if self.path.exists():
+            return
+        if heads.read(self._head).number:
+            raise RefusedError("the file is missing, and its head is there; put back the newest copy of both.")
+        os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Hold the lock file: its own descriptor each time, so it excludes threads as it does processes."""
+        while True:
+            descriptor = os.open(self._lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if not _same(descriptor, self._lock):
+                    continue
+                try:
+                    yield
+                finally:
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)  # a child forked meanwhile holds a copy of the descriptor
+                return
+            finally:
+                os.close(descriptor)
+
+    @contextmanager
+    def _trouble(self) -> Iterator[None]:
+        """Say which ledger, what is wrong and what to do; never chain what SQLite says about the contents."""
+        try:
+            yield
+        except RefusedError as refused:
+            raise LedgerError(f"{self.place}: {refused}") from None
+        except WpinqError:
+            raise
+        except sqlite3.Error as error:
+            advice = _ADVICE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, _DAMAGED)
+            raise LedgerError(f"{self.place}: {advice}.") from None
+        except OSError as error:
+            advice = "it needs a directory that is writable and has room"
+            raise LedgerError(f"{self.place}: {error.strerror}; {advice}.") from None
+
+
+class FilePages:
+    """The rows of an open SQLite transaction, and the head file."""
+
+    def __init__(self, connection: sqlite3.Connection, head: Path) -> None:
+        self._connection, self._head = connection, head
+        schema = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        version = connection.execute("PRAGMA user_version").fetchone()
+        if schema and version != (VERSION,):
+            raise RefusedError("it was written by another version of wpinq; use that version.")
+        if schema and schema != [("table", "entries", TABLE)]:
+            raise RefusedError(_DAMAGED + ".")
+        self._empty = not schema
+
+    def rows(self) -> list[Row]:
+        """Read all rows; whatever is not of the right type is damage."""
+        if self._empty:
+            return []
+        found = self._connection.execute("SELECT number, body, mac FROM entries ORDER BY number").fetchall()
+        for number, body, mac in found:
+            if not (isinstance(number, int) and isinstance(body, str) and isinstance(mac, bytes)):
+                raise RefusedError(_DAMAGED + ".")
+        return [Row(*row) for row in found]
+
+    def head(self) -> Head:
+        """Read the head file."""
+        return heads.read(self._head)
+
+    def commit(self, row: Row, head: Head) -> None:
+        """Commit a row, then replace the head, then go on with another transaction."""
+        if self._empty:
+            self._connection.execute(f"PRAGMA user_version={VERSION}")
+            self._connection.execute(TABLE)
+            self._empty = False
+        self._connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (row.number, row.body, row.mac))
+        self._connection.execute("COMMIT")
+        self.adopt(head)
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def adopt(self, head: Head) -> None:
+        """Replace the head file."""
+        heads.write(self._head, head)
+
+
+def _same(descriptor: int, path: Path) -> bool:
+    """Whether the locked file is still the one at `path`, and not one that was deleted meanwhile."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,45 @@
+"""The head file: how many rows are durable, and a code over the last one, replaced as a whole.
+
+Source: privacy rule 38.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from wpinq.ledger.chain import Head, RefusedError
+
+VERSION = 1
+
+
+def read(path: Path) -> Head:
+    """Read a head file; its code is checked with the rows, by `chain.verify`.
+
+    Raises:
+        RefusedError: It is damaged.
+    """
+    words = path.read_bytes()[:256].decode("ascii", "replace").split()
+    try:
+        title, version, number, code = words
+        if (title, int(version)) == ("wpinq-head", VERSION) and number.isdecimal() and len(code) == 64:
+            return Head(int(number), bytes.fromhex(code))
+    except ValueError:
+        pass
+    raise RefusedError(f"its head {path.name} is damaged; put back the newest copy of the ledger and its head.")
+
+
+def write(path: Path, head: Head) -> None:
+    """Replace the head file durably: it is the old one or the new one, whatever happens."""
+    draft = path.with_name(path.name + ".new")
+    flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    with open(os.open(draft, flags, 0o600), "w", encoding="ascii") as file:  # noqa: PTH123
+        file.write(f"wpinq-head {VERSION} {head.number} {head.mac.hex()}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

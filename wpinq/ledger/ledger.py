@@ -1,0 +1,278 @@
+"""The ledger: the durable budget of one data set.
+
+Charge first, durably; then compute; never refund. All versions of the data share one budget. What the
+ledger cannot detect: a backup or snapshot that restores ledger, secret and head together, and a copied
+directory, which is a second budget with the same secret.
+
+Source: privacy rules 2, 3, 7, 25, 28, 38 and 39.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn
+
+from wpinq.errors import ExactnessError, InternalError, LedgerError
+from wpinq.exact import exact, positive
+from wpinq.ledger import chain
+from wpinq.ledger.books import FORMAT, Books, Charge, Entry
+from wpinq.ledger.chain import RefusedError
+from wpinq.ledger.cost import ZERO, Cost, people, write
+from wpinq.ledger.file import FileStore
+from wpinq.ledger.session import Session
+from wpinq.ledger.store import MemoryStore, Store
+from wpinq.secret import Secret
+
+
+class Ledger:
+    """The budget of one data set and everything that was charged to it; use `Ledger.open`.
+
+    Safe under threads and processes. Every use re-verifies the whole chain and the head.
+    """
+
+    def __init__(self, store: Store, secret: Secret) -> None:
+        self._store, self._secret = store, secret
+        self._books = Books()
+
+    @classmethod
+    def open(
+        cls, path: Path | None, *, name: str, unit: str, budget: Fraction | None,
+        delta: Fraction = ZERO, secret: Secret | None = None,
+    ) -> Ledger:  # fmt: skip
+        """Open a data set's ledger; make it, its secret and its head where there is none.
+
+        Args:
+            path: The ledger's file, with `PATH.secret`, `PATH.head` and `PATH.lock` beside it. None keeps
+                it in the memory of this process.
+            name: The data set's name.
+            unit: The privacy unit and its bound, as text.
+            budget: Epsilon that may be spent in all; None for what an existing ledger holds.
+            delta: Delta that may be spent in all.
+            secret: The data set's secret; by default the environment's, else that of `PATH.secret`.
+
+        Raises:
+            LedgerError: It is another data set's, or damaged, rolled back, forked, incomplete or not writable.
+            ExactnessError: An amount is not exact, or is negative or zero.
+
+        >>> ledger = Ledger.open(None, name="views", unit="record", budget=Fraction(3, 10))
+        >>> ledger.charge("5eed5eed", [Cost("0.1")], version="1", label="pages")
+        True
+        >>> ledger
+        <Ledger 'views': budget 0.3, remaining 0.2>
+        """
+        budget = None if budget is None else positive(budget, "Ledger.open(budget=...)")
+        delta = exact(delta, "Ledger.open(delta=...)")
+        if not 0 <= delta < 1:
+            raise ExactnessError(f"Ledger.open(delta={people(delta)}): delta is a probability, from 0 to below 1.")
+        ledger = cls(*_place(path, secret, new=budget is not None))
+        with ledger._session() as session:
+            if session.books.entries:
+                _check(session.books, name, unit, budget, delta)
+            else:
+                session.stage(_opening(name, unit, budget, delta))
+                session.commit()
+        return ledger
+
+    @classmethod
+    def existing(cls, path: Path, *, secret: Secret | None = None) -> Ledger:
+        """Open the ledger at `path` as its curator, whatever data set it belongs to.
+
+        Raises:
+            LedgerError: There is none, or it cannot be trusted.
+        """
+        ledger = cls(*_place(path, secret, new=False))
+        with ledger._session() as session:
+            if not session.books.entries:
+                raise RefusedError("it holds nothing yet; protect(..., budget=..., ledger=...) opens it.")
+        return ledger
+
+    @property
+    def secret(self) -> Secret:
+        """The data set's secret, from which all keys are derived."""
+        return self._secret
+
+    @property
+    def name(self) -> str:
+        """The data set's name."""
+        return self._books.name
+
+    @property
+    def unit(self) -> str:
+        """The privacy unit and its bound."""
+        return self._books.unit
+
+    @property
+    def budget(self) -> Fraction:
+        """Epsilon that may be spent in all."""
+        return self._now().budget
+
+    @property
+    def delta_budget(self) -> Fraction:
+        """Delta that may be spent in all."""
+        return self._now().delta
+
+    def charge(
+        self, question: str, costs: Sequence[Cost], *, version: str, label: str, analyst: str | None = None
+    ) -> bool:
+        """Charge a question, durably, unless it has been charged before.
+
+        Args:
+            question: The question's fingerprint, in hexadecimal digits.
+            costs: Every path from the data set to the measurement.
+            version: The version of the data; the same question on another one is charged anew.
+            label: The measurement's name, for people.
+            analyst: Who asks; see `cap`.
+
+        Returns:
+            True when it was charged now, False when it was charged before and is free.
+
+        Raises:
+            BudgetError: It does not fit; nothing was written.
+            LedgerError: The ledger cannot be trusted or written, or the version is closed.
+        """
+        with self._session() as session:
+            charged = session.charge(Charge(question, tuple(costs), version, label, analyst))
+            session.commit()
+            return charged
+
+    def seal(self, question: str, version: str, digest: bytes) -> None:
+        """Set the digest of the measured histogram before the first answer, or compare it with the one set.
+
+        Only a code over the digest is kept, bound to the question, so equal histograms are not seen to be equal.
+
+        Raises:
+            LedgerError: It is another digest; the version is closed now, for every question.
+
+        Source: privacy rules 2, 3 and 7.
+        """
+        with self._session() as session:
+            if (question, version) not in session.books.charges:
+                raise InternalError("seal: the question was never charged; charge it first.")
+            session.seal(question, version, digest)
+
+    def check_version(self, version: str, content: bytes | None = None) -> None:
+        """Refuse a version that is closed; with `content`, set or compare the digest of the source's content.
+
+        Raises:
+            LedgerError: The version is closed, or is now.
+        """
+        with self._session() as session:
+            session.refuse_closed(version)
+            if content is not None:
+                session.seal("", version, content)
+
+    def poison(self, version: str) -> None:
+        """Close a version for every question, for good."""
+        with self._session() as session:
+            session.close(version)
+
+    def cap(self, analyst: str, epsilon: Fraction) -> None:
+        """Cap what one analyst may spend of the budget. It is an allocation: answers are shared.
+
+        Raises:
+            ExactnessError: The cap is negative or above the budget.
+        """
+        epsilon = exact(epsilon, "cap(epsilon=...)")
+        with self._session() as session:
+            budget = session.books.budget
+            if not 0 <= epsilon <= budget:
+                raise ExactnessError(f"cap: {people(epsilon)} is not between 0 and the budget, {people(budget)}.")
+            session.stage({"kind": "cap", "analyst": analyst, "epsilon": write(epsilon)})
+            session.commit()
+
+    def raise_budget(self, epsilon: Fraction) -> None:
+        """Raise the budget to `epsilon` in all; this is the curator's decision, and is recorded.
+
+        Raises:
+            ExactnessError: It is not above the budget that there is.
+        """
+        epsilon = positive(epsilon, "raise_budget(epsilon=...)")
+        with self._session() as session:
+            if epsilon <= session.books.budget:
+                raise ExactnessError(
+                    f"raise_budget: {people(epsilon)} is not above the budget, {people(session.books.budget)};"
+                    " give the new budget in all. A budget is never lowered: use a cap."
+                )
+            session.stage({"kind": "raise", "epsilon": write(epsilon)})
+            session.commit()
+
+    def spent(self) -> tuple[Fraction, Fraction]:
+        """Epsilon and delta that were spent."""
+        books = self._now()
+        return books.spent.epsilon, books.spent.delta
+
+    def remaining(self) -> Fraction:
+        """Epsilon that is left."""
+        books = self._now()
+        return books.budget - books.spent.epsilon
+
+    def entries(self) -> list[Entry]:
+        """All rows, in order, as the curator may see them."""
+        return list(self._now().entries)
+
+    def __repr__(self) -> str:
+        books = self._books
+        left = people(books.budget - books.spent.epsilon)
+        return f"<Ledger {books.name!r}: budget {people(books.budget)}, remaining {left}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a Ledger is never copied or pickled; open it again by its path.")
+
+    def _now(self) -> Books:
+        with self._session() as session:
+            return session.books
+
+    @contextmanager
+    def _session(self) -> Iterator[Session]:
+        """Lock, and read what is new; the books are remembered, so that they are read only once."""
+        with self._store.locked() as pages:
+            session = Session(pages, self._secret, self._books)
+            self._books = session.books
+            yield session
+            self._books = session.books
+
+
+def _place(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Store, Secret]:
+    """Find the ledger's store and its secret; make both where there is none and one is wanted."""
+    if path is None:
+        secret = secret or Secret.fresh()
+        return MemoryStore(chain.head(secret, None)), secret
+    store = FileStore(path)
+    if store.fresh and not new:
+        raise LedgerError(f"{store.place}: there is none; give budget= to open a new one.")
+    secret = secret or Secret.from_environment()
+    if secret is None:
+        if not store.fresh and not store.secret.exists():
+            raise LedgerError(
+                f"{store.place}: its secret {store.secret.name} is missing; put it back, or give it by secret= or"
+                " WPINQ_SECRET. Without it neither the charges nor the answers can be trusted."
+            )
+        secret = Secret.load_or_create(store.secret)
+    if store.fresh:
+        store.create(chain.head(secret, None))
+    return store, secret
+
+
+def _opening(name: str, unit: str, budget: Fraction | None, delta: Fraction) -> dict[str, Any]:
+    if budget is None:
+        raise RefusedError("a new ledger needs a budget; give budget=, for example budget=0.2.")
+    return {
+        "kind": "open", "format": FORMAT, "id": os.urandom(16).hex(), "name": name, "unit": unit,
+        "budget": write(budget), "delta": write(delta),
+    }  # fmt: skip
+
+
+def _check(books: Books, name: str, unit: str, budget: Fraction | None, delta: Fraction) -> None:
+    if books.name != name:
+        raise RefusedError(f"it is data set {books.name!r}'s, not {name!r}'s; give each data set a ledger= of its own.")
+    if books.unit != unit:
+        raise RefusedError(f"its privacy unit is {books.unit!r}, not {unit!r}; it is fixed when the ledger is made.")
+    if budget is not None and (books.budget, books.delta) != (budget, delta):
+        raise RefusedError(
+            f"its budget is epsilon {people(books.budget)}, delta {people(books.delta)}, and {people(budget)},"
+            f" {people(delta)} was given. Give what it holds, or to spend more: `wpinq ledger raise PATH EPSILON`."
+        )

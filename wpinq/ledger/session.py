@@ -1,0 +1,111 @@
+"""One locked look at a ledger: its rows, verified and entered in the books, and the rows still to be written."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from hmac import compare_digest
+from typing import Any
+
+from wpinq.errors import LedgerError, WpinqError
+from wpinq.ledger import chain
+from wpinq.ledger.books import Books, Charge
+from wpinq.ledger.chain import RefusedError, Row
+from wpinq.ledger.store import Pages
+from wpinq.secret import Secret, encode
+
+CLOSED = (
+    "this version of the data is closed: what was measured before cannot be reproduced from the data as they are now."
+    " Declare another version= to measure them anew, at a new charge."
+)
+
+
+class Session:
+    """What is done to a ledger under one lock.
+
+    Args:
+        pages: The locked ledger.
+        secret: The data set's secret.
+        known: The books of an earlier session of the same ledger, so that only new rows are entered.
+
+    Attributes:
+        books: All rows that are durable, and those that are staged. Never those of an earlier session.
+
+    Raises:
+        RefusedError: The ledger cannot be trusted.
+    """
+
+    def __init__(self, pages: Pages, secret: Secret, known: Books) -> None:
+        self._pages, self._secret = pages, secret
+        rows = pages.rows()
+        if chain.verify(secret, rows, pages.head()):
+            pages.adopt(chain.head(secret, rows[-1]))
+        self._last = rows[-1] if rows else None
+        self._pending: list[Row] = []
+        self.books = known.draft()
+        count = len(known.entries)
+        if count and (count > len(rows) or rows[count - 1].mac != known.last):
+            raise RefusedError("it is another ledger than the one that was opened; open it again.")
+        for row in rows[count:]:
+            _enter(self.books, row)
+
+    def stage(self, body: dict[str, Any]) -> None:
+        """Check a row against the books and enter it; nothing is written yet.
+
+        Raises:
+            BudgetError: A charge that does not fit.
+        """
+        body = {**body, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+        row = chain.link(self._secret, self._last, json.dumps(body, sort_keys=True))
+        draft = self.books.draft()
+        draft.apply(body, row.mac)
+        self.books, self._last = draft, row
+        self._pending.append(row)
+
+    def commit(self) -> None:
+        """Make what was staged durable, row by row."""
+        for row in self._pending:
+            self._pages.commit(row, chain.head(self._secret, row))
+        self._pending = []
+
+    def charge(self, charge: Charge) -> bool:
+        """Stage a charge, unless it was made before."""
+        self.refuse_closed(charge.version)
+        held = self.books.charges.get(charge.key)
+        if held is None:
+            self.stage(charge.body())
+            return True
+        if sorted(map(repr, held)) != sorted(map(repr, charge.costs)):
+            raise LedgerError(f"{charge.label}: it was charged before at another cost; give the measurement a name=.")
+        return False
+
+    def seal(self, question: str, version: str, digest: bytes) -> None:
+        """Set a digest or compare it with the one that is set; close the version when they differ."""
+        self.refuse_closed(version)
+        code = self._secret.mac("ledger seal", encode(self.books.identity, question, version, digest)).hex()
+        held = self.books.seals.get((question, version))
+        if held is None:
+            self.stage({"kind": "seal", "question": question, "version": version, "mac": code})
+            self.commit()
+        elif not compare_digest(held, code):
+            self.close(version)
+            raise LedgerError(CLOSED)
+
+    def close(self, version: str) -> None:
+        """Close a version for every question, durably."""
+        if version not in self.books.poisoned:
+            self.stage({"kind": "poison", "version": version})
+            self.commit()
+
+    def refuse_closed(self, version: str) -> None:
+        """Refuse a version whose data changed, in the same words for every question."""
+        if version in self.books.poisoned:
+            raise LedgerError(CLOSED)
+
+
+def _enter(books: Books, row: Row) -> None:
+    """Enter a row that was read; its code was right, so only another version of wpinq explains a failure."""
+    try:
+        books.apply(json.loads(row.body), row.mac)
+    except (WpinqError, KeyError, ValueError, TypeError, AttributeError):
+        raise RefusedError("its rows were written by another version of wpinq; use that version.") from None

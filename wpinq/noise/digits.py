@@ -40,7 +40,7 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
             low, high = low + term_low, high + term_high
         if not term_high:
             break
-    low, high = max(0, low - term_high), high + term_high
+    low, high = max(0, low - term_high), min(1 << bits, high + term_high)
     for _ in range(halvings):
         low, high = low * low >> bits, -(-high * high >> bits)
     return low, high

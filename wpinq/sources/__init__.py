@@ -1,1 +1,60 @@
-"""Placeholder docstring."""
+"""Sources of records: files, tables and iterables as streams of columns.
+
+Nothing is inferred from records: names and types are declared, or read from a header or a public schema. A field that
+is not of its column's type is null; a row that is none is dropped, by itself and uncounted, and changes nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from wpinq.errors import SourceError
+from wpinq.sources.columns import Columns, Reader
+
+__all__ = ["Columns", "Reader", "open_source"]
+
+
+def open_source(source: object, *, columns: Columns = None, header: bool = True) -> Reader:
+    """Open a source of records; nothing but headers and schemas is read from files.
+
+    Args:
+        source: A path or pattern of `.csv`, `.tsv` (with a header), `.txt` (whitespace-separated, `#` comments, no
+            header), each also as `.gz`, or `.parquet`; an object with the Arrow C stream protocol (Polars, pandas,
+            pyarrow, DuckDB); a Polars LazyFrame; or an iterable of tuples, which is read once, here.
+        columns: Names in order, or names with types. Where the source has names of its own, a sequence picks columns,
+            and a mapping gives types to some and keeps all. Without types, text files are text and tuples hold any value.
+        header: Whether the first line of a CSV or TSV file gives the names of its columns.
+
+    Raises:
+        SourceError: It cannot be read as records; one line that says why, and nothing of the records.
+    """
+    if isinstance(source, (str, Path)):
+        return _open_files(source, columns, header)
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_batches"):
+        from wpinq.sources.arrow import open_table
+
+        return open_table(source, columns)
+    if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray, dict)):
+        from wpinq.sources.tuples import open_tuples
+
+        return open_tuples(source, columns)
+    known = "a path, a table with the Arrow C stream protocol, or an iterable of tuples"
+    raise SourceError(f"{type(source).__name__} is not a source of records; pass {known}.")
+
+
+def _open_files(source: str | Path, columns: Columns, header: bool) -> Reader:
+    from wpinq.sources.files import Files
+
+    found = Files.find(source)
+    if found.form == "parquet":
+        from wpinq.sources.parquet import open_parquet
+
+        return open_parquet(found, columns)
+    if found.form == "pairs":
+        from wpinq.sources.pairs import open_pairs
+
+        return open_pairs(found, columns)
+    from wpinq.sources.csv import open_csv
+
+    return open_csv(found, columns, header)

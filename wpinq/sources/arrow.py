@@ -1,0 +1,197 @@
+"""Tables in memory, and whatever hands out Arrow streams: Polars, pandas, pyarrow, DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import SourceError
+from wpinq.schema import Schema
+from wpinq.sources import arrays, values
+from wpinq.sources.columns import Columns, wanted
+
+ROWS = 1 << 19  # rows of a frame
+WHERE = "the table"
+
+
+@dataclass(frozen=True, slots=True)
+class TableReader:
+    """Records of a table.
+
+    Attributes:
+        schema: All columns with their kinds.
+        table: The object that was given.
+        once: Whether it can be read only once.
+        first: The stream that was opened to see the schema, if that was needed.
+    """
+
+    schema: Schema
+    table: Any = field(repr=False)
+    once: bool = False
+    first: list[Any] = field(default_factory=list, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Objects have no name of their own."""
+        return "records"
+
+    @property
+    def path(self) -> None:
+        """There is no file."""
+
+    @property
+    def total_bytes(self) -> None:
+        """There is no file."""
+
+    def version(self) -> None:
+        """Objects have no version of their own."""
+
+    def content(self) -> None:
+        """There is no file."""
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        *,
+        share: tuple[int, int] = (0, 1),
+        progress: Callable[[int], None] | None = None,  # noqa: ARG002  there are no bytes of files
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns; see `Reader.batches`.
+
+        A table in memory is shared out in slices. What computes its rows may not give them in the same order twice, so
+        the first share reads it alone.
+        """
+        schema = wanted(self.schema, columns, WHERE)
+        part, parts = share
+        fixed = _is_frame(self.table) or _is_pandas(self.table) or _is_arrow_table(self.table)
+        if part and not fixed:
+            return
+        for number, slice_ in enumerate(_guarded(self._slices(list(schema.names)))):
+            if fixed and number % parts != part:
+                continue
+            frame = _guarded(pl.DataFrame([_column(slice_[column.name], column) for column in schema]) for _ in (0,))
+            yield from (made for made in frame if made.height)
+
+    def _slices(self, names: list[str]) -> Iterator[dict[str, Any]]:
+        """The columns of at most ROWS rows each: Arrow arrays, or lists of Python objects."""
+        if _is_pandas(self.table):
+            return _pandas_slices(self.table, names)
+        if _is_lazy(self.table):
+            frames = self.table.select(names).collect_batches(maintain_order=False)
+            return _arrow_slices(chain.from_iterable(frame.to_arrow().to_batches() for frame in frames), names)
+        if _is_frame(self.table):
+            return _arrow_slices(self.table.select(names).to_arrow().to_batches(), names)
+        return _arrow_slices(self._stream(), names)
+
+    def _stream(self) -> Any:
+        import pyarrow as pa
+
+        if self.first:
+            return self.first.pop()
+        if self.once:
+            raise SourceError("the stream was read before and can be read only once; pass a table or a file.")
+        return pa.RecordBatchReader.from_stream(self.table)
+
+
+def open_table(table: Any, columns: Columns) -> TableReader:
+    """Open a table. Its schema is public; columns of Python objects hold any value, unless their type is declared.
+
+    Raises:
+        SourceError: It has no readable schema, or columns are not declared well.
+    """
+    first: list[Any] = []
+    names, types = next(_guarded(_types(table, first) for _ in (0,)))
+    schema = arrays.schema_of(types, names, columns, WHERE)
+    repeatable = _is_lazy(table) or _is_frame(table) or _is_pandas(table) or _is_arrow_table(table)
+    module = type(table).__module__.partition(".")[0]
+    return TableReader(schema, table, not repeatable and module not in {"duckdb", "_duckdb"}, first)
+
+
+def _types(table: Any, first: list[Any]) -> tuple[list[str], dict[str, Any]]:
+    """The names and Arrow types of all columns; None is a column of Python objects."""
+    import pyarrow as pa
+
+    if _is_pandas(table):
+        names = [str(name) for name in table.columns]
+        empty = table.iloc[:0]
+        objects = [_holds_objects(dtype) for dtype in table.dtypes]
+        arrow = [None if plain else pa.Array.from_pandas(empty.iloc[:, i]).type for i, plain in enumerate(objects)]
+        return names, dict(zip(names, arrow, strict=True))
+    if _is_lazy(table) or _is_frame(table):
+        polars_schema = table.collect_schema()
+        known = {name: dtype for name, dtype in polars_schema.items() if dtype != pl.Object}
+        arrow_schema = pl.DataFrame(schema=known).to_arrow().schema
+    else:
+        first.append(pa.RecordBatchReader.from_stream(table))
+        arrow_schema = first[0].schema
+    return arrow_schema.names, {item.name: item.type for item in arrow_schema}
+
+
+def _guarded(items: Iterator[Any]) -> Iterator[Any]:
+    """Turn whatever a table says into one line that quotes nothing.
+
+    Raises:
+        SourceError: Instead of any other error.
+    """
+    try:
+        yield from items
+    except SourceError:
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001  it may quote a record
+        raise SourceError(f"{WHERE}: reading it raised {type(error).__name__}; check it, and pass it again.") from None
+
+
+def _column(cells: Any, column: Any) -> pl.Series:
+    return values.column(cells, column) if isinstance(cells, list) else arrays.column(cells, column)
+
+
+def _arrow_slices(batches: Any, names: list[str]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, ROWS):
+            part = batch.slice(start, ROWS)
+            yield {name: part.column(name) for name in names}
+
+
+def _pandas_slices(table: Any, names: list[str]) -> Iterator[dict[str, Any]]:
+    import pyarrow as pa
+
+    places = {str(name): place for place, name in enumerate(table.columns)}
+    for start in range(0, len(table), ROWS):
+        part = table.iloc[start : start + ROWS]
+        cells = {}
+        for name in names:
+            column = part.iloc[:, places[name]]
+            if _holds_objects(column.dtype):
+                column = column.astype(object)
+                cells[name] = column.where(column.notna(), None).tolist()
+            else:
+                array = pa.Array.from_pandas(column)
+                cells[name] = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        yield cells
+
+
+def _holds_objects(dtype: Any) -> bool:
+    """Whether a pandas column's type is known only from its records."""
+    return bool(getattr(getattr(dtype, "categories", dtype), "dtype", dtype) == object)
+
+
+def _is_pandas(table: Any) -> bool:
+    return type(table).__module__.startswith("pandas.") and hasattr(table, "iloc")
+
+
+def _is_lazy(table: Any) -> bool:
+    return isinstance(table, pl.LazyFrame)
+
+
+def _is_frame(table: Any) -> bool:
+    return isinstance(table, pl.DataFrame)
+
+
+def _is_arrow_table(table: Any) -> bool:
+    import pyarrow as pa
+
+    return isinstance(table, (pa.Table, pa.RecordBatch))

@@ -1,0 +1,164 @@
+"""What the caller declares about columns: which ones, under which names, of which types."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from wpinq.errors import SourceError
+from wpinq.schema import Column, Kind, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    import polars as pl
+
+#: Names in order, or names with types. A type of None leaves a column as the source has it.
+Columns: TypeAlias = "Sequence[str] | Mapping[str, type | str | None] | None"
+
+PAIR = ("user", "page")
+TYPES: dict[type, Kind] = {
+    str: Kind.TEXT,
+    int: Kind.INT,
+    float: Kind.FLOAT,
+    bool: Kind.BOOL,
+    bytes: Kind.BYTES,
+    dt.date: Kind.DATE,
+    dt.datetime: Kind.TIME,
+    dt.timedelta: Kind.SPAN,
+}
+WORDS: dict[str, Kind] = {kind.value: kind for kind in Kind if kind is not Kind.ANY} | {
+    **{type_.__name__: kind for type_, kind in TYPES.items()},
+    "string": Kind.TEXT,
+    "instant": Kind.INSTANT,
+}
+
+
+class Reader(Protocol):
+    """A source of records that can be read as a stream of columns.
+
+    Attributes:
+        schema: All columns with their public kinds.
+        name: A default name for the data set: the file's name, or `records`.
+        path: The file, or the directory of a glob, beside which a ledger may lie; None for objects.
+        total_bytes: The size of the files, for progress; None for objects.
+    """
+
+    schema: Schema
+    name: str
+    path: Path | None
+    total_bytes: int | None
+
+    def version(self) -> str | None:
+        """Path, size and modification time of every file; None for objects, which have no version of their own."""
+
+    def content(self) -> bytes | None:
+        """BLAKE2b-256 over the files' bytes; None for objects."""
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        *,
+        share: tuple[int, int] = (0, 1),
+        progress: Callable[[int], None] | None = None,
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of exactly these columns, in their canonical Polars types.
+
+        Args:
+            columns: Names out of the schema, at least one.
+            share: (i, n) reads the i-th of n disjoint shares, whose union is everything.
+            progress: Called with the number of bytes read since the last call; never with a number of rows.
+
+        Raises:
+            SourceError: A file vanished, changed or is damaged. The message holds nothing of its contents.
+        """
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Refuse names that cannot be the columns of a record.
+
+    Raises:
+        SourceError: A name is taken twice or holds a NUL, or there is none.
+    """
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise SourceError(f"{where}: the column name {listed(twice)} stands twice; every column needs its own name.")
+    if not names:
+        raise SourceError(f"{where}: there is no column.")
+    if any("\0" in name for name in names):
+        raise SourceError(f"{where}: a column name holds a NUL byte; is this UTF-8 text?")
+
+
+def declared(columns: Columns) -> dict[str, Kind | None]:
+    """The declared names and kinds, in order.
+
+    Raises:
+        SourceError: It is neither names nor names with types.
+    """
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise SourceError("columns is not a list of names; write ('user', 'page') or {'user': str, 'page': int}.")
+    names = list(columns)
+    if not all(isinstance(name, str) for name in names):
+        raise SourceError("columns: a name is not a text; write ('user', 'page') or {'user': str, 'page': int}.")
+    check_names(names, "columns")
+    return {name: kind_of(columns[name] if isinstance(columns, Mapping) else None, name) for name in names}
+
+
+def kind_of(type_: object, name: str = "a column") -> Kind | None:
+    """The kind that a declared type or word stands for.
+
+    Raises:
+        SourceError: There is no such type.
+    """
+    if type_ is None:
+        return None
+    kind = TYPES.get(type_) if isinstance(type_, type) else WORDS.get(type_.lower()) if isinstance(type_, str) else None
+    if kind is None:
+        raise SourceError(f"columns: {name} has no type {type_!r}; there are {', '.join(sorted(WORDS))}.")
+    return kind
+
+
+def named(columns: Columns, own: Kind, default: Sequence[str] | None, where: str) -> Schema:
+    """The schema of a source without names of its own.
+
+    Raises:
+        SourceError: Nothing was declared, and there is no default.
+    """
+    if columns is None and default is None:
+        raise SourceError(f"{where}: without a header the columns need names; pass columns=('user', 'page').")
+    kinds = declared(default if columns is None else columns)
+    return Schema(tuple(Column(name, kind or own) for name, kind in kinds.items()))
+
+
+def chosen(found: Mapping[str, Kind], columns: Columns, where: str) -> Schema:
+    """The schema of a source that has names: the columns declared by a sequence, or all, with the declared kinds.
+
+    Raises:
+        SourceError: A declared column is not there; the message lists what is.
+    """
+    kinds = {} if columns is None else declared(columns)
+    missing = [name for name in kinds if name not in found]
+    if missing:
+        raise SourceError(f"{where}: no column {listed(missing)}; there are {listed(found)}.")
+    names = found if columns is None or isinstance(columns, Mapping) else kinds
+    return Schema(tuple(Column(name, kinds.get(name) or found[name]) for name in names))
+
+
+def wanted(schema: Schema, columns: Sequence[str], where: str) -> Schema:
+    """The asked columns, in the asked order.
+
+    Raises:
+        SourceError: One of them is not there, or none is asked for.
+    """
+    missing = [name for name in columns if name not in schema]
+    if missing or not columns:
+        raise SourceError(f"{where}: no column {listed(missing)}; there are {listed(schema.names)}.")
+    return Schema(tuple(schema[name] for name in columns))
+
+
+def listed(names: Iterable[str], most: int = 20) -> str:
+    """Names for a message, on one line, the first few of them."""
+    quoted = [repr(name) for name in names]
+    return ", ".join(quoted[:most]) + (f" and {len(quoted) - most} more" if len(quoted) > most else "")

@@ -1,0 +1,158 @@
+"""The files of a source: which they are, whether they are still the same, and what goes wrong with them."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from wpinq.errors import SourceError
+
+FORMATS = {
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".tsv": "tsv",
+    ".tsv.gz": "tsv",
+    ".txt": "pairs",
+    ".txt.gz": "pairs",
+    ".parquet": "parquet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file as it was when the source was opened."""
+
+    path: Path
+    size: int
+    modified: int
+
+    @property
+    def zipped(self) -> bool:
+        """Whether it is compressed as a whole, so that nobody can start in its middle."""
+        return self.path.suffix.lower() == ".gz"
+
+    def check(self) -> None:
+        """Make sure that it is still the file that was opened.
+
+        Raises:
+            SourceError: It is not.
+        """
+        with reading(self.path):
+            now = self.path.stat()
+        if (now.st_size, now.st_mtime_ns) != (self.size, self.modified):
+            raise SourceError(f"{self.path}: changed after it was opened; open it again, and write files elsewhere first.")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files behind a path or a pattern.
+
+    Attributes:
+        given: The path or pattern as the caller wrote it, for messages.
+        form: csv, tsv, pairs or parquet.
+        files: In the order of their paths.
+        path: The file, or the directory of a pattern.
+    """
+
+    given: str
+    form: str
+    files: tuple[File, ...]
+    path: Path
+
+    @classmethod
+    def find(cls, source: str | Path) -> Files:
+        """Find the files of a path or a glob pattern.
+
+        Raises:
+            SourceError: There is no such file, or it is of no known or more than one format.
+        """
+        given = str(source)
+        if "\0" in given:
+            raise SourceError("the path holds a NUL byte.")
+        with reading(given):
+            single = Path(given).exists()
+            paths = [Path(given)] if single else sorted(map(Path, glob.glob(given, recursive=True)))
+        if single and paths[0].is_dir():
+            raise SourceError(f"{given}: is a directory; pass a pattern such as '{Path(given) / '*.parquet'}'.")
+        if not paths:
+            what = "no file matches this pattern" if glob.has_magic(given) else "no such file"
+            raise SourceError(f"{given}: {what}.")
+        forms = {_form(path) for path in paths}
+        if None in forms or len(forms) > 1:
+            known = ", ".join(FORMATS)
+            what = "not of one format" if len(forms) > 1 else "not of a known format"
+            raise SourceError(f"{given}: {what}; the endings are {known}.")
+        form = next(form for form in forms if form)
+        return cls(given, form, tuple(_file(path) for path in paths), _place(given, single))
+
+    @property
+    def name(self) -> str:
+        """The file's name, or the pattern's last part."""
+        return Path(self.given).name
+
+    @property
+    def total_bytes(self) -> int:
+        """The size of all files."""
+        return sum(file.size for file in self.files)
+
+    def version(self) -> str:
+        """Path, size and modification time of every file."""
+        return "\n".join(f"{file.path}\t{file.size}\t{file.modified}" for file in self.files)
+
+    def content(self) -> bytes:
+        """BLAKE2b-256 over the files' sizes and bytes, in order."""
+        digest = hashlib.blake2b(digest_size=32)
+        for file in self.files:
+            digest.update(file.size.to_bytes(8, "little"))
+            with reading(file.path), file.path.open("rb", buffering=0) as stream:
+                while block := stream.read(1 << 22):
+                    digest.update(block)
+            file.check()
+        return digest.digest()
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """Turn what an operating system or a decoder says into one line that holds nothing of a file.
+
+    Raises:
+        SourceError: Instead of any error of reading.
+    """
+    import zlib
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no such file.") from None
+    except PermissionError:
+        raise SourceError(f"{path}: may not be read; check its permissions.") from None
+    except (OSError, EOFError, zlib.error):
+        raise SourceError(f"{path}: cannot be read; it may be damaged or cut off.") from None
+
+
+def _form(path: Path) -> str | None:
+    name = path.name.lower()
+    return next((form for ending, form in FORMATS.items() if name.endswith(ending)), None)
+
+
+def _file(path: Path) -> File:
+    with reading(path):
+        real = path.resolve(strict=True)
+        if not real.is_file():
+            raise SourceError(f"{path}: is not a file.")
+        with real.open("rb"):
+            status = real.stat()
+    return File(real, status.st_size, status.st_mtime_ns)
+
+
+def _place(given: str, single: bool) -> Path:
+    """The file itself, or the deepest directory of a pattern that is certain."""
+    path = Path(given)
+    if not single:
+        while glob.has_magic(str(path)):
+            path = path.parent
+    return path.resolve()

@@ -1,0 +1,87 @@
+"""Whole lines of a file, in blocks, so that no line changes how another one is read.
+
+A line ends at a line feed and belongs to the share in which its first byte lies. Where blocks and shares are cut does
+not show in the lines that come out.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from wpinq.sources.files import File
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BLOCK = 1 << 23  # bytes read at a time, no more than LONGEST
+LONGEST = 1 << 26  # a longer line is ill-formed, so that no line can fill the memory
+END = 1 << 63
+
+
+@contextmanager
+def opened(file: File) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """A file's contents, unzipped if need be, and the file itself, whose position tells how far we are."""
+    with file.path.open("rb", buffering=0) as raw:
+        plain = cast("BinaryIO", raw)
+        if not file.zipped:
+            yield plain, plain
+            return
+        with gzip.GzipFile(fileobj=plain) as unzipped:
+            yield cast("BinaryIO", unzipped), plain
+
+
+def blocks(stream: BinaryIO, origin: int, start: int, stop: int = END) -> Iterator[bytes]:
+    """Read the lines whose first byte lies in [start, stop), in blocks that end with a line feed.
+
+    Args:
+        stream: Bytes; it is moved forward only.
+        origin: Where the very first line begins.
+        start: Where this share begins, at or after the origin.
+        stop: Where this share ends.
+    """
+    drop = start > origin  # then the line that holds the byte before belongs to another share
+    position, rest = stream.seek(start - drop), b""
+    while position < stop or rest:
+        late = position >= stop
+        data = stream.read(BLOCK if late else min(BLOCK, stop - position))
+        if not data:
+            break
+        position += len(data)
+        end = (data.find(b"\n") if late else data.rfind(b"\n")) + 1
+        if not end:
+            rest = b"" if drop else rest + data
+            drop = drop or len(rest) > LONGEST
+            rest = b"" if drop else rest
+            continue
+        first = data.find(b"\n") + 1
+        drop = drop or len(rest) + first - 1 > LONGEST
+        block = data[first:end] if drop else rest + data[:end]
+        rest, drop = b"" if late else data[end:], False
+        if block:
+            yield block
+    if rest:
+        yield rest + b"\n"
+
+
+def as_lines(block: bytes) -> pa.Array:
+    """The lines of a block as an array of bytes, each with its line feed."""
+    import numpy as np
+    import pyarrow as pa
+
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10) + 1
+    offsets = np.concatenate([np.zeros(1, np.int64), ends.astype(np.int64)])
+    return pa.Array.from_buffers(pa.large_binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(block)])
+
+
+def as_block(lines: pa.Array) -> Any:
+    """The bytes of lines that a filter has made new, as one buffer."""
+    import numpy as np
+    import pyarrow as pa
+
+    if not len(lines):
+        return pa.py_buffer(b"")
+    offsets = np.frombuffer(lines.buffers()[1], np.int64)[lines.offset : lines.offset + len(lines) + 1]
+    return lines.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0]))

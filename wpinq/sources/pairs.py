@@ -1,0 +1,41 @@
+"""Text files of whitespace-separated fields, such as published graphs: no header, no quotes, `#` begins a comment line."""
+
+from __future__ import annotations
+
+from wpinq.schema import Kind
+from wpinq.sources.columns import PAIR, Columns, named
+from wpinq.sources.csv import TextReader, start_of
+from wpinq.sources.files import Files
+from wpinq.sources.grammar import without_returns
+from wpinq.sources.lines import as_block, as_lines
+
+BLANKS = bytes.maketrans(b"\t\v\f", b"   ")
+
+
+def open_pairs(found: Files, columns: Columns) -> TextReader:
+    """Open whitespace-separated files; the columns are called user and page unless they are declared."""
+    schema = named(columns, Kind.TEXT, PAIR, found.given)
+    origins = tuple(start_of(file) for file in found.files)
+    return TextReader(found, schema, schema.names, origins, " ", quotes=False, prepare=single_blanks)
+
+
+def single_blanks(block: bytes) -> bytes:
+    r"""Leave one blank between two fields and none elsewhere, and leave comment lines out.
+
+    >>> single_blanks(b"# a graph\\n 1\\t 2 \\n3 4\\n")
+    b'1 2\\n3 4\\n'
+    """
+    import numpy as np
+    import pyarrow.compute as pc
+
+    block = without_returns(block).translate(BLANKS)
+    if b"  " in block or b" \n" in block or b"\n " in block or block.startswith(b" "):
+        data = np.frombuffer(block, np.uint8)
+        after = np.append(data[1:], 10)
+        data = data[(data != 32) | ((after != 32) & (after != 10))]
+        before = np.append(10, data[:-1])
+        block = data[(data != 32) | (before != 10)].tobytes()
+    if b"#" in block:
+        lines = as_lines(block)
+        block = as_block(lines.filter(pc.invert(pc.starts_with(lines, "#")))).to_pybytes()
+    return block

@@ -1,0 +1,155 @@
+"""Parquet files, one or many, read by row groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import SourceError
+from wpinq.schema import Schema
+from wpinq.sources import arrays
+from wpinq.sources.columns import Columns, listed, wanted
+from wpinq.sources.files import File, Files, reading
+
+ROWS = 1 << 19  # rows of a frame
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetReader:
+    """Rows of Parquet files that have the same columns.
+
+    Attributes:
+        found: The files.
+        schema: All columns with their kinds.
+        metadata: Each file's footer.
+    """
+
+    found: Files
+    schema: Schema
+    metadata: tuple[Any, ...]
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.found.name
+
+    @property
+    def path(self) -> Path:
+        """The file, or the directory of a pattern."""
+        return self.found.path
+
+    @property
+    def total_bytes(self) -> int:
+        """The size of all files."""
+        return self.found.total_bytes
+
+    def version(self) -> str:
+        """Path, size and modification time of every file."""
+        return self.found.version()
+
+    def content(self) -> bytes:
+        """BLAKE2b-256 over the files' sizes and bytes."""
+        return self.found.content()
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        *,
+        share: tuple[int, int] = (0, 1),
+        progress: Callable[[int], None] | None = None,
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns; see `Reader.batches`. The shares are made of row groups."""
+        schema = wanted(self.schema, columns, self.found.given)
+        low, high = (self.total_bytes * edge // share[1] for edge in (share[0], share[0] + 1))
+        base = 0
+        for file, metadata in zip(self.found.files, self.metadata, strict=True):
+            starts = [base + start for start in _starts(file, metadata)]
+            groups = [group for group, start in enumerate(starts[:-1]) if low <= start < high]
+            if groups:
+                yield from _frames(file, metadata, groups, starts, schema, progress)
+            base += file.size
+
+
+def open_parquet(found: Files, columns: Columns) -> ParquetReader:
+    """Open Parquet files.
+
+    Raises:
+        SourceError: One is not a Parquet file, they differ in their columns, or columns are not declared well.
+    """
+    from pyarrow import parquet
+
+    metadata, schemas = [], []
+    for file in found.files:
+        with decoding(file.path), parquet.ParquetFile(file.path) as opened:
+            metadata.append(opened.metadata)
+            schemas.append(opened.schema_arrow)
+    first = _columns(schemas[0])
+    for file, schema in zip(found.files, schemas, strict=True):
+        if _columns(schema) != first:
+            what = listed(f"{name}: {kind}" for name, kind in _columns(schema))
+            raise SourceError(f"{file.path}: its columns ({what}) are not those of the first file.")
+    types = {field.name: field.type for field in schemas[0]}
+    schema = arrays.schema_of(types, schemas[0].names, columns, found.given)
+    for file, other in zip(found.files, schemas, strict=True):
+        arrays.schema_of({field.name: field.type for field in other}, other.names, columns, str(file.path))
+    return ParquetReader(found, schema, tuple(metadata))
+
+
+@contextmanager
+def decoding(path: str | Path) -> Iterator[None]:
+    """Turn what Arrow says into one line that holds nothing of a file.
+
+    Raises:
+        SourceError: Instead of any error of reading or decoding.
+    """
+    import pyarrow as pa
+
+    try:
+        with reading(path):
+            yield
+    except pa.ArrowException:
+        raise SourceError(f"{path}: is not a Parquet file, or is damaged.") from None
+
+
+def _columns(schema: Any) -> list[tuple[str, str]]:
+    kinds = [(field.name, arrays.public_kind(field.type)) for field in schema]
+    return [(name, "unknown" if kind is None else kind.value) for name, kind in kinds]
+
+
+def _starts(file: File, metadata: Any) -> list[int]:
+    """Where each row group begins, about, and the end, in bytes of the file."""
+    sizes = [metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)]
+    total, starts, done = max(sum(sizes), 1), [0], 0
+    for size in sizes:
+        done += size
+        starts.append(file.size * done // total)
+    return starts
+
+
+def _frames(
+    file: File,
+    metadata: Any,
+    groups: list[int],
+    starts: list[int],
+    schema: Schema,
+    progress: Callable[[int], None] | None,
+) -> Iterator[pl.DataFrame]:
+    from pyarrow import parquet
+
+    file.check()
+    with (
+        decoding(file.path),
+        parquet.ParquetFile(file.path, metadata=metadata, coerce_int96_timestamp_unit="us") as opened,
+    ):
+        for group in groups:
+            for batch in opened.iter_batches(ROWS, row_groups=[group], columns=list(schema.names)):
+                if batch.num_rows:
+                    yield pl.DataFrame([arrays.column(batch.column(column.name), column) for column in schema])
+            if progress is not None:
+                progress(starts[group + 1] - starts[group])
+    file.check()

@@ -1,1 +1,74 @@
-"""Publish counts about people without exposing them: a streaming dataflow engine in the wPINQ style."""
+"""Publish counts about people without exposing them: a streaming dataflow engine in the wPINQ style.
+
+The names below are the public face; each is loaded when it is first used, so that importing wpinq costs little.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wpinq import degrees
+    from wpinq.collection import Collection
+    from wpinq.dataset import Unit
+    from wpinq.errors import (
+        BinError,
+        BudgetError,
+        EngineError,
+        ExactnessError,
+        InternalError,
+        LedgerError,
+        NotReadyError,
+        PlanError,
+        SourceError,
+        UntraceableError,
+        WpinqError,
+    )
+    from wpinq.measurement import Measurement
+    from wpinq.protect import protect
+
+_HOMES = {
+    "Collection": "collection",
+    "Measurement": "measurement",
+    "Unit": "dataset",
+    "protect": "protect",
+    **dict.fromkeys(
+        (
+            "BinError", "BudgetError", "EngineError", "ExactnessError", "InternalError", "LedgerError", "NotReadyError",
+            "PlanError", "SourceError", "UntraceableError", "WpinqError",
+        ),
+        "errors",
+    ),
+}  # fmt: skip
+
+__all__ = [
+    "BinError",
+    "BudgetError",
+    "Collection",
+    "EngineError",
+    "ExactnessError",
+    "InternalError",
+    "LedgerError",
+    "Measurement",
+    "NotReadyError",
+    "PlanError",
+    "SourceError",
+    "Unit",
+    "UntraceableError",
+    "WpinqError",
+    "degrees",
+    "protect",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "degrees":
+        return import_module("wpinq.degrees")
+    if name in _HOMES:
+        return getattr(import_module(f"wpinq.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'wpinq' has no attribute {name!r}; it has {', '.join(__all__)}.")
+
+
+def __dir__() -> list[str]:
+    return __all__

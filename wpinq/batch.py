@@ -65,11 +65,15 @@ class Batch:
         ends = [END + name for name in schema.ranged]
         return Batch(self.frame.select(*schema.names, weight.alias(WEIGHT), *ends), schema)
 
-    def rename(self, schema: Schema) -> Batch:
-        """The same columns under another schema's names, one by one."""
-        names = dict(zip(self.schema.names, schema.names, strict=True))
-        ends = {END + old: END + names[old] for old in self.schema.ranged}
-        return Batch(self.frame.rename(names | ends), schema)
+    def project(self, columns: dict[str, str]) -> Batch:
+        """Choose columns, each once, under new names: a mapping from the new name to the old one."""
+        chosen = list(columns.values())
+        batch = self.select(chosen)
+        kinds = [batch.schema[old] for old in chosen]
+        schema = Schema(tuple(Column(new, old.kind, old.ranged) for new, old in zip(columns, kinds, strict=True)))
+        values = [pl.col(old).alias(new) for new, old in columns.items()]
+        ends = [pl.col(END + columns[new]).alias(END + new) for new in schema.ranged]
+        return Batch(batch.frame.select(*values, WEIGHT, *ends), schema)
 
     def expand(self, names: Iterable[str]) -> Batch:
         """Write the ranges of these columns out, one row for each integer."""

@@ -98,9 +98,10 @@ class Schema:
         wanted = set(names)
         return Schema(tuple(column for column in self.columns if column.name in wanted))
 
-    def expanded(self) -> Schema:
-        """The same columns, none of them ranged."""
-        return Schema(tuple(replace(column, ranged=False) for column in self.columns))
+    def expanded(self, names: Iterable[str] | None = None) -> Schema:
+        """The same columns, with none of these (by default, of all) ranged."""
+        wanted = set(self.names if names is None else names)
+        return Schema(tuple(replace(c, ranged=c.ranged and c.name not in wanted) for c in self.columns))
 
     def fresh(self, name: str) -> str:
         """A column name like `name` that is not taken yet: `index`, `index_2`, ..."""

@@ -1,1 +1,11 @@
-"""Placeholder docstring."""
+"""The transformations of wPINQ and PINQ, one a file: its method, its stability, its definition, its column kernel.
+
+Adding one is a new file here, one line in `collection.py` and one test. Everything else (engines, costs, `explain`,
+the contract tests) follows from what the file says.
+"""
+
+from wpinq.operators.filter import filter
+from wpinq.operators.map import map
+from wpinq.operators.shave import shave
+
+__all__ = ["filter", "map", "shave"]

@@ -1,0 +1,48 @@
+"""The face of a plan: a protected collection, lazily described. One line for each operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wpinq import operators
+from wpinq.explain import explain
+from wpinq.measurement import measure
+
+if TYPE_CHECKING:
+    from wpinq.plan import Node
+
+
+class Collection:
+    """A protected collection of weighted records, or what transformations make of one.
+
+    Nothing is read until a measurement of it is observed. A collection has no length, no items and no truth value,
+    because each of them would be an answer that nobody paid for.
+    """
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    map = operators.map
+    filter = operators.filter
+    shave = operators.shave
+
+    measure = measure
+    explain = explain
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return self._node.schema.names
+
+    def _then(self, node: Node) -> Collection:
+        return type(self)(node)
+
+    def __repr__(self) -> str:
+        return f"<protected collection {self._node.schema} by {self._node.title}>"
+
+    __iter__ = None
+    __len__ = None
+    __contains__ = None
+    __hash__ = object.__hash__

@@ -1,0 +1,60 @@
+"""A protected data set: where its records come from, whom they are about, and the ledger that guards them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from wpinq.identity import KEY_SIZE
+
+if TYPE_CHECKING:
+    from wpinq.ledger import Ledger
+    from wpinq.sources import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Whom the guarantee protects: what one of them adds to the collection, at the most.
+
+    Attributes:
+        bound: The total weight that one unit may hold.
+        text: How it is written in the ledger and by `explain`.
+    """
+
+    bound: Fraction = Fraction(1)
+    text: str = "record"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DataSet:
+    """One version of one protected data set.
+
+    Attributes:
+        reader: Reads its records as columns.
+        ledger: Its budget, shared by all of its versions.
+        name: Names it in the ledger.
+        version: Tells this version from others.
+        unit: Whom the guarantee protects.
+        declared: Whether the caller named the version; otherwise it follows the files.
+    """
+
+    reader: Reader = field(repr=False)
+    ledger: Ledger = field(repr=False)
+    name: str
+    version: str
+    unit: Unit
+    declared: bool
+
+    @property
+    def identity_key(self) -> bytes:
+        """The key of the identities of its records and bins."""
+        return self.ledger.secret.derive("identity", self.name, size=KEY_SIZE)
+
+    def content(self) -> bytes | None:
+        """A digest of what is read, where the caller declared the version; else the version itself is the digest."""
+        return self.reader.content() if self.declared else None
+
+    def moved(self) -> bool:
+        """Whether the files are no longer those that the version speaks of."""
+        return not self.declared and self.reader.version() not in (None, self.version)

@@ -1,0 +1,53 @@
+"""The reference engine: dictionaries and exact fractions, slow and obviously right. It is the oracle of every test.
+
+It is not a way around the budget: it needs the records themselves, as Python values, from whoever calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from wpinq.plan import Collection, Node, Record, Source, steps
+from wpinq.values import decode, encode
+
+
+def weigh(records: Iterable[Record | tuple[Record, Fraction]]) -> dict[Record, Fraction]:
+    """Count records; equal ones add up."""
+    out: dict[Record, Fraction] = {}
+    for record in records:
+        out[canonical(record)] = out.get(canonical(record), Fraction(0)) + 1
+    return out
+
+
+def canonical(record: Record) -> Record:
+    """The record with each value in its canonical form, so that equal records are one."""
+    return tuple(decode(encode(value)) for value in record)
+
+
+def run(root: Node, collections: Mapping[Source, Collection]) -> dict[Record, Fraction]:
+    """Evaluate a plan by the definitions of its steps.
+
+    Args:
+        root: The plan.
+        collections: For each source step the records that it holds, and their weights.
+
+    Returns:
+        The records of non-zero weight.
+    """
+    found: dict[Node, dict[Record, Fraction]] = {}
+    for node in steps(root):
+        if isinstance(node, Source):
+            weights = dict(collections[node])
+        else:
+            weights = node.define(*(found[one] for one in node.inputs))
+        found[node] = {record: weight for record, weight in _merged(weights).items() if weight != 0}
+    return found[root]
+
+
+def _merged(weights: Collection) -> dict[Record, Fraction]:
+    out: dict[Record, Fraction] = {}
+    for record, weight in weights.items():
+        key = canonical(record)
+        out[key] = out.get(key, Fraction(0)) + weight
+    return out

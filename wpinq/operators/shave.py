@@ -1,0 +1,208 @@
+"""Shave: cut each record's weight into numbered slices.
+
+The state of a shard is one weight for each identity; the record's own columns pass through and are not kept. When the
+only column is ranged (the `index` of an earlier `shave`), the state is a step function, and its size is the number of
+distinct weights. Slices of equal thickness leave as one row with a ranged index.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from wpinq.batch import END, WEIGHT, Batch
+from wpinq.exact import Amount, decimal, positive
+from wpinq.identity import identities
+from wpinq.plan import Collection as Weighted
+from wpinq.plan import Keyed, Record, Shape, State, Unary
+from wpinq.schema import Column, Kind, Schema
+from wpinq.state.histogram import is_steps, ranges
+from wpinq.state.steps import Integers, Steps
+from wpinq.state.table import Table, combine
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+
+
+def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str = "index") -> Collection:
+    """Cut each record into slices `(record, 1), (record, 2), ...` of bounded weight.
+
+    Weights:    out[x, i] = sign(in[x]) * clamp(|in[x]| - t_1 - ... - t_(i-1), 0, t_i), numbered from 1 as the post does
+    Stability:  1; each slice is a monotone piece of in[x] and the pieces sum to it, so moving in[x] by d moves the
+                slices of x by d in total (privacy rule 20).
+    Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("Shave"); McSherry, Things that count, 2018.
+
+    Args:
+        thickness: Thickness of every slice, in weight, positive and exact; or a sequence, whose last one repeats.
+        name: Name of the new column.
+
+    Raises:
+        ExactnessError: A thickness is not positive.
+
+    >>> evaluate(protected(page="text").shave(), [("a",), ("a",)])
+    {('a', 1): 1, ('a', 2): 1}
+    """
+    many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
+    slices = tuple(positive(one, "shave(thickness=...)") for one in many)
+    return self._then(Shave(self._node, slices, name))
+
+
+@dataclass(frozen=True, eq=False)
+class Shave(Unary):
+    """Plan node of `shave`."""
+
+    thickness: tuple[Fraction, ...]
+    name: str
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The record and the number of its slice."""
+        before = self.source.schema if is_steps(self.source.schema) else self.source.schema.expanded()
+        return Schema((*before.columns, Column(before.fresh(self.name), Kind.INT, ranged=True)))
+
+    @property
+    def lattice(self) -> int:
+        """Fine enough for every thickness."""
+        return math.lcm(self.source.lattice, *(one.denominator for one in self.thickness))
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        shown = ", ".join(decimal(one) for one in self.thickness)
+        return f"shave({'' if self.thickness == (Fraction(1),) else shown})"
+
+    @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """The thicknesses."""
+        return (repr([str(one) for one in self.thickness]).encode(),)
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """The whole record is the key."""
+        return (frozenset(self.source.schema.names),)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A record meets only itself, so the record is its own key."""
+        units = tuple(int(one * self.lattice) for one in self.thickness)
+        factor = self.lattice // self.source.lattice
+        if is_steps(self.source.schema):
+            return Keyed(((),), lambda key: RangedSlices(self.schema, needed, units, factor))
+        keep = tuple(name for name in self.source.schema.names if name in needed)
+        return Keyed((self.source.schema.names,), lambda key: Slices(self.schema, keep, units, factor, key))
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Slice by slice."""
+        out: dict[Record, Fraction] = {}
+        for record, weight in inputs[0].items():
+            rest, index = abs(weight), 0
+            while rest > 0:
+                cut = min(rest, self.thickness[min(index, len(self.thickness) - 1)])
+                index, rest = index + 1, rest - cut
+                out[(*record, index)] = cut if weight > 0 else -cut
+        return out
+
+
+class Slices(State):
+    """The weights of records by identity; slices leave as ranges of the index."""
+
+    def __init__(self, schema: Schema, keep: tuple[str, ...], units: tuple[int, ...], factor: int, key: bytes) -> None:
+        self._schema, self._units, self._factor, self._key = schema, units, factor, key
+        self._records = Schema(schema.columns[:-1])
+        self._keep = keep
+        self._table, self._pending = Table(), [Batch.empty(self._records)]
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Keep the change until it is asked for."""
+        self._pending.append(batch.expand(batch.schema.ranged).consolidate())
+
+    def emit(self) -> Batch:
+        """Slices that came or went with the pending changes."""
+        batch = Batch.concat(self._pending, self._records).consolidate().scale(self._factor)
+        self._pending = [Batch.empty(self._records)]
+        ids = identities(batch.frame, self._records, self._key)
+        rows, ids, delta = combine(ids, batch.frame[WEIGHT].to_numpy())
+        before = self._table.lookup(ids)
+        self._table.add(ids, delta)
+        slices = moved_slices(before, before + delta, self._units)
+        name = self._schema.names[-1]
+        frame = pl.DataFrame({name: slices["start"], WEIGHT: slices["weight"], END + name: slices["end"]})
+        if self._keep:
+            records = batch.frame.select(self._keep)[rows[slices["row"]]]
+            frame = pl.concat([records, frame], how="horizontal")
+        return Batch(frame, self._schema.select((*self._keep, name)))
+
+
+class RangedSlices(State):
+    """The weights over a ranged column as a step function; slices leave as boxes of the column and the index."""
+
+    def __init__(self, schema: Schema, needed: frozenset[str], units: tuple[int, ...], factor: int) -> None:
+        self._schema, self._needed, self._units, self._factor = schema, needed, units, factor
+        self._steps, self._pending = Steps(), Steps()
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Keep the change until it is asked for."""
+        start, end, weight = ranges(batch)
+        self._pending.add(start, end, weight * self._factor)
+
+    def emit(self) -> Batch:
+        """Slices that came or went with the pending changes."""
+        start, end, before, after = self._steps.update(self._pending)
+        self._pending = Steps()
+        slices = moved_slices(before, after, self._units)
+        column, name = self._schema.names
+        row = slices["row"]
+        frame = pl.DataFrame(
+            {
+                column: start[row],
+                name: slices["start"],
+                WEIGHT: slices["weight"],
+                END + column: end[row],
+                END + name: slices["end"],
+            }
+        )
+        return Batch(frame, self._schema).select(self._needed or self._schema.names)
+
+
+def moved_slices(before: Integers, after: Integers, units: tuple[int, ...]) -> dict[str, Integers]:
+    """Slices of the weights after, less the slices of the weights before, as ranges of the index.
+
+    Args:
+        before: Weights, in lattice units.
+        after: Weights, in lattice units, row by row.
+        units: Thicknesses of the slices in lattice units; the last repeats.
+
+    Returns:
+        `row`, `start`, `end` (exclusive) and `weight` of each range; ranges that did not move are absent.
+    """
+    parts = []
+    single, last, offset = units[:-1], units[-1], 0
+    for index, thickness in enumerate(single, start=1):
+        change = _clamp(after, offset, thickness) - _clamp(before, offset, thickness)
+        parts.append(_range(np.full(len(after), index), np.full(len(after), index + 1), change))
+        offset += thickness
+    tops = [np.sign(w) * np.maximum(np.abs(w) - offset, 0) for w in (before, after)]
+    whole = [np.abs(top) // last for top in tops]
+    # whole slices that stand before and after need not move
+    same = np.where(np.sign(tops[0]) == np.sign(tops[1]), np.minimum(*whole), 0)
+    first = len(units)
+    for sign, top, count in zip((-1, 1), tops, whole, strict=True):
+        toward = sign * np.sign(top)
+        parts.append(_range(first + same, first + count, toward * last))
+        parts.append(_range(first + count, first + count + 1, toward * (np.abs(top) - count * last)))
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _clamp(weight: Integers, offset: int, thickness: int) -> Integers:
+    clamped: Integers = np.sign(weight) * np.clip(np.abs(weight) - offset, 0, thickness)
+    return clamped
+
+
+def _range(start: Integers, end: Integers, weight: Integers) -> dict[str, Integers]:
+    row = np.flatnonzero((end > start) & (weight != 0))
+    return {"row": row, "start": start[row], "end": end[row], "weight": weight[row]}

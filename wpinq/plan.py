@@ -1,0 +1,230 @@
+"""The plan: what a collection means, as an immutable graph of nodes.
+
+A node holds everything that is true of an operator: its columns, its stability, its exact definition, and how it is
+lowered to one of five shapes. Engines see shapes and never operators; passes (`stability`, `explain`) see nodes and
+never engines. So it is operators + engines, not operators x engines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from wpinq.batch import Batch
+from wpinq.errors import InternalError
+from wpinq.schema import Schema
+
+if TYPE_CHECKING:
+    from wpinq.dataset import DataSet
+
+Record: TypeAlias = tuple[object, ...]
+Collection: TypeAlias = Mapping[Record, Fraction]
+"""What the reference engine computes with: records and their exact weights."""
+
+
+class State(Protocol):
+    """What a keyed step remembers. It never draws anything at random."""
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Take in a change that arrived at one of the step's inputs."""
+
+    def emit(self) -> Batch:
+        """The change of the step's output since it was last asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Shape: batches of a protected source."""
+
+    data: DataSet
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stateless:
+    """Shape: a linear function of each record alone."""
+
+    kernel: Callable[[Batch], Batch]
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """Shape: records meet only records of the same key.
+
+    Attributes:
+        keys: For each input the columns of its key; empty columns bring all records to one shard.
+        state: Makes the state of a shard, from the data set's identity key.
+    """
+
+    keys: tuple[tuple[str, ...], ...]
+    state: Callable[[bytes], State]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Shape: a signed sum of the inputs, whose weights are first brought to one lattice."""
+
+    factors: tuple[int, ...]
+
+
+Shape: TypeAlias = Read | Stateless | Keyed | Merge
+"""The fifth shape, Measure, is the root of a run: a plan and the histogram that it ends in."""
+
+
+class Node(ABC):
+    """One step of a plan."""
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[Node, ...]:
+        """The steps that it reads."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """Its columns."""
+
+    @property
+    @abstractmethod
+    def lattice(self) -> int:
+        """Its weights are whole numbers of 1/lattice."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The call that made it, for people: `shave()`."""
+
+    @property
+    def stability(self) -> tuple[Fraction, ...]:
+        """For each input, how far the output can move when that input moves by one."""
+        return (Fraction(1),) * len(self.inputs)
+
+    @property
+    def part(self) -> tuple[str, str] | None:
+        """The partition that it is a part of, and which part, when its siblings are disjoint from it."""
+        return None
+
+    @property
+    @abstractmethod
+    def identity(self) -> tuple[bytes | None, ...]:
+        """What tells this step from others over the same inputs; None where that cannot be covered."""
+
+    @abstractmethod
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """Which columns of each input are needed to compute the needed columns of the output."""
+
+    @abstractmethod
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """The shape that computes (at least) the needed columns."""
+
+    @abstractmethod
+    def define(self, *inputs: Collection) -> dict[Record, Fraction]:
+        """The exact definition on whole collections, slow and obviously right."""
+
+
+def steps(*roots: Node) -> list[Node]:
+    """All steps of some plans, each once, inputs before what reads them."""
+    found: dict[Node, None] = {}
+
+    def visit(node: Node) -> None:
+        if node not in found:
+            for one in node.inputs:
+                visit(one)
+            found[node] = None
+
+    for root in roots:
+        visit(root)
+    return list(found)
+
+
+def fingerprints(*roots: Node) -> dict[Node, bytes | None]:
+    """For each step a digest of what it means, stable across processes, or None when it cannot be told."""
+    found: dict[Node, bytes | None] = {}
+    for node in steps(*roots):
+        found[node] = _digest([type(node).__name__.encode(), *node.identity, *(found[one] for one in node.inputs)])
+    return found
+
+
+def _digest(parts: list[bytes | None]) -> bytes | None:
+    if any(part is None for part in parts):
+        return None
+    digest = hashlib.blake2b(digest_size=32)
+    for part in parts:
+        digest.update(len(part or b"").to_bytes(8, "little") + (part or b""))
+    return digest.digest()
+
+
+def sources(root: Node) -> list[DataSet]:
+    """The protected data sets that a plan reads, each once."""
+    return list({node.data: None for node in steps(root) if isinstance(node, Source)})
+
+
+@dataclass(frozen=True, eq=False)
+class Unary(Node):
+    """A step over one other step, with the same columns and lattice unless it says otherwise."""
+
+    source: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The one step that it reads."""
+        return (self.source,)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of its input."""
+        return self.source.schema
+
+    @property
+    def lattice(self) -> int:
+        """The lattice of its input."""
+        return self.source.lattice
+
+
+@dataclass(frozen=True, eq=False)
+class Source(Node):
+    """The protected records themselves."""
+
+    data: DataSet
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """A source reads no other step."""
+        return ()
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that the source declares."""
+        return self.data.reader.schema
+
+    @property
+    def lattice(self) -> int:
+        """Records are counted whole."""
+        return 1
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return f"protect({self.data.name})"
+
+    @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """One version of one data set."""
+        return (self.data.name.encode(), self.data.version.encode())
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """A source needs no other step."""
+        return ()
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """Read the needed columns, and at least one, because a record without columns still counts."""
+        names = self.schema.names
+        return Read(self.data, tuple(name for name in names if name in needed) or names[:1])
+
+    def define(self, *inputs: Collection) -> dict[Record, Fraction]:
+        """Sources are given to the reference engine from outside, so it never asks this."""
+        raise InternalError("a source has no definition of its own; please report this.")

@@ -1,0 +1,57 @@
+"""Progress of anything that may take over two seconds: bytes of files or steps of work, never rows.
+
+The number of rows is protected, so a bar that counted them would publish it (privacy rule 42).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+PATIENCE = 2.0
+"""Seconds before a bar appears."""
+
+
+@contextmanager
+def bar(title: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """Show a bar on standard error once the work has taken two seconds, if that is a terminal.
+
+    Yields:
+        A function to call with how much is done so far, or None where nobody is looking.
+    """
+    if not sys.stderr.isatty() or not total:
+        yield None
+        return
+    shown = _Bar(title, total)
+    try:
+        yield shown.update
+    finally:
+        shown.close()
+
+
+class _Bar:
+    def __init__(self, title: str, total: int) -> None:
+        self._title, self._total, self._start = title, total, time.monotonic()
+        self._close: Callable[[], None] | None = None
+        self._update: Callable[[int], None] = lambda done: None
+
+    def update(self, done: int) -> None:
+        if self._close is None and time.monotonic() - self._start > PATIENCE:
+            self._open()
+        self._update(done)
+
+    def _open(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        task = progress.add_task(self._title, total=self._total)
+        progress.start()
+        self._update, self._close = lambda done: progress.update(task, completed=done), progress.stop
+
+    def close(self) -> None:
+        if self._close is not None:
+            self._close()

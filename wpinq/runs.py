@@ -1,0 +1,76 @@
+"""When a dataflow runs: at the first question, once, for every measurement that waits on the same data set."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from wpinq.errors import SourceError
+from wpinq.plan import sources
+
+if TYPE_CHECKING:
+    from wpinq.dataset import DataSet
+    from wpinq.engines.flow import Progress
+    from wpinq.measurement import Measurement
+
+_lock = threading.RLock()
+_waiting: WeakSet[Measurement] = WeakSet()
+
+
+def wait(measurement: Measurement) -> None:
+    """Let a charged measurement wait for the next run."""
+    with _lock:
+        _waiting.add(measurement)
+
+
+def settle(measurement: Measurement) -> None:
+    """Run the dataflow of a measurement and of all that wait with it, and hand each its histogram.
+
+    Raises:
+        SourceError: A source cannot be read, or is not the version that was protected.
+        LedgerError: The data changed behind its version.
+        EngineError: A step failed.
+    """
+    with _lock:
+        if measurement.settled:
+            return
+        together = [one for one in _waiting if one.home is measurement.home and not one.settled]
+        together.sort(key=lambda one: one.question)
+        _run(together)
+        _waiting.difference_update(together)
+
+
+def _run(together: list[Measurement]) -> None:
+    from wpinq.engines import flow
+
+    roots = [one.node for one in together]
+    read = list({data: None for root in roots for data in sources(root)})
+    _unchanged(read)
+    with _progress(read) as progress:
+        found = flow.run(flow.Job(roots, together[0].home.identity_key, progress=progress))
+    _unchanged(read)
+    for one, histogram in zip(together, found, strict=True):
+        one.answer_from(histogram)
+
+
+def _unchanged(read: list[DataSet]) -> None:
+    """Refuse to speak about a version that is not there any more; before and after it is read."""
+    for data in read:
+        data.ledger.check_version(data.version, data.content())
+        if data.moved():
+            raise SourceError(
+                f"{data.name}: the files are not those that protect(...) saw; protect them again as a new version."
+            )
+
+
+@contextmanager
+def _progress(read: list[DataSet]) -> Iterator[Progress | None]:
+    """A bar in bytes of files, on a terminal, after two seconds."""
+    from wpinq.progress import bar
+
+    total = sum(data.reader.total_bytes or 0 for data in read)
+    with bar("reading", total) as advance:
+        yield advance

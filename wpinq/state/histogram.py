@@ -1,0 +1,76 @@
+"""A measured histogram: the true weights that a measurement adds noise to. Only measurements may look inside."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from wpinq.batch import END, WEIGHT, Batch
+from wpinq.identity import identities
+from wpinq.schema import Schema
+from wpinq.state.steps import Steps
+from wpinq.state.table import Ids, Table, Weights, combine
+
+
+class Histogram:
+    """Exact weights by bin, in lattice units.
+
+    A collection of one ranged column is held as steps, any other by identity; the plan decides which, never the data.
+    """
+
+    def __init__(self, schema: Schema, key: bytes) -> None:
+        self._schema, self._key = schema, key
+        self._store: Steps | Table = Steps() if is_steps(schema) else Table()
+
+    def absorb(self, batch: Batch) -> None:
+        """Add the weights of a batch."""
+        if isinstance(self._store, Steps):
+            start, end, weight = ranges(batch.consolidate())
+            self._store.add(start, end, weight)
+        else:
+            batch = batch.expand(batch.schema.ranged).consolidate()
+            weights = batch.frame[WEIGHT].to_numpy()
+            self._store.add(*combine(identities(batch.frame, batch.schema, self._key), weights)[1:])
+
+    def merge(self, other: Histogram) -> None:
+        """Add another shard's weights."""
+        if isinstance(self._store, Steps) and isinstance(other._store, Steps):
+            self._store.add(*other._store.pieces())
+        elif isinstance(self._store, Table) and isinstance(other._store, Table):
+            self._store.add(*other._store.items())
+
+    def lookup(self, bins: pl.DataFrame, ids: Ids) -> Weights:
+        """The weights of bins, given as columns and as identities; 0 where there is none."""
+        if isinstance(self._store, Steps):
+            return self._store.lookup(bins.to_series().to_numpy())
+        return self._store.lookup(ids)
+
+    def content(self) -> tuple[Ids, Weights]:
+        """All that is not zero, in a form that depends on the histogram alone: what a digest is taken of."""
+        if isinstance(self._store, Table):
+            return self._store.items()
+        start, end, weight = self._store.pieces()
+        return np.stack([start, end], axis=1).view(np.uint64), weight
+
+    def __repr__(self) -> str:
+        return f"Histogram{self._schema}"
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        return _restore, (self._schema, self._key, self._store)
+
+
+def _restore(schema: Schema, key: bytes, store: Steps | Table) -> Histogram:
+    histogram = Histogram(schema, key)
+    histogram._store = store
+    return histogram
+
+
+def is_steps(schema: Schema) -> bool:
+    """Whether records of these columns are held as steps: one column, and it is ranged."""
+    return len(schema) == 1 and schema.columns[0].ranged
+
+
+def ranges(batch: Batch) -> tuple[Weights, Weights, Weights]:
+    """Starts, ends and weights of a batch whose only column is ranged."""
+    name = batch.schema.names[0]
+    return tuple(batch.frame[column].to_numpy() for column in (name, END + name, WEIGHT))  # type: ignore[return-value]

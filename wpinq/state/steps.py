@@ -1,0 +1,54 @@
+"""Weights over ranges of integers: a step function, held by its steps.
+
+What a ranged column needs: a hundred thousand pages that all have an index 1 are one step, so the state of a degree
+distribution grows with the number of distinct degrees, not with the number of views.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+
+class Steps:
+    """A function from integers to weights that is constant between its steps and zero far out."""
+
+    def __init__(self) -> None:
+        self._at: Integers = np.empty(0, np.int64)
+        self._rise: Integers = np.empty(0, np.int64)
+
+    def add(self, start: Integers, end: Integers, weight: Integers) -> None:
+        """Add `weight[i]` everywhere in `start[i] <= k < end[i]`."""
+        at = np.concatenate([self._at, start, end])
+        rise = np.concatenate([self._rise, weight, -weight])
+        order = np.argsort(at, kind="stable")
+        at, rise = at[order], rise[order]
+        if len(at):
+            first = np.flatnonzero(np.concatenate([[True], at[1:] != at[:-1]]))
+            at, rise = at[first], np.add.reduceat(rise, first)
+        alive = rise != 0
+        self._at, self._rise = at[alive], rise[alive]
+
+    def lookup(self, numbers: Integers) -> Integers:
+        """The weights at these integers. Present or absent take the same steps."""
+        height = np.concatenate([np.zeros(1, self._rise.dtype), np.cumsum(self._rise)])
+        return height[np.searchsorted(self._at, numbers, side="right")]
+
+    def pieces(self) -> tuple[Integers, Integers, Integers]:
+        """The longest pieces of constant non-zero weight: starts, ends (exclusive), weights."""
+        height = np.cumsum(self._rise)
+        alive = np.flatnonzero(height[:-1]) if len(height) else np.empty(0, np.intp)
+        return self._at[alive], self._at[alive + 1], height[alive]
+
+    def update(self, change: Steps) -> tuple[Integers, Integers, Integers, Integers]:
+        """Add a change, and tell where it moved: starts, ends (exclusive), weights before and after."""
+        at = np.union1d(self._at, change._at)
+        before = self.lookup(at[:-1])
+        moved = change.lookup(at[:-1])
+        rows = np.flatnonzero(moved)
+        self.add(*change.pieces())
+        return at[rows], at[rows + 1], before[rows], before[rows] + moved[rows]

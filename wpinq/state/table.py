@@ -1,0 +1,110 @@
+"""A persistent table from identity to weight.
+
+Sorted runs, merged like the levels of a log-structured tree: a batch of n identities costs O(n log n) when it comes and
+O(log) merges later, and no Python loop ever sees a record. Identities are pseudorandom, so the first word alone almost
+always orders them; where two agree in it, both words do.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Ids: TypeAlias = npt.NDArray[np.uint64]
+Weights: TypeAlias = npt.NDArray[np.int64]
+Rows: TypeAlias = npt.NDArray[np.intp]
+
+
+def combine(ids: Ids, weights: Weights) -> tuple[Rows, Ids, Weights]:
+    """Add up the weights of equal identities.
+
+    Returns:
+        For each distinct identity, in order: one row where it stood, the identity, the sum of its weights.
+    """
+    if not len(ids):
+        return np.empty(0, np.intp), ids, weights
+    order = _order(ids)
+    ids, weights = ids[order], weights[order]
+    starts = np.flatnonzero(np.concatenate([[True], (ids[1:] != ids[:-1]).any(axis=1)]))
+    return order[starts], ids[starts], np.add.reduceat(weights, starts)
+
+
+class Run(NamedTuple):
+    """Distinct identities in order, their weights, and how many share one first word at the most (almost always 1)."""
+
+    ids: Ids
+    weights: Weights
+    tie: int
+
+
+class Table:
+    """Weights by identity; what cancels is forgotten."""
+
+    def __init__(self) -> None:
+        self._runs: list[Run] = []
+
+    def add(self, ids: Ids, weights: Weights) -> None:
+        """Add weights of distinct identities, sorted as `combine` returns them."""
+        while self._runs and len(self._runs[-1].ids) <= 2 * len(ids):
+            ids, weights = _merge(self._runs.pop(), ids, weights)
+        self._push(ids, weights)
+
+    def lookup(self, ids: Ids) -> Weights:
+        """The weights of these identities, 0 for what is not there. Present or absent take the same steps."""
+        found: Weights = np.zeros(len(ids), np.int64)
+        for run in self._runs:
+            found = found + _find(run, ids)
+        return found
+
+    def items(self) -> tuple[Ids, Weights]:
+        """All identities of non-zero weight, in order, and their weights."""
+        while len(self._runs) > 1:
+            last = self._runs.pop()
+            self._push(*_merge(self._runs.pop(), last.ids, last.weights))
+        if not self._runs:
+            return np.empty((0, 2), np.uint64), np.empty(0, np.int64)
+        ids, weights, _ = self._runs[0]
+        alive = weights != 0
+        return ids[alive], weights[alive]
+
+    def _push(self, ids: Ids, weights: Weights) -> None:
+        ids = np.asfortranarray(ids)  # binary search wants the first words side by side
+        self._runs.append(Run(ids, weights, _longest_tie(ids)))
+
+
+def _merge(run: Run, ids: Ids, weights: Weights) -> tuple[Ids, Weights]:
+    _, ids, weights = combine(np.concatenate([run.ids, ids]), np.concatenate([run.weights, weights]))
+    alive = weights != 0
+    return (ids, weights) if alive.all() else (ids[alive], weights[alive])
+
+
+def _order(ids: Ids) -> Rows:
+    order = np.argsort(ids[:, 0])
+    first, second = ids[order, 0], ids[order, 1]
+    if ((first[1:] == first[:-1]) & (second[1:] != second[:-1])).any():
+        order = np.lexsort((ids[:, 1], ids[:, 0]))
+    return order
+
+
+def _find(run: Run, wanted: Ids) -> Weights:
+    """Binary search by the first word, then step over those that agree in it alone."""
+    found = np.zeros(len(wanted), run.weights.dtype)
+    position = np.searchsorted(run.ids[:, 0], np.ascontiguousarray(wanted[:, 0]))
+    for _ in range(run.tie):
+        inside = np.minimum(position, len(run.ids) - 1)
+        hit = (position < len(run.ids)) & (run.ids[inside] == wanted).all(axis=1)
+        found = np.where(hit, run.weights[inside], found)
+        position = position + 1
+    return found
+
+
+def _longest_tie(ids: Ids) -> int:
+    if not len(ids):
+        return 0
+    longest, tied = 1, ids[:-1, 0] == ids[1:, 0]
+    while tied.any():
+        longest += 1
+        tied = tied[:-1] & tied[1:]
+    return longest

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from wpinq.degrees.corridor import Ints
-from wpinq.degrees.horizon import MOST_COLUMNS
+from wpinq.degrees.horizon import MOST_COLUMNS, margin
 from wpinq.degrees.path import conjugate
 from wpinq.degrees.posterior import quantiles
 from wpinq.degrees.squares import nondecreasing
@@ -116,13 +116,16 @@ def staircase(
 ) -> Fit:
     """Make a fit of fitted column heights, one for each observed column.
 
-    Where the horizon cut the columns, items that reach the last one are as long as the sequence says: isotonic
+    Where the horizon cut the columns, the sequence alone says how long the items are that reach its end: isotonic
     regression of its first ranks.
     """
+    longer: Ints = np.zeros(0, np.int64)
+    if len(heights) >= MOST_COLUMNS:
+        near = min(int(heights[-min(margin(scales[1]), len(heights))]), len(noisy[1]))
+        tops = -nondecreasing(-noisy[1][:near].astype(np.float64))
+        longer = np.rint(np.minimum(tops[tops > len(heights)], 2.0**53)).astype(np.int64)
+        heights = np.maximum(heights, len(longer))
     cdf = heights[: int(np.count_nonzero(heights))]
     sequence = conjugate(cdf, int(cdf[:1].sum()))
-    full = min(int(heights[-1]), len(noisy[1]))
-    if full > 0 and len(heights) >= MOST_COLUMNS:
-        longer = -nondecreasing(-noisy[1][:full].astype(np.float64))
-        sequence[:full] = np.maximum(np.rint(np.minimum(longer, 2.0**53)), len(heights)).astype(np.int64)
+    sequence[: len(longer)] = longer
     return Fit(cdf, sequence, *noisy, scales, method)

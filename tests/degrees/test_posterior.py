@@ -1,0 +1,97 @@
+"""The posterior against enumeration of every staircase of a small grid, and its long way against its short one."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from wpinq.degrees import posterior
+from wpinq.degrees.path import conjugate
+from wpinq.errors import PlanError
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def enumerate_quantiles(v, h, scales, tallest):
+    """The definition: weigh every nonincreasing sequence of heights by the likelihood of the noise."""
+    every = np.array(list(itertools.product(range(tallest, -1, -1), repeat=len(v))))
+    every = every[np.all(np.diff(every, axis=1) <= 0, axis=1)]
+    lengths = (every[:, :, None] > np.arange(len(h))).sum(axis=1)
+    logs = -np.abs(v - every).sum(axis=1) / scales[0] - np.abs(h - lengths).sum(axis=1) / scales[1]
+    weights = np.exp(logs - logs.max())
+    answers = np.zeros((len(LEVELS), len(v)), int)
+    gap = np.inf
+    for c in range(len(v)):
+        chances = np.array([weights[every[:, c] <= y].sum() for y in range(tallest + 1)]) / weights.sum()
+        answers[:, c] = np.searchsorted(chances, LEVELS)
+        gap = min(gap, np.abs(chances[:, None] - LEVELS).min())
+    return answers, gap
+
+
+@pytest.mark.parametrize("scales", [(0.25, 0.25), (0.25, 0.75), (0.5, 0.25)], ids=str)
+def test_equals_enumeration(scales):
+    rng, exact = np.random.default_rng(1), tuple(Fraction(scale) for scale in scales)
+    checked = 0
+    for _ in range(40):
+        columns, rows = rng.integers(1, 5), rng.integers(1, 6)
+        v, h = rng.integers(-1, rows + 2, columns), rng.integers(-1, columns + 2, rows)
+        expected, gap = enumerate_quantiles(v, h, scales, rows + 7)
+        if gap > 1e-5:
+            checked += 1
+            assert np.array_equal(posterior.quantiles(v, h, exact, LEVELS), expected)
+    assert checked >= 30
+
+
+@pytest.fixture
+def noisy():
+    rng = np.random.default_rng(2)
+    degrees = np.sort(np.minimum(rng.pareto(1.2, 4_000) + 1, 900).astype(int))[::-1]
+    truth = conjugate(degrees, 900)
+    noise = [rng.geometric(0.1, size) - rng.geometric(0.1, size) for size in (900, 4_200)]
+    h = np.concatenate([degrees, np.zeros(200, int)]) + noise[1]
+    return truth, truth + noise[0], h
+
+
+def test_the_long_way_answers_as_the_short_one(noisy, monkeypatch):
+    _, v, h = noisy
+    scales = (Fraction(10), Fraction(10))
+    short = posterior.quantiles(v, h, scales, LEVELS)
+    monkeypatch.setattr(posterior, "SHORT", 0)
+    long = posterior.quantiles(v, h, scales, LEVELS)
+    assert np.abs(short - long).max() <= 1
+    assert np.mean(short != long) < 0.002
+
+
+def test_quantiles_are_staircases_in_order(noisy):
+    _, v, h = noisy
+    answers = posterior.quantiles(v, h, (Fraction(10), Fraction(5)), LEVELS)
+    assert np.all(np.diff(answers, axis=1) <= 0)
+    assert np.all(np.diff(answers, axis=0) >= 0)
+    assert answers.min() >= 0
+
+
+def test_ranks_that_are_missing_carry_no_weight(noisy):
+    truth, v, h = noisy
+    scales = (Fraction(10), Fraction(10))
+    whole, part = (posterior.quantiles(v, ranks, scales, (0.5,))[0] for ranks in (h, h[:1_500]))
+    errors = [np.abs(answer - truth)[1:].sum() for answer in (whole, part)]
+    assert errors[1] < 1.2 * errors[0] + 100
+
+
+@pytest.mark.parametrize(
+    ("v", "h"),
+    [([10**9] * 5, [0] * 5), ([0] * 5, [10**18] * 9), (range(0, 5_000, 50), [0] * 9), ([-(10**12)], [3]), ([5], [-5])],
+    ids=["tall", "long", "increasing", "negative", "one"],
+)
+def test_contradictions_end_in_numbers(v, h):
+    answers = posterior.quantiles(v, h, (Fraction(1), Fraction(1)), (0.1, 0.5, 0.9))
+    assert np.all(np.diff(answers, axis=1) <= 0) and np.all(np.diff(answers, axis=0) >= 0)
+
+
+def test_too_wide_a_band_is_refused(monkeypatch):
+    monkeypatch.setattr(posterior, "MOST_CELLS", 100)
+    with pytest.raises(PlanError, match="memory"):
+        posterior.quantiles([5] * 10, [5] * 10, (Fraction(10), Fraction(10)), (0.5,))

@@ -1,0 +1,195 @@
+"""The face of reconciling: what it takes, what it refuses, how far it looks, and what a fit tells."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wpinq.degrees import distance, fit, horizon
+from wpinq.degrees.path import conjugate
+from wpinq.degrees.reconcile import reconcile
+from wpinq.errors import PlanError
+
+METHODS = ["posterior", "path", "squares"]
+
+
+class Release:
+    """A measurement as post-processing sees it; each bin's noise is the same whenever it is asked."""
+
+    def __init__(self, truth, scale, seed):
+        self.truth, self.scale, self.seed, self.asked = truth, Fraction(scale), seed, 0
+
+    def observe_many(self, bins):
+        bins = np.asarray(bins)
+        self.asked = max(self.asked, int(bins[-1]))
+        p = 1 - math.exp(-1 / self.scale)
+        rng = np.random.default_rng((self.seed, int(bins[0])))
+        noise = rng.geometric(p, len(bins)) - rng.geometric(p, len(bins))
+        known = np.where(bins <= len(self.truth), self.truth[np.minimum(bins, len(self.truth)) - 1], 0)
+        return known + noise
+
+
+def releases(degrees, scales=(10, 10), seed=0):
+    degrees = np.sort(np.asarray(degrees, np.int64))[::-1]
+    cdf = conjugate(np.append(degrees, 0), int(degrees.max(initial=0)) + 1)
+    return Release(np.append(cdf, 0), scales[0], 2 * seed), Release(np.append(degrees, 0), scales[1], 2 * seed + 1)
+
+
+curves = st.lists(st.integers(-(2**40), 2**40) | st.integers(-5, 30), min_size=1, max_size=25)
+
+
+@given(curves, curves, st.sampled_from(METHODS), st.sampled_from([(1, 1), (1, 4), ("0.5", 0.25)]))
+@settings(max_examples=150, deadline=None)
+def test_answers_are_conjugate_partitions(v, h, method, scales):
+    answer = reconcile(v, h, scales=scales, method=method)
+    for curve in (answer.cdf, answer.sequence):
+        assert curve.dtype == np.int64
+        assert np.all(np.diff(curve) <= 0)
+        assert np.all(curve > 0)
+    assert answer.sequence.tolist() == [int((answer.cdf > j).sum()) for j in range(int(answer.cdf.max(initial=0)))]
+    assert answer.records == answer.cdf.sum() == answer.sequence.sum()
+    again = reconcile(v, h, scales=scales, method=method)
+    assert np.array_equal(answer.cdf, again.cdf)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("degrees", [[], [1], [8, 8, 8, 7, 6, 4, 4, 3, 14, 12, 5, 6, 3, 3, 4, 2, 3, 2]], ids=len)
+def test_tiny_and_empty_collections(degrees, method):
+    answer = reconcile(*releases(degrees), method=method)
+    assert answer.distinct <= len(degrees) + 100
+    assert np.array_equal(conjugate(answer.cdf, answer.distinct), answer.sequence)
+    low, high = answer.band()
+    assert np.all(low <= high)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_with_almost_no_noise_the_truth_comes_back(method):
+    degrees = np.array([50_000, 900, 900, 30, 7, 7, 7, 2] + [1] * 500)
+    answer = reconcile(*releases(degrees, scales=("0.02", "0.02")), method=method)
+    assert np.array_equal(answer.sequence, degrees)
+    assert (answer.distinct, answer.largest, answer.records) == (508, 50_000, int(degrees.sum()))
+
+
+def test_a_heavy_item_is_reached_and_little_more_is_observed():
+    degrees = np.concatenate([[50_675, 20_000, 3_000], np.arange(1, 400)])
+    cdf, sequence = releases(degrees)
+    columns, rows = horizon.observe_enough(cdf, sequence)
+    assert 50_675 < len(columns) == cdf.asked < 50_675 + 500
+    assert len(degrees) < len(rows) == sequence.asked < len(degrees) + 500
+
+
+def test_a_sequence_that_is_nearly_noise_does_not_set_the_horizon():
+    cdf, sequence = releases(np.arange(1, 400), scales=(1, 10**6))
+    columns, _ = horizon.observe_enough(cdf, sequence)
+    assert 400 < len(columns) <= 1_024
+
+
+def test_the_stop_rule_does_not_stop_before_a_lone_heavy_item():
+    stops = []
+    for seed in range(200):
+        cdf, _ = releases([9_000], scales=(4, 10**9), seed=seed)
+        stops.append(len(horizon.observe_columns(cdf, 10**6)))
+    assert min(stops) >= 9_000
+
+
+def test_an_item_beyond_every_horizon_bounds_the_work(monkeypatch):
+    monkeypatch.setattr(horizon, "MOST_COLUMNS", 1_000)
+    monkeypatch.setattr(fit, "MOST_COLUMNS", 1_000)
+    cdf, sequence = releases([10**6, 5_000] + [5] * 300)
+    answer = reconcile(cdf, sequence)
+    assert cdf.asked == 1_000
+    assert abs(answer.largest - 10**6) < 300
+    assert abs(answer.records - 1_006_500) < 2_000
+
+
+def test_more_items_than_can_be_observed_are_refused(monkeypatch):
+    monkeypatch.setattr(horizon, "MOST_ROWS", 100)
+    with pytest.raises(PlanError, match="more than 100 items"):
+        reconcile(*releases([1] * 400))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"cdf": [1, 2], "sequence": [1]}, "need scales"),
+        ({"cdf": [1, math.nan], "sequence": [1], "scales": (1, 1)}, "nan or inf"),
+        ({"cdf": [1], "sequence": [math.inf], "scales": (1, 1)}, "nan or inf"),
+        ({"cdf": [], "sequence": [1], "scales": (1, 1)}, "cdf="),
+        ({"cdf": [1], "sequence": [[1]], "scales": (1, 1)}, "sequence="),
+        ({"cdf": [1], "sequence": [[1], [1, 2]], "scales": (1, 1)}, "sequence="),
+        ({"cdf": ["a"], "sequence": [1], "scales": (1, 1)}, "cdf="),
+        ({"cdf": None, "sequence": [1], "scales": (1, 1)}, "cdf="),
+        ({"cdf": [1], "sequence": [1], "scales": (1, 0)}, "above zero"),
+        ({"cdf": [1], "sequence": [1], "scales": (-1, 1)}, "above zero"),
+        ({"cdf": [1], "sequence": [1], "scales": (math.nan, 1)}, "finite"),
+        ({"cdf": [1], "sequence": [1], "scales": 3}, "scales"),
+        ({"cdf": [1], "sequence": [1], "scales": (1, 1, 1)}, "scales"),
+        ({"cdf": [1], "sequence": [1], "scales": (1, 1), "method": "best"}, "method='best'"),
+        ({"cdf": Release(np.zeros(1), 1, 0), "sequence": [1], "scales": (1, 1)}, "two of a kind"),
+        ({"cdf": Release(np.zeros(1), 1, 0), "sequence": Release(np.zeros(1), 1, 1), "scales": (1, 1)}, "leave it out"),
+    ],
+)
+def test_refuses_clearly(arguments, match):
+    with pytest.raises(PlanError, match=match):
+        reconcile(**arguments)
+
+
+def test_a_measurement_of_another_shape_is_refused():
+    class Wrong(Release):
+        def observe_many(self, bins):
+            return np.zeros(3)
+
+    with pytest.raises(PlanError, match="whole numbers from 1"):
+        reconcile(Wrong(np.zeros(1), 1, 0), Wrong(np.zeros(1), 1, 1))
+
+
+def test_quantiles_and_repr():
+    answer = reconcile([4, 2, 1], [3, 2, 1, 1], scales=("0.01", "0.01"), method="path")
+    assert [answer.quantile(q) for q in (0, 0.5, 0.75, 0.76, 1)] == [1, 1, 2, 3, 3]
+    assert repr(answer) == "<Fit of 4 items, 7 records, largest 3; method 'path', scales 0.01 and 0.01>"
+    empty = reconcile([-50], [-50], scales=(1, 1))
+    assert (empty.quantile(0.5), empty.largest, empty.records, empty.distinct) == (0, 0, 0, 0)
+    for bad in (-0.1, 1.1, math.nan):
+        with pytest.raises(PlanError, match="quantile"):
+            answer.quantile(bad)
+    for bad in (0, 1, math.nan):
+        with pytest.raises(PlanError, match="band"):
+            answer.band(bad)
+
+
+def test_bands_of_a_wider_level_hold_the_narrower_and_the_median():
+    answer = reconcile(*releases(np.arange(1, 300)))
+    low, high = answer.band(0.5)
+    lower, higher = answer.band(0.9)
+    assert np.all(lower <= low) and np.all(high <= higher)
+    inside = answer.cdf - low[: len(answer.cdf)], high[: len(answer.cdf)] - answer.cdf
+    assert min(inside[0].min(), inside[1].min()) >= 0
+
+
+@given(*[st.lists(st.integers(1, 30), min_size=1, max_size=20)] * 3)
+@settings(max_examples=100, deadline=None)
+def test_distances_are_metrics_and_agree_with_scipy(a, b, c):
+    from scipy.stats import wasserstein_distance
+
+    curves = [conjugate(np.array(degrees), 30) for degrees in (a, b, c)]
+    for measure in (distance.volume, distance.earth_movers, distance.kolmogorov_smirnov):
+        assert measure(curves[0], curves[0]) == 0
+        assert measure(curves[0], curves[1]) == measure(curves[1], curves[0])
+        triangle = measure(curves[0], curves[1]) + measure(curves[1], curves[2])
+        assert measure(curves[0], curves[2]) <= triangle + 1e-12
+    assert distance.earth_movers(curves[0], curves[1]) == pytest.approx(wasserstein_distance(a, b))
+
+
+def test_distances_refuse_what_is_no_staircase():
+    assert distance.volume([], [2]) == 2
+    assert distance.earth_movers([], []) == distance.kolmogorov_smirnov([], [0]) == 0
+    for bad in ([[1]], ["a"], [math.nan]):
+        with pytest.raises(PlanError, match="expected"):
+            distance.volume(bad, [1])
+    with pytest.raises(PlanError, match="no items"):
+        distance.earth_movers([], [1])

@@ -34,6 +34,9 @@ class TableReader:
     once: bool = False
     first: list[Any] = field(default_factory=list, repr=False)
 
+    def __repr__(self) -> str:
+        return f"TableReader{self.schema}"
+
     @property
     def name(self) -> str:
         """Objects have no name of their own."""
@@ -67,14 +70,14 @@ class TableReader:
         """
         schema = wanted(self.schema, columns, WHERE)
         part, parts = share
-        fixed = _is_frame(self.table) or _is_pandas(self.table) or _is_arrow_table(self.table)
-        if part and not fixed:
-            return
-        for number, slice_ in enumerate(_guarded(self._slices(list(schema.names)))):
-            if fixed and number % parts != part:
-                continue
-            frame = _guarded(pl.DataFrame([_column(slice_[column.name], column) for column in schema]) for _ in (0,))
-            yield from (made for made in frame if made.height)
+        fixed = _is_fixed(self.table)
+        if fixed or part == 0:
+            yield from _guarded(self._frames(schema, part if fixed else 0, parts if fixed else 1))
+
+    def _frames(self, schema: Schema, part: int, parts: int) -> Iterator[pl.DataFrame]:
+        for number, cells in enumerate(self._slices(list(schema.names))):
+            if number % parts == part:
+                yield pl.DataFrame([_column(cells[column.name], column) for column in schema])
 
     def _slices(self, names: list[str]) -> Iterator[dict[str, Any]]:
         """The columns of at most ROWS rows each: Arrow arrays, or lists of Python objects."""
@@ -83,7 +86,7 @@ class TableReader:
         if _is_lazy(self.table):
             frames = self.table.select(names).collect_batches(maintain_order=False)
             return _arrow_slices(chain.from_iterable(frame.to_arrow().to_batches() for frame in frames), names)
-        if _is_frame(self.table):
+        if isinstance(self.table, pl.DataFrame):
             return _arrow_slices(self.table.select(names).to_arrow().to_batches(), names)
         return _arrow_slices(self._stream(), names)
 
@@ -106,9 +109,8 @@ def open_table(table: Any, columns: Columns) -> TableReader:
     first: list[Any] = []
     names, types = next(_guarded(_types(table, first) for _ in (0,)))
     schema = arrays.schema_of(types, names, columns, WHERE)
-    repeatable = _is_lazy(table) or _is_frame(table) or _is_pandas(table) or _is_arrow_table(table)
-    module = type(table).__module__.partition(".")[0]
-    return TableReader(schema, table, not repeatable and module not in {"duckdb", "_duckdb"}, first)
+    again = _is_fixed(table) or _is_lazy(table) or _is_duckdb(table)
+    return TableReader(schema, table, not again, [] if again else first)
 
 
 def _types(table: Any, first: list[Any]) -> tuple[list[str], dict[str, Any]]:
@@ -121,10 +123,12 @@ def _types(table: Any, first: list[Any]) -> tuple[list[str], dict[str, Any]]:
         objects = [_holds_objects(dtype) for dtype in table.dtypes]
         arrow = [None if plain else pa.Array.from_pandas(empty.iloc[:, i]).type for i, plain in enumerate(objects)]
         return names, dict(zip(names, arrow, strict=True))
-    if _is_lazy(table) or _is_frame(table):
+    if isinstance(table, (pl.DataFrame, pl.LazyFrame)):
         polars_schema = table.collect_schema()
         known = {name: dtype for name, dtype in polars_schema.items() if dtype != pl.Object}
         arrow_schema = pl.DataFrame(schema=known).to_arrow().schema
+    elif _is_duckdb(table):  # a stream held open would end with the connection's next query
+        arrow_schema = pa.RecordBatchReader.from_stream(table.limit(0)).schema
     else:
         first.append(pa.RecordBatchReader.from_stream(table))
         arrow_schema = first[0].schema
@@ -180,18 +184,23 @@ def _holds_objects(dtype: Any) -> bool:
 
 
 def _is_pandas(table: Any) -> bool:
-    return type(table).__module__.startswith("pandas.") and hasattr(table, "iloc")
+    return _library(table) == "pandas" and hasattr(table, "iloc")
+
+
+def _is_duckdb(table: Any) -> bool:
+    return _library(table) in {"duckdb", "_duckdb"} and hasattr(table, "limit")
 
 
 def _is_lazy(table: Any) -> bool:
     return isinstance(table, pl.LazyFrame)
 
 
-def _is_frame(table: Any) -> bool:
-    return isinstance(table, pl.DataFrame)
-
-
-def _is_arrow_table(table: Any) -> bool:
+def _is_fixed(table: Any) -> bool:
+    """Whether it lies in memory, with its rows in order."""
     import pyarrow as pa
 
-    return isinstance(table, (pa.Table, pa.RecordBatch))
+    return isinstance(table, (pl.DataFrame, pa.Table, pa.RecordBatch)) or _is_pandas(table)
+
+
+def _library(table: Any) -> str:
+    return type(table).__module__.partition(".")[0]

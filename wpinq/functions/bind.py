@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import CodeType
 
 from wpinq.errors import PlanError
 from wpinq.functions.binding import match
 from wpinq.functions.bytecode import arity, yields
+from wpinq.functions.columnar import Columnar, columns_read, projected
 from wpinq.functions.function import Function
-from wpinq.functions.outputs import named, shape
+from wpinq.functions.outputs import Declared, named, shape
 from wpinq.functions.plain import Plain
+from wpinq.functions.probe import agrees
+from wpinq.functions.trace import trace
+from wpinq.functions.tree import Untraced
 from wpinq.schema import Column, Kind, Schema
 
 
@@ -41,12 +46,11 @@ def bind(
     binding = match(function, schema, call)
     size, wanted = shape(columns, arity(code) if isinstance(code, CodeType) else None, call)
     names = tuple(name for name, _ in wanted) or named([None] * (size or 1))
-    kinds = tuple(kind or Kind.ANY for _, kind in wanted) or (Kind.ANY,) * len(names)
-    output = Schema(tuple(Column(name, kind) for name, kind in zip(names, kinds, strict=True)))
+    kinds = [kind or Kind.ANY for _, kind in wanted] or [Kind.ANY] * len(names)
     plain = Plain(
         schema=schema,
         reads=binding.reads,
-        output=output,
+        output=Schema(tuple(map(Column, names, kinds))),
         projection=None,
         note="plain Python on distinct records",
         fingerprint=None,
@@ -54,4 +58,38 @@ def bind(
         binding=binding,
         size=size,
     )
-    return plain
+    try:
+        return _traced(plain, wanted)
+    except Untraced:
+        return plain
+
+
+def _traced(plain: Plain, wanted: Declared) -> Function:
+    nodes, steps = trace(plain.function, plain.binding, plain.schema, plain.size)
+    kinds = [node.kind for node in nodes]
+    if any(kind not in (None, own) for (_, kind), own in zip(wanted, kinds, strict=False)):
+        raise Untraced
+    binding = plain.binding.narrowed(columns_read(plain.reads, [*nodes, *steps]))
+    labels = dict(zip(binding.reads, binding.labels, strict=True))
+    names = tuple(name for name, _ in wanted) or named(
+        [labels[node.options[0]] if node.name == "column" else None for node in nodes]
+    )
+    projection = projected(nodes) if not steps else None
+    ranged = [projection is not None and plain.schema[node.options[0]].ranged for node in nodes]
+    output = Schema(tuple(map(Column, names, kinds, ranged)))
+    own = replace(plain, reads=binding.reads, binding=binding, output=output.expanded())
+    note = "columns: " if projection else "traced: "
+    function = Columnar(
+        schema=plain.schema,
+        reads=binding.reads,
+        output=output,
+        projection=projection,
+        note=note + ", ".join(map(str, nodes)),
+        fingerprint=None,
+        nodes=tuple(nodes),
+        steps=tuple(steps),
+        plain=own,
+    )
+    if projection is None and not agrees(function, plain):
+        raise Untraced
+    return function

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import CodeType
+from types import CodeType, FunctionType
 
 from wpinq.errors import PlanError
 from wpinq.functions.binding import match
 from wpinq.functions.bytecode import arity, yields
 from wpinq.functions.columnar import Columnar, columns_read, projected
+from wpinq.functions.fingerprint import digest, fingerprint
+from wpinq.functions.freeze import freeze
 from wpinq.functions.function import Function
-from wpinq.functions.outputs import Declared, named, shape
+from wpinq.functions.outputs import Declared, columns_code, named, shape
 from wpinq.functions.plain import Plain
 from wpinq.functions.probe import agrees
 from wpinq.functions.trace import trace
-from wpinq.functions.tree import Untraced
+from wpinq.functions.tree import Node, Untraced
 from wpinq.schema import Column, Kind, Schema
 
 
@@ -43,17 +46,22 @@ def bind(
     code = getattr(function, "__code__", None)
     if isinstance(code, CodeType) and yields(code):
         raise PlanError(f"{call}: the function yields; return one value or a tuple, or use flat_map.")
+    if isinstance(function, FunctionType):
+        function = freeze(function, call)
     binding = match(function, schema, call)
     size, wanted = shape(columns, arity(code) if isinstance(code, CodeType) else None, call)
     names = tuple(name for name, _ in wanted) or named([None] * (size or 1))
     kinds = [kind or Kind.ANY for _, kind in wanted] or [Kind.ANY] * len(names)
+    output = Schema(tuple(map(Column, names, kinds)))
     plain = Plain(
         schema=schema,
         reads=binding.reads,
-        output=Schema(tuple(map(Column, names, kinds))),
+        output=output,
         projection=None,
         note="plain Python on distinct records",
-        fingerprint=None,
+        fingerprint=fingerprint(
+            function, binding.code(), size, columns_code(schema, binding.reads), columns_code(output)
+        ),
         function=function,
         binding=binding,
         size=size,
@@ -85,7 +93,7 @@ def _traced(plain: Plain, wanted: Declared) -> Function:
         output=output,
         projection=projection,
         note=note + ", ".join(map(str, nodes)),
-        fingerprint=None,
+        fingerprint=_meaning(nodes, steps, plain.schema, binding.reads, output),
         nodes=tuple(nodes),
         steps=tuple(steps),
         plain=own,
@@ -93,3 +101,10 @@ def _traced(plain: Plain, wanted: Declared) -> Function:
     if projection is None and not agrees(function, plain):
         raise Untraced
     return function
+
+
+def _meaning(nodes: list[Node], steps: list[Node], schema: Schema, reads: tuple[str, ...], output: Schema) -> bytes:
+    done = tuple(sorted({step.code() for step in steps}))
+    python = sys.version_info[:2] if steps else ()  # what letters and numbers do is Python's
+    about = (columns_code(schema, reads), columns_code(output))
+    return digest("columns", python, tuple(node.code() for node in nodes), done, *about)

@@ -1,8 +1,9 @@
 """Which columns the parameters of a function are given.
 
 By name when every parameter without a default names a column (`*args` and parameters before a `/` name none), else by
-position, and then there must be as many as there are columns. `*args` takes all columns that are left. A parameter with a default keeps it, unless parameters are matched by name and it
-names a column. A parameter that the code never touches is given None, so its column need not be read.
+position, and then there must be as many as there are columns; `*args` takes all that are left. A parameter with a
+default keeps it, unless parameters are matched by name and it names a column. A parameter that the code never touches
+is given None, so its column need not be read.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ class Binding:
         given = (*values, None)
         positional = [given[-1 if place is None else place] for place in self.positional]
         return positional, {name: given[-1 if place is None else place] for name, place in self.keywords}
+
+    def code(self) -> tuple[Any, ...]:
+        """What a fingerprint must hold of it."""
+        return self.reads, self.positional, self.keywords
 
     def narrowed(self, reads: frozenset[str]) -> Binding:
         """The same call when only these columns matter."""

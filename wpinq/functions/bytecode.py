@@ -48,9 +48,7 @@ def used(code: CodeType) -> frozenset[str]:
     if FRAMES & {name for part in nested(code) for name in part.co_names}:
         return frozenset(code.co_varnames)
     local = ("FAST", "DEREF", "CLOSURE", "CELL")
-    return frozenset(
-        step.argval for step in dis.get_instructions(code) if any(word in step.opname for word in local)
-    )
+    return frozenset(step.argval for step in dis.get_instructions(code) if any(word in step.opname for word in local))
 
 
 def nested(code: CodeType) -> Iterator[CodeType]:

@@ -97,5 +97,3 @@ def _select(frame: pl.DataFrame, nodes: Sequence[Node], names: Sequence[str], ke
     found = [expression(node).alias(f"\0out {place}") for place, node in enumerate(nodes)]
     renamed = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(names)]
     return frame.with_columns(found).select(*renamed, *keep)
-
-

@@ -52,11 +52,11 @@ class Function(ABC):
 
     @abstractmethod
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
-        """Map all rows of a frame that holds the columns of `reads`.
+        r"""Map all rows of a frame that holds the columns of `reads`.
 
         Args:
             frame: Rows of the input; `reads` and `keep` are looked at.
-            keep: Columns to carry along, row by row (weights, ends of ranges). Their names start with `\\0`.
+            keep: Columns to carry along, row by row (weights, ends of ranges). Their names start with `\0`.
 
         Returns:
             The output columns, followed by `keep`. Rows whose record is dropped are absent.
@@ -65,4 +65,3 @@ class Function(ABC):
     @abstractmethod
     def predicate(self, frame: pl.DataFrame) -> pl.Series:
         """A mask over the rows of a frame: the truth value, False where the record is dropped."""
-

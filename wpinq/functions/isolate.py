@@ -23,7 +23,9 @@ from wpinq.errors import EngineError, PlanError
 
 STACK = 64 << 20  # bytes of address space; only what is used becomes memory
 
-_ONE_AT_A_TIME = threading.Lock()  # streams, warnings and logging belong to the process; the GIL would take turns anyway
+_ONE_AT_A_TIME = (
+    threading.Lock()
+)  # streams, warnings and logging belong to the process; the GIL would take turns anyway
 _inside = threading.local()
 
 
@@ -108,7 +110,7 @@ class _Muffled:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     out, err, level = sys.stdout, sys.stderr, logging.root.manager.disable
-    sys.stdout, sys.stderr = _Muffled(out), _Muffled(err)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = _Muffled(out), _Muffled(err)
     logging.disable(logging.CRITICAL)
     try:
         with warnings.catch_warnings():

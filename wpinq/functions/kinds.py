@@ -1,8 +1,8 @@
 """Between a column's stored values and plain Python: what a user's function is given and what its results become.
 
-Stored values are what Polars holds physically: days and microseconds for times, canonical bytes for `Kind.ANY`, null for
-None. `read` and `write` are each other's inverse on the values of a kind; whatever does not fit a kind raises, which
-drops the record that it came from.
+Stored values are what Polars holds physically: days and microseconds for times, canonical bytes for `Kind.ANY`, null
+for None. `read` and `write` are each other's inverse on the values of a kind; whatever does not fit a kind raises,
+which drops the record that it came from.
 """
 
 from __future__ import annotations

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from wpinq.errors import PlanError
 from wpinq.functions.kinds import declared
-from wpinq.schema import Kind
+from wpinq.schema import Kind, Schema
 
 Declared = tuple[tuple[str, Kind | None], ...]
 
 
-def shape(columns: Sequence[str] | Mapping[str, object] | None, size: int | None, call: str) -> tuple[int | None, Declared]:
+def shape(
+    columns: Sequence[str] | Mapping[str, object] | None, size: int | None, call: str
+) -> tuple[int | None, Declared]:
     """How many items a result must have (None: it is one bare value), and what was declared about them.
 
     Args:
@@ -47,3 +49,8 @@ def named(labels: Sequence[str | None]) -> tuple[str, ...]:
             candidate = f"{name}_{number}"
         taken.append(candidate)
     return tuple(taken)
+
+
+def columns_code(schema: Schema, names: Sequence[str] | None = None) -> tuple[tuple[str, str], ...]:
+    """Names and kinds of columns, for a fingerprint: later steps refer to columns by name."""
+    return tuple((name, schema[name].kind.value) for name in (schema.names if names is None else names))

@@ -21,8 +21,28 @@ STAMPS = (dt.datetime.min, dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), dt.da
 VALUES: dict[Kind, tuple[Any, ...]] = {
     Kind.INT: (None, 0, 1, -1, 2, 7, -7, 10, 1000, 2**31, 2**53 + 1, 2**63 - 1, -(2**63)),
     Kind.FLOAT: (None, 0.0, -0.0, 1.0, -1.5, 0.1, 1e308, -1e308, 5e-324, 2.0**53, math.inf, -math.inf, math.nan),
-    Kind.TEXT: (None, "", "a", "B", "Aa", " a\t", "/a/B", "é", "e\u0301", "ß", "İ", "Σας", "ǅ", "\x1c x\x85", "\u2003", "😀b",
-                "a\0b", "$1", "%s", "A" * 40),  # fmt: skip
+    Kind.TEXT: (
+        None,
+        "",
+        "a",
+        "B",
+        "Aa",
+        " a\t",
+        "/a/B",
+        "é",
+        "e\u0301",
+        "ß",
+        "İ",
+        "Σας",
+        "ǅ",
+        "\x1c x\x85",
+        "\u2003",
+        "😀b",
+        "a\0b",
+        "$1",
+        "%s",
+        "A" * 40,
+    ),
     Kind.BOOL: (None, True, False),
     Kind.BYTES: (None, b"", b"a", b"\0\xff"),
     Kind.DATE: (None, *(stamp.date() for stamp in STAMPS)),
@@ -90,7 +110,16 @@ def _pool(kind: Kind, nodes: Sequence[Node]) -> list[Any]:
 
 def _near(value: Any, kind: Kind) -> list[Any]:
     if kind is Kind.TEXT:
-        return [value, value + "x", "x" + value, value + value, value[:-1], value[1:], value.swapcase(), f"a{value}b{value}c"]
+        return [
+            value,
+            value + "x",
+            "x" + value,
+            value + value,
+            value[:-1],
+            value[1:],
+            value.swapcase(),
+            f"a{value}b{value}c",
+        ]
     if kind in (Kind.INT, Kind.DATE, Kind.TIME, Kind.INSTANT, Kind.SPAN):
         return [near for near in (value - 1, value, value + 1) if -(2**63) <= near < 2**63]
     return [value]

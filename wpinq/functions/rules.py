@@ -129,7 +129,7 @@ def _rules() -> dict[tuple[Any, ...], Rule]:
     rules["mod", whole, whole] = Rule(whole, lambda a, b: a % b, _divides)
     rules["neg", whole] = Rule(whole, lambda a: -a, lambda a: a != LEAST)
     rules["abs", whole] = Rule(whole, lambda a: a.abs(), lambda a: a != LEAST)
-    rules["add", text, text] = Rule(text, lambda a, b: pl.concat_str(a, b))
+    rules["add", text, text] = Rule(text, pl.concat_str)
     return rules | _text_rules() | _time_rules()
 
 

@@ -48,34 +48,12 @@ class Standin:
             raise Untraced
         return self.do("item", options=(place,))
 
-    def strip(self, chars: str = SPACES) -> Standin:
-        return self.do("strip", options=(chars,))
-
-    def lstrip(self, chars: str = SPACES) -> Standin:
-        return self.do("lstrip", options=(chars,))
-
-    def rstrip(self, chars: str = SPACES) -> Standin:
-        return self.do("rstrip", options=(chars,))
-
-    def startswith(self, start: object) -> Standin:
-        return self._any("startswith", start)
-
-    def endswith(self, end: object) -> Standin:
-        return self._any("endswith", end)
-
-    def removeprefix(self, start: str) -> Standin:
-        return self.do("removeprefix", options=(start,))
-
-    def removesuffix(self, end: str) -> Standin:
-        return self.do("removesuffix", options=(end,))
-
-    def replace(self, old: str, new: str) -> Standin:
-        return self.do("replace", options=(old, new))
-
     def split(self, separator: str) -> Parts:
+        """The parts of a text, of which one is looked at."""
         return Parts(self, separator)
 
-    def _any(self, name: str, choices: object) -> Standin:
+    def any_of(self, name: str, choices: object) -> Standin:
+        """A test of one constant, or of whether it holds for one of a tuple."""
         if not isinstance(choices, tuple):
             return self.do(name, choices)
         if not choices:
@@ -135,6 +113,14 @@ def _noted(name: str, *, turned: bool = False) -> Callable[..., Standin]:
     return lambda self, *operands: self.do(name, *operands, turned=turned)
 
 
+def _with_options(name: str, *defaults: str) -> Callable[..., Standin]:
+    return lambda self, *options: self.do(name, options=options or defaults)
+
+
+def _tested(name: str) -> Callable[..., Standin]:
+    return lambda self, choices: self.any_of(name, choices)
+
+
 for _name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "abs"):
     setattr(Standin, f"__{_name}__", _noted(_name))
 for _name in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor"):
@@ -142,6 +128,12 @@ for _name in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor"):
     setattr(Standin, f"__r{_name}__", _noted(_name, turned=True))
 for _name in ("lower", "upper", "weekday", "isoweekday", "date"):
     setattr(Standin, _name, _noted(_name))
+for _name in ("strip", "lstrip", "rstrip"):
+    setattr(Standin, _name, _with_options(_name, SPACES))
+for _name in ("removeprefix", "removesuffix", "replace"):
+    setattr(Standin, _name, _with_options(_name))
+for _name in ("startswith", "endswith"):
+    setattr(Standin, _name, _tested(_name))
 for _name in (
     "bool", "len", "iter", "hash", "index", "int", "float", "complex", "str", "repr", "format", "contains", "call",
     "bytes", "round", "trunc", "floor", "ceil", "truediv", "rtruediv", "pow", "rpow", "divmod", "rdivmod", "invert",

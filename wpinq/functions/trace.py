@@ -1,9 +1,9 @@
 """Decide whether a function is straight column arithmetic, and call it once with stand-ins if so (privacy rule 23).
 
-Stand-ins cannot see `x is None`, `x in {...}`, `isinstance(x, str)` or a branch, and would give plain wrong constants. So
-the bytecode is looked at first: only the instructions listed here, no jumps, no calls but `len`, `abs` and the methods
-that stand-ins have, no outer names but plain constants. What was traced is then compared with plain Python on probe
-values; any difference, and the function runs plainly. Nothing in this looks at records.
+Stand-ins cannot see `x is None`, `x in {...}`, `isinstance(x, str)` or a branch, and would give plain wrong constants.
+So the bytecode is looked at first: only the instructions listed here, no jumps, no calls but `len`, `abs` and the
+methods that stand-ins have, no outer names but plain constants. What was traced is then compared with plain Python on
+probe values; any difference, and the function runs plainly. Nothing in this looks at records.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from wpinq.functions.standin import CONSTANTS, Parts, Standin, length, lift
 from wpinq.functions.tree import Node, Untraced, column, constant
 from wpinq.schema import Kind, Schema
 
-STRAIGHT = frozenset(
-    "RESUME NOP PUSH_NULL PRECALL CALL COPY_FREE_VARS LOAD_FAST LOAD_FAST_CHECK STORE_FAST LOAD_CONST LOAD_DEREF "
-    "LOAD_GLOBAL LOAD_ATTR LOAD_METHOD BUILD_TUPLE BUILD_SLICE BINARY_SUBSCR BINARY_SLICE BINARY_OP COMPARE_OP "
-    "UNARY_NEGATIVE RETURN_VALUE RETURN_CONST EXTENDED_ARG CACHE".split()
-)
-METHODS = frozenset(
-    "lower upper strip lstrip rstrip startswith endswith removeprefix removesuffix replace split weekday isoweekday date "
-    "year month day hour minute second".split()
-)
+_STRAIGHT = """
+    RESUME NOP PUSH_NULL PRECALL CALL COPY_FREE_VARS LOAD_FAST LOAD_FAST_CHECK STORE_FAST LOAD_CONST LOAD_DEREF
+    LOAD_GLOBAL LOAD_ATTR LOAD_METHOD BUILD_TUPLE BUILD_SLICE BINARY_SUBSCR BINARY_SLICE BINARY_OP COMPARE_OP
+    UNARY_NEGATIVE RETURN_VALUE RETURN_CONST EXTENDED_ARG"""
+_METHODS = """
+    lower upper strip lstrip rstrip startswith endswith removeprefix removesuffix replace split
+    weekday isoweekday date year month day hour minute second"""
+STRAIGHT = frozenset(_STRAIGHT.split())
+METHODS = frozenset(_METHODS.split())
 CALLS: dict[str, Any] = {"len": length, "abs": abs}
 
 

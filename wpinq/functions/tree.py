@@ -1,8 +1,8 @@
 """Column expressions that a traced function becomes: a small tree, what it means in Polars, and where that is Python.
 
-Every rule has a value and, where the two languages differ, a `safe` test: on records that fail it the plain way is taken,
-record by record (privacy rule 16). Integers that leave 64 bits, division by zero, letters beyond ASCII whose case or
-white space the two may see differently, NaN in comparisons, dates that Python does not have: all fail it.
+Every rule has a value and, where the two languages differ, a `safe` test: on records that fail it the plain way is
+taken, record by record (privacy rule 16). Integers that leave 64 bits, division by zero, letters beyond ASCII whose
+case or white space the two may see differently, NaN in comparisons, dates that Python does not have: all fail it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BOUNDS: dict[Kind, tuple[Any, Any]] = {
 
 
 class Untraced(Exception):  # noqa: N818
-    """This function is not column arithmetic; the plain way is taken."""
+    """A function is not column arithmetic; the plain way is taken."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ def step(name: str, inputs: tuple[Node, ...], options: tuple[Any, ...]) -> Node:
 def expression(node: Node) -> pl.Expr:
     """The value of a node, right wherever `safe` holds."""
     if node.name == "column":
-        return pl.col(node.options[0])
+        value = pl.col(node.options[0])
+        return canonical(value) if node.kind is Kind.FLOAT else value
     if node.name == "constant":
         value = node.options[0]
         kind = polars_type(node.kind)

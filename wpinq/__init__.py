@@ -26,13 +26,13 @@ if TYPE_CHECKING:
         WpinqError,
     )
     from wpinq.measurement import Measurement
-    from wpinq.protect import protect
+    from wpinq.protection import protect
 
 _HOMES = {
     "Collection": "collection",
     "Measurement": "measurement",
     "Unit": "dataset",
-    "protect": "protect",
+    "protect": "protection",
     **dict.fromkeys(
         (
             "BinError", "BudgetError", "EngineError", "ExactnessError", "InternalError", "LedgerError", "NotReadyError",

@@ -54,7 +54,3 @@ class DataSet:
     def content(self) -> bytes | None:
         """A digest of what is read, where the caller declared the version; else the version itself is the digest."""
         return self.reader.content() if self.declared else None
-
-    def moved(self) -> bool:
-        """Whether the files are no longer those that the version speaks of."""
-        return not self.declared and self.reader.version() not in (None, self.version)

@@ -19,7 +19,7 @@ def bar(title: str, total: int) -> Iterator[Callable[[int], None] | None]:
     """Show a bar on standard error once the work has taken two seconds, if that is a terminal.
 
     Yields:
-        A function to call with how much is done so far, or None where nobody is looking.
+        A function to call with how much was done since the last call, or None where nobody is looking.
     """
     if not sys.stderr.isatty() or not total:
         yield None
@@ -35,12 +35,14 @@ class _Bar:
     def __init__(self, title: str, total: int) -> None:
         self._title, self._total, self._start = title, total, time.monotonic()
         self._close: Callable[[], None] | None = None
-        self._update: Callable[[int], None] = lambda done: None
+        self._done = 0
+        self._show: Callable[[int], None] = lambda done: None
 
-    def update(self, done: int) -> None:
+    def update(self, more: int) -> None:
+        self._done += more
         if self._close is None and time.monotonic() - self._start > PATIENCE:
             self._open()
-        self._update(done)
+        self._show(self._done)
 
     def _open(self) -> None:
         from rich.console import Console
@@ -50,7 +52,7 @@ class _Bar:
         progress = Progress(*columns, console=Console(stderr=True), transient=True)
         task = progress.add_task(self._title, total=self._total)
         progress.start()
-        self._update, self._close = lambda done: progress.update(task, completed=done), progress.stop
+        self._show, self._close = lambda done: progress.update(task, completed=done), progress.stop
 
     def close(self) -> None:
         if self._close is not None:

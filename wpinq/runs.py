@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from wpinq.errors import SourceError
 from wpinq.plan import sources
+from wpinq.progress import bar
 
 if TYPE_CHECKING:
-    from wpinq.dataset import DataSet
-    from wpinq.engines.flow import Progress
     from wpinq.measurement import Measurement
 
 _lock = threading.RLock()
@@ -48,29 +44,10 @@ def _run(together: list[Measurement]) -> None:
 
     roots = [one.node for one in together]
     read = list({data: None for root in roots for data in sources(root)})
-    _unchanged(read)
-    with _progress(read) as progress:
+    for data in read:
+        data.ledger.check_version(data.version, data.content())
+    with bar("reading", sum(data.reader.total_bytes or 0 for data in read)) as progress:
         found = flow.run(flow.Job(roots, together[0].home.identity_key, progress=progress))
-    _unchanged(read)
     for one, histogram in zip(together, found, strict=True):
         one.answer_from(histogram)
 
-
-def _unchanged(read: list[DataSet]) -> None:
-    """Refuse to speak about a version that is not there any more; before and after it is read."""
-    for data in read:
-        data.ledger.check_version(data.version, data.content())
-        if data.moved():
-            raise SourceError(
-                f"{data.name}: the files are not those that protect(...) saw; protect them again as a new version."
-            )
-
-
-@contextmanager
-def _progress(read: list[DataSet]) -> Iterator[Progress | None]:
-    """A bar in bytes of files, on a terminal, after two seconds."""
-    from wpinq.progress import bar
-
-    total = sum(data.reader.total_bytes or 0 for data in read)
-    with bar("reading", total) as advance:
-        yield advance

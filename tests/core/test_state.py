@@ -1,0 +1,71 @@
+"""Tables and step functions against dictionaries."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wpinq.state.steps import Steps
+from wpinq.state.table import Table, combine
+
+ids = st.tuples(st.integers(0, 3), st.integers(0, 3))  # few, so that identities tie in one word, or in both
+changes = st.lists(st.lists(st.tuples(ids, st.integers(-3, 3)), max_size=6), max_size=8)
+
+
+def arrays(change):
+    keys = np.array([key for key, _ in change], np.uint64).reshape(-1, 2)
+    return keys, np.array([weight for _, weight in change], np.int64)
+
+
+@given(changes)
+def test_a_table_is_a_dictionary(batches):
+    table, plain = Table(), {}
+    for batch in batches:
+        rows, keys, weights = combine(*arrays(batch))
+        assert [tuple(key) for key in keys.tolist()] == [batch[row][0] for row in rows]
+        table.add(keys, weights)
+        for key, weight in batch:
+            plain[key] = plain.get(key, 0) + weight
+    everything = [(a, b) for a in range(4) for b in range(4)]
+    assert table.lookup(np.array(everything, np.uint64)).tolist() == [plain.get(key, 0) for key in everything]
+    keys, weights = table.items()
+    alive = {key: weight for key, weight in plain.items() if weight}
+    assert dict(zip(map(tuple, keys.tolist()), weights.tolist(), strict=True)) == alive
+    assert keys.tolist() == sorted(keys.tolist())
+
+
+ranges = st.lists(st.tuples(st.integers(-5, 8), st.integers(0, 6), st.integers(-3, 3)), max_size=6)
+
+
+def pieces(change):
+    start = np.array([a for a, _, _ in change], np.int64)
+    return start, start + np.array([n for _, n, _ in change], np.int64), np.array([w for _, _, w in change], np.int64)
+
+
+def written(change, plain):
+    for start, size, weight in change:
+        for k in range(start, start + size):
+            plain[k] = plain.get(k, 0) + weight
+
+
+@given(st.lists(ranges, max_size=5), ranges)
+def test_steps_are_a_dictionary(changes, last):
+    steps, plain = Steps(), {}
+    for change in changes:
+        steps.add(*pieces(change))
+        written(change, plain)
+    everything = np.arange(-8, 20)
+    assert steps.lookup(everything).tolist() == [plain.get(k, 0) for k in everything.tolist()]
+    start, end, weight = steps.pieces()
+    assert (weight != 0).all()
+    touching = (end[:-1] == start[1:]) & (weight[:-1] == weight[1:])
+    assert not touching.any(), "pieces are the longest there are"
+    moved = Steps()
+    moved.add(*pieces(last))
+    before, after = dict(plain), dict(plain)
+    written(last, after)
+    told = {}
+    for a, b, old, new in zip(*(x.tolist() for x in steps.update(moved)), strict=True):
+        told.update({k: (old, new) for k in range(a, b)})
+    keys = before.keys() | after.keys()
+    assert told == {k: (before.get(k, 0), after.get(k, 0)) for k in keys if before.get(k, 0) != after.get(k, 0)}
+    assert steps.lookup(everything).tolist() == [after.get(k, 0) for k in everything.tolist()]

@@ -1,0 +1,63 @@
+"""The house: sizes of files, the public face, types, and what must not be in the text of the project."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wpinq
+
+PACKAGE = Path(wpinq.__file__).parent
+ROOT = PACKAGE.parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_file_fits_a_reader(path):
+    assert len(path.read_text().splitlines()) <= 300
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_function_fits_a_screen(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+            assert node.end_lineno - first.lineno < 50, f"{node.name} is long"
+
+
+def test_public_names_exist_and_are_sorted():
+    assert wpinq.__all__ == sorted(wpinq.__all__)
+    for name in wpinq.__all__:
+        assert getattr(wpinq, name) is not None
+    with pytest.raises(AttributeError, match="it has"):
+        wpinq.nothing  # noqa: B018
+
+
+def test_importing_wpinq_imports_nothing_heavy():
+    heavy = "numpy polars pyarrow numba bytewax matplotlib networkx cryptography rich typer"
+    code = f"import sys, wpinq; sys.exit(any(name in sys.modules for name in {heavy.split()!r}))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_protect_imports_no_compiler_and_no_plots():
+    code = "import sys; from wpinq import protect; sys.exit('numba' in sys.modules or 'matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_top_level_is_what_was_agreed():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    top = {line.split("/")[0] for line in listed.stdout.splitlines()}
+    agreed = {"pyproject.toml", "wpinq", "dataflows", "examples", "tests", "README.md", "LICENSE"}
+    assert {name for name in top if not name.startswith(".")} <= agreed
+
+
+def test_package_draws_no_ordinary_randomness_outside_of_postprocessing():
+    for path in FILES:
+        if "degrees" not in path.parts:
+            text = path.read_text()
+            assert "np.random" not in text, path
+            assert "import random" not in text, path

@@ -1,0 +1,77 @@
+"""Where a curator begins: records come in, with a budget, and only measurements come out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wpinq.collection import Collection
+from wpinq.dataset import DataSet, Unit
+from wpinq.errors import PlanError
+from wpinq.exact import Amount, positive
+from wpinq.ledger import Ledger
+from wpinq.plan import Source
+from wpinq.sources import Columns, open_source
+
+if TYPE_CHECKING:
+    from wpinq.secret import Secret
+
+
+def protect(
+    source: object,
+    budget: Amount | None = None,
+    *,
+    ledger: str | os.PathLike[str] | None = None,
+    unit: Unit | None = None,
+    columns: Columns = None,
+    header: bool = True,
+    name: str | None = None,
+    version: str | None = None,
+    secret: Secret | None = None,
+) -> Collection:
+    """Protect a collection of records.
+
+    Nothing is inferred from records: names and types of columns come from a header, a schema or `columns`. A field that
+    does not fit its type is null and a row that cannot be read is dropped, one by one and uncounted; `wpinq check`
+    tells the curator.
+
+    Args:
+        source: A path of a CSV, TSV or Parquet file or of whitespace-separated pairs (`.txt`), a glob of one of these,
+            anything that gives an Arrow stream (Polars, pandas, pyarrow, DuckDB), or an iterable of tuples.
+        budget: Epsilon that may be spent on this data set in all, exact. It may be left out where a ledger holds it.
+        ledger: Where the ledger is kept; by default beside the file, and in memory where there is no file.
+        unit: Whom the guarantee protects; by default one record.
+        columns: Names of the columns, or a mapping from names to types.
+        header: Whether the first line of a CSV or TSV file names its columns.
+        name: Names the data set in its ledger; by default the file's name. All versions of one data set share a budget.
+        version: Names this version of the data; by default it follows the files' path, size and time of change.
+        secret: The secret of the data set; by default the one beside the ledger, or the environment's.
+
+    Returns:
+        The protected collection.
+
+    Raises:
+        SourceError: The source cannot be read as records; nothing was charged.
+        ExactnessError: The budget is not a finite number above zero.
+        LedgerError: The ledger cannot be trusted or written, or holds another unit or budget.
+
+    >>> views = protect([("ann", "home"), ("bob", "home")], budget=1, columns=("user", "page"))
+    >>> views
+    <protected collection (user: value, page: value) by protect(records)>
+    """
+    amount = None if budget is None else positive(budget, "protect(budget=...)")
+    reader = open_source(source, columns=columns, header=header)
+    unit = unit or Unit()
+    place = Path(ledger) if ledger is not None else beside(reader.path)
+    if place is None and amount is None:
+        raise PlanError("protect(budget=...): records in memory need a budget, for example budget=0.2.")
+    label = name or reader.name
+    book = Ledger.open(place, name=label, unit=unit.text, budget=amount, secret=secret)
+    own = version or reader.version() or f"unnamed {os.urandom(16).hex()}"
+    return Collection(Source(DataSet(reader, book, label, own, unit, declared=version is not None)))
+
+
+def beside(path: Path | None) -> Path | None:
+    """Where the ledger of a file lies."""
+    return None if path is None else path.with_name(path.name + ".ledger")

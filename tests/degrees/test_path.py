@@ -158,3 +158,28 @@ def test_a_long_search_in_plain_python_is_given_to_the_compiler(monkeypatch):
     monkeypatch.setattr(path, "compiled", lambda kernel: used.append(kernel.__name__) or kernel)
     path.shortest_path(np.arange(1, 1_001), [1_000] * 8_000, (Fraction(1), Fraction(1)))
     assert used[0] == "lower"
+
+
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize("scales", [(1, 3), (3, 1), (2, 3), (1, 30)], ids=str)
+def test_narrowing_settles_cells_and_costs_nothing(scales, real, monkeypatch):
+    rng = np.random.default_rng(13)
+    scales, saved = fractions(scales), 0
+    kept = path.narrowed
+    for _ in range(25):
+        truth = np.sort(rng.geometric(0.2, rng.integers(40, 90)))[::-1]
+        v, h = truth + rng.integers(-9, 10, len(truth)), path.conjugate(truth, 30) + rng.integers(-9, 10, 30)
+        if real:
+            v, h = v + rng.integers(0, 8, len(v)) / 8, h + rng.integers(0, 8, len(h)) / 8
+        costs = []
+        for skip in (False, True):
+            cells = []
+            monkeypatch.setattr(path, "INTERPRETED", -1)
+            monkeypatch.setattr(path, "narrowed", (lambda *_: None) if skip else kept)
+            corridor = path.corridor
+            monkeypatch.setattr(path, "corridor", lambda *a, f=corridor, n=cells: n.append(f(*a)[2]) or f(*a))
+            costs.append(cost(v, h, path.shortest_path(v, h, scales), scales))
+            monkeypatch.setattr(path, "corridor", corridor)
+            saved += cells[0] if skip else -cells[0]
+        assert costs[0] == costs[1]
+    assert saved > 1_000

@@ -13,6 +13,9 @@ is the height of the largest such down-set and `hi` that of the grid less the la
 - e1 = e2: w > 0 needs both signs above -1, and w < 0 needs both below 1: `lower` and `upper`.
 - e1 > e2: the sign of w is that of the columns' term alone wherever that is a whole one, so `lo` is the
   least value so far rounded down, and `hi` the largest value from here on rounded up: `envelope`.
+  That is wide on a long flat tail. It is enough that every up-set of the first set weighs <= 0, and every down-set of
+  the second >= 0. Cut into rows, such a part is a suffix of the set's rows, or a prefix: so a row may end, or begin,
+  wherever all sums that reach to there are right. Unions of such sets are such sets: `narrow` finds long ones.
 
 `lower` and `upper` walk columns while they are few and tall, and rows from there on, so they read `h` only near `v`
 and cost little more than reading `v`. They run as plain Python on lists and compiled on arrays. Cells that are
@@ -31,7 +34,8 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
-BLOCK = 64
+BLOCK = 32
+"""Columns that are skipped together where none of them is tall."""
 
 
 def lower(curves: tuple[Sequence[Any], Sequence[Any]], unit: int, lo: MutableSequence[Any], limit: int) -> int:
@@ -129,3 +133,45 @@ def envelope(v: Ints, rows: int, unit: int) -> tuple[Ints, Ints]:
     lo = np.minimum.accumulate(bounded // unit)
     hi = np.maximum.accumulate(-(-bounded // unit)[::-1])[::-1]
     return lo, np.ascontiguousarray(hi)
+
+
+def narrow(
+    curves: tuple[Sequence[Any], Sequence[Any]],
+    weighing: tuple[int, int, int],
+    ends: tuple[MutableSequence[Any], MutableSequence[Any]],
+    tops: Sequence[Any],
+) -> None:
+    """Move the ends of the lowest rows of an envelope together, by sums along each row.
+
+    Args:
+        curves: Values of columns and rows.
+        weighing: The unit and the weights, e1 >= e2.
+        ends: Of each row, and of one more above: where what is surely had ends, and where what is surely lacked
+            begins. The ends of all rows but the last are moved.
+        tops: The largest value of each block of columns.
+    """
+    (v, h), (unit, e1, e2), (had, lacked) = curves, weighing, ends
+    limit = len(v)
+    for j in range(len(had) - 1):
+        best, total, row = had[j], 0, min(max(h[j], -unit), (len(v) + 1) * unit)
+        for c in range(had[j], min(limit, lacked[j])):
+            column = min(max(2 * (j * unit - min(max(v[c], -unit), (j + 2) * unit)) + unit, -unit), unit)
+            total = max(total, 0) + e1 * column + e2 * min(max(2 * (c * unit - row) + unit, -unit), unit)
+            if total <= 0:
+                best = c + 1
+        had[j] = limit = best
+    limit = lacked[len(lacked) - 1]
+    for j in range(len(had) - 2, -1, -1):
+        best, total, row = lacked[j], 0, min(max(h[j], -unit), (len(v) + 1) * unit)
+        c, limit = lacked[j], max(limit, had[j])
+        while c > limit:
+            if total >= 0 and c % BLOCK == 0 and c - BLOCK >= limit and tops[c // BLOCK - 1] <= j * unit:
+                c -= BLOCK
+                best = c
+                continue
+            c -= 1
+            column = min(max(2 * (j * unit - min(max(v[c], -unit), (j + 2) * unit)) + unit, -unit), unit)
+            total = min(total, 0) + e1 * column + e2 * min(max(2 * (c * unit - row) + unit, -unit), unit)
+            if total >= 0:
+                best = c
+        lacked[j] = limit = best

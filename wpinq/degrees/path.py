@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.degrees.corridor import Ints, envelope, lower, upper
+from wpinq.degrees.corridor import BLOCK, Ints, envelope, lower, narrow, upper
 from wpinq.errors import PlanError
 
 INTERPRETED = 400_000
@@ -119,9 +119,9 @@ def shortest_path(cdf: npt.ArrayLike, sequence: npt.ArrayLike, scales: tuple[Fra
 
 def solve(v: Ints, h: Ints, unit: int, scales: tuple[Fraction, Fraction]) -> Ints:
     """Return the column heights where the columns' scale is the smaller one, or both are equal."""
-    e1, e2 = weights(scales, 30 if unit == 1 else 15)
+    weighing = unit, *weights(scales, 30 if unit == 1 else 15)
     plain = len(v) + len(h) // 16 <= INTERPRETED // 16 and compiled_yet() is False
-    lo, hi, cells = corridor(v, h, unit, e1 == e2, plain)
+    lo, hi, cells = corridor(v, h, weighing, plain)
     if cells > MOST_CELLS:
         raise PlanError(
             "reconcile(method='path'): the two curves contradict each other, so the exact path needs too much memory; "
@@ -130,27 +130,42 @@ def solve(v: Ints, h: Ints, unit: int, scales: tuple[Fraction, Fraction]) -> Int
     widest, slots = int((hi - lo).max()), cells + int(np.count_nonzero(hi > lo))
     if plain and cells <= INTERPRETED // 2:
         answer, stops, bounds = [0] * len(v), bytearray(slots), (lo.tolist(), hi.tolist())
-        sweep((v.tolist(), h.tolist()), (unit, e1, e2), bounds, ([0] * (widest + 1), [0] * (widest + 1), stops))
+        sweep((v.tolist(), h.tolist()), weighing, bounds, ([0] * (widest + 1), [0] * (widest + 1), stops))
         trace(bounds, stops, slots, answer)
         return np.array(answer, np.int64)
     heights, stop = np.zeros(len(v), np.int64), np.zeros(slots, np.uint8)
     best, here = np.zeros((2, widest + 1), np.int64)
-    compiled(sweep)((v, h), (unit, e1, e2), (lo, hi), (best, here, stop))
+    compiled(sweep)((v, h), weighing, (lo, hi), (best, here, stop))
     compiled(trace)((lo, hi), stop, slots, heights)
     return heights
 
 
-def corridor(v: Ints, h: Ints, unit: int, equal: bool, plain: bool) -> tuple[Ints, Ints, int]:
+def corridor(v: Ints, h: Ints, weighing: tuple[int, int, int], plain: bool) -> tuple[Ints, Ints, int]:
     """Return `lo`, `hi` and the number of cells between them, interpreted where `plain` and short enough."""
-    if equal:
+    unit, e1, e2 = weighing
+    if e1 == e2:
         lo, hi = np.zeros((2, len(v)), np.int64)
         if not (plain and certify_plainly(v, h, unit, lo, hi)):
             compiled(lower)((v, h), unit, lo, 1 << 62)
             compiled(upper)((v, h), unit, hi, 1 << 62)
-        np.minimum(lo, hi, out=lo)
     else:
         lo, hi = envelope(v, len(h), unit)
+        if int((hi - lo).sum()) > INTERPRETED // 2:
+            narrowed(v, h, weighing, lo, hi)
+    np.minimum(lo, hi, out=lo)
     return lo, hi, int((hi - lo).sum())
+
+
+def narrowed(v: Ints, h: Ints, weighing: tuple[int, int, int], lo: Ints, hi: Ints) -> None:
+    """Narrow an envelope in place, in the rows that reach further than the staircase's diagonal is high."""
+    unit = weighing[0]
+    beyond = np.flatnonzero(v <= np.arange(len(v)) * unit)
+    count = int(hi[beyond[0]]) if len(beyond) else 0
+    ends = conjugate(np.minimum(lo, count + 1), count + 1), conjugate(np.minimum(hi, count + 1), count + 1)
+    starts = np.arange(0, len(v), BLOCK)
+    compiled(narrow)((v, h), weighing, ends, np.maximum.reduceat(v, starts))
+    np.maximum(lo, conjugate(ends[0][:count], len(v)), out=lo)
+    hi[hi <= count] = conjugate(ends[1][:count], len(v))[hi <= count]
 
 
 def certify_plainly(v: Ints, h: Ints, unit: int, lo: Ints, hi: Ints) -> bool:

@@ -93,10 +93,14 @@ def _reported() -> Iterator[None]:
     """Report what is wrong in one line, and leave with code 2."""
     try:
         yield
-    except (WpinqError, OSError) as error:
-        known = isinstance(error, WpinqError)
-        typer.echo(f"wpinq ledger: {error if known else f'{error.filename}: {error.strerror}'}", err=True)  # type: ignore[attr-defined]
-        raise typer.Exit(2) from None
+    except WpinqError as error:
+        message = str(error)
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}; give a place that can be written."
+    else:
+        return
+    typer.echo(f"wpinq ledger: {message}", err=True)
+    raise typer.Exit(2)
 
 
 def _summary(ledger: Ledger) -> str:

@@ -6,6 +6,7 @@ Source: privacy rule 38.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from wpinq.ledger.chain import Head, RefusedError
@@ -19,14 +20,17 @@ def read(path: Path) -> Head:
     Raises:
         RefusedError: It is damaged.
     """
-    words = path.read_bytes()[:256].decode("ascii", "replace").split()
-    try:
-        title, version, number, code = words
-        if (title, int(version)) == ("wpinq-head", VERSION) and number.isdecimal() and len(code) == 64:
-            return Head(int(number), bytes.fromhex(code))
-    except ValueError:
-        pass
+    text = path.read_bytes()[:256].decode("ascii", "replace")
+    words = text.split()
+    if len(words) == 4 and words[2].isdecimal() and re.fullmatch("[0-9a-f]{64}", words[3]):
+        found = Head(int(words[2]), bytes.fromhex(words[3]))
+        if text == _text(found):
+            return found
     raise RefusedError(f"its head {path.name} is damaged; put back the newest copy of the ledger and its head.")
+
+
+def _text(head: Head) -> str:
+    return f"wpinq-head {VERSION} {head.number} {head.mac.hex()}\n"
 
 
 def write(path: Path, head: Head) -> None:
@@ -34,7 +38,7 @@ def write(path: Path, head: Head) -> None:
     draft = path.with_name(path.name + ".new")
     flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
     with open(os.open(draft, flags, 0o600), "w", encoding="ascii") as file:  # noqa: PTH123
-        file.write(f"wpinq-head {VERSION} {head.number} {head.mac.hex()}\n")
+        file.write(_text(head))
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)

@@ -1,0 +1,167 @@
+"""A process that spends, is killed, or runs out of room; started by the tests, prints JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from wpinq.errors import BudgetError, LedgerError
+from wpinq.ledger import Cost, Ledger
+
+
+def opened(path: str) -> Ledger:
+    return Ledger.open(Path(path), name="views", unit="record", budget=Fraction(1))
+
+
+def spend(path: str, who: str, epsilon: str) -> list[str]:
+    """Spend until nothing is left; the questions that were granted."""
+    ledger, granted = opened(path), []
+    for number in range(10_000):
+        question = f"{int(who):04x}{number:08x}"
+        try:
+            ledger.charge(question, [Cost(epsilon)], version="1", label=who)
+        except BudgetError:
+            return granted
+        granted.append(question)
+    raise AssertionError("the budget never ended")
+
+
+def room(path: str, limit: str) -> dict[str, Any]:
+    """Spend with files limited to a size, as on a full disk; what was granted, and how it ended."""
+    ledger, granted = opened(path), []
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+    try:
+        for number in range(10_000):
+            question = f"{number:08x}"
+            ledger.charge(question, [Cost("1/100000")], version="1", label="x" * 500)
+            granted.append(question)
+    except LedgerError as error:
+        return {"granted": granted, "error": str(error)}
+    raise AssertionError("the room never ended")
+
+
+def forked(work: Callable[[int], None]) -> tuple[int, int]:
+    """Run in a child; its process and the end of the pipe that it writes to."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(writer)
+        return child, reader
+    try:
+        work(writer)
+    finally:
+        os._exit(0)
+
+
+def collected(child: int, reader: int) -> tuple[str, bool]:
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return text, os.WIFSIGNALED(status)
+
+
+def kill(path: str, rounds: str, seed: str) -> dict[str, Any]:
+    """Kill a spending child at random moments; what every child was granted, and what the ledger says."""
+    moments, granted, trouble, killed = random.Random(int(seed)), [], [], 0
+    opened(path)
+    for turn in range(int(rounds)):
+
+        def loop(writer: int, turn: int = turn) -> None:
+            ledger = opened(path)
+            for number in range(10_000):
+                question = f"{turn:04x}{number:08x}"
+                ledger.charge(question, [Cost("1/4000")], version="1", label="loop")
+                os.write(writer, f"{question}\n".encode())
+
+        child, reader = forked(loop)
+        time.sleep(moments.uniform(0.002, 0.1))
+        os.kill(child, signal.SIGKILL)
+        text, by_signal = collected(child, reader)
+        killed += by_signal
+        granted += [line for line in text.split("\n") if len(line) == 12]
+        try:
+            opened(path).remaining()
+        except LedgerError as error:
+            trouble.append(str(error))
+    return {"granted": granted, "killed": killed, "trouble": trouble}
+
+
+def steps(path: str, action: str) -> dict[str, Any]:
+    """Kill a child at its first line inside the ledger's code, at its second, and so on until it gets through."""
+    lost, step = [], 0
+    while True:
+        step += 1
+        target = f"{path}{step}"
+        if action != "open":
+            opened(target).charge("00000000", [Cost("1/10")], version="1", label="before")
+
+        def work(writer: int, target: str = target, step: int = step) -> None:
+            ledger = None if action == "open" else opened(target)
+            sys.settrace(killer(step))
+            if ledger is None:
+                opened(target)
+            elif action == "charge":
+                ledger.charge("00000001", [Cost("9/10")], version="1", label="at step")
+            else:
+                ledger.seal("00000000", "1", b"digest")
+            sys.settrace(None)
+            os.write(writer, b"done")
+
+        text, by_signal = collected(*forked(work))
+        if problem := wrong(target, action, text):
+            lost.append(f"step {step}: {problem}")
+        if not by_signal:
+            return {"steps": step - 1, "lost": lost, "finished": text}
+
+
+def wrong(target: str, action: str, text: str) -> str:
+    """What is wrong with the ledger of a killed child, if anything."""
+    try:
+        ledger = opened(target)
+        entries = ledger.entries()
+    except LedgerError as error:
+        return str(error)
+    charges = [entry.question for entry in entries if entry.kind == "charge"]
+    seals = [entry for entry in entries if entry.kind == "seal"]
+    before = [] if action == "open" else ["00000000"]
+    if charges not in (before, [*before, "00000001"]):
+        return f"charges {charges}"
+    if text == "done" and action == "charge" and charges == before:
+        return "granted, not charged"
+    if text == "done" and action == "seal" and len(seals) != 1:
+        return "sealed, not kept"
+    if ledger.charge("00000001", [Cost("9/10")], version="1", label="again") != (charges == before):
+        return "charged twice, or free without a charge"
+    return ""
+
+
+def killer(step: int) -> Callable[[FrameType, str, Any], Any]:
+    """Kill this process at the `step`-th line of the files that lock, write and decide."""
+    seen = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal seen
+        if Path(frame.f_code.co_filename).name not in ("file.py", "head.py", "session.py", "ledger.py", "secret.py"):
+            return None
+        if event == "line":
+            seen += 1
+            if seen == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return trace
+
+    return trace
+
+
+if __name__ == "__main__":
+    command, *words = sys.argv[1:]
+    print(json.dumps({"spend": spend, "room": room, "kill": kill, "steps": steps}[command](*words)))

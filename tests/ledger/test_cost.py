@@ -1,0 +1,106 @@
+"""Costs add up as privacy rule 25 says."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from itertools import groupby
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wpinq.errors import ExactnessError, InternalError
+from wpinq.ledger import Cost, total
+from wpinq.ledger.cost import Composition, people, read, write
+
+amounts = st.fractions(min_value=0, max_value=2, max_denominator=10**6)
+paths = st.lists(st.tuples(st.sampled_from("FGH"), st.sampled_from("abc")), max_size=3).map(tuple)
+costs = st.builds(lambda epsilon, delta, under: Cost(epsilon + Fraction(1, 7), delta, under), amounts, amounts, paths)
+
+
+def by_hand(found: list[Cost], amount: str, *, largest: bool) -> Fraction:
+    """The rule as it is written: alone is summed; of the parts of one group the largest counts."""
+    result = sum((getattr(cost, amount) for cost in found if not cost.under), Fraction(0))
+    inside = sorted((cost for cost in found if cost.under), key=lambda cost: cost.under[0])
+    for _, group in groupby(inside, key=lambda cost: cost.under[0][0]):
+        parts = [
+            by_hand([Cost(cost.epsilon, cost.delta, cost.under[1:]) for cost in part], amount, largest=largest)
+            for _, part in groupby(group, key=lambda cost: cost.under[0])
+        ]
+        result += max(parts) if largest else sum(parts)
+    return result
+
+
+@given(st.lists(costs, max_size=12), st.booleans())
+def test_total_is_the_recursion(found: list[Cost], largest: bool) -> None:
+    expected = by_hand(found, "epsilon", largest=True), by_hand(found, "delta", largest=largest)
+    assert total(found, largest_delta=largest) == expected
+
+
+@given(st.lists(costs, max_size=8), st.lists(costs, max_size=4), st.randoms())
+def test_order_does_not_matter_and_more_never_costs_less(first: list[Cost], more: list[Cost], chance) -> None:
+    before, after = total(first), total(first + more)
+    assert before[0] <= after[0] <= before[0] + sum(cost.epsilon for cost in more)
+    mixed = first + more
+    chance.shuffle(mixed)
+    assert total(mixed) == after
+
+
+@given(st.lists(costs, max_size=8), costs)
+def test_extending_leaves_the_old_total_as_it_is(found: list[Cost], one: Cost) -> None:
+    old = Composition().including(found)
+    held = old.epsilon, old.delta
+    assert (old.including([one]).epsilon, old.including([one]).delta) == total([*found, one])
+    assert (old.epsilon, old.delta) == held == total(found)
+
+
+def test_examples() -> None:
+    monday, tuesday = ("by day", "Monday"), ("by day", "Tuesday")
+    tenth = Fraction(1, 10)
+    assert total([]) == (0, 0)
+    assert total([Cost("0.1"), Cost("0.2")]) == (Fraction(3, 10), 0)
+    assert total([Cost("0.1", under=(monday,)), Cost("0.2", under=(tuesday,))]) == (2 * tenth, 0)
+    assert total([Cost("0.1", under=(monday,)), Cost("0.2", under=(("by hour", "1"),))]) == (3 * tenth, 0)
+    assert total([Cost("0.1", under=(monday,))] * 3) == (3 * tenth, 0)
+    nested = [Cost("0.1", under=(monday, ("pages", p))) for p in "ab"] + [Cost("0.1", under=(monday,))]
+    assert total([*nested, Cost("0.15", under=(tuesday,))]) == (2 * tenth, 0)
+
+
+def test_deltas_of_parts_are_summed_unless_told_otherwise() -> None:
+    parts = [Cost(1, "0.001", (("p", str(i)),)) for i in range(3)]
+    assert total(parts) == (1, Fraction(3, 1000))
+    assert total(parts, largest_delta=True) == (1, Fraction(1, 1000))
+
+
+def test_07_amounts_are_exact() -> None:
+    assert total([Cost(0.1), Cost(0.2)])[0] == Fraction(3, 10)
+    assert total([Cost(1)] + [Cost(1e-320)] * 10)[0] - 1 == Fraction(1, 10**319)
+    assert Cost(np.float64(0.1)) == Cost(Decimal("0.1")) == Cost("1/10")
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.inf, math.nan, -math.inf, True, None, "ten", [1], 1j])
+def test_07_what_is_no_amount_is_refused(bad: object) -> None:
+    with pytest.raises(ExactnessError):
+        Cost(bad)
+
+
+def test_a_negative_delta_and_a_group_that_is_no_text_are_refused() -> None:
+    with pytest.raises(ExactnessError):
+        Cost("0.1", -1)
+    with pytest.raises(InternalError):
+        Cost("0.1", under=((1, "a"),))
+    assert total([Cost(0, "1e-9")]) == (0, Fraction(1, 10**9))
+
+
+@given(st.fractions())
+def test_an_amount_is_written_exactly(number: Fraction) -> None:
+    assert read(write(number)) == number
+
+
+def test_numbers_too_long_for_python_to_print_are_written_exactly() -> None:
+    number = Fraction(2**20_000 + 1, 3**20_000)
+    assert read(write(number)) == number
+    assert people(number) == "1.49561e-3522"

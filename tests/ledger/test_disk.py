@@ -1,0 +1,131 @@
+"""Attack 20, the disk: full, read-only, or with files limited in size."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wpinq.errors import LedgerError
+from wpinq.ledger import Ledger
+
+Open = Callable[..., Ledger]
+Spend = Callable[..., bool]
+
+
+def run(*command: object) -> bool:
+    return subprocess.run(list(map(str, command)), capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 400 kB of its own."""
+    where = tmp_path / "disk"
+    where.mkdir()
+    if not shutil.which("mount") or not run("mount", "-t", "tmpfs", "-o", "size=400k", "wpinq-test", where):
+        pytest.skip("only a user who can mount has a small disk")
+    yield where
+    assert run("umount", "-l", where)
+
+
+def fill(disk: Path) -> None:
+    with (disk / "rest").open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            return
+
+
+def charges(ledger: Ledger) -> list[str]:
+    return [entry.question for entry in ledger.entries() if entry.kind == "charge"]
+
+
+def test_20_a_full_disk_refuses_and_loses_nothing(disk: Path, opened: Open, spend: Spend) -> None:
+    ledger = opened(disk / "views.ledger")
+    spend(ledger, 1)
+    fill(disk)
+    for use in (lambda: spend(ledger, 2), lambda: opened(disk / "new.ledger"), lambda: spend(ledger, 3)):
+        with pytest.raises(LedgerError, match=r"room|space"):
+            use()
+    (disk / "rest").unlink()
+    assert charges(ledger) == ["00000001"]
+    assert not spend(ledger, 1)
+    assert spend(ledger, 2)
+    assert opened(disk / "new.ledger").remaining() == 1
+
+
+@pytest.mark.slow
+def test_20_a_disk_that_fills_up_at_every_point(disk: Path, opened: Open, spend: Spend) -> None:
+    ledger, granted, refused = opened(disk / "views.ledger", budget=Fraction(10**9)), [], 0
+    for free in range(1, 60):
+        fill(disk)
+        os.truncate(disk / "rest", max(0, (disk / "rest").stat().st_size - free * 4096))
+        for number in range(free * 1000, free * 1000 + 3):
+            try:
+                spend(ledger, number, label="x" * 3000)
+                granted.append(f"{number:08x}")
+            except LedgerError:
+                refused += 1
+        (disk / "rest").unlink()
+        held = charges(opened(disk / "views.ledger", budget=None))
+        assert set(granted) <= set(held)
+        if (disk / "views.ledger").stat().st_size > 200_000:
+            break
+    assert refused > 5
+    assert len(granted) > 5
+
+
+def test_20_a_read_only_disk_refuses(disk: Path, opened: Open, spend: Spend) -> None:
+    ledger = opened(disk / "views.ledger")
+    spend(ledger, 1)
+    assert run("mount", "-o", "remount,ro", disk)
+    for use in (
+        lambda: spend(ledger, 2),
+        lambda: opened(disk / "views.ledger"),
+        lambda: opened(disk / "new.ledger"),
+    ):
+        with pytest.raises(LedgerError, match="writ"):
+            use()
+    assert run("mount", "-o", "remount,rw", disk)
+    assert charges(ledger) == ["00000001"]
+
+
+@pytest.mark.parametrize("end", ["", ".head"])
+def test_20_a_file_that_cannot_be_written_refuses(
+    end: str, tmp_path: Path, place: Path, opened: Open, spend: Spend
+) -> None:
+    ledger = opened()
+    path = place.with_name(place.name + end)
+    if not shutil.which("chattr") or not run("chattr", "+i", path):
+        pytest.skip("this file system has no immutable files, and modes do not bind every user")
+    try:
+        with pytest.raises(LedgerError, match="writ"):
+            spend(ledger, 1)
+    finally:
+        assert run("chattr", "-i", path)
+    assert spend(ledger, 2)
+    assert charges(opened()) == (["00000002"] if not end else ["00000001", "00000002"])
+
+
+def test_20_a_directory_that_is_not_there_or_is_not_one(tmp_path: Path, opened: Open) -> None:
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "none" / "views.ledger", tmp_path / "file" / "views.ledger", tmp_path):
+        with pytest.raises(LedgerError):
+            opened(path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
+
+
+@pytest.mark.parametrize("limit", [33_000, 45_000, 60_000])
+def test_20_files_limited_in_size_refuse_and_lose_nothing(limit: int, place: Path, opened: Open, spender: Any) -> None:
+    done = spender("room", place, limit)()
+    assert str(place) in done["error"]
+    held = charges(opened())
+    assert held[: len(done["granted"])] == done["granted"]
+    assert len(held) - len(done["granted"]) in (0, 1)

@@ -1,0 +1,399 @@
+"""The ledger by example: charge, seal, close, cap, raise, several at once, in memory."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wpinq.errors import BudgetError, ExactnessError, InternalError, LedgerError
+from wpinq.ledger import Charge, Cost, Ledger, charge_all
+from wpinq.secret import Secret
+
+Open = Callable[..., Ledger]
+Spend = Callable[..., bool]
+
+
+@pytest.fixture(params=["file", "memory"])
+def ledger(request: pytest.FixtureRequest, opened: Open, place: Path) -> Ledger:
+    return opened(place if request.param == "file" else None)
+
+
+def test_07_a_tenth_and_two_tenths_fill_three_tenths_to_the_last_drop(opened: Open, spend: Spend) -> None:
+    ledger = opened(budget=Fraction(3, 10))
+    assert spend(ledger, 1, 0.1)
+    assert spend(ledger, 2, 0.2)
+    assert ledger.remaining() == 0
+    with pytest.raises(BudgetError):
+        spend(ledger, 3, 1e-320)
+
+
+def test_07_a_tiny_charge_is_not_lost(opened: Open, spend: Spend) -> None:
+    ledger = opened()
+    for number in range(3):
+        spend(ledger, number, 1e-320)
+    assert opened().spent() == (3 * Fraction(1, 10**320), 0)
+    with pytest.raises(BudgetError):
+        spend(ledger, 9, 1)
+
+
+@pytest.mark.parametrize("bad", [0, -1, float("inf"), float("nan"), True, "ten"])
+def test_07_a_budget_that_is_no_amount_is_refused(bad: object, opened: Open, place: Path) -> None:
+    with pytest.raises(ExactnessError):
+        opened(budget=bad)
+    assert not any(place.parent.iterdir())
+
+
+def test_the_same_question_on_the_same_version_is_free(ledger: Ledger, spend: Spend) -> None:
+    assert spend(ledger, 1) is True
+    assert spend(ledger, 1) is False
+    assert ledger.spent()[0] == Fraction(1, 10)
+    assert spend(ledger, 1, version="2") is True
+    assert ledger.spent()[0] == Fraction(2, 10)
+
+
+def test_the_same_question_is_free_after_a_restart(opened: Open, spend: Spend) -> None:
+    assert spend(opened(), 1)
+    assert not spend(opened(), 1)
+    assert not spend(opened(budget=None), 1, analyst="other")
+    assert opened().remaining() == Fraction(9, 10)
+
+
+def test_the_same_question_at_another_cost_is_refused(ledger: Ledger, spend: Spend) -> None:
+    spend(ledger, 1)
+    with pytest.raises(LedgerError, match="another cost"):
+        spend(ledger, 1, "1/11")
+    assert ledger.spent()[0] == Fraction(1, 10)
+
+
+def test_what_does_not_fit_is_refused_and_nothing_is_written(ledger: Ledger, spend: Spend) -> None:
+    spend(ledger, 1, "0.7", label="pages")
+    spend(ledger, 2, "0.1", label="pages")
+    with pytest.raises(BudgetError) as caught:
+        spend(ledger, 3, "0.3", label="users")
+    error = caught.value
+    assert (error.requested, error.remaining) == (Fraction(3, 10), Fraction(2, 10))
+    assert error.spent == (("pages", Fraction(8, 10)),)
+    assert str(error) == (
+        "users: costs epsilon 0.3, 0.2 is left of data set 'views'; nothing was charged. Spent so far:\n"
+        "         0.8  pages"
+    )
+    assert len(ledger.entries()) == 3
+    assert spend(ledger, 4, "0.2")
+
+
+def test_parts_of_a_partition_cost_the_largest_and_late_parts_only_the_growth(ledger: Ledger) -> None:
+    def part(number: int, epsilon: str) -> bool:
+        costs = [Cost(epsilon, under=(("by day", str(number)),))]
+        return ledger.charge(f"{number:08x}", costs, version="1", label=f"day {number}")
+
+    assert part(1, "0.8")
+    assert part(2, "0.8")
+    assert ledger.spent()[0] == Fraction(8, 10)
+    assert part(3, "0.9")
+    assert [entry.epsilon for entry in ledger.entries()[1:]] == [Fraction(8, 10), 0, Fraction(1, 10)]
+    with pytest.raises(BudgetError) as caught:
+        part(4, "1.1")
+    assert caught.value.requested == Fraction(2, 10)
+
+
+def test_a_path_for_each_use_is_charged(ledger: Ledger) -> None:
+    ledger.charge("0" * 8, [Cost("0.1")] * 9, version="1", label="triangles")
+    assert ledger.spent()[0] == Fraction(9, 10)
+
+
+def test_delta_has_a_budget_of_its_own(opened: Open) -> None:
+    ledger = opened(delta="1e-6")
+    ledger.charge("0" * 8, [Cost("0.1", "6e-7")], version="1", label="a")
+    with pytest.raises(BudgetError, match=r"delta 0\.0000006"):
+        ledger.charge("1" * 8, [Cost("0.1", "6e-7")], version="1", label="b")
+    assert ledger.spent() == (Fraction(1, 10), Fraction(6, 10**7))
+    with pytest.raises(BudgetError):
+        opened(None).charge("0" * 8, [Cost("0.1", "1e-9")], version="1", label="a")
+    for bad in (1, -1, 2):
+        with pytest.raises(ExactnessError):
+            opened(None, delta=bad)
+
+
+def test_a_charge_is_known_by_hexadecimal_digits_and_costs_something(ledger: Ledger) -> None:
+    with pytest.raises(InternalError):
+        ledger.charge("lambda user: user", [Cost(1)], version="1", label="a")
+    with pytest.raises(InternalError):
+        ledger.charge("0" * 8, [], version="1", label="a")
+
+
+# Seals and versions
+
+
+def test_11_a_second_digest_closes_the_version_for_every_question(ledger: Ledger, spend: Spend) -> None:
+    for number in (1, 2):
+        spend(ledger, number)
+        ledger.seal(f"{number:08x}", "1", b"digest")
+    ledger.seal("00000001", "1", b"digest")
+    with pytest.raises(LedgerError) as first:
+        ledger.seal("00000001", "1", b"changed")
+    refused: list[Callable[[], Any]] = [
+        lambda: ledger.seal("00000001", "1", b"digest"),
+        lambda: ledger.seal("00000002", "1", b"digest"),
+        lambda: ledger.check_version("1"),
+        lambda: spend(ledger, 1),
+        lambda: spend(ledger, 3),
+    ]
+    for action in refused:
+        with pytest.raises(LedgerError) as other:
+            action()
+        assert str(other.value) == str(first.value)
+    assert spend(ledger, 1, version="2")
+
+
+def test_seals_and_closed_versions_survive_a_restart(opened: Open, spend: Spend) -> None:
+    spend(opened(), 1)
+    opened().seal("00000001", "1", b"digest")
+    with pytest.raises(LedgerError, match="closed"):
+        opened().seal("00000001", "1", b"changed")
+    with pytest.raises(LedgerError, match="closed"):
+        opened().check_version("1")
+    opened().check_version("2")
+    opened().poison("2")
+    with pytest.raises(LedgerError, match="closed"):
+        opened().check_version("2")
+
+
+def test_content_behind_a_version_is_set_once(ledger: Ledger) -> None:
+    ledger.check_version("1", b"content")
+    ledger.check_version("1", b"content")
+    ledger.check_version("2", b"other")
+    with pytest.raises(LedgerError, match="closed"):
+        ledger.check_version("1", b"other")
+    with pytest.raises(LedgerError, match="closed"):
+        ledger.check_version("1", b"content")
+
+
+def test_no_seal_without_a_charge(ledger: Ledger, spend: Spend) -> None:
+    spend(ledger, 1)
+    for question, version in (("00000002", "1"), ("00000001", "2")):
+        with pytest.raises(InternalError):
+            ledger.seal(question, version, b"digest")
+
+
+def test_03_equal_digests_are_not_seen_to_be_equal_and_never_kept_in_clear(
+    opened: Open, spend: Spend, place: Path
+) -> None:
+    ledger, digest = opened(), b"0123456789abcdef" * 2
+    for number in (1, 2):
+        spend(ledger, number)
+        ledger.seal(f"{number:08x}", "1", digest)
+    ledger.check_version("1", digest)
+    ledger.check_version("2", digest)
+    with sqlite3.connect(place) as connection:
+        bodies = [json.loads(body) for (body,) in connection.execute("SELECT body FROM entries")]
+    connection.close()
+    codes = [body["mac"] for body in bodies if body["kind"] == "seal"]
+    assert len(set(codes)) == 4
+    kept = b"".join(path.read_bytes() for path in place.parent.iterdir())
+    assert digest not in kept
+    assert digest.hex().encode() not in kept
+    shown = str(ledger.entries()) + repr(ledger)
+    assert not any(code in shown for code in codes)
+
+
+# Caps and raises
+
+
+def test_a_cap_is_an_allocation_within_the_budget(ledger: Ledger, spend: Spend) -> None:
+    ledger.cap("ada", Fraction(1, 4))
+    assert spend(ledger, 1, "0.2", analyst="ada")
+    with pytest.raises(BudgetError, match="cap of analyst 'ada'") as caught:
+        spend(ledger, 2, "0.1", analyst="ada")
+    assert caught.value.remaining == Fraction(1, 20)
+    assert spend(ledger, 2, "0.1", analyst="bob")
+    assert not spend(ledger, 2, "0.1", analyst="ada")
+    ledger.cap("ada", Fraction(1, 10))
+    with pytest.raises(BudgetError, match=", 0 is left of the cap"):
+        spend(ledger, 3, "0.001", analyst="ada")
+    for bad in (-1, 2):
+        with pytest.raises(ExactnessError):
+            ledger.cap("ada", Fraction(bad))
+
+
+def test_42_an_analyst_does_not_see_what_others_asked(ledger: Ledger, spend: Spend) -> None:
+    spend(ledger, 1, "0.5", analyst="ada", label="own")
+    spend(ledger, 2, "0.3", analyst="bob", label="bobs idea")
+    with pytest.raises(BudgetError) as caught:
+        spend(ledger, 3, "0.5", analyst="ada")
+    assert caught.value.spent == (("own", Fraction(1, 2)), ("others", Fraction(3, 10)))
+    assert "bob" not in str(caught.value)
+
+
+def test_the_budget_is_raised_by_the_curator_only(opened: Open, spend: Spend) -> None:
+    ledger = opened()
+    with pytest.raises(LedgerError, match="wpinq ledger raise"):
+        opened(budget=Fraction(2))
+    with pytest.raises(ExactnessError):
+        ledger.raise_budget(Fraction(1))
+    ledger.raise_budget(Fraction(2))
+    assert spend(opened(budget=Fraction(2)), 1, "1.5")
+    with pytest.raises(LedgerError, match="budget"):
+        opened()
+    assert opened(budget=None).budget == 2
+
+
+# Opening
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": "clicks"}, "data set 'views'"),
+        ({"unit": "user, at most 20"}, "privacy unit"),
+        ({"budget": Fraction(2)}, "budget"),
+        ({"delta": Fraction(1, 1000)}, "delta"),
+        ({"secret": Secret(bytes(32))}, "secret"),
+    ],
+)
+def test_20_another_data_set_unit_budget_or_secret_is_refused(change: dict[str, Any], words: str, opened: Open) -> None:
+    opened()
+    with pytest.raises(LedgerError, match=words):
+        opened(**change)
+    opened()
+
+
+def test_a_new_ledger_needs_a_budget_and_leaves_nothing_behind_without_one(opened: Open, place: Path) -> None:
+    with pytest.raises(LedgerError, match="give budget="):
+        opened(budget=None)
+    with pytest.raises(LedgerError, match="give budget="):
+        Ledger.existing(place)
+    assert not any(place.parent.iterdir())
+    with pytest.raises(LedgerError, match="give budget="):
+        opened(None, budget=None)
+
+
+def test_files_are_for_their_owner_only_and_a_ledger_at_rest_is_one_file(
+    opened: Open, spend: Spend, place: Path
+) -> None:
+    spend(opened(), 1)
+    files = {path.name: path.stat().st_mode & 0o777 for path in place.parent.iterdir()}
+    assert files == {f"views.ledger{end}": 0o600 for end in ("", ".secret", ".head", ".lock")}
+
+
+def test_the_secret_may_live_elsewhere(
+    opened: Open, spend: Spend, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WPINQ_SECRET", "ab" * 32)
+    assert spend(opened(), 1)
+    assert not place.with_name("views.ledger.secret").exists()
+    assert opened().secret.mac("test", b"") == Secret(bytes.fromhex("ab" * 32)).mac("test", b"")
+    monkeypatch.delenv("WPINQ_SECRET")
+    with pytest.raises(LedgerError, match=r"secret views\.ledger\.secret is missing"):
+        opened()
+    assert not place.with_name("views.ledger.secret").exists()
+
+
+def test_the_ledger_is_found_from_another_directory(opened: Open, spend: Spend, place: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(place.parent)
+    ledger = opened(Path("views.ledger"))
+    monkeypatch.chdir("/")
+    assert spend(ledger, 1)
+    assert not spend(opened(), 1)
+
+
+def test_repr_tells_name_budget_and_rest_and_no_ledger_is_pickled(ledger: Ledger, spend: Spend) -> None:
+    spend(ledger, 1)
+    assert repr(ledger) == "<Ledger 'views': budget 1, remaining 0.9>"
+    for action in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="open it again"):
+            action(ledger)
+
+
+def test_entries_tell_what_when_and_who(ledger: Ledger, spend: Spend) -> None:
+    spend(ledger, 1, analyst="ada", label="pages")
+    ledger.cap("ada", Fraction(1, 2))
+    opening, charge, cap = ledger.entries()
+    assert (opening.kind, opening.label, opening.epsilon) == ("open", "views", 1)
+    assert (charge.number, charge.kind, charge.label, charge.question) == (2, "charge", "pages", "00000001")
+    assert (charge.version, charge.analyst, charge.epsilon, charge.delta) == ("1", "ada", Fraction(1, 10), 0)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", charge.at)
+    assert (cap.kind, cap.analyst, cap.epsilon) == ("cap", "ada", Fraction(1, 2))
+
+
+def test_strange_names_are_kept_as_they_are(opened: Open, spend: Spend, tmp_path: Path) -> None:
+    path = tmp_path / "späce %41 ?#.ledger"
+    label = "x\ny\0\udcff'\"[bold]"
+    spend(opened(path, name=label), 1, label=label, version=label)
+    assert opened(path, name=label).entries()[1].label == label
+
+
+def test_a_ledger_in_memory_is_refused_in_a_fork() -> None:
+    program = """
+import os
+from fractions import Fraction
+from wpinq.ledger import Ledger
+from wpinq.errors import LedgerError
+ledger = Ledger.open(None, name="views", unit="record", budget=Fraction(1))
+if os.fork() == 0:
+    try:
+        ledger.remaining()
+    except LedgerError:
+        os._exit(7)
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.wait()[1]), ledger.remaining())
+"""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH")])),
+    }
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.split() == ["7", "1"]
+
+
+# Several ledgers
+
+
+def test_a_measurement_over_two_data_sets_is_charged_to_both_or_none(opened: Open, tmp_path: Path) -> None:
+    rich, poor = opened(tmp_path / "a"), opened(tmp_path / "b", name="clicks", budget=Fraction(1, 10))
+
+    def ask(number: int, epsilon: str) -> list[bool]:
+        charge = Charge(f"{number:08x}", (Cost(epsilon),), "1", "joined")
+        return charge_all([(rich, charge), (poor, charge)])
+
+    assert ask(1, "0.1") == [True, True]
+    for order in ("rich first", "poor first"):
+        with pytest.raises(BudgetError, match="'clicks'"):
+            ask(2, "0.1")
+        rich, poor = (poor, rich) if order == "rich first" else (rich, poor)
+    assert {ledger.spent()[0] for ledger in (rich, poor)} == {Fraction(1, 10)}
+    assert ask(1, "0.1") == [False, False]
+
+
+def test_28_two_sources_that_share_a_ledger_are_charged_the_sum(opened: Open) -> None:
+    first, second = opened(), opened()
+    same = Charge("0" * 8, (Cost("0.1"),), "1", "self join")
+    assert charge_all([(first, same), (second, same)]) == [True, True]
+    assert first.spent()[0] == Fraction(2, 10)
+    other = Charge("0" * 8, (Cost("0.1"),), "2", "other file")
+    assert charge_all([(first, same), (second, same), (second, other)]) == [False, False, True]
+    assert second.spent()[0] == Fraction(3, 10)
+    big = [Charge("1" * 8, (Cost("0.4"),), version, "big") for version in "12"]
+    with pytest.raises(BudgetError):
+        charge_all([(first, big[0]), (second, big[1])])
+    assert first.spent()[0] == Fraction(3, 10)
+
+
+def test_a_closed_version_stops_the_charge_to_every_ledger(opened: Open, tmp_path: Path) -> None:
+    ledgers = [opened(tmp_path / end, name=end) for end in "ab"]
+    ledgers[1].poison("1")
+    charge = Charge("0" * 8, (Cost("0.1"),), "1", "joined")
+    with pytest.raises(LedgerError, match="closed"):
+        charge_all([(ledger, charge) for ledger in ledgers])
+    assert [ledger.spent()[0] for ledger in ledgers] == [0, 0]

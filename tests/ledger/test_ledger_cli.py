@@ -1,0 +1,103 @@
+"""`wpinq ledger`: show, export, verify, raise, cap."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from wpinq.cli.ledger import app
+from wpinq.ledger import Ledger
+
+Open = Callable[..., Ledger]
+Spend = Callable[..., bool]
+
+
+def run(*words: object) -> Result:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def full(opened: Open, spend: Spend, place: Path) -> Path:
+    ledger = opened()
+    spend(ledger, 1, "1/3", label="page views", analyst="ada")
+    spend(ledger, 2, "0.1", label="[red]degrees")
+    ledger.seal("00000001", "1", b"digest")
+    return place
+
+
+def test_show_tells_what_was_spent_on_what_by_whom_and_what_is_left(full: Path) -> None:
+    done = run("show", full)
+    assert done.exit_code == 0
+    for text in ("views, unit: record", "page views", "[red]degrees", "ada", "1/3", "0.1", "seal"):
+        assert text in done.output
+    assert "Spent epsilon 13/30 of 1; 17/30 is left." in done.output
+
+
+def test_show_as_json_is_exact(full: Path) -> None:
+    report = json.loads(run("show", full, "--json").output)
+    assert (report["spent"], report["remaining"], report["budget"]) == ("13/30", "17/30", "1/1")
+    assert [entry["epsilon"] for entry in report["entries"]] == ["1/1", "1/3", "1/10", None]
+
+
+def test_export_writes_json_or_csv(full: Path, tmp_path: Path) -> None:
+    assert run("export", full, "--json", tmp_path / "out.json").exit_code == 0
+    assert run("export", full, "--csv", tmp_path / "out.csv").exit_code == 0
+    report = json.loads((tmp_path / "out.json").read_text())
+    with (tmp_path / "out.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["label"] for row in rows] == [entry["label"] for entry in report["entries"]]
+    assert rows[1]["epsilon"] == "1/3"
+    assert run("export", full).exit_code == 2
+    done = run("export", full, "--csv", tmp_path / "none" / "out.csv")
+    assert (done.exit_code, done.output.count("\n")) == (2, 1)
+
+
+def test_03_nothing_shown_or_exported_is_a_digest(full: Path, tmp_path: Path) -> None:
+    connection = sqlite3.connect(full)
+    bodies = [json.loads(body) for (body,) in connection.execute("SELECT body FROM entries")]
+    connection.close()
+    codes = [body["mac"] for body in bodies if body["kind"] == "seal"]
+    assert codes
+    run("export", full, "--csv", tmp_path / "out.csv")
+    shown = run("show", full).output + run("show", full, "--json").output + (tmp_path / "out.csv").read_text()
+    assert not any(code[:16] in shown for code in codes)
+
+
+def test_verify_recomputes(full: Path) -> None:
+    done = run("verify", full)
+    assert done.exit_code == 0
+    assert "4 rows, all intact" in done.output
+    connection = sqlite3.connect(full, isolation_level=None)
+    connection.execute("UPDATE entries SET body = replace(body, '1/3', '1/9')")
+    connection.close()
+    done = run("verify", full)
+    assert done.exit_code == 2
+    assert "edited or damaged" in done.output
+    assert done.output.count("\n") == 1
+
+
+def test_raise_and_cap(full: Path, opened: Open) -> None:
+    assert run("raise", full, "3/2").exit_code == 0
+    assert opened(budget=None).budget == Fraction(3, 2)
+    assert run("cap", full, "ada", "0.5").exit_code == 0
+    assert opened(budget=None).entries()[-1].analyst == "ada"
+    for words in (("raise", full, "1"), ("raise", full, "nan"), ("cap", full, "ada", "9"), ("raise", full, "many")):
+        done = run(*words)
+        assert (done.exit_code, done.output.count("\n")) == (2, 1)
+    assert opened(budget=None).budget == Fraction(3, 2)
+
+
+def test_a_missing_ledger_is_one_clear_line_and_makes_nothing(tmp_path: Path) -> None:
+    for command in ("show", "verify"):
+        done = run(command, tmp_path / "none.ledger")
+        assert done.exit_code == 2
+        assert done.output.startswith("wpinq ledger: ledger ")
+        assert done.output.count("\n") == 1
+    assert not any(tmp_path.iterdir())

@@ -1,0 +1,94 @@
+"""Attacks 13 and 15: many who spend at once, and processes that are killed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wpinq.errors import BudgetError
+from wpinq.ledger import Charge, Cost, Ledger, charge_all
+
+Open = Callable[..., Ledger]
+Spend = Callable[..., bool]
+Spender = Callable[..., Callable[[], Any]]
+
+
+@pytest.mark.parametrize("shared", ["one object", "one file", "memory"])
+def test_15_eight_threads_never_spend_more_than_there_is(shared: str, opened: Open, spend: Spend) -> None:
+    one = opened(None) if shared == "memory" else opened()
+
+    def work(who: int) -> list[int]:
+        ledger, granted = opened() if shared == "one file" else one, []
+        for number in range(who * 100, who * 100 + 9):
+            try:
+                spend(ledger, number, Fraction(1, 37))
+            except BudgetError:
+                return granted
+            granted.append(number)
+        return granted
+
+    with ThreadPoolExecutor(8) as pool:
+        granted = [f"{number:08x}" for numbers in pool.map(work, range(8)) for number in numbers]
+    charged = [entry.question for entry in one.entries() if entry.kind == "charge"]
+    assert sorted(granted) == sorted(charged)
+    assert len(granted) == 37
+    assert one.remaining() == 0
+
+
+def test_15_eight_threads_with_one_question_pay_once(opened: Open, spend: Spend) -> None:
+    ledger = opened()
+    with ThreadPoolExecutor(8) as pool:
+        fresh = list(pool.map(lambda _: spend(ledger, 1, "0.9"), range(24)))
+    assert sum(fresh) == 1
+    assert ledger.spent()[0] == Fraction(9, 10)
+
+
+def test_15_two_ledgers_locked_in_either_order_never_wait_for_each_other(opened: Open, tmp_path: Path) -> None:
+    ledgers = [opened(tmp_path / end, name=end) for end in "ab"]
+
+    def work(who: int) -> None:
+        for number in range(8):
+            charge = Charge(f"{who:04x}{number:04x}", (Cost("1/100"),), "1", "joined")
+            charge_all([(ledger, charge) for ledger in ledgers[:: 1 if who % 2 else -1]])
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert [ledger.spent()[0] for ledger in ledgers] == [Fraction(32, 100)] * 2
+
+
+@pytest.mark.slow
+def test_15_eight_processes_never_spend_more_than_there_is(opened: Open, place: Path, spender: Spender) -> None:
+    waiting = [spender("spend", place, who, "1/101") for who in range(8)]
+    shares = [result() for result in waiting]
+    charged = [entry.question for entry in opened().entries() if entry.kind == "charge"]
+    assert sorted(question for share in shares for question in share) == sorted(charged)
+    assert len(charged) == 101
+    assert opened().remaining() == 0
+    assert sum(bool(share) for share in shares) >= 2, "they should have spent at the same time"
+
+
+@pytest.mark.slow
+def test_13_killed_at_random_moments_every_grant_is_in_the_ledger(opened: Open, place: Path, spender: Spender) -> None:
+    done = spender("kill", place, 120, 1)()
+    assert done["killed"] >= 100
+    assert done["trouble"] == []
+    ledger = opened()
+    charged = [entry.question for entry in ledger.entries() if entry.kind == "charge"]
+    assert set(done["granted"]) <= set(charged)
+    assert len(done["granted"]) >= 100, "the children should have come to spend"
+    assert len(charged) - len(done["granted"]) <= done["killed"], "at most the one under way is charged and not granted"
+    assert ledger.spent()[0] == len(charged) * Fraction(1, 4000) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("action", "least"), [("open", 100), ("charge", 100), ("seal", 100)])
+def test_13_killed_at_every_line(action: str, least: int, place: Path, spender: Spender) -> None:
+    done = spender("steps", place, action)()
+    assert done["lost"] == []
+    assert done["finished"] == "done"
+    assert done["steps"] >= least

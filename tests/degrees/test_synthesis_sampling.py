@@ -190,8 +190,8 @@ def test_swapping_alone_is_near_uniform():
 def test_hubs_end_where_long_trading_ends():
     """One item in half of all baskets: the mean size of the baskets that hold it, against 60 trades from elsewhere.
 
-    Swapping alone is off by about 0.57 here (7%; asserted, so that this test can fail). The sampler must be within 0.3, about
-    four standard deviations of the difference between two draws: false-alarm rate 10^-4, seed fixed.
+    Swapping alone is off by about 0.57 here (7%; asserted, so that this test can fail). The sampler must be within
+    0.3, four standard deviations of the difference between two draws: false-alarm rate 10^-4, seed fixed.
     """
     rng = np.random.default_rng(21)
     users = down(rng.geometric(1 / 6, 6000))

@@ -8,7 +8,8 @@ Meyer, Penschuck, Tran, Wagner, ESA 2018), whose limit is uniform. All work is b
 
 Measured on a store's baskets (0.9 million edges, one item in 57% of them, 3.9% repeats): the mean degree of that
 item's buyers is 13.29 after swapping, and 12.56 to 12.61 from the eighth trade on; from `construct` (15.02) it takes
-16 to 24 trades to get there. Each costs about two sorts. Trading along the items, where a hub meets only small ones, does not in sixty.
+16 to 24 trades to get there. Each costs about two sorts. Trading along the items, where a hub meets only small ones,
+does not get there in sixty.
 """
 
 from __future__ import annotations

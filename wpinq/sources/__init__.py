@@ -23,7 +23,7 @@ def open_source(source: object, *, columns: Columns = None, header: bool = True)
             header), each also as `.gz`, or `.parquet`; an object with the Arrow C stream protocol (Polars, pandas,
             pyarrow, DuckDB); a Polars LazyFrame; or an iterable of tuples, which is read once, here.
         columns: Names in order, or names with types. Where the source has names of its own, a sequence picks columns,
-            and a mapping gives types to some and keeps all. Without types, text files are text and tuples hold any value.
+            and a mapping gives types to some and keeps all. Without types, text is text and tuples hold any value.
         header: Whether the first line of a CSV or TSV file gives the names of its columns.
 
     Raises:

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 #: What a declared type may make of a column; a text may become anything.
-CASTS = {(Kind.INT, Kind.FLOAT), (Kind.INT, Kind.TEXT), (Kind.FLOAT, Kind.INT), (Kind.BOOL, Kind.INT), (Kind.DATE, Kind.TIME)}
+CASTS = {
+    (Kind.INT, Kind.FLOAT),
+    (Kind.INT, Kind.TEXT),
+    (Kind.FLOAT, Kind.INT),
+    (Kind.BOOL, Kind.INT),
+    (Kind.DATE, Kind.TIME),
+}
 MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -50,7 +56,9 @@ def schema_of(types: Mapping[str, pa.DataType | None], names: list[str], columns
     for column in schema:
         if not compatible(types[column.name], column.kind):
             own = types[column.name]
-            raise SourceError(f"{where}: the column {column.name!r} is {own} and cannot be read as {column.kind.value}.")
+            raise SourceError(
+                f"{where}: the column {column.name!r} is {own} and cannot be read as {column.kind.value}."
+            )
     return schema
 
 
@@ -98,8 +106,10 @@ def compatible(type_: pa.DataType | None, kind: Kind) -> bool:
     own, type_ = public_kind(type_), storage(type_)
     if own is kind or own is Kind.TEXT or (own, kind) in CASTS:
         return True
-    return kind in {Kind.INT, Kind.FLOAT, Kind.TEXT} if types.is_uint64(type_) else (
-        kind is Kind.FLOAT and types.is_decimal(type_)
+    return (
+        kind in {Kind.INT, Kind.FLOAT, Kind.TEXT}
+        if types.is_uint64(type_)
+        else (kind is Kind.FLOAT and types.is_decimal(type_))
     )
 
 
@@ -155,9 +165,9 @@ def _natural(array: pa.Array, own: Kind | None) -> pl.Series:
         return series(array.cast(pa.date32(), safe=False))
     if own in (Kind.TIME, Kind.INSTANT, Kind.SPAN):
         narrow = array.type.bit_width == 32
-        return _microseconds(series(array.cast(pa.int32()) if narrow else array.cast(pa.int64())), array.type.unit).cast(
-            polars_type(own)
-        )
+        return _microseconds(
+            series(array.cast(pa.int32()) if narrow else array.cast(pa.int64())), array.type.unit
+        ).cast(polars_type(own))
     if pa.types.is_float16(array.type):
         array = array.cast(pa.float32())
     assert own is not None  # noqa: S101  such a column is not in a schema

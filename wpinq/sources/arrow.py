@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.schema import Schema
+from wpinq.schema import Column, Schema
 from wpinq.sources import arrays, values
 from wpinq.sources.columns import Columns, wanted
 
@@ -61,7 +61,7 @@ class TableReader:
         columns: Sequence[str],
         *,
         share: tuple[int, int] = (0, 1),
-        progress: Callable[[int], None] | None = None,  # noqa: ARG002  there are no bytes of files
+        progress: Callable[[int], None] | None = None,
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`.
 
@@ -70,17 +70,19 @@ class TableReader:
         """
         schema = wanted(self.schema, columns, WHERE)
         part, parts = share
-        fixed = _is_fixed(self.table)
-        if fixed or part == 0:
-            yield from _guarded(self._frames(schema, part if fixed else 0, parts if fixed else 1))
-
-    def _frames(self, schema: Schema, part: int, parts: int) -> Iterator[pl.DataFrame]:
-        for number, cells in enumerate(self._slices(list(schema.names))):
+        if not _is_fixed(self.table):
+            if part:
+                return
+            parts = 1
+        for number, cells in enumerate(self.raw(schema)):
             if number % parts == part:
-                yield pl.DataFrame([_column(cells[column.name], column) for column in schema])
+                yield pl.DataFrame([column_of(cells[column.name], column) for column in schema])
+
+    def raw(self, schema: Schema) -> Iterator[dict[str, Any]]:
+        """The columns of at most ROWS rows each: Arrow arrays, or lists of Python objects."""
+        return _guarded(self._slices(list(schema.names)))
 
     def _slices(self, names: list[str]) -> Iterator[dict[str, Any]]:
-        """The columns of at most ROWS rows each: Arrow arrays, or lists of Python objects."""
         if _is_pandas(self.table):
             return _pandas_slices(self.table, names)
         if _is_lazy(self.table):
@@ -149,7 +151,8 @@ def _guarded(items: Iterator[Any]) -> Iterator[Any]:
         raise SourceError(f"{WHERE}: reading it raised {type(error).__name__}; check it, and pass it again.") from None
 
 
-def _column(cells: Any, column: Any) -> pl.Series:
+def column_of(cells: Any, column: Column) -> pl.Series:
+    """A column from an Arrow array or a list of Python objects."""
     return values.column(cells, column) if isinstance(cells, list) else arrays.column(cells, column)
 
 
@@ -180,7 +183,7 @@ def _pandas_slices(table: Any, names: list[str]) -> Iterator[dict[str, Any]]:
 
 def _holds_objects(dtype: Any) -> bool:
     """Whether a pandas column's type is known only from its records."""
-    return bool(getattr(getattr(dtype, "categories", dtype), "dtype", dtype) == object)
+    return str(getattr(getattr(dtype, "categories", dtype), "dtype", dtype)) == "object"
 
 
 def _is_pandas(table: Any) -> bool:

@@ -37,19 +37,23 @@ WORDS: dict[str, Kind] = {kind.value: kind for kind in Kind if kind is not Kind.
 
 
 class Reader(Protocol):
-    """A source of records that can be read as a stream of columns.
+    """A source of records that can be read as a stream of columns."""
 
-    Attributes:
-        schema: All columns with their public kinds.
-        name: A default name for the data set: the file's name, or `records`.
-        path: The file, or the directory of a glob, beside which a ledger may lie; None for objects.
-        total_bytes: The size of the files, for progress; None for objects.
-    """
+    @property
+    def schema(self) -> Schema:
+        """All columns with their public kinds."""
 
-    schema: Schema
-    name: str
-    path: Path | None
-    total_bytes: int | None
+    @property
+    def name(self) -> str:
+        """A default name for the data set: the file's name, or `records`."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file, or the directory of a pattern, beside which a ledger may lie; None for objects."""
+
+    @property
+    def total_bytes(self) -> int | None:
+        """The size of the files, for progress; None for objects."""
 
     def version(self) -> str | None:
         """Path, size and modification time of every file; None for objects, which have no version of their own."""

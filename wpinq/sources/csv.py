@@ -40,7 +40,7 @@ class TextReader:
     origins: tuple[int, ...]
     delimiter: str
     quotes: bool = True
-    prepare: Callable[[bytes], bytes] = bytes
+    prepare: Callable[[bytes], bytes] = grammar.without_returns
 
     @property
     def name(self) -> str:
@@ -86,9 +86,7 @@ class TextReader:
                 pairs = zip(schema, table.columns, strict=True)
                 yield pl.DataFrame([convert.from_field(bytes_, column) for column, bytes_ in pairs])
 
-    def blocks(
-        self, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
-    ) -> Iterator[bytes]:
+    def blocks(self, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None) -> Iterator[bytes]:
         """Blocks of whole lines of a share; the share of a file is a range of its bytes."""
         part, parts = share
         low, high = (self.total_bytes * edge // parts for edge in (part, part + 1))
@@ -100,6 +98,11 @@ class TextReader:
             elif not file.zipped and start < stop:
                 yield from _read(file, origin, start, stop, progress)
             base += file.size
+
+    def file_blocks(self, place: int) -> Iterator[bytes]:
+        """Blocks of whole lines of one of the files."""
+        file, origin = self.found.files[place], self.origins[place]
+        return _read(file, origin, origin, END if file.zipped else file.size, None)
 
 
 def open_csv(found: Files, columns: Columns, header: bool) -> TextReader:
@@ -117,7 +120,9 @@ def open_csv(found: Files, columns: Columns, header: bool) -> TextReader:
     names = next((names for names, _ in heads if names), ())
     for file, (other, _) in zip(found.files, heads, strict=True):
         if other and other != names:
-            raise SourceError(f"{file.path}: the header {listed(other)} is not that of the first file, {listed(names)}.")
+            raise SourceError(
+                f"{file.given}: the header {listed(other)} is not that of the first file, {listed(names)}."
+            )
     if not names and columns is None:
         raise SourceError(f"{found.given}: is empty, not even a header; pass columns=('user', 'page').")
     if names:
@@ -128,13 +133,11 @@ def open_csv(found: Files, columns: Columns, header: bool) -> TextReader:
     return TextReader(found, schema, names or schema.names, tuple(origin for _, origin in heads), delimiter)
 
 
-def _read(
-    file: File, origin: int, start: int, stop: int, progress: Callable[[int], None] | None
-) -> Iterator[bytes]:
+def _read(file: File, origin: int, start: int, stop: int, progress: Callable[[int], None] | None) -> Iterator[bytes]:
     """Blocks of one file, which must stay as it is meanwhile."""
     file.check()
     done, last = 0 if start == origin else start, min(stop, file.size)
-    with reading(file.path), opened(file) as (stream, raw):
+    with reading(file.given), opened(file) as (stream, raw):
         for block in blocks(stream, origin, start, stop):
             if progress is not None:
                 progress(min(raw.tell(), last) - done)
@@ -147,14 +150,14 @@ def _read(
 
 def start_of(file: File) -> int:
     """Where the first line begins: after the byte order mark, if there is one."""
-    with reading(file.path), opened(file) as (stream, _):
+    with reading(file.given), opened(file) as (stream, _):
         return len(BOM) if stream.read(len(BOM)) == BOM else 0
 
 
 def _header(file: File, delimiter: str) -> tuple[tuple[str, ...], int]:
     """The names in the first line that is not blank, and where the next line begins; no names if there is no line."""
     line, origin = b"", start_of(file)
-    with reading(file.path), opened(file) as (stream, _):
+    with reading(file.given), opened(file) as (stream, _):
         stream.seek(origin)
         while not line.strip(b"\r\n"):
             line = stream.readline(HEADER + 1)
@@ -162,9 +165,11 @@ def _header(file: File, delimiter: str) -> tuple[tuple[str, ...], int]:
             if not line:
                 return (), origin
     if len(line) > HEADER:
-        raise SourceError(f"{file.path}: the first line is too long for a header; is this a text file?")
+        raise SourceError(f"{file.given}: the first line is too long for a header; is this a text file?")
     try:
         text = line.decode().removesuffix("\n").removesuffix("\r")
         return tuple(next(csv.reader([text], delimiter=delimiter, strict=True))), origin
     except (UnicodeDecodeError, csv.Error, StopIteration):
-        raise SourceError(f"{file.path}: the first line is no header in UTF-8; pass header=False if there is none.") from None
+        raise SourceError(
+            f"{file.given}: the first line is no header in UTF-8; pass header=False if there is none."
+        ) from None

@@ -24,8 +24,16 @@ FORMATS = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file as it was when the source was opened."""
+    """One file as it was when the source was opened.
 
+    Attributes:
+        given: The path as the caller wrote it, for messages.
+        path: The file itself, where links end.
+        size: In bytes.
+        modified: In nanoseconds.
+    """
+
+    given: str
     path: Path
     size: int
     modified: int
@@ -41,10 +49,10 @@ class File:
         Raises:
             SourceError: It is not.
         """
-        with reading(self.path):
+        with reading(self.given):
             now = self.path.stat()
         if (now.st_size, now.st_mtime_ns) != (self.size, self.modified):
-            raise SourceError(f"{self.path}: changed after it was opened; open it again, and write files elsewhere first.")
+            raise SourceError(f"{self.given}: changed after it was opened; open it again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,7 @@ class Files:
             raise SourceError("the path holds a NUL byte.")
         with reading(given):
             single = Path(given).exists()
-            paths = [Path(given)] if single else sorted(map(Path, glob.glob(given, recursive=True)))
+            paths = [Path(given)] if single else [Path(found) for found in sorted(glob.glob(given, recursive=True))]  # noqa: PTH207
         if single and paths[0].is_dir():
             raise SourceError(f"{given}: is a directory; pass a pattern such as '{Path(given) / '*.parquet'}'.")
         if not paths:
@@ -108,7 +116,7 @@ class Files:
         digest = hashlib.blake2b(digest_size=32)
         for file in self.files:
             digest.update(file.size.to_bytes(8, "little"))
-            with reading(file.path), file.path.open("rb", buffering=0) as stream:
+            with reading(file.given), file.path.open("rb", buffering=0) as stream:
                 while block := stream.read(1 << 22):
                     digest.update(block)
             file.check()
@@ -116,7 +124,7 @@ class Files:
 
 
 @contextmanager
-def reading(path: str | Path) -> Iterator[None]:
+def reading(path: str) -> Iterator[None]:
     """Turn what an operating system or a decoder says into one line that holds nothing of a file.
 
     Raises:
@@ -140,13 +148,13 @@ def _form(path: Path) -> str | None:
 
 
 def _file(path: Path) -> File:
-    with reading(path):
+    with reading(str(path)):
         real = path.resolve(strict=True)
         if not real.is_file():
             raise SourceError(f"{path}: is not a file.")
         with real.open("rb"):
             status = real.stat()
-    return File(real, status.st_size, status.st_mtime_ns)
+    return File(str(path), real, status.st_size, status.st_mtime_ns)
 
 
 def _place(given: str, single: bool) -> Path:

@@ -1,7 +1,7 @@
 r"""What a row of a text file is, line by line.
 
 - A row is one physical line, ended by LF, CRLF or the end of the file. Blank lines are no rows.
-- A field is bare or quoted. A quoted field begins and ends with `"`, and holds `""` for one; a bare field holds no quote.
+- A field is bare or quoted. A quoted field begins and ends with `"`, and holds `""` for one; a bare one holds none.
 - A line is ill-formed if its quotes are not so, if it holds a carriage return anywhere else, or is longer than 64 MiB.
 - A line is ragged if it has another number of fields than the columns.
 - NUL is a byte like any other.
@@ -59,11 +59,10 @@ def width(lines: pa.Array, delimiter: str, *, quotes: bool) -> pa.Array:
 
 
 def rows(block: bytes, delimiter: str, *, quotes: bool = True) -> Iterator[tuple[pa.Buffer, bool]]:
-    """The well-formed lines of a block: those without quotes, and those with quotes."""
+    """The well-formed lines of a block without CRLF: those without quotes, and those with quotes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    block = without_returns(block)
     quoted, returns = quotes and b'"' in block, b"\r" in block
     if not quoted and not returns:
         yield pa.py_buffer(block), False

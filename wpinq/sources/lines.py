@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 23  # bytes read at a time, no more than LONGEST
 LONGEST = 1 << 26  # a longer line is ill-formed, so that no line can fill the memory
+TOO_LONG = b"\r \n"  # an ill-formed line that stands for a longer one
 END = 1 << 63
 
 
@@ -42,8 +43,8 @@ def blocks(stream: BinaryIO, origin: int, start: int, stop: int = END) -> Iterat
         start: Where this share begins, at or after the origin.
         stop: Where this share ends.
     """
-    drop = start > origin  # then the line that holds the byte before belongs to another share
-    position, rest = stream.seek(start - drop), b""
+    foreign, long = start > origin, False  # the line that holds the byte before belongs to another share
+    position, rest = stream.seek(start - foreign), b""
     while position < stop or rest:
         late = position >= stop
         data = stream.read(BLOCK if late else min(BLOCK, stop - position))
@@ -52,18 +53,18 @@ def blocks(stream: BinaryIO, origin: int, start: int, stop: int = END) -> Iterat
         position += len(data)
         end = (data.find(b"\n") if late else data.rfind(b"\n")) + 1
         if not end:
-            rest = b"" if drop else rest + data
-            drop = drop or len(rest) > LONGEST
-            rest = b"" if drop else rest
+            rest = b"" if foreign or long else rest + data
+            long = long or len(rest) > LONGEST
+            rest = b"" if long else rest
             continue
         first = data.find(b"\n") + 1
-        drop = drop or len(rest) + first - 1 > LONGEST
-        block = data[first:end] if drop else rest + data[:end]
-        rest, drop = b"" if late else data[end:], False
+        long = long or (not foreign and len(rest) + first - 1 > LONGEST)
+        block = TOO_LONG + data[first:end] if long else data[first:end] if foreign else rest + data[:end]
+        rest, foreign, long = b"" if late else data[end:], False, False
         if block:
             yield block
-    if rest:
-        yield rest + b"\n"
+    if rest or long:
+        yield TOO_LONG if long else rest + b"\n"
 
 
 def as_lines(block: bytes) -> pa.Array:

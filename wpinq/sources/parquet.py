@@ -65,13 +65,20 @@ class ParquetReader:
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`. The shares are made of row groups."""
         schema = wanted(self.schema, columns, self.found.given)
+        for batch in self.raw(schema, share, progress):
+            yield pl.DataFrame([arrays.column(batch.column(column.name), column) for column in schema])
+
+    def raw(
+        self, schema: Schema, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[Any]:
+        """The record batches of a share, as the files hold them."""
         low, high = (self.total_bytes * edge // share[1] for edge in (share[0], share[0] + 1))
         base = 0
         for file, metadata in zip(self.found.files, self.metadata, strict=True):
             starts = [base + start for start in _starts(file, metadata)]
             groups = [group for group, start in enumerate(starts[:-1]) if low <= start < high]
             if groups:
-                yield from _frames(file, metadata, groups, starts, schema, progress)
+                yield from _batches(file, metadata, groups, starts, schema, progress=progress)
             base += file.size
 
 
@@ -85,23 +92,23 @@ def open_parquet(found: Files, columns: Columns) -> ParquetReader:
 
     metadata, schemas = [], []
     for file in found.files:
-        with decoding(file.path), parquet.ParquetFile(file.path) as opened:
+        with decoding(file.given), parquet.ParquetFile(file.path) as opened:
             metadata.append(opened.metadata)
             schemas.append(opened.schema_arrow)
     first = _columns(schemas[0])
     for file, schema in zip(found.files, schemas, strict=True):
         if _columns(schema) != first:
             what = listed(f"{name}: {kind}" for name, kind in _columns(schema))
-            raise SourceError(f"{file.path}: its columns ({what}) are not those of the first file.")
+            raise SourceError(f"{file.given}: its columns ({what}) are not those of the first file.")
     types = {field.name: field.type for field in schemas[0]}
     schema = arrays.schema_of(types, schemas[0].names, columns, found.given)
     for file, other in zip(found.files, schemas, strict=True):
-        arrays.schema_of({field.name: field.type for field in other}, other.names, columns, str(file.path))
+        arrays.schema_of({field.name: field.type for field in other}, other.names, columns, file.given)
     return ParquetReader(found, schema, tuple(metadata))
 
 
 @contextmanager
-def decoding(path: str | Path) -> Iterator[None]:
+def decoding(path: str) -> Iterator[None]:
     """Turn what Arrow says into one line that holds nothing of a file.
 
     Raises:
@@ -131,25 +138,25 @@ def _starts(file: File, metadata: Any) -> list[int]:
     return starts
 
 
-def _frames(
+def _batches(
     file: File,
     metadata: Any,
     groups: list[int],
     starts: list[int],
     schema: Schema,
+    *,
     progress: Callable[[int], None] | None,
-) -> Iterator[pl.DataFrame]:
+) -> Iterator[Any]:
     from pyarrow import parquet
 
     file.check()
     with (
-        decoding(file.path),
+        decoding(file.given),
         parquet.ParquetFile(file.path, metadata=metadata, coerce_int96_timestamp_unit="us") as opened,
     ):
         for group in groups:
-            for batch in opened.iter_batches(ROWS, row_groups=[group], columns=list(schema.names)):
-                if batch.num_rows:
-                    yield pl.DataFrame([arrays.column(batch.column(column.name), column) for column in schema])
+            batches = opened.iter_batches(ROWS, row_groups=[group], columns=list(schema.names))
+            yield from (batch for batch in batches if batch.num_rows)
             if progress is not None:
                 progress(starts[group + 1] - starts[group])
     file.check()

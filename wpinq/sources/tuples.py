@@ -56,7 +56,7 @@ class TupleReader:
         columns: Sequence[str],
         *,
         share: tuple[int, int] = (0, 1),
-        progress: Callable[[int], None] | None = None,  # noqa: ARG002  there are no bytes of files
+        progress: Callable[[int], None] | None = None,
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`."""
         frame = self.frame.select(wanted(self.schema, columns, self.name).names)
@@ -68,7 +68,7 @@ class TupleReader:
 def open_tuples(records: Iterable[Any], columns: Columns) -> TupleReader:
     """Read tuples, once. Values are of any kind unless `columns` gives types.
 
-    An item that is not a tuple or list of the right length is dropped; a value that is not of its column's type is null.
+    An item that is no tuple or list of the right length is dropped; a value that is not of its column's type is null.
 
     Raises:
         SourceError: The iterable raised an error.

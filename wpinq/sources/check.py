@@ -1,0 +1,229 @@
+"""What is wrong with a source, row by row: for its curator only, since this shows records' positions and counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from wpinq.errors import SourceError
+from wpinq.schema import Column, Kind, Schema
+from wpinq.sources import convert, grammar, open_source
+from wpinq.sources.arrow import TableReader, column_of
+from wpinq.sources.columns import PAIR, Columns, named
+from wpinq.sources.csv import TextReader
+from wpinq.sources.lines import as_block, as_lines
+from wpinq.sources.pairs import is_comment, single_blanks
+from wpinq.sources.parquet import ParquetReader
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+RETURN = "carriage return inside, or longer than 64 MiB"
+QUOTING = "ill-formed quoting"
+RAGGED = "wrong number of fields"
+UTF8 = "invalid UTF-8"
+NUL = "NUL byte"
+TYPE = "not of its declared type"
+LOST = "not a value that a record can hold"
+DROPPED = frozenset({RETURN, QUOTING, RAGGED})
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        reason: What is wrong.
+        row: The line of a text file, counted from 1 with the header, else the row, counted from 1.
+        column: The column, if the row as such is right.
+        file: The file, if there are several.
+    """
+
+    reason: str
+    row: int
+    column: str | None = None
+    file: str | None = None
+
+
+@dataclass(slots=True)
+class Report:
+    """What a curator should know of a source.
+
+    Attributes:
+        name: The file's name.
+        schema: The columns.
+        size: Bytes of the files, if there are any.
+        limit: How many problems of each reason are listed.
+        rows: How many records can be read.
+        counts: How often each reason was found.
+        problems: The first ones of each reason.
+    """
+
+    name: str
+    schema: Schema
+    size: int | None
+    limit: int
+    rows: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.counts
+
+    @property
+    def dropped(self) -> int:
+        """How many rows are no records."""
+        return sum(number for reason, number in self.counts.items() if reason in DROPPED)
+
+    def add(
+        self, reason: str, rows: Iterable[int], total: int, *, column: str | None = None, file: str | None = None
+    ) -> None:
+        """Count problems, and list the first ones."""
+        if total:
+            room = max(self.limit - self.counts[reason], 0)
+            self.counts[reason] += total
+            self.problems.extend(Problem(reason, int(row), column, file) for row in islice(rows, room))
+
+
+def check(source: object, columns: Columns = None, header: bool = True, limit: int = 20) -> Report:
+    """Read a whole source and report every row and field that `protect` would leave out in silence.
+
+    Args:
+        source: As for `open_source`.
+        columns: As for `open_source`.
+        header: As for `open_source`.
+        limit: How many problems of each reason to list; all are counted.
+
+    Raises:
+        SourceError: The source cannot be read at all.
+    """
+    if isinstance(source, Iterable) and not _has_reader(source):
+        return _check_tuples(source, columns, limit)
+    reader = open_source(source, columns=columns, header=header)
+    report = Report(reader.name, reader.schema, reader.total_bytes, limit)
+    if isinstance(reader, TextReader):
+        for file, first, block in _numbered(reader):
+            _check_block(reader, block, first, file, report)
+    elif isinstance(reader, ParquetReader):
+        batches = reader.raw(reader.schema)
+        _check_cells(({name: batch.column(name) for name in reader.schema.names} for batch in batches), report)
+    elif isinstance(reader, TableReader):
+        _check_cells(reader.raw(reader.schema), report)
+    return report
+
+
+def _has_reader(source: object) -> bool:
+    return isinstance(source, str) or hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_batches")
+
+
+def _numbered(reader: TextReader) -> Iterator[tuple[str | None, int, bytes]]:
+    """Blocks of whole lines with their file, if there are several, and the number of their first line."""
+    from wpinq.sources.files import reading
+    from wpinq.sources.lines import opened
+
+    for place, (file, origin) in enumerate(zip(reader.found.files, reader.origins, strict=True)):
+        with reading(file.given), opened(file) as (stream, _):
+            line = stream.read(origin).count(b"\n") + 1
+        for block in reader.file_blocks(place):
+            yield (file.given if len(reader.found.files) > 1 else None), line, block
+            line += block.count(b"\n")
+
+
+def _check_block(reader: TextReader, block: bytes, first: int, file: str | None, report: Report) -> None:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    pairs = not reader.quotes
+    lines = as_lines(single_blanks(block) if pairs else grammar.without_returns(block))
+    numbers = pa.array(np.arange(first, first + len(lines)))
+    rows = pc.greater(pc.binary_length(lines), 1)
+    keep = pc.and_not(rows, is_comment(lines)) if pairs else rows
+    quoted = grammar.has_quote(lines) if reader.quotes else pc.equal(numbers, 0)
+    bare_width = pc.not_equal(grammar.width(lines, reader.delimiter, quotes=reader.quotes), len(reader.fields))
+    tests = [(RETURN, grammar.has_return(lines))]
+    if reader.quotes:
+        tests.append((QUOTING, pc.and_not(quoted, grammar.well_quoted(lines, reader.delimiter))))
+    for reason, wrong in [*tests, (RAGGED, bare_width)]:
+        found = numbers.filter(pc.and_(keep, wrong)).to_numpy()
+        report.add(reason, found, len(found), file=file)
+        keep = pc.and_not(keep, wrong)
+    for quotes, mask in ((False, pc.and_not(keep, quoted)), (True, pc.and_(keep, quoted))):
+        found = numbers.filter(mask).to_numpy()
+        _check_rows(reader, as_block(lines.filter(mask)), found, report, quotes=quotes, file=file)
+
+
+def _check_rows(
+    reader: TextReader,
+    rows: pa.Buffer,
+    numbers: np.ndarray[Any, Any],
+    report: Report,
+    *,
+    quotes: bool,
+    file: str | None,
+) -> None:
+    """Check the fields of rows that are right as such."""
+    import pyarrow.compute as pc
+
+    take = [reader.fields.index(column.name) for column in reader.schema]
+    table = grammar.fields(rows, reader.delimiter, len(reader.fields), take, quotes=quotes)
+    report.rows += len(numbers)
+    for column, cells in zip(reader.schema, table.columns, strict=True):
+        valid = pc.match_substring_regex(cells, convert.UTF8).to_numpy()
+        if column.kind is Kind.BYTES:
+            valid[:] = True
+        read = ~convert.from_field(cells, column).is_null().to_numpy()
+        some = pc.greater(pc.binary_length(cells), 0).to_numpy()
+        nul = pc.match_substring(cells, "\0").to_numpy() & (column.kind is not Kind.BYTES)
+        for reason, wrong in ((UTF8, ~valid), (NUL, nul), (TYPE, valid & some & ~read)):
+            report.add(reason, numbers[wrong], int(wrong.sum()), column=column.name, file=file)
+
+
+def _check_cells(parts: Iterable[dict[str, Any]], report: Report) -> None:
+    """Check columns of typed cells: what is there, and null once it is read, is wrong."""
+    import numpy as np
+
+    for cells in parts:
+        height = 0
+        for column in report.schema:
+            array = cells[column.name]
+            is_list = isinstance(array, list)
+            present = np.array([v is not None for v in array]) if is_list else np.asarray(array.is_valid())
+            wrong = present.astype(bool) & column_of(array, column).is_null().to_numpy()
+            height = len(wrong)
+            rows = report.rows + 1 + np.flatnonzero(wrong)
+            report.add(_reason(array, column), rows, len(rows), column=column.name)
+        report.rows += height
+
+
+def _reason(array: Any, column: Column) -> str:
+    from wpinq.sources.arrays import public_kind
+
+    if column.kind is Kind.ANY:
+        return LOST
+    own = None if isinstance(array, list) else public_kind(array.type)
+    return UTF8 if own is Kind.TEXT and column.kind is Kind.TEXT else TYPE
+
+
+def _check_tuples(source: Iterable[Any], columns: Columns, limit: int) -> Report:
+    from wpinq.sources import values
+
+    if isinstance(source, (bytes, bytearray, dict)):
+        raise SourceError(f"{type(source).__name__} is not a source of records; pass tuples.")
+    schema = named(columns, Kind.ANY, PAIR, "the records")
+    report = Report("records", schema, None, limit)
+    for row, record in enumerate(source, 1):
+        if not isinstance(record, (tuple, list)) or len(record) != len(schema):
+            report.add(RAGGED, [row], 1)
+            continue
+        report.rows += 1
+        for column, value in zip(schema, record, strict=True):
+            if value is not None and values.cell(value, column.kind) is None:
+                report.add(LOST if column.kind is Kind.ANY else TYPE, [row], 1, column=column.name)
+    return report

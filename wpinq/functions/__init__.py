@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from wpinq.functions.bind import bind
+from wpinq.functions.bind import bind, bind_many
 from wpinq.functions.function import Dropped, Function
 from wpinq.functions.isolate import running
+from wpinq.functions.many import Many
 
-__all__ = ["Dropped", "Function", "bind", "running"]
+__all__ = ["Dropped", "Function", "Many", "bind", "bind_many", "running"]

@@ -6,20 +6,27 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import CodeType, FunctionType
+from typing import TypeVar
+
+import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions.binding import match
 from wpinq.functions.bytecode import arity, yields
 from wpinq.functions.columnar import Columnar, columns_read, projected
+from wpinq.functions.expressions import expressions
 from wpinq.functions.fingerprint import digest, fingerprint
 from wpinq.functions.freeze import freeze
 from wpinq.functions.function import Function
+from wpinq.functions.many import Many
 from wpinq.functions.outputs import Declared, columns_code, named, shape
 from wpinq.functions.plain import Plain
 from wpinq.functions.probe import agrees
 from wpinq.functions.trace import trace
 from wpinq.functions.tree import Node, Untraced
 from wpinq.schema import Column, Kind, Schema
+
+P = TypeVar("P", bound=Plain)
 
 
 def bind(
@@ -41,35 +48,64 @@ def bind(
         PlanError: The parameters do not fit the columns, or the outputs do not fit `columns`.
         UntraceableError: An expression is not a function of one record.
     """
+    if isinstance(function, pl.Expr):
+        return expressions([function], schema, call, columns)
+    if isinstance(function, (list, tuple)):
+        return expressions(function, schema, call, columns)
+    plain = _plain(Plain, function, schema, call, columns)
+    try:
+        return _traced(plain, wanted)
+    except Untraced:
+        return plain
+
+
+def bind_many(
+    function: object,
+    schema: Schema,
+    call: str,
+    *,
+    columns: Sequence[str] | Mapping[str, object] | None = None,
+) -> Many:
+    """Bind a function that returns an iterable of records, or yields them, to columns.
+
+    Each item is one value, or, when `columns` names several, a tuple of as many.
+
+    Raises:
+        PlanError: It is an expression, or the parameters do not fit the columns.
+    """
+    if isinstance(function, (pl.Expr, list, tuple)):
+        raise PlanError(f"{call}: takes a Python function that returns a list of records, not Polars expressions.")
+    return _plain(Many, function, schema, call, columns)
+
+
+def _plain(
+    way: type[P], function: object, schema: Schema, call: str, columns: Sequence[str] | Mapping[str, object] | None
+) -> P:
     if not callable(function):
         raise PlanError(f"{call}: takes a function or Polars expressions, and got {type(function).__name__}.")
     code = getattr(function, "__code__", None)
-    if isinstance(code, CodeType) and yields(code):
+    several = issubclass(way, Many)
+    if isinstance(code, CodeType) and yields(code, asynchronous=several):
         raise PlanError(f"{call}: the function yields; return one value or a tuple, or use flat_map.")
     if isinstance(function, FunctionType):
         function = freeze(function, call)
     binding = match(function, schema, call)
-    size, wanted = shape(columns, arity(code) if isinstance(code, CodeType) else None, call)
+    size, wanted = shape(columns, arity(code) if isinstance(code, CodeType) and not several else None, call)
     names = tuple(name for name, _ in wanted) or named([None] * (size or 1))
     kinds = [kind or Kind.ANY for _, kind in wanted] or [Kind.ANY] * len(names)
     output = Schema(tuple(map(Column, names, kinds)))
-    plain = Plain(
+    about = (way.__name__, binding.code(), size, columns_code(schema, binding.reads), columns_code(output))
+    return way(
         schema=schema,
         reads=binding.reads,
         output=output,
         projection=None,
         note="plain Python on distinct records",
-        fingerprint=fingerprint(
-            function, binding.code(), size, columns_code(schema, binding.reads), columns_code(output)
-        ),
+        fingerprint=fingerprint(function, *about),
         function=function,
         binding=binding,
         size=size,
     )
-    try:
-        return _traced(plain, wanted)
-    except Untraced:
-        return plain
 
 
 def _traced(plain: Plain, wanted: Declared) -> Function:

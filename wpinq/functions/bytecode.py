@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dis
+import inspect
 from collections.abc import Iterator
 from types import CodeType
 
 FRAMES = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "_getframe", "currentframe"})
-YIELDS = 0x20 | 0x80 | 0x200  # generator, coroutine, asynchronous generator
+GENERATES = inspect.CO_GENERATOR
+AWAITS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
-def yields(code: CodeType) -> bool:
-    """Whether calling it gives a generator or a coroutine, not a result."""
-    return bool(code.co_flags & YIELDS)
+def yields(code: CodeType, *, asynchronous: bool = False) -> bool:
+    """Whether calling it gives a generator or a coroutine (or, if asked, only the latter), not a result."""
+    return bool(code.co_flags & (AWAITS if asynchronous else GENERATES | AWAITS))
 
 
 def arity(code: CodeType) -> int | None:

@@ -15,10 +15,11 @@ from wpinq.schema import Kind
 
 SAFE = "\0safe"
 TRUTH = "\0truth"
+TRUTHFUL = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.TEXT)
 FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Columnar(Function):
     """A function that is column arithmetic.
 
@@ -49,9 +50,10 @@ class Columnar(Function):
         return pl.concat([mapped, self.plain.apply(slow, keep)])
 
     def predicate(self, frame: pl.DataFrame) -> pl.Series:  # noqa: D102
-        mark = truth(self.nodes[0]) if len(self.nodes) == 1 else None
-        if mark is None:
+        (node, *more) = self.nodes
+        if more or node.kind not in TRUTHFUL:
             return self.plain.predicate(frame)
+        mark = truthful(expression(node), node.kind)
         test = safe((*self.steps, *self.nodes))
         known = mark if test is None else pl.when(test).then(mark)
         try:
@@ -64,14 +66,13 @@ class Columnar(Function):
         return mask.scatter(unknown.arg_true(), self.plain.predicate(frame.filter(unknown)))
 
 
-def truth(node: Node) -> pl.Expr | None:
-    """What `bool()` of a node's value is; None where columns do not say."""
-    value = expression(node)
-    if node.kind is Kind.BOOL:
+def truthful(value: pl.Expr, kind: Kind) -> pl.Expr:
+    """What `bool()` of a value is; for kinds that are not in `TRUTHFUL` every value counts as true."""
+    if kind is Kind.BOOL:
         return value
-    if node.kind in (Kind.INT, Kind.FLOAT):
+    if kind in (Kind.INT, Kind.FLOAT):
         return value != 0
-    return value != "" if node.kind is Kind.TEXT else None
+    return value != "" if kind is Kind.TEXT else value.is_not_null()
 
 
 def projected(nodes: Sequence[Node]) -> tuple[str, ...] | None:

@@ -16,7 +16,7 @@ class Dropped(Exception):  # noqa: N818  not an error: the policy for a record o
     """The function has no value for this record, so the record is dropped, uncounted."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Function(ABC):
     """A function of one record, in three ways that agree: `call` is the definition, `apply` does it in columns.
 

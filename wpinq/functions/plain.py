@@ -20,7 +20,7 @@ from wpinq.functions.kinds import Misfit, plain_record, read, series, stored, wr
 MASK = "\0mask"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plain(Function):
     """A Python function as it stands.
 
@@ -78,7 +78,9 @@ class Plain(Function):
         return self.function(*positional, **keywords)
 
     def _mapped(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        result = self._result(values)
+        return self._written(self._result(values))
+
+    def _written(self, result: Any) -> tuple[Any, ...]:
         if self.size is None:
             result = (result,)
         elif not isinstance(result, (tuple, list)) or len(result) != self.size:

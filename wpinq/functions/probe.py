@@ -13,7 +13,7 @@ from wpinq.functions.columnar import Columnar
 from wpinq.functions.kinds import read, series, write
 from wpinq.functions.plain import Plain
 from wpinq.functions.tree import Node
-from wpinq.schema import Kind
+from wpinq.schema import Kind, Schema
 
 ROW = "\0probe"
 STAMPS = (dt.datetime.min, dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), dt.datetime(1970, 1, 1),
@@ -58,7 +58,7 @@ def agrees(function: Columnar, plain: Plain) -> bool:
 
     The typed results must be what Python returned; missing may be only what the kind cannot hold (big integers).
     """
-    frame = _frame(plain, [*function.steps, *function.nodes])
+    frame = probe_frame(plain.schema, plain.reads, [*function.steps, *function.nodes])
     if not function.predicate(frame).equals(plain.predicate(frame)):
         return False
     kinds = [column.kind for column in function.output]
@@ -87,15 +87,19 @@ def _fits(values: Sequence[bytes], kinds: Sequence[Kind]) -> bool:
     return True
 
 
-def _frame(plain: Plain, nodes: Sequence[Node]) -> pl.DataFrame:
-    kinds = [plain.schema[name].kind for name in plain.reads]
-    pools = [_pool(kind, nodes) for kind in kinds]
+def probe_frame(schema: Schema, names: Sequence[str], nodes: Sequence[Node] = ()) -> pl.DataFrame:
+    """Rows of edge cases for these columns, each with a number in `ROW`."""
+    pools = [_pool(schema[name].kind, nodes) for name in names]
     height = 1 + 4 * max(map(len, pools), default=1)
     columns = [
-        series(name, [pool[(row + row // len(pool) * (3 * place + 1)) % len(pool)] for row in range(height)], kind)
-        for place, (name, kind, pool) in enumerate(zip(plain.reads, kinds, pools, strict=True))
+        series(
+            name,
+            [pool[(row + row // len(pool) * (3 * place + 1)) % len(pool)] for row in range(height)],
+            schema[name].kind,
+        )
+        for place, (name, pool) in enumerate(zip(names, pools, strict=True))
     ]
-    return pl.DataFrame([*columns, pl.Series(ROW, range(height), dtype=pl.Int64)])
+    return pl.DataFrame([*columns, pl.Series(ROW, range(height), dtype=pl.UInt32)])
 
 
 def _pool(kind: Kind, nodes: Sequence[Node]) -> list[Any]:

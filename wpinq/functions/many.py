@@ -1,0 +1,81 @@
+"""Functions that return several records for one, as `flat_map` takes: run plainly, their outputs numbered.
+
+The numbers are what the weights are shared by: output `place` of `count` (privacy rule 17). A set is sorted
+canonically, since its own order is not a function of its values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import polars as pl
+
+from wpinq.functions.function import Dropped
+from wpinq.functions.isolate import each
+from wpinq.functions.kinds import Misfit, plain_record, read, series
+from wpinq.functions.plain import Plain
+from wpinq.values import encode
+
+PLACE = "\0place"
+COUNT = "\0count"
+MOST = 720_720  # outputs of one record; a record with more is dropped, so a generator that never ends does end
+
+
+@dataclass(frozen=True, eq=False)
+class Many(Plain):
+    """A Python function that returns an iterable of records for each record."""
+
+    def call_many(self, record: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Map one record to a list of records.
+
+        Raises:
+            Dropped: The function raised, or returned what is no iterable of records.
+        """
+        (found,) = each(self._listed, [plain_record(record, self.schema, self.reads)])
+        if found is None:
+            raise Dropped
+        kinds = [column.kind for column in self.output]
+        return [tuple(read(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in found]
+
+    def apply_many(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
+        """Map all rows of a frame.
+
+        Returns:
+            The output columns, `PLACE` (from 0) and `COUNT`, followed by `keep`; one row for each output of each row.
+        """
+        rows, distinct, keys = self._distinct(frame, keep)
+        found = each(self._listed, distinct.select(keys).iter_rows())
+        outputs = list(self._numbered(found))
+        columns: list[Any] = list(zip(*outputs, strict=True)) or [()] * (3 + len(self.output))
+        origin, place, count, *values = columns
+        results = [
+            pl.Series("\0origin", origin, dtype=pl.Int64),
+            pl.Series(PLACE, place, dtype=pl.Int64),
+            pl.Series(COUNT, count, dtype=pl.Int64),
+            *(
+                series(f"\0out {n}", made, column.kind)
+                for n, (made, column) in enumerate(zip(values, self.output, strict=True))
+            ),
+        ]
+        inputs = distinct.select(pl.int_range(pl.len()).alias("\0origin"), *keys)
+        joined = rows.join(inputs, on=keys, nulls_equal=True).join(pl.DataFrame(results), on="\0origin")
+        names = [pl.col(f"\0out {n}").alias(name) for n, name in enumerate(self.output.names)]
+        return joined.select(*names, PLACE, COUNT, *keep)
+
+    @staticmethod
+    def _numbered(found: list[list[tuple[Any, ...]] | None]) -> Iterator[tuple[Any, ...]]:
+        for origin, listed in enumerate(found):
+            for place, row in enumerate(listed or ()):
+                yield origin, place, len(listed or ()), *row
+
+    def _listed(self, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        result = self._result(values)
+        if isinstance(result, (set, frozenset)):
+            result = sorted(result, key=encode)
+        items = list(islice(result, MOST + 1))
+        if len(items) > MOST:
+            raise Misfit
+        return [self._written(item) for item in items]

@@ -78,7 +78,7 @@ def main() -> None:
         raise SystemExit("the kernels were not compiled, so there is nothing to compare")
     figures = [figure for size in SIZES[: 2 if options.smoke else 3] for figure in measure(*size)]
     for figure in figures:
-        print(*(f"{key}={value:.3g}" if isinstance(value, float) else f"{key}={value}" for key, value in figure.items()))
+        print(*(f"{key}={f'{value:.3g}' if isinstance(value, float) else value}" for key, value in figure.items()))
     if options.json:
         options.json.write_text(json.dumps({"plain_mico_ms": cold * 1e3, "figures": figures}, indent=1) + "\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import networkx as nx
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.degrees import path
+from wpinq.degrees import corridor, path
 from wpinq.degrees.corridor import lower, upper
 from wpinq.errors import PlanError
 
@@ -120,6 +121,22 @@ def test_corridor_holds_the_lowest_and_the_highest_bound_of_the_definition():
         assert lo == bottom
 
 
+def test_of_equally_near_staircases_the_lowest_in_the_corridor_is_taken():
+    rng = np.random.default_rng(17)
+    ones = (Fraction(1), Fraction(1))
+    ties = 0
+    for _ in range(300):
+        v, h = rng.integers(-1, 5, 4), rng.integers(-1, 5, 4)
+        lo, hi, _ = path.corridor(v, h, (1, 1, 1), plain=True)
+        every = list(itertools.product(*(range(a, b + 1) for a, b in zip(lo, hi, strict=True))))
+        every = [y for y in every if is_staircase(np.array(y), 4)]
+        costs = [cost(v, h, y, ones) for y in every]
+        best = np.array([y for y, price in zip(every, costs, strict=True) if price == min(costs)])
+        ties += len(best) > 1
+        assert np.array_equal(path.shortest_path(v, h, ones), best.min(axis=0))
+    assert ties > 20
+
+
 EDGES = [
     ([0], [0]), ([5], [5]), ([-5], [-5]), ([10**18], [-(10**18)]), ([2**63 - 1], [-(2**63)]),
     ([0] * 9, [0] * 5), ([-4] * 9, [-4] * 5), ([9] * 9, [9] * 9), ([3] * 6, [3] * 6),
@@ -163,6 +180,10 @@ def test_a_long_search_in_plain_python_is_given_to_the_compiler(monkeypatch):
 @pytest.mark.parametrize("real", [False, True])
 @pytest.mark.parametrize("scales", [(1, 3), (3, 1), (2, 3), (1, 30)], ids=str)
 def test_narrowing_settles_cells_and_costs_nothing(scales, real, monkeypatch):
+    """Interpreted, with blocks so short that many are skipped."""
+    monkeypatch.setattr(path, "compiled", lambda kernel: kernel)
+    monkeypatch.setattr(path, "BLOCK", 3)
+    monkeypatch.setattr(corridor, "BLOCK", 3)
     rng = np.random.default_rng(13)
     scales, saved = fractions(scales), 0
     kept = path.narrowed
@@ -176,10 +197,10 @@ def test_narrowing_settles_cells_and_costs_nothing(scales, real, monkeypatch):
             cells = []
             monkeypatch.setattr(path, "INTERPRETED", -1)
             monkeypatch.setattr(path, "narrowed", (lambda *_: None) if skip else kept)
-            corridor = path.corridor
-            monkeypatch.setattr(path, "corridor", lambda *a, f=corridor, n=cells: n.append(f(*a)[2]) or f(*a))
+            found = path.corridor
+            monkeypatch.setattr(path, "corridor", lambda *a, f=found, n=cells: n.append(f(*a)[2]) or f(*a))
             costs.append(cost(v, h, path.shortest_path(v, h, scales), scales))
-            monkeypatch.setattr(path, "corridor", corridor)
+            monkeypatch.setattr(path, "corridor", found)
             saved += cells[0] if skip else -cells[0]
         assert costs[0] == costs[1]
     assert saved > 1_000

@@ -18,6 +18,7 @@ from wpinq.functions.expressions import expressions
 from wpinq.functions.fingerprint import digest, fingerprint
 from wpinq.functions.freeze import freeze
 from wpinq.functions.function import Function
+from wpinq.functions.kinds import declared
 from wpinq.functions.many import Many
 from wpinq.functions.outputs import Declared, columns_code, named, shape
 from wpinq.functions.plain import Plain
@@ -54,7 +55,7 @@ def bind(
         return expressions(function, schema, call, columns)
     plain = _plain(Plain, function, schema, call, columns)
     try:
-        return _traced(plain, wanted)
+        return _traced(plain, () if columns is None else declared(columns, call))
     except Untraced:
         return plain
 

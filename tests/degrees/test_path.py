@@ -204,3 +204,16 @@ def test_narrowing_settles_cells_and_costs_nothing(scales, real, monkeypatch):
             saved += cells[0] if skip else -cells[0]
         assert costs[0] == costs[1]
     assert saved > 1_000
+
+
+def test_kernels_compile_where_nothing_can_be_kept(monkeypatch):
+    import numba
+
+    def njit(**options):
+        if options.get("cache"):
+            raise RuntimeError("no locator available")
+        return lambda kernel: ("compiled", kernel)
+
+    monkeypatch.setattr(numba, "njit", njit)
+    monkeypatch.setattr(path, "_kernels", {})
+    assert path.compiled(lower) == ("compiled", lower)

@@ -193,3 +193,13 @@ def test_distances_refuse_what_is_no_staircase():
             distance.volume(bad, [1])
     with pytest.raises(PlanError, match="no items"):
         distance.earth_movers([], [1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_layout_and_type_of_the_arrays_do_not_matter(method):
+    v, h = np.array([30, 12, 5, 1, -2]), np.array([5, 4, 2, 2, 1, 0] + [1] * 20)
+    plain = reconcile(v, h, scales=(1, 1), method=method)
+    frozen = v.copy()
+    frozen.flags.writeable = False
+    for other in (v.astype(np.int16), v.astype(float), np.repeat(v, 2)[::2], frozen, v.tolist()):
+        assert np.array_equal(reconcile(other, h, scales=(1, 1), method=method).cdf, plain.cdf)

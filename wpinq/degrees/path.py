@@ -5,7 +5,7 @@ dynamic programming over the columns of the certified corridor (see `corridor`);
 settled by a proof. All sums are integers, so no rounding can spoil a tie or an optimum:
 
 - The two weights 1 / scale enter by their ratio, as two coprime integers. A ratio that needs more than 30
-  bits (15 for real values) is rounded to the nearest that does not.
+  bits (14 for real values) is rounded to the nearest that does not.
 - Whole values are taken as they are. Real values are read to the nearest 2**-16.
 - Of several cheapest staircases the answer is always the same one: the lowest that the corridor admits.
 
@@ -35,11 +35,14 @@ _kernels: dict[str, Any] = {}
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Return `function` compiled by numba, from its cache on disk where that is possible."""
+    """Return `function` compiled by numba, kept on disk for the next process unless no directory is writable."""
     if function.__name__ not in _kernels:
         from numba import njit
 
-        _kernels[function.__name__] = njit(cache=True, nogil=True)(function)
+        try:
+            _kernels[function.__name__] = njit(cache=True, nogil=True)(function)
+        except RuntimeError:
+            _kernels[function.__name__] = njit(nogil=True)(function)
     return _kernels[function.__name__]
 
 
@@ -119,7 +122,7 @@ def shortest_path(cdf: npt.ArrayLike, sequence: npt.ArrayLike, scales: tuple[Fra
 
 def solve(v: Ints, h: Ints, unit: int, scales: tuple[Fraction, Fraction]) -> Ints:
     """Return the column heights where the columns' scale is the smaller one, or both are equal."""
-    weighing = unit, *weights(scales, 30 if unit == 1 else 15)
+    weighing = unit, *weights(scales, 30 if unit == 1 else 14)
     plain = len(v) + len(h) // 16 <= INTERPRETED // 16 and compiled_yet() is False
     lo, hi, cells = corridor(v, h, weighing, plain)
     if cells > MOST_CELLS:

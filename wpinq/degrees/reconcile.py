@@ -36,7 +36,8 @@ def reconcile(
         sequence: Measurement of the multiplicities of the items of rank 1, 2, 3, ..., largest first; or those numbers.
             Of measurements, as many bins are observed as the released numbers call for (see `horizon`).
         scales: Scales of the noise of the two arrays, exact; not given with measurements, which know theirs.
-        method: `"posterior"`, the medians over all staircases, which err least (28% less than the path on MiCo);
+        method: `"posterior"`, the medians over all staircases, which err least (on MiCo by 28%), but on
+            collections so small that noise hides nearly all of their counts they keep too many small items;
             `"path"`, the nearest staircase in scaled absolute distance, which is the likeliest one under Laplace noise;
             `"squares"`, the nearest in squared distance. All but the posterior have no more items than ranks given.
 
@@ -77,7 +78,7 @@ def observed(
 
 
 def values(curve: Any, name: str) -> npt.NDArray[Any]:
-    """Return a curve as an array of int64 or float64."""
+    """Return a curve as an array of int64 or float64, laid out as the compiled kernels expect."""
     try:
         array = np.asarray(curve)
     except ValueError:
@@ -87,9 +88,7 @@ def values(curve: Any, name: str) -> npt.NDArray[Any]:
         raise PlanError(f"reconcile({name}=...): expected one row of numbers, largest bin count first; found {found}.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise PlanError(f"reconcile({name}=...): found nan or inf; pass finite numbers only.")
-    if array.dtype.kind == "i":
-        return array.astype(np.int64, copy=False)
-    return array.astype(np.float64, copy=False)
+    return np.require(array, np.int64 if array.dtype.kind == "i" else np.float64, ["C", "W"])
 
 
 def read_scales(scales: Any) -> tuple[Fraction, Fraction]:

@@ -153,24 +153,26 @@ def narrow(
     (v, h), (unit, e1, e2), (had, lacked) = curves, weighing, ends
     limit = len(v)
     for j in range(len(had) - 1):
-        best, total, row = had[j], 0, min(max(h[j], -unit), (len(v) + 1) * unit)
+        best, total, level, row = had[j], 0, j * unit, min(max(h[j], -unit), (len(v) + 1) * unit)
         for c in range(had[j], min(limit, lacked[j])):
-            column = min(max(2 * (j * unit - min(max(v[c], -unit), (j + 2) * unit)) + unit, -unit), unit)
+            value = v[c]
+            column = unit if value <= level else -unit if value >= level + unit else 2 * (level - value) + unit
             total = max(total, 0) + e1 * column + e2 * min(max(2 * (c * unit - row) + unit, -unit), unit)
             if total <= 0:
                 best = c + 1
         had[j] = limit = best
     limit = lacked[len(lacked) - 1]
     for j in range(len(had) - 2, -1, -1):
-        best, total, row = lacked[j], 0, min(max(h[j], -unit), (len(v) + 1) * unit)
+        best, total, level, row = lacked[j], 0, j * unit, min(max(h[j], -unit), (len(v) + 1) * unit)
         c, limit = lacked[j], max(limit, had[j])
         while c > limit:
-            if total >= 0 and c % BLOCK == 0 and c - BLOCK >= limit and tops[c // BLOCK - 1] <= j * unit:
+            if total >= 0 and c % BLOCK == 0 and c - BLOCK >= limit and tops[c // BLOCK - 1] <= level:
                 c -= BLOCK
                 best = c
                 continue
             c -= 1
-            column = min(max(2 * (j * unit - min(max(v[c], -unit), (j + 2) * unit)) + unit, -unit), unit)
+            value = v[c]
+            column = unit if value <= level else -unit if value >= level + unit else 2 * (level - value) + unit
             total = min(total, 0) + e1 * column + e2 * min(max(2 * (c * unit - row) + unit, -unit), unit)
             if total >= 0:
                 best = c

@@ -1,0 +1,48 @@
+"""The commands, by name. What each of them does is a module of its own, which loads heavy libraries when it runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from wpinq.cli import check, ledger
+from wpinq.cli.degrees import degrees
+from wpinq.cli.explain import explain
+from wpinq.cli.run import run
+from wpinq.cli.shell import shell
+
+app = typer.Typer(
+    help="Publish counts about people without exposing them.",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from wpinq.cli.show import installed
+
+        typer.echo(f"wpinq {installed()}")
+        raise typer.Exit
+
+
+@app.callback(no_args_is_help=True)
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Publish counts about people without exposing them.
+
+    The budget of a data set is kept in a ledger beside it. A command that is given again costs nothing again and gives
+    the same answers.
+    """
+
+
+app.command()(degrees)
+app.command()(run)
+app.command()(shell)
+app.command()(explain)
+app.command(name="check")(check.check)
+app.add_typer(ledger.app, name="ledger")

@@ -1,0 +1,122 @@
+"""What can be said at the prompt of `wpinq shell`, without any terminal."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Collection, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wpinq.cli.bins import parse_bins
+from wpinq.cli.dataflow import chosen
+from wpinq.cli.outputs import check_outputs
+from wpinq.cli.show import budget_line, measurement_table, written
+from wpinq.errors import BinError, PlanError
+
+if TYPE_CHECKING:
+    from wpinq.measurement import Measurement
+
+HELP = """\
+NAME BIN [BIN...]      the noisy weight of bins; text with spaces in quotes: page_views "Page 1" "Page 2"
+NAME 1..20             of a range; of several columns, values are separated by colons: ann:1..3
+plot NAME 1..1000 OUT  draw a range of whole numbers on logarithmic axes, into OUT.png, .svg or .pdf
+measurements           names, columns, costs and noise
+explain NAME           the plan of a measurement
+budget                 what is left
+help, quit"""
+
+
+class Commands:
+    """The commands of one session.
+
+    Args:
+        measurements: The charged measurements by name.
+        keep: Files that a plot must not replace.
+    """
+
+    def __init__(self, measurements: Mapping[str, Measurement], keep: Collection[Path] = ()) -> None:
+        self.measurements, self._keep = measurements, keep
+        self._words: dict[str, Callable[[list[str]], str]] = {
+            "help": lambda _: HELP,
+            "measurements": lambda _: measurement_table(measurements),
+            "budget": lambda _: budget_line(next(iter(measurements.values()))),
+            "explain": self._explain,
+            "plot": self._plot,
+        }
+
+    @property
+    def words(self) -> list[str]:
+        """All that a line can begin with."""
+        return [*self.measurements, *self._words, "quit"]
+
+    def do(self, line: str) -> str:
+        """Carry out one line and return what it answers.
+
+        Raises:
+            WpinqError: It is not a command, or it failed.
+        """
+        try:
+            first, *rest = shlex.split(line, comments=True) or [""]
+        except ValueError:
+            raise PlanError("a quote is not closed.") from None
+        if not first:
+            return ""
+        if first in self._words and first not in self.measurements:
+            return self._words[first](rest)
+        return self._observe(first, rest)
+
+    def _observe(self, name: str, texts: list[str]) -> str:
+        if name not in self.measurements:
+            raise PlanError(f"{name!r} is neither a command nor a measurement; there are {', '.join(self.words)}.")
+        measurement = self.measurements[name]
+        if not texts:
+            raise BinError(f"{name}: which bins? For example: {name} 1..10, or help.")
+        bins = [one for text in texts for one in parse_bins(text, measurement.node.schema)]
+        values = measurement.observe_many(bins).tolist()
+        half = measurement.interval(Fraction(9, 10))
+        lines = [f"{written(one)}  {value:,}" for one, value in zip(bins, values, strict=True)]
+        return "\n".join([*lines, f"each within {half:g} of the truth with probability 90%"])
+
+    def _plot(self, words: list[str]) -> str:
+        from wpinq.degrees.plot import SUFFIXES
+
+        if len(words) != 3:
+            raise PlanError("plot takes a measurement, a range and a file: plot NAME 1..1000 OUT.png")
+        name, text, path = words[0], words[1], Path(words[2])
+        measurement = chosen(self.measurements, name)
+        bins = parse_bins(text, measurement.node.schema)
+        if not isinstance(bins, range):
+            raise BinError(f"plot {text!r}: give one range of whole numbers, such as 1..1000.")
+        check_outputs({"plot": (path, SUFFIXES)}, self._keep)
+        draw(name, bins, measurement.observe_many(bins), path)
+        return f"Written: {path}"
+
+    def _explain(self, words: list[str]) -> str:
+        for name in words or self.measurements:
+            chosen(self.measurements, name).explain()
+        return ""
+
+
+def draw(name: str, bins: range, values: Any, path: Path) -> None:
+    """Draw noisy values above zero on logarithmic axes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from wpinq.degrees.plot import SUFFIXES
+    from wpinq.degrees.writers import replacing
+
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    seen = [(one, value) for one, value in zip(bins, values.tolist(), strict=True) if one > 0 and value > 0]
+    axes.scatter([one for one, _ in seen], [value for _, value in seen], s=9)
+    axes.set(xlabel="bin", ylabel="noisy weight")
+    if seen:
+        axes.set(xscale="log", yscale="log")
+    axes.set_title(name, loc="left", parse_math=False)
+    hidden = len(bins) - len(seen)
+    if hidden:
+        figure.supxlabel(f"{hidden:,} values are not above zero, and not shown", x=0.01, ha="left", fontsize=8)
+    with replacing("plot", path, SUFFIXES) as file:
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)

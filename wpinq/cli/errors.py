@@ -1,0 +1,75 @@
+"""Every failure is one line on standard error and an exit code, never a traceback: a traceback can quote records."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from wpinq.errors import WpinqError
+
+BAD, INTERRUPTED = 2, 130
+
+
+def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
+    """Run a command and turn whatever it raises into an exit code."""
+    try:
+        code = typer.main.get_command(app).main(arguments, prog_name="wpinq", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        return _said("interrupted; what was charged stays charged, so the same command is free", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush is quiet too
+        return 1
+    except Exception as error:  # noqa: BLE001  nothing may show a traceback
+        return _said(told(error), BAD)
+    return code if isinstance(code, int) else 0
+
+
+def told(error: Exception) -> str:
+    """What people are told of an error: our own in full, others by their type, for their text can hold data.
+
+    >>> told(RuntimeError("ann viewed page 7"))
+    'RuntimeError, which was not foreseen; please report this, with the command.'
+    """
+    if isinstance(error, WpinqError):
+        return str(error)
+    if hasattr(error, "format_message"):  # a wrong option or argument
+        return _usage(error)
+    if isinstance(error, MemoryError):
+        return "out of memory; ask for fewer bins, or run it on a larger machine."
+    return f"{type(error).__name__}, which was not foreseen; please report this, with the command."
+
+
+def one_line(text: str) -> str:
+    r"""Text on one line, without anything that moves a terminal's cursor.
+
+    >>> one_line("spent:\n  0.1  pages\x1b[2J")
+    'spent: 0.1 pages�[2J'
+    """
+    return printable(" ".join(text.split()))
+
+
+def printable(text: str) -> str:
+    """Text without control characters."""
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+
+
+def say(text: str) -> None:
+    """Print one line on standard error."""
+    typer.echo(f"wpinq: {one_line(text)}", err=True)
+
+
+def _usage(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "wpinq"
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return f"a command is missing; try '{command} --help'."
+    return f"{error.format_message()} Try '{command} --help'."  # type: ignore[attr-defined]
+
+
+def _said(text: str, code: int) -> int:
+    say(text)
+    return code

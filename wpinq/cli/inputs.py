@@ -1,0 +1,97 @@
+"""The input of a command: what is known of it before anything is charged, and how it is protected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wpinq.cli.columns import parse_columns
+from wpinq.errors import LedgerError
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.dataset import DataSet
+    from wpinq.schema import Schema
+
+
+@dataclass(frozen=True)
+class Input:
+    """Records to protect, as a command line names them.
+
+    Attributes:
+        source: A path or pattern.
+        columns: Names and types of columns, as they were written.
+        header: Whether the first line of text names the columns.
+        ledger: Where the ledger is kept.
+        name: Names the data set in its ledger.
+        version: Names this version of the data.
+    """
+
+    source: str
+    columns: str | None = None
+    header: bool = True
+    ledger: Path | None = None
+    name: str | None = None
+    version: str | None = None
+
+    def schema(self) -> Schema:
+        """The columns, which are public; nothing else is read, and no ledger is made.
+
+        Raises:
+            SourceError: It cannot be read as records.
+        """
+        from wpinq.sources import open_source
+
+        return open_source(self.source, columns=parse_columns(self.columns), header=self.header).schema
+
+    def protect(self, budget: Fraction | None) -> Collection:
+        """Protect the records, with the budget that the data set has or is given."""
+        import wpinq
+
+        return wpinq.protect(
+            self.source,
+            budget=budget,
+            ledger=self.ledger,
+            columns=parse_columns(self.columns),
+            header=self.header,
+            name=self.name,
+            version=self.version,
+        )
+
+    def protect_to_spend(self, epsilon: Fraction) -> Collection:
+        """Protect the records in order to spend epsilon of whatever their budget is; a new ledger gets this budget."""
+        try:
+            return self.protect(epsilon)
+        except LedgerError as refused:
+            try:
+                return self.protect(None)
+            except LedgerError:
+                raise refused from None
+
+    def places(self) -> set[Path]:
+        """The files that no output may replace.
+
+        Raises:
+            SourceError: The input is not there, or of no known format.
+        """
+        from wpinq.protection import beside
+        from wpinq.sources.files import Files
+
+        found = Files.find(self.source)
+        ledger = self.ledger or beside(found.path)
+        return {file.path for file in found.files} | {
+            Path(f"{ledger}{end}").resolve() for end in ("", ".secret", ".head", ".lock")
+        }
+
+
+def version_of(data: DataSet) -> str:
+    """The version of a data set for people: what the curator declared, else a code for it.
+
+    A version that follows the files holds their size, and the size tells how many records there are: so it is never
+    published, and the code is keyed by the secret.
+    """
+    if data.declared:
+        return data.version
+    return data.ledger.secret.mac("command line version", data.version.encode()).hex()[:16]

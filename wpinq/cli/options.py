@@ -1,0 +1,64 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DataflowName = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATAFLOW",
+        help="A script that defines dataflow(views) -> dict of measurements, or the name of one that comes with wpinq: "
+        "page_views, degree_cdf, degree_sequence, degrees.",
+        show_default=False,
+    ),
+]
+InputPath = Annotated[
+    str,
+    typer.Argument(
+        metavar="INPUT",
+        help="A .csv, .tsv, .txt (whitespace-separated pairs; each also .gz) or .parquet file, or a quoted pattern.",
+        show_default=False,
+    ),
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        help="Epsilon that the data set may ever spend, exactly: 0.2 or 1/5. It is fixed in the ledger; leave it out "
+        "where there is one.",
+        metavar="EPSILON",
+        show_default=False,
+    ),
+]
+ColumnNames = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        help="Names of the columns, with a type where they are not text: user,page:int.",
+        metavar="NAMES",
+        show_default=False,
+    ),
+]
+Header = Annotated[bool, typer.Option("--header/--no-header", help="Whether the first line of text names the columns.")]
+LedgerPath = Annotated[
+    Path | None,
+    typer.Option("--ledger", help="Where the ledger is kept; beside INPUT by default.", show_default=False),
+]
+Name = Annotated[
+    str | None,
+    typer.Option(help="Name of the data set in its ledger; the file's name by default.", show_default=False),
+]
+DataVersion = Annotated[
+    str | None,
+    typer.Option(
+        help="Name of this version of the data; by default it follows the file's path, size and time of change.",
+        show_default=False,
+    ),
+]
+JsonPath = Annotated[
+    Path | None,
+    typer.Option("--json", help="Write the answers here.", metavar="OUT", show_default=False),
+]

@@ -1,0 +1,52 @@
+"""The prompt of `wpinq shell`: history and completion."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prompt_toolkit.completion import Completer
+    from prompt_toolkit.history import History
+
+    from wpinq.cli.commands import Commands
+
+
+def lines(commands: Commands) -> Iterator[str]:
+    """Ask for lines until the terminal is closed; an interrupt clears the line."""
+    from prompt_toolkit import PromptSession
+
+    session: PromptSession[str] = PromptSession("wpinq> ", history=_history(), completer=_completer(commands))
+    while True:
+        try:
+            yield session.prompt()
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+
+
+def _completer(commands: Commands) -> Completer:
+    """Commands and measurements at the start, measurements after the commands that take one."""
+    from prompt_toolkit.completion import NestedCompleter
+
+    names = dict.fromkeys(commands.measurements)
+    takes = {"explain": names, "plot": names}
+    return NestedCompleter.from_nested_dict({word: takes.get(word) for word in commands.words})
+
+
+def _history() -> History:
+    """What was asked before, in a file of the user's own, or in memory where there can be none."""
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    path = Path(state) / "wpinq" / "history"
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        path.chmod(0o600)
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(path))

@@ -1,0 +1,123 @@
+"""`wpinq run`: a dataflow script over an input, answered for the bins that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wpinq.cli import options
+from wpinq.cli.bins import GRAMMAR, parse_bins
+from wpinq.cli.dataflow import Dataflow, chosen, load, rehearse
+from wpinq.cli.inputs import Input, version_of
+from wpinq.cli.outputs import check_outputs, write_json
+from wpinq.errors import BinError
+
+if TYPE_CHECKING:
+    from wpinq.measurement import Measurement
+
+Observed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--observe", metavar="NAME=BINS", help=f"Bins to answer; can be given many times. {GRAMMAR}", show_default=False
+    ),
+]
+SHOWN = 12
+"""Answers of one measurement that are printed; a JSON file holds them all."""
+
+
+def run(
+    dataflow: options.DataflowName,
+    source: options.InputPath,
+    *,
+    budget: options.Budget = None,
+    ledger: options.LedgerPath = None,
+    columns: options.ColumnNames = None,
+    header: options.Header = True,
+    name: options.Name = None,
+    data_version: options.DataVersion = None,
+    observe: Observed = None,
+    json: options.JsonPath = None,
+) -> None:
+    """Run a dataflow script and answer the bins asked for.
+
+    The script is first run over no records: what is wrong with it, or with the bins, is found before it is charged.
+    """
+    place = Input(source, columns, header, ledger, name, data_version)
+    check_outputs({"--json": (json, ())}, place.places())
+    script = load(dataflow)
+    asked = _asked(observe or [])
+    measurements, questions = begin(script, place, budget, asked)
+    answers = {one: measurements[one].observe_many(bins).tolist() for one, bins in questions.items()}
+    if json is not None:
+        write_json(json, {one: _content(measurements[one], questions[one], answers[one]) for one in questions})
+    _show(measurements, questions, answers)
+
+
+def begin(
+    script: Dataflow, place: Input, budget: str | None, asked: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, Measurement], dict[str, list[Any]]]:
+    """Check script, columns, budget and bins, and only then protect the input and measure it.
+
+    Returns:
+        The measurements, charged and not yet computed, and the bins asked of each.
+    """
+    from wpinq.bins import bin_frame
+    from wpinq.cli.dataflow import LIMITLESS
+    from wpinq.exact import positive
+
+    amount = None if budget is None else positive(budget, "--budget")
+    rehearsed = rehearse(script, place.schema(), amount or LIMITLESS, place.name or place.source)
+    questions: dict[str, list[Any]] = {}
+    for name, texts in asked.items():
+        schema = chosen(rehearsed, name).node.schema
+        questions[name] = [one for text in texts for one in parse_bins(text, schema)]
+        bin_frame(questions[name], schema)
+    measurements = script(place.protect(amount))
+    for name in asked:
+        chosen(measurements, name)
+    return measurements, questions
+
+
+def _asked(observe: Sequence[str]) -> dict[str, list[str]]:
+    """The texts of the bins by measurement."""
+    asked: dict[str, list[str]] = {}
+    for text in observe:
+        name, equals, bins = text.partition("=")
+        if not equals or not name:
+            raise BinError(f"--observe {text!r}: write NAME=BINS, for example NAME=1..1000.")
+        asked.setdefault(name, []).append(bins)
+    return asked
+
+
+def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any]) -> dict[str, Any]:
+    return {
+        "bins": list(bins),
+        "values": list(values),
+        "scale": float(measurement.scale),
+        "epsilon": float(measurement.epsilon),
+        "columns": {column.name: column.kind.value for column in measurement.node.schema},
+        "version": version_of(measurement.home),
+    }
+
+
+def _show(
+    measurements: Mapping[str, Measurement],
+    questions: Mapping[str, list[Any]],
+    answers: Mapping[str, list[Any]],
+) -> None:
+    from wpinq.cli.show import budget_line, measurement_table, written
+
+    typer.echo(measurement_table(measurements))
+    for name, bins in questions.items():
+        half = measurements[name].interval(Fraction(9, 10))
+        typer.echo(f"\n{name}: each within {half:g} of the truth with probability 90%")
+        for one, value in list(zip(bins, answers[name], strict=True))[:SHOWN]:
+            typer.echo(f"  {written(one)}  {value:,}")
+        if len(bins) > SHOWN:
+            typer.echo(f"  ... and {len(bins) - SHOWN:,} more bins; --json OUT writes them all")
+    typer.echo(f"\n{budget_line(next(iter(measurements.values())))}")
+    if not questions:
+        typer.echo("Ask for bins with --observe NAME=BINS, for example NAME=1..10; they cost nothing more.")

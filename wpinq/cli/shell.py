@@ -1,0 +1,64 @@
+"""`wpinq shell`: observe bins at a prompt, or line by line from standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import typer
+
+from wpinq.cli import options
+from wpinq.cli.dataflow import load
+from wpinq.cli.errors import BAD, say, told
+from wpinq.cli.inputs import Input
+from wpinq.errors import WpinqError
+
+if TYPE_CHECKING:
+    from wpinq.cli.commands import Commands
+
+
+def shell(
+    dataflow: options.DataflowName,
+    source: options.InputPath,
+    *,
+    budget: options.Budget = None,
+    ledger: options.LedgerPath = None,
+    columns: options.ColumnNames = None,
+    header: options.Header = True,
+    name: options.Name = None,
+    data_version: options.DataVersion = None,
+) -> None:
+    """Observe the measurements of a dataflow script interactively; `help` lists the commands.
+
+    Where standard input is not a terminal, its lines are the commands, and the exit code is 2 if one of them failed.
+    """
+    from wpinq.cli.commands import Commands
+    from wpinq.cli.run import begin
+
+    place = Input(source, columns, header, ledger, name, data_version)
+    measurements, _ = begin(load(dataflow), place, budget, {})
+    commands = Commands(measurements, place.places())
+    if sys.stdin.isatty():
+        from wpinq.cli.prompt import lines
+
+        typer.echo("All measurements are charged; bins cost nothing more. Type help for the commands.")
+        _answer(commands, lines(commands))
+    elif not _answer(commands, sys.stdin):
+        raise typer.Exit(BAD)
+
+
+def _answer(commands: Commands, lines: Iterable[str]) -> bool:
+    """Carry out lines until one is `quit`; whether all went well."""
+    good = True
+    for line in lines:
+        if line.split() in (["quit"], ["exit"]):
+            break
+        try:
+            text = commands.do(line)
+        except WpinqError as error:
+            say(told(error))
+            good = False
+        else:
+            typer.echo(text, nl=bool(text))
+    return good

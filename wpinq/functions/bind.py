@@ -55,7 +55,7 @@ def bind(
         return expressions(function, schema, call, columns)
     plain = _plain(Plain, function, schema, call, columns)
     try:
-        return _traced(plain, () if columns is None else declared(columns, call))
+        return _traced(plain, () if columns is None else declared(columns, call), call)
     except Untraced:
         return plain
 
@@ -109,8 +109,10 @@ def _plain(
     )
 
 
-def _traced(plain: Plain, wanted: Declared) -> Function:
+def _traced(plain: Plain, wanted: Declared, call: str) -> Function:
     nodes, steps = trace(plain.function, plain.binding, plain.schema, plain.size)
+    if len(nodes) != (plain.size or 1):
+        raise PlanError(f"{call}: the function returns one value and columns= names {plain.size}; return a tuple.")
     kinds = [node.kind for node in nodes]
     if any(kind not in (None, own) for (_, kind), own in zip(wanted, kinds, strict=False)):
         raise Untraced

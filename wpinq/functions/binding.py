@@ -97,7 +97,7 @@ def _by_name(parameters: tuple[inspect.Parameter, ...], schema: Schema) -> Bindi
             if parameter.default is parameter.empty:
                 return None
             continue
-        if parameter is parameters[len(positional)]:
+        if parameter.kind in POSITIONAL and parameter is parameters[len(positional)]:
             positional.append(len(named))
         else:
             keywords.append((parameter.name, len(named)))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from types import CodeType
 
 FRAMES = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "_getframe", "currentframe"})
+ENDS = frozenset(["JUMP_FORWARD", "JUMP_BACKWARD", "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"])
 GENERATES = inspect.CO_GENERATOR
 AWAITS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
@@ -23,16 +24,27 @@ def arity(code: CodeType) -> int | None:
     >>> arity((lambda a, b: (b, a, 1)).__code__), arity((lambda a: a).__code__)
     (3, None)
     """
+    steps = list(dis.get_instructions(code))
     found: set[int | None] = set()
-    before = None
-    for step in dis.get_instructions(code):
+    for place, step in enumerate(steps):
         if step.opname == "RETURN_CONST":
             found.add(_size(step.argval))
         elif step.opname == "RETURN_VALUE":
-            found.add(None if before is None or step.is_jump_target else _built(before))
-        before = step
+            found.update(_built(origin) for origin in _origins(steps, place))
     size = found.pop() if len(found) == 1 else None
     return size or None
+
+
+def _origins(steps: list[dis.Instruction], place: int) -> Iterator[dis.Instruction]:
+    """The instructions after which this one may come, seen through plain jumps."""
+    if place and steps[place - 1].opname not in ENDS:
+        yield steps[place - 1]
+    for other, step in enumerate(steps):
+        if step.opcode in dis.hasjrel and step.argval == steps[place].offset:
+            if step.opname == "JUMP_FORWARD":
+                yield from _origins(steps, other)
+            else:
+                yield step
 
 
 def _built(step: dis.Instruction) -> int | None:

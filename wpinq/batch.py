@@ -3,6 +3,9 @@
 One Polars frame holds the columns, the weight (an exact integer in lattice units) and, for each ranged column, where
 its range ends. A row stands for the box of all records that its ranges span, each with the row's weight. Weights are
 signed: a batch is a change to a collection, and a collection is a sum of changes.
+
+Weights on a lattice finer than `NARROW` are held in 128 bits, others in 64: the plan decides, never the data. Total
+weights below 2^43 fit the one and, on lattices up to `FINEST`, total weights below 2^47 the other.
 """
 
 from __future__ import annotations
@@ -10,12 +13,33 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from wpinq.schema import Column, Kind, Schema, polars_type
 
 WEIGHT = "\0weight"
 END = "\0end "
+NARROW = 2**20
+FINEST = 2**80
+
+
+def weight_type(lattice: int) -> pl.DataType:
+    """The type of weights that are whole numbers of 1/lattice."""
+    return pl.Int64() if lattice <= NARROW else pl.Int128()
+
+
+def weight_series(weights: np.ndarray, lattice: int) -> pl.Series:
+    """A column of weights from exact integers."""
+    plain = weights.tolist() if weights.dtype == object else weights
+    return pl.Series(WEIGHT, plain, dtype=weight_type(lattice))
+
+
+def integers(series: pl.Series) -> np.ndarray:
+    """Exact integers as an array: of int64, or of Python integers where they are held in 128 bits."""
+    if series.dtype == pl.Int128:
+        return np.array(series.to_list(), object)
+    return series.to_numpy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +71,15 @@ class Batch:
     def concat(cls, batches: Iterable[Batch], schema: Schema) -> Batch:
         """All rows of all batches, which have the same columns."""
         frames = [batch.frame for batch in batches]
-        return cls(pl.concat(frames), schema) if frames else cls.empty(schema)
+        return cls(pl.concat(frames, how="vertical_relaxed"), schema) if frames else cls.empty(schema)
 
     def __len__(self) -> int:
         return self.frame.height
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weight of each row, as exact integers."""
+        return integers(self.frame[WEIGHT])
 
     def __repr__(self) -> str:
         return f"Batch{self.schema}"
@@ -91,6 +120,13 @@ class Batch:
     def scale(self, factor: int) -> Batch:
         """Multiply every weight."""
         return self if factor == 1 else Batch(self.frame.with_columns(pl.col(WEIGHT) * factor), self.schema)
+
+    def refine(self, coarse: int, fine: int) -> Batch:
+        """Write weights that are whole numbers of 1/coarse as whole numbers of 1/fine."""
+        if weight_type(coarse) == weight_type(fine):
+            return self.scale(fine // coarse)
+        weight = pl.col(WEIGHT).cast(weight_type(fine)) * pl.lit(fine // coarse, weight_type(fine))
+        return Batch(self.frame.with_columns(weight.alias(WEIGHT)), self.schema)
 
 
 def _expand(batch: Batch, name: str) -> Batch:

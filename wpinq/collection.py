@@ -27,6 +27,11 @@ class Collection:
     map = operators.map
     filter = operators.filter
     shave = operators.shave
+    concat = operators.concat
+    subtract = operators.subtract
+    union = operators.union
+    intersect = operators.intersect
+    distinct = operators.distinct
 
     measure = measure
     explain = explain

@@ -213,8 +213,8 @@ class Source(Node):
 
     @property
     def identity(self) -> tuple[bytes | None, ...]:
-        """One version of one data set."""
-        return (self.data.name.encode(), self.data.version.encode())
+        """One version of one data set, read as these columns."""
+        return (self.data.name.encode(), self.data.version.encode(), str(self.schema).encode())
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """A source needs no other step."""

@@ -42,11 +42,24 @@ def paths(root: Node) -> Paths:
 
 
 def sensitivities(root: Node) -> dict[DataSet, Fraction]:
-    """How far the plan's output can move, in weight, when one unit of each source comes or goes."""
-    total: dict[DataSet, Fraction] = defaultdict(Fraction)
-    for (data, _), stability in paths(root).items():
-        total[data] += stability * data.unit.bound
-    return dict(total)
+    """How far the plan's output can move, in weight, when one unit of each source comes or goes.
+
+    Of the parts of one partition only the largest counts, as in the ledger.
+    """
+    found: dict[DataSet, list[tuple[Parts, Fraction]]] = defaultdict(list)
+    for (data, parts), stability in paths(root).items():
+        found[data].append((parts, stability * data.unit.bound))
+    return {data: _largest(ways) for data, ways in found.items()}
+
+
+def _largest(ways: list[tuple[Parts, Fraction]]) -> Fraction:
+    """The sum of what stands alone and, for each partition, of the largest of its parts."""
+    alone = sum((move for parts, move in ways if not parts), Fraction(0))
+    groups: dict[str, dict[str, list[tuple[Parts, Fraction]]]] = defaultdict(lambda: defaultdict(list))
+    for parts, move in ways:
+        if parts:
+            groups[parts[0][0]][parts[0][1]].append((parts[1:], move))
+    return alone + sum((max(map(_largest, group.values())) for group in groups.values()), Fraction(0))
 
 
 def noise_scale(root: Node, epsilon: Fraction) -> Fraction:

@@ -4,8 +4,13 @@ Adding one is a new file here, one line in `collection.py` and one test. Everyth
 the contract tests) follows from what the file says.
 """
 
+from wpinq.operators.concat import concat
+from wpinq.operators.distinct import distinct
 from wpinq.operators.filter import filter
+from wpinq.operators.intersect import intersect
 from wpinq.operators.map import map
 from wpinq.operators.shave import shave
+from wpinq.operators.subtract import subtract
+from wpinq.operators.union import union
 
-__all__ = ["filter", "map", "shave"]
+__all__ = ["concat", "distinct", "filter", "intersect", "map", "shave", "subtract", "union"]

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from wpinq.batch import END, WEIGHT, Batch
+from wpinq.batch import END, WEIGHT, Batch, weight_series
 from wpinq.exact import Amount, decimal, positive
 from wpinq.identity import identities
+from wpinq.operators.lattice import room
 from wpinq.plan import Collection as Weighted
 from wpinq.plan import Keyed, Record, Shape, State, Unary
 from wpinq.schema import Column, Kind, Schema
@@ -51,7 +52,8 @@ def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str 
     """
     many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
     slices = tuple(positive(one, "shave(thickness=...)") for one in many)
-    return self._then(Shave(self._node, slices, name))
+    finest = math.lcm(*(one.denominator for one in slices))
+    return self._then(Shave(room(self._node, finest), slices, name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +92,11 @@ class Shave(Unary):
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself, so the record is its own key."""
         units = tuple(int(one * self.lattice) for one in self.thickness)
-        factor = self.lattice // self.source.lattice
+        lattices = (self.source.lattice, self.lattice)
         if is_steps(self.source.schema):
-            return Keyed(((),), lambda key: RangedSlices(self.schema, needed, units, factor))
+            return Keyed(((),), lambda key: RangedSlices(self.schema, needed, units, lattices))
         keep = tuple(name for name in self.source.schema.names if name in needed)
-        return Keyed((self.source.schema.names,), lambda key: Slices(self.schema, keep, units, factor, key))
+        return Keyed((self.source.schema.names,), lambda key: Slices(self.schema, keep, units, lattices, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Slice by slice."""
@@ -111,8 +113,10 @@ class Shave(Unary):
 class Slices(State):
     """The weights of records by identity; slices leave as ranges of the index."""
 
-    def __init__(self, schema: Schema, keep: tuple[str, ...], units: tuple[int, ...], factor: int, key: bytes) -> None:
-        self._schema, self._units, self._factor, self._key = schema, units, factor, key
+    def __init__(
+        self, schema: Schema, keep: tuple[str, ...], units: tuple[int, ...], lattices: tuple[int, int], key: bytes
+    ) -> None:
+        self._schema, self._units, self._lattices, self._key = schema, units, lattices, key
         self._records = Schema(schema.columns[:-1])
         self._keep = keep
         self._table, self._pending = Table(), [Batch.empty(self._records)]
@@ -123,15 +127,16 @@ class Slices(State):
 
     def emit(self) -> Batch:
         """Slices that came or went with the pending changes."""
-        batch = Batch.concat(self._pending, self._records).consolidate().scale(self._factor)
+        batch = Batch.concat(self._pending, self._records).consolidate().refine(*self._lattices)
         self._pending = [Batch.empty(self._records)]
         ids = identities(batch.frame, self._records, self._key)
-        rows, ids, delta = combine(ids, batch.frame[WEIGHT].to_numpy())
+        rows, ids, delta = combine(ids, batch.weights)
         before = self._table.lookup(ids)
         self._table.add(ids, delta)
         slices = moved_slices(before, before + delta, self._units)
         name = self._schema.names[-1]
-        frame = pl.DataFrame({name: slices["start"], WEIGHT: slices["weight"], END + name: slices["end"]})
+        weight = weight_series(slices["weight"], self._lattices[1])
+        frame = pl.DataFrame({name: slices["start"], WEIGHT: weight, END + name: slices["end"]})
         if self._keep:
             records = batch.frame.select(self._keep)[rows[slices["row"]]]
             frame = pl.concat([records, frame], how="horizontal")
@@ -141,14 +146,15 @@ class Slices(State):
 class RangedSlices(State):
     """The weights over a ranged column as a step function; slices leave as boxes of the column and the index."""
 
-    def __init__(self, schema: Schema, needed: frozenset[str], units: tuple[int, ...], factor: int) -> None:
-        self._schema, self._needed, self._units, self._factor = schema, needed, units, factor
+    def __init__(
+        self, schema: Schema, needed: frozenset[str], units: tuple[int, ...], lattices: tuple[int, int]
+    ) -> None:
+        self._schema, self._needed, self._units, self._lattices = schema, needed, units, lattices
         self._steps, self._pending = Steps(), Steps()
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Keep the change until it is asked for."""
-        start, end, weight = ranges(batch)
-        self._pending.add(start, end, weight * self._factor)
+        self._pending.add(*ranges(batch.refine(*self._lattices)))
 
     def emit(self) -> Batch:
         """Slices that came or went with the pending changes."""
@@ -161,7 +167,7 @@ class RangedSlices(State):
             {
                 column: start[row],
                 name: slices["start"],
-                WEIGHT: slices["weight"],
+                WEIGHT: weight_series(slices["weight"], self._lattices[1]),
                 END + column: end[row],
                 END + name: slices["end"],
             }
@@ -205,4 +211,4 @@ def _clamp(weight: Integers, offset: int, thickness: int) -> Integers:
 
 def _range(start: Integers, end: Integers, weight: Integers) -> dict[str, Integers]:
     row = np.flatnonzero((end > start) & (weight != 0))
-    return {"row": row, "start": start[row], "end": end[row], "weight": weight[row]}
+    return {"row": row, "start": start[row].astype(np.int64), "end": end[row].astype(np.int64), "weight": weight[row]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from wpinq.batch import END, WEIGHT, Batch
+from wpinq.batch import END, Batch
 from wpinq.identity import identities
 from wpinq.schema import Schema
 from wpinq.state.steps import Steps
@@ -29,8 +29,7 @@ class Histogram:
             self._store.add(start, end, weight)
         else:
             batch = batch.expand(batch.schema.ranged).consolidate()
-            weights = batch.frame[WEIGHT].to_numpy()
-            self._store.add(*combine(identities(batch.frame, batch.schema, self._key), weights)[1:])
+            self._store.add(*combine(identities(batch.frame, batch.schema, self._key), batch.weights)[1:])
 
     def merge(self, other: Histogram) -> None:
         """Add another shard's weights."""
@@ -46,11 +45,16 @@ class Histogram:
         return self._store.lookup(ids)
 
     def content(self) -> tuple[Ids, Weights]:
-        """All that is not zero, in a form that depends on the histogram alone: what a digest is taken of."""
+        """All that is not zero, in a form that depends on the histogram alone: what a digest is taken of.
+
+        Weights that are not held in 64 bits are given as two words of 128, the low one first.
+        """
         if isinstance(self._store, Table):
-            return self._store.items()
-        start, end, weight = self._store.pieces()
-        return np.stack([start, end], axis=1).view(np.uint64), weight
+            ids, weight = self._store.items()
+        else:
+            start, end, weight = self._store.pieces()
+            ids = np.stack([start, end], axis=1).view(np.uint64)
+        return ids, (_words(weight) if weight.dtype == object else weight)
 
     def __repr__(self) -> str:
         return f"Histogram{self._schema}"
@@ -65,6 +69,12 @@ def _restore(schema: Schema, key: bytes, store: Steps | Table) -> Histogram:
     return histogram
 
 
+def _words(weights: np.ndarray) -> np.ndarray:
+    """128-bit two's complement, as words."""
+    data = b"".join((weight % 2**128).to_bytes(16, "little") for weight in weights.tolist())
+    return np.frombuffer(data, "<u8").reshape(-1, 2)
+
+
 def is_steps(schema: Schema) -> bool:
     """Whether records of these columns are held as steps: one column, and it is ranged."""
     return len(schema) == 1 and schema.columns[0].ranged
@@ -73,4 +83,4 @@ def is_steps(schema: Schema) -> bool:
 def ranges(batch: Batch) -> tuple[Weights, Weights, Weights]:
     """Starts, ends and weights of a batch whose only column is ranged."""
     name = batch.schema.names[0]
-    return tuple(batch.frame[column].to_numpy() for column in (name, END + name, WEIGHT))  # type: ignore[return-value]
+    return batch.frame[name].to_numpy(), batch.frame[END + name].to_numpy(), batch.weights

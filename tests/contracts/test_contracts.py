@@ -1,0 +1,275 @@
+"""What every operator promises, and random plans of several: it is stable, it is computed as defined, a sum of changes
+has the result of the changed collection, and every use of a source is paid. A broken operator breaks each of these."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pytest
+from algebra import HEAVY, SLACK, STEPS, apply, grow, names, source, trees
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from strategies import Driver, collections, distance, expected, neighbours, records, run_flow, same
+
+from wpinq import operators
+from wpinq.operators.filter import Filter
+from wpinq.operators.lattice import DITHERED, measurable
+from wpinq.plan import Keyed, Stateless, steps
+from wpinq.stability import paths
+
+RELAXED = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+every = pytest.mark.parametrize("name", sorted(STEPS))
+
+
+def test_every_exported_operator_is_under_contract():
+    assert {name.split(":")[0] for name in STEPS} >= set(operators.__all__)
+
+
+def small(*inputs):
+    return all(abs(weight) <= 20 for one in inputs for weight in one.values())
+
+
+# ---- stability: the output moves no further than the inputs moved, times the stability of the paths
+
+
+def check_stability(collection, before, after):
+    root = measurable(collection._node)
+    uses = {data.name: factor for (data, _), factor in paths(root).items()}
+    met = [node.data.name for node in steps(root) if not node.inputs]
+    allowed = sum((uses[n] * distance(b, a) for n, b, a in zip(met, before, after, strict=True)), Fraction(0))
+    moved = distance(expected(collection, *before), expected(collection, *after))
+    dithers = sum(node.stability[0] == DITHERED for node in steps(root) if node.inputs)
+    assert moved <= allowed * SLACK**dithers
+
+
+@every
+@RELAXED
+@given(data=st.data())
+def test_stable(name, data):
+    plan = apply(name, source("left"), source("right"))
+    pairs = [data.draw(neighbours()) for _ in range(STEPS[name][0])]
+    before, after = zip(*pairs, strict=True)
+    assume(name not in HEAVY or small(*before, *after))
+    check_stability(plan, before, after)
+
+
+@RELAXED
+@given(tree=trees, data=st.data())
+def test_plans_are_stable(tree, data):
+    plan = grow(tree, {"left": source("left"), "right": source("right")})
+    used = [node for node in steps(plan._node) if not node.inputs]
+    before, after = zip(*[data.draw(neighbours()) for _ in used], strict=True)
+    assume(not names(tree) & HEAVY or small(*before, *after))
+    check_stability(plan, before, after)
+
+
+# ---- engine: bytewax on columns gives what the definitions say, for any number of shards
+
+plain = st.lists(records, max_size=12)
+
+
+def check_engine(make, left, right, shards):
+    plan = make(source("left", False, left), source("right", False, right))
+    given = {"left": left, "right": right}
+    used = [node.data.name for node in steps(plan._node) if not node.inputs]
+    counted = [{r: Fraction(given[n].count(r)) for r in given[n]} for n in used]
+    assert same(run_flow(plan, shards), plan._node, expected(plan, *counted))
+
+
+@every
+@settings(deadline=None, max_examples=6)
+@given(left=plain, right=plain, shards=st.integers(1, 5))
+def test_engine(name, left, right, shards):
+    check_engine(lambda *given: apply(name, *given), left, right, shards)
+
+
+@settings(deadline=None, max_examples=15)
+@given(tree=trees, left=plain, right=plain, shards=st.integers(1, 5))
+def test_plans_in_the_engine(tree, left, right, shards):
+    check_engine(lambda a, b: grow(tree, {"left": a, "right": b}), left, right, shards)
+
+
+# ---- changes: any splitting, order and undoing of the same changes ends where a fresh run ends
+
+
+@st.composite
+def histories(draw):
+    """A weighted collection, and changes that sum to it: split, undone and in any order."""
+    target = draw(collections)
+    pieces = []
+    for record, weight in target.items():
+        part = Fraction(draw(st.integers(-8, 8)), 4)
+        pieces += [{record: weight - part}, {record: part}]
+    for record in draw(st.lists(records, max_size=3)):  # ten inserts, and one delete that undoes them
+        pieces += [{record: Fraction(1, 4)}] * 10 + [{record: Fraction(-10, 4)}]
+    return target, draw(st.permutations(pieces))
+
+
+def check_changes(collection, target, changes, shards):
+    driver = Driver(collection, shards)
+    for change in changes:
+        driver.feed(*change)
+    driver.feed()
+    assert same(driver.histogram, collection._node, expected(collection, *target))
+
+
+def sides(data, count):
+    drawn = [data.draw(histories()) for _ in range(count)]
+    longest = max(len(changes) for _, changes in drawn)
+    padded = [changes + [{}] * (longest - len(changes)) for _, changes in drawn]
+    return [target for target, _ in drawn], list(zip(*padded, strict=True))
+
+
+@every
+@settings(RELAXED, max_examples=15)
+@given(data=st.data(), shards=st.integers(1, 3))
+def test_changes(name, data, shards):
+    plan = apply(name, source("left"), source("right"))
+    target, changes = sides(data, STEPS[name][0])
+    assume(name not in HEAVY or small(*target, *(one for change in changes for one in change)))
+    check_changes(plan, target, changes, shards)
+
+
+@settings(RELAXED, max_examples=25)
+@given(tree=trees, data=st.data(), shards=st.integers(1, 3))
+def test_plans_on_changes(tree, data, shards):
+    plan = grow(tree, {"left": source("left"), "right": source("right")})
+    used = [node for node in steps(plan._node) if not node.inputs]
+    target, changes = sides(data, len(used))
+    assume(not names(tree) & HEAVY or small(*target, *(one for change in changes for one in change)))
+    check_changes(plan, target, changes, shards)
+
+
+# ---- cost: a source that is used k times is paid k times
+
+
+def uses(tree):
+    """Counted on the names, not on the plan: how often each source is used, by the stability that each file states."""
+    if isinstance(tree, str):
+        return {tree: Fraction(1)}
+    found = {}
+    factors = TWICE.get(tree[0], (1, 1))
+    for factor, one in zip(factors, tree[1:], strict=False):
+        for name, count in uses(one).items():
+            found[name] = found.get(name, 0) + count * factor
+    return found
+
+
+TWICE = {}
+
+
+def check_cost(plan, tree):
+    found = {data.name: Fraction(0) for data, _ in paths(plan._node)}
+    for (data, _), factor in paths(plan._node).items():
+        found[data.name] += factor / DITHERED ** sum(DITHERED in node.stability for node in steps(plan._node))
+    assert all(found[name] <= count for name, count in uses(tree).items())
+    assert all(found[name] * SLACK >= count for name, count in uses(tree).items())
+
+
+@RELAXED
+@given(tree=trees)
+def test_every_use_is_paid(tree):
+    check_cost(grow(tree, {"left": source("left"), "right": source("right")}), tree)
+
+
+def test_a_collection_with_itself_is_used_twice():
+    left = source("left")
+    for name, (arity, _) in STEPS.items():
+        if arity == 2:
+            (factor,) = set(paths(apply(name, left, left)._node).values())
+            assert factor == sum(TWICE.get(name, (1, 1))), name
+
+
+# ---- a broken operator breaks each of these
+
+
+@dataclass(frozen=True, eq=False)
+class Doubles(Filter):
+    """Doubles weights and does not say so."""
+
+    def define(self, *inputs):
+        return {record: 2 * weight for record, weight in inputs[0].items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Differs(Filter):
+    """Computes something else than it defines."""
+
+    def lower(self, needed):
+        return Stateless(lambda batch: batch.scale(2))
+
+
+class Rounds:
+    """Halves each change, rounding it: ten inserts are not undone by one delete."""
+
+    def __init__(self):
+        self.pending = []
+
+    def absorb(self, port, batch):
+        from wpinq.batch import WEIGHT, Batch, pl
+
+        self.pending.append(Batch(batch.frame.with_columns((pl.col(WEIGHT) / 2).floor().cast(pl.Int64)), batch.schema))
+
+    def emit(self):
+        from wpinq.batch import Batch
+
+        found, self.pending = self.pending, []
+        return Batch.concat(found, found[0].schema) if found else Batch.empty(self.schema)
+
+
+@dataclass(frozen=True, eq=False)
+class Forgets(Filter):
+    """Rounds change by change."""
+
+    def define(self, *inputs):
+        units = {record: weight * self.lattice / 2 for record, weight in inputs[0].items()}
+        return {record: Fraction(unit.__floor__(), self.lattice) for record, unit in units.items()}
+
+    def lower(self, needed):
+        def state(_):
+            made = Rounds()
+            made.schema = self.schema
+            return made
+
+        return Keyed((self.schema.names,), state)
+
+
+@dataclass(frozen=True, eq=False)
+class Free(Filter):
+    """Is used and not paid."""
+
+    @property
+    def stability(self):
+        return (Fraction(0),)
+
+
+def broken(kind):
+    def make(left, right):
+        fine = left.filter(lambda a: a == a)._node  # noqa: PLR0124
+        return left._then(kind(left._node, fine.predicate))
+
+    return make
+
+
+RECORDS = [(1, 2), (1, 2), (3, 0)]
+
+
+def test_a_broken_operator_is_found():
+    left, right = source("left"), source("right")
+    with pytest.raises(AssertionError):
+        check_stability(broken(Doubles)(left, right), [{}], [{(1, 2): Fraction(1)}])
+    with pytest.raises(AssertionError):
+        check_engine(broken(Differs), RECORDS, [], 1)
+    changes = [({(1, 2): Fraction(1, 4)},)] * 10 + [({(1, 2): Fraction(-10, 4)},)]
+    with pytest.raises(AssertionError):
+        check_changes(broken(Forgets)(left, right), [{}], changes, 1)
+    with pytest.raises(AssertionError):
+        check_cost(broken(Free)(left, right), ("filter", "left"))
+
+
+def test_a_sound_operator_is_not():
+    left, right = source("left"), source("right")
+    check_stability(broken(Filter)(left, right), [{}], [{(1, 2): Fraction(1)}])
+    check_engine(broken(Filter), RECORDS, [], 1)
+    changes = [({(1, 2): Fraction(1, 4)},)] * 10 + [({(1, 2): Fraction(-10, 4)},)]
+    check_changes(broken(Filter)(left, right), [{}], changes, 1)
+    check_cost(broken(Filter)(left, right), ("filter", "left"))

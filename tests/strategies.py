@@ -1,0 +1,188 @@
+"""Collections, plans and an incremental driver for the tests of operators."""
+
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+from hypothesis import strategies as st
+
+from wpinq.batch import WEIGHT, Batch, weight_type
+from wpinq.collection import Collection
+from wpinq.dataset import DataSet, Unit
+from wpinq.engines import flow, reference
+from wpinq.engines.shards import split
+from wpinq.engines.sharing import needed_columns, representatives
+from wpinq.functions.kinds import series, write
+from wpinq.identity import identities
+from wpinq.ledger import Ledger
+from wpinq.operators.lattice import measurable, record_ids
+from wpinq.plan import Keyed, Merge, Read, Source, Stateless, sources, steps
+from wpinq.schema import Kind, Schema, polars_type
+from wpinq.sources.tuples import TupleReader
+from wpinq.state.histogram import Histogram, is_steps
+
+BUDGET = Fraction(10**6)
+
+
+class Fine(Source):
+    """A source whose weights are fractions: what the tests feed to the reference engine and to states."""
+
+    @property
+    def lattice(self):
+        return FINE
+
+
+FINE = 4
+
+
+def protected(records=(), name="records", fine=False, **kinds):
+    """A protected collection of typed columns: `protected(user="text", count="integer")`."""
+    schema = Schema.of(**{column: Kind(kind) for column, kind in kinds.items()})
+    columns = [
+        series(column.name, [write(record[place], column.kind) for record in records], column.kind)
+        for place, column in enumerate(schema)
+    ]
+    reader = TupleReader(schema, pl.DataFrame(columns))
+    ledger = Ledger.open(None, name=name, unit="record", budget=BUDGET)
+    data = DataSet(reader, ledger, name, "1", Unit(), declared=True)
+    return Collection((Fine if fine else Source)(data))
+
+
+def leaves(collection):
+    """The source steps of a plan, in order."""
+    return [node for node in steps(collection._node) if isinstance(node, Source)]
+
+
+def evaluate(collection, *inputs):
+    """Run the reference engine on records (each source's, in the order in which the plan meets them)."""
+    given = dict(zip(leaves(collection), map(reference.weigh, inputs), strict=True))
+    return {record: whole(weight) for record, weight in reference.run(collection._node, given).items()}
+
+
+def whole(weight):
+    return int(weight) if weight.denominator == 1 else weight
+
+
+def distance(one, other):
+    """Summed absolute difference of two weighted collections."""
+    return sum((abs(one.get(x, 0) - other.get(x, 0)) for x in {**one, **other}), Fraction(0))
+
+
+values = st.integers(-1, 3)
+records = st.tuples(values, values)
+fractions = st.one_of(
+    st.integers(-12, 12).map(lambda units: Fraction(units, FINE)),
+    st.sampled_from([Fraction(1), Fraction(-1), Fraction(1, FINE), Fraction(10**6), Fraction(-(10**6) - 1, FINE)]),
+)
+collections = st.dictionaries(records, fractions, max_size=6)
+
+
+@st.composite
+def neighbours(draw):
+    """Two weighted collections that differ in a few records."""
+    before = draw(collections)
+    change = draw(st.dictionaries(records, fractions, min_size=1, max_size=2))
+    after = {record: before.get(record, Fraction(0)) + change.get(record, 0) for record in {**before, **change}}
+    return before, after
+
+
+def fractional(root):
+    """What a step's lattice means: every weight is a whole number of 1/lattice."""
+    return lambda weight: (weight * root.lattice).denominator == 1
+
+
+class Driver:
+    """Runs the shapes of a plan step by step on deltas, as an engine would that never ends."""
+
+    def __init__(self, collection, shards=1):
+        self.root = measurable(collection._node)
+        self.shards = shards
+        self.key = sources(self.root)[0].identity_key
+        self.chosen = representatives([self.root])
+        self.needed = needed_columns([self.root], self.chosen)
+        self.order = [node for node in steps(self.root) if self.chosen[node] is node]
+        self.shapes = {node: node.lower(self.needed[node]) for node in self.order}
+        self.states = defaultdict(dict)
+        self.histogram = Histogram(self.root.schema, self.key)
+
+    def feed(self, *changes):
+        """Absorb weighted records of each source, and pass on what follows from them at once."""
+        given = iter(changes)
+        out = {}
+        for node in self.order:
+            ups = [out[self.chosen[one]] for one in node.inputs]
+            out[node] = self._step(node, self.shapes[node], ups, given)
+        for batch in out[self.chosen[self.root]]:
+            self.histogram.absorb(batch)
+
+    def _step(self, node, shape, ups, given):
+        match shape:
+            case Read():
+                return [batch_of(next(given, {}), node.schema, node.lattice).select(shape.columns)]
+            case Stateless():
+                return [shape.kernel(batch) for batch in ups[0]]
+            case Merge():
+                return [b.scale(f) for up, f in zip(ups, shape.factors, strict=True) for b in up]
+            case Keyed():
+                return self._keyed(node, shape, ups)
+
+    def _keyed(self, node, shape, ups):
+        states = self.states[node]
+        for port, (up, keys) in enumerate(zip(ups, shape.keys, strict=True)):
+            for batch in up:
+                for label, part in split(batch, keys, self.key, self.shards):
+                    if label not in states:
+                        states[label] = shape.state(self.key)
+                    states[label].absorb(port, part)
+        return [state.emit() for state in states.values()]
+
+
+def batch_of(weights, schema, lattice):
+    """Weighted records as a batch."""
+    columns = [
+        series(column.name, [write(record[place], column.kind) for record in weights], column.kind)
+        for place, column in enumerate(schema)
+    ]
+    units = [int(weight * lattice) for weight in weights.values()]
+    return Batch(pl.DataFrame([*columns, pl.Series(WEIGHT, units, dtype=weight_type(lattice))]), schema)
+
+
+def run_flow(collection, shards=1):
+    """Run the real engine on the records of the plan's own sources."""
+    root = measurable(collection._node)
+    key = sources(root)[0].identity_key
+    return flow.run(flow.Job([root], key, shards=shards))[0]
+
+
+def same(histogram, root, expected):
+    """Whether a histogram holds exactly these records and weights."""
+    root = measurable(root)
+    key = sources(root)[0].identity_key
+    ids = record_ids(expected, root.schema, key) if expected else np.empty((0, 2), np.uint64)
+    frame = pl.DataFrame(
+        [
+            series(column.name, [write(record[place], column.kind) for record in expected], column.kind)
+            for place, column in enumerate(root.schema)
+        ]
+    )
+    found = histogram.lookup(frame, ids).tolist()
+    wanted = [weight * root.lattice for weight in expected.values()]
+    return found == wanted and size(histogram, root) == len(expected)
+
+
+def size(histogram, root):
+    """The number of bins that are not zero."""
+    ids, _ = histogram.content()
+    if is_steps(root.schema):
+        ends = ids.view(np.int64)
+        return int((ends[:, 1] - ends[:, 0]).sum())
+    return len(ids)
+
+
+def expected(collection, *inputs):
+    """What the reference engine says that a measurement of the plan holds."""
+    root = measurable(collection._node)
+    return reference.run(root, dict(zip(leaves(collection), inputs, strict=True)))
+
+

@@ -1,0 +1,70 @@
+"""Distinct: every record at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wpinq.plan import Collection as Weighted
+from wpinq.plan import Keyed, Record, Shape, Unary
+from wpinq.schema import Schema
+from wpinq.state.pointwise import Pointwise, Points
+from wpinq.state.table import Ids, Weights
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+
+
+def distinct(self: Collection) -> Collection:
+    """Bound every record's weight by 1.
+
+    Weights:    out[x] = clamp(in[x], 0, 1)
+    Stability:  1; clamping a number never moves it further than the number moved (privacy rule 20).
+    Source:     McSherry, PINQ, SIGMOD 2009 ("Distinct"), for weights.
+
+    >>> evaluate(protected(page="text").distinct(), [("a",), ("a",), ("b",)])
+    {('a',): 1, ('b',): 1}
+    """
+    return self._then(Distinct(self._node))
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct(Unary):
+    """Plan node of `distinct`."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of its input, written out."""
+        return self.source.schema.expanded()
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return "distinct"
+
+    @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """Nothing but its input."""
+        return ()
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """The whole record is the key."""
+        return (frozenset(self.schema.names),)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A record meets only itself."""
+        names = self.schema.names
+        keep = tuple(name for name in names if name in needed) or names[:1]
+        points = Points(self.schema, keep, 1, self.lattice, self._clamp)
+        return Keyed((names,), lambda key: Pointwise(points, key))
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Record by record."""
+        return {record: min(max(weight, Fraction(0)), Fraction(1)) for record, weight in inputs[0].items()}
+
+    def _clamp(self, weights: Sequence[Weights], ids: Ids) -> Weights:
+        return np.minimum(np.maximum(weights[0], 0), self.lattice)

@@ -1,0 +1,213 @@
+"""What stands between operators: bringing steps to the same columns and lattice, and back to a coarser lattice.
+
+Weights are exact integers on a lattice that the plan chooses, and operators that divide make it finer. Where it would
+not fit 128 bits any more, and before noise is added, it is brought back to 2^-40 by a keyed dither (privacy rule 1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from wpinq.batch import FINEST, Batch
+from wpinq.errors import PlanError
+from wpinq.functions.kinds import read, series, write
+from wpinq.identity import KEY_SIZE, identities
+from wpinq.plan import Collection as Weighted
+from wpinq.plan import Keyed, Node, Record, Shape, Stateless, Unary, fingerprints, sources, steps
+from wpinq.schema import Column, Kind, Schema
+from wpinq.state.dither import GRID, draws, rounded
+from wpinq.state.pointwise import Pointwise, Points
+from wpinq.state.table import Ids, Weights
+
+DITHERED = Fraction(2**16 + 1, 2**16)
+"""Stability of a step with a keyed dither, but for a probability below 2^-180."""
+
+
+def measurable(node: Node) -> Node:
+    """The step itself, or its dither to 2^-40 where it is finer: noise lives on 2^-40 at the finest."""
+    return coarse(node) if node.lattice > GRID else node
+
+
+def room(node: Node, factor: int) -> Node:
+    """The step itself, or its dither to 2^-40 where a lattice finer by this factor would not fit."""
+    return coarse(node) if node.lattice * factor > FINEST else node
+
+
+def coarse(node: Node) -> Node:
+    """Dither to 2^-40, once."""
+    return node if node.lattice == GRID else Coarse(node)
+
+
+def common(nodes: Sequence[Node]) -> tuple[list[Node], int]:
+    """Steps whose weights fit one lattice, and that lattice."""
+    lattice = math.lcm(*(node.lattice for node in nodes))
+    if lattice > FINEST:
+        nodes = [coarse(node) for node in nodes]
+        lattice = GRID
+    return list(nodes), lattice
+
+
+def aligned(nodes: Sequence[Node], call: str) -> list[Node]:
+    """Bring steps to the same columns, named as the first names them, and to one lattice.
+
+    Raises:
+        PlanError: They have different numbers of columns.
+    """
+    first = nodes[0].schema
+    if any(len(node.schema) != len(first) for node in nodes):
+        shown = " and ".join(str(node.schema) for node in nodes)
+        raise PlanError(f"{call}: records of {shown} do not compare; map both to the same columns first.")
+    nodes, lattice = common(nodes)
+    columns = []
+    for place, name in enumerate(first.names):
+        given = [node.schema.columns[place] for node in nodes]
+        kind = given[0].kind if len({column.kind for column in given}) == 1 else Kind.ANY
+        columns.append(Column(name, kind, kind is Kind.INT and all(column.ranged for column in given)))
+    schema = Schema(tuple(columns))
+    return [node if (node.schema, node.lattice) == (schema, lattice) else Align(node, schema, lattice) for node in nodes]
+
+
+@dataclass(frozen=True, eq=False)
+class Align(Unary):
+    """The same records under other names, as more general types, or on a finer lattice."""
+
+    onto: Schema
+    fine: int
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that both sides share."""
+        return self.onto
+
+    @property
+    def lattice(self) -> int:
+        """The lattice that both sides share."""
+        return self.fine
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return "align"
+
+    @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """The columns and the lattice."""
+        return (str(self.onto).encode(), str(self.fine).encode())
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """The columns in the same places."""
+        return (frozenset(old for old, new in self._places() if new in needed),)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """Rename, write ranges out, encode."""
+        places = {new: old for old, new in self._places() if new in needed}
+        return Stateless(partial(self._apply, places or dict([self._places()[0][::-1]])))
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Nothing moves."""
+        return dict(inputs[0])
+
+    def _places(self) -> list[tuple[str, str]]:
+        return list(zip(self.source.schema.names, self.onto.names, strict=True))
+
+    def _apply(self, places: dict[str, str], batch: Batch) -> Batch:
+        batch = batch.project(places).refine(self.source.lattice, self.fine)
+        batch = batch.expand(name for name in batch.schema.ranged if not self.onto[name].ranged)
+        changed = [column for column in batch.schema if self.onto[column.name].kind is not column.kind]
+        frame = batch.frame.with_columns(_encoded(batch.frame[column.name], column.kind) for column in changed)
+        return Batch(frame, self.onto.select(batch.schema.names))
+
+
+def _encoded(column: pl.Series, kind: Kind) -> pl.Series:
+    """A column of some kind as canonical bytes, one distinct value at a time."""
+    stored = column.to_physical()
+    distinct = stored.unique()
+    codes = [write(read(value, kind), Kind.ANY) for value in distinct]
+    lookup = pl.DataFrame({"value": distinct, "code": pl.Series(codes, dtype=pl.Binary)})
+    found = stored.to_frame("value").join(lookup, on="value", how="left", nulls_equal=True, maintain_order="left")
+    return found["code"].alias(column.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Coarse(Unary):
+    """Plan node of the dither to 2^-40.
+
+    Stability:  1 + 2^-16 but for a probability below 2^-180, for neighbours that differ by a weight of 1 or more.
+    """
+
+    @property
+    def schema(self) -> Schema:
+        """The same columns, written out."""
+        return self.source.schema.expanded()
+
+    @property
+    def lattice(self) -> int:
+        """2^40."""
+        return GRID
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return "dither(2^-40)"
+
+    @property
+    def stability(self) -> tuple[Fraction, ...]:
+        """A hair above 1."""
+        return (DITHERED,)
+
+    @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """Nothing but its input."""
+        return ()
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """The whole record is the key."""
+        return (frozenset(self.schema.names),)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A record meets only itself."""
+        keep = tuple(name for name in self.schema.names if name in needed) or self.schema.names[:1]
+        points = Points(self.schema, keep, 1, GRID, partial(self._round, dither_key(self)))
+        return Keyed((self.schema.names,), lambda _: Pointwise(points, record_key(self)))
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Round each weight by the record's dither."""
+        ids = record_ids(inputs[0], self.schema, record_key(self))
+        units = np.array([int(weight * self.source.lattice) for weight in inputs[0].values()], object)
+        found = self._round(dither_key(self), [units], ids)
+        return {record: Fraction(weight, GRID) for record, weight in zip(inputs[0], found.tolist(), strict=True)}
+
+    def _round(self, key: bytes, weights: Sequence[Weights], ids: Ids) -> Weights:
+        return rounded(weights[0].astype(object) * GRID, self.source.lattice, draws(key, ids))
+
+
+def record_key(node: Node) -> bytes:
+    """The key of the identities that a step orders or dithers records by, whatever other sources a run reads."""
+    return sources(node)[0].identity_key
+
+
+def dither_key(node: Node) -> bytes:
+    """A key of its own for each dither; those that lie on one path always differ."""
+    depth = sum(DITHERED in one.stability for one in steps(node))
+    digest = blake2b(key=record_key(node), digest_size=KEY_SIZE, person=b"wpinq dither")
+    digest.update(depth.to_bytes(8, "little") + (fingerprints(node)[node] or b""))
+    return digest.digest()
+
+
+def record_ids(records: Iterable[tuple[Any, ...]], schema: Schema, key: bytes) -> Ids:
+    """Identities of records given as Python values."""
+    rows = list(records)
+    columns = [
+        series(column.name, [write(row[place], column.kind) for row in rows], column.kind)
+        for place, column in enumerate(schema)
+    ]
+    return identities(pl.DataFrame(columns), schema, key)

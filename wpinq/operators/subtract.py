@@ -1,0 +1,31 @@
+"""Subtract: the difference of two collections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wpinq.operators.concat import Sum
+from wpinq.operators.lattice import aligned
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+
+
+def subtract(self: Collection, other: Collection) -> Collection:
+    """Take the weights of another collection away; what is left may be negative.
+
+    Weights:    out[x] = self[x] - other[x]
+    Stability:  1 for each input: |(a' - b') - (a - b)| <= |a' - a| + |b' - b|.
+    Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("Except").
+
+    Args:
+        other: A collection with as many columns; they are matched by position and named as in this one.
+
+    Raises:
+        PlanError: The numbers of columns differ.
+
+    >>> pages = protected(page="text")
+    >>> evaluate(pages.subtract(pages.filter(lambda page: page == "a")), [("a",), ("b",), ("b",)])
+    {('b',): 2}
+    """
+    return self._then(Sum(*aligned([self._node, other._node], "subtract"), sign=-1))

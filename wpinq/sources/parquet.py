@@ -66,7 +66,9 @@ class ParquetReader:
         """Frames of these columns; see `Reader.batches`. The shares are made of row groups."""
         schema = wanted(self.schema, columns, self.found.given)
         for batch in self.raw(schema, share, progress):
-            yield pl.DataFrame([arrays.column(batch.column(column.name), column) for column in schema])
+            with decoding(self.found.given):
+                frame = pl.DataFrame([arrays.column(batch.column(column.name), column) for column in schema])
+            yield frame
 
     def raw(
         self, schema: Schema, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

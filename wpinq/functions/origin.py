@@ -29,7 +29,9 @@ def origin(name: str | None) -> str | None:
     top = name.split(".")[0]
     if top in RESTLESS or name in RESTLESS:
         raise Uncovered
-    if top in sys.stdlib_module_names and top != "__main__":
+    if top == "__main__":
+        return None
+    if top in sys.stdlib_module_names:
         return ".".join(map(str, sys.version_info[:3]))
     return _version(top) if _installed(top) else None
 

@@ -60,12 +60,15 @@ def _column(values: Any, column: Column) -> pl.Series:
     read = [None if value is None else _checked(convert, value, column) for value in values]
     if column.kind is Kind.ANY:
         read = [encode(None) if value is None else value for value in read]
-    return pl.Series(column.name, read, dtype=polars_type(column.kind))
+    try:
+        return pl.Series(column.name, read, dtype=polars_type(column.kind))
+    except (pl.exceptions.PolarsError, OverflowError, TypeError):
+        raise BinError(f"observe: a bin lies beyond what a column of the type {column.kind.value} can hold.") from None
 
 
 def _integers(values: Any) -> np.ndarray | None:
     """The common case, without a loop: a range, or an array of integers."""
-    if isinstance(values, range):
+    if isinstance(values, range) and all(-(2**63) <= edge < 2**63 for edge in (values.start, values.stop)):
         return np.arange(values.start, values.stop, values.step, dtype=np.int64)
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "ib":
         return values.astype(np.int64)

@@ -34,7 +34,7 @@ class DataSet:
         reader: Reads its records as columns.
         ledger: Its budget, shared by all of its versions.
         name: Names it in the ledger.
-        version: Tells this version from others.
+        version: Tells this version from others; not shown, since that of a file holds its size.
         unit: Whom the guarantee protects.
         declared: Whether the caller named the version; otherwise it follows the files.
     """
@@ -42,7 +42,7 @@ class DataSet:
     reader: Reader = field(repr=False)
     ledger: Ledger = field(repr=False)
     name: str
-    version: str
+    version: str = field(repr=False)
     unit: Unit
     declared: bool
 

@@ -21,17 +21,20 @@ import numpy as np
 
 from wpinq import values
 from wpinq.bins import bin_frame
+from wpinq.engines.failures import quietly
 from wpinq.errors import InternalError
 from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.identity import identities
 from wpinq.ledger import Charge, Cost, Ledger, charge_all
 from wpinq.noise import FORMAT, Mechanism, Words, histogram_digest, mechanism
 from wpinq.plan import Node, fingerprints, sources
-from wpinq.runs import settle, wait
+from wpinq.runs import refuse_inside, settle, wait
 from wpinq.secret import Field, encode
 from wpinq.stability import noise_scale, paths
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from wpinq.collection import Collection
     from wpinq.dataset import DataSet
     from wpinq.state.histogram import Histogram
@@ -73,6 +76,7 @@ class Measurement:
     """
 
     def __init__(self, node: Node, epsilon: Fraction, name: str | None, noise: str, analyst: str | None) -> None:
+        refuse_inside("measure")
         self.node, self.epsilon, self.name = node, epsilon, name
         self.scale = noise_scale(node, epsilon)
         self.home = sources(node)[0]
@@ -106,13 +110,10 @@ class Measurement:
         Returns:
             One number for each bin: int64 where weights are whole, else float64.
         """
+        refuse_inside("observe")
         frame = bin_frame(bins, self.node.schema)
         settle(self)
-        if self._histogram is None or self._words is None:
-            raise InternalError("observe: the run ended without a histogram; please report this.")
-        ids = identities(frame, self.node.schema, self.home.identity_key)
-        noise = self._mechanism.draw(self._words, ids)
-        return self._released(self._histogram.lookup(frame, ids), noise)
+        return quietly("observe", lambda: self._answer(frame))
 
     def interval(self, level: Amount = Fraction(95, 100)) -> float:
         """Half the width of the interval around one answer that holds the true weight with this probability.
@@ -133,21 +134,33 @@ class Measurement:
     def answer_from(self, histogram: Histogram) -> None:
         """Seal the histogram in the ledger, and answer from it from now on."""
         secret = self.home.ledger.secret
-        ids, weights = histogram.content()
-        digest = histogram_digest(secret.derive("digest", self._tuple), ids, weights).to_bytes(32, "little")
+        key = secret.derive("digest", self._tuple)
+        digest = quietly("measure", lambda: histogram_digest(key, *histogram.content())).to_bytes(32, "little")
         for data in sources(self.node):
             data.ledger.seal(self.question, data.version, digest)
         self._words = Words(secret.derive("noise", self._tuple, digest))
         self._histogram = histogram
 
+    def _answer(self, frame: pl.DataFrame) -> np.ndarray:
+        if self._histogram is None or self._words is None:
+            raise InternalError("observe: the run ended without a histogram; please report this.")
+        ids = identities(frame, self.node.schema, self.home.identity_key)
+        noise = self._mechanism.draw(self._words, ids)
+        return self._released(self._histogram.lookup(frame, ids), noise)
+
     def _released(self, true: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Add on the grid of the noise, in integers, and divide last: no float ever meets a true weight."""
+        """Add on the grid of the noise, in integers, and divide last: no float ever meets a true weight.
+
+        The sum is rounded to a float before it is divided, whatever integers it comes in, so that the last digits of
+        an answer do not tell how the weights are held, which depends on whether there are any.
+        """
         grid = self._mechanism.grid
         if grid != 1 and len(true) and int(np.abs(true).max()) > 2**62 // grid:
             true, noise = true.astype(object), noise.astype(object)
         total = true * grid + noise
         unit = grid * self.node.lattice
-        return total if unit == 1 else (total / unit).astype(np.float64)
+        released: np.ndarray = total if unit == 1 else total.astype(np.float64) / unit
+        return released
 
     def _describe(self) -> tuple[Field, ...]:
         """The injective tuple that the release is bound to."""

@@ -12,6 +12,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, positive
 from wpinq.ledger import Ledger
 from wpinq.plan import Source
+from wpinq.runs import refuse_inside
 from wpinq.sources import Columns, open_source
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def protect(
     >>> views
     <protected collection (user: value, page: value) by protect(records)>
     """
+    refuse_inside("protect")
     amount = None if budget is None else positive(budget, "protect(budget=...)")
     reader = open_source(source, columns=columns, header=header)
     unit = unit or Unit()

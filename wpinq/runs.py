@@ -6,6 +6,8 @@ import threading
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from wpinq.errors import PlanError
+from wpinq.functions.isolate import running
 from wpinq.plan import sources
 from wpinq.progress import bar
 
@@ -14,6 +16,16 @@ if TYPE_CHECKING:
 
 _lock = threading.RLock()
 _waiting: WeakSet[Measurement] = WeakSet()
+
+
+def refuse_inside(call: str) -> None:
+    """Refuse a call that a user's function makes while it runs: what it asked would depend on the records it saw.
+
+    Raises:
+        PlanError: A function called it; that drops the function's own record and nothing else.
+    """
+    if running():
+        raise PlanError(f"{call}: called by a function of a dataflow; functions depend on their record alone.")
 
 
 def wait(measurement: Measurement) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
@@ -28,16 +28,22 @@ class _Share(StatelessSourcePartition[Batch]):
     def __init__(
         self, read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, failure: Failure
     ) -> None:
-        reader = read.data.reader
-        self._schema = reader.schema.select(read.columns)
-        self._frames = reader.batches(self._schema.names, share=share, progress=progress)
-        self._next = failure.guard(f"reading {read.data.name}", lambda: next(self._frames, None), None)
+        batches = _batches(read, share, progress)
+        self._next = failure.guard(f"reading {read.data.name}", lambda: next(batches, None), None)
 
     def next_batch(self) -> list[Batch]:
-        frame = self._next()
-        if frame is None:
+        found = self._next()
+        if found is None:
             raise StopIteration
-        return [Batch.of(frame, self._schema)] if frame.height else []
+        return found
+
+
+def _batches(read: Read, share: tuple[int, int], progress: Callable[[int], None] | None) -> Iterator[list[Batch]]:
+    """One batch at a time. A generator, so that a stray StopIteration is an error and never the end of the source."""
+    reader = read.data.reader
+    schema = reader.schema.select(read.columns)
+    for frame in reader.batches(schema.names, share=share, progress=progress):
+        yield [Batch.of(frame, schema)] if frame.height else []
 
 
 class Collector(DynamicSink[tuple[int, Histogram]]):

@@ -7,8 +7,7 @@ type of the failure, the flow runs dry, and the error is raised when it has ende
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from wpinq.errors import EngineError, WpinqError
@@ -36,25 +35,37 @@ class Failure:
             if self.error is None:
                 try:
                     return function(*args, **kwargs)
-                except (WpinqError, KeyboardInterrupt, SystemExit) as error:
-                    self.error = error
                 except BaseException as error:  # noqa: BLE001  Polars panics are no Exceptions; any text may quote data
-                    self.error = EngineError(f"{step} failed with {type(error).__name__}; please report this.")
+                    self.error = self.error or told(step, error)
             return instead
 
         return call
 
-    @contextmanager
-    def raised(self) -> Iterator[None]:
-        """Run a dataflow, and raise at its end what failed in it."""
-        try:
-            yield
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # noqa: BLE001  a dying peer is a PanicException, which is no Exception
-            self.error = self.error or EngineError(
-                f"the dataflow stopped with {type(error).__name__}; please report this."
-            )
+    def tell(self) -> None:
+        """Raise what failed, if anything did, without the exceptions that it came from: they may quote data."""
         if self.error is not None:
             self.error.__context__ = self.error.__cause__ = None
             raise self.error.with_traceback(None) from None
+
+
+def told(step: str, error: BaseException) -> BaseException:
+    """What may be said of an exception: our own in full, an interrupt or exit bare, any other by its type."""
+    if isinstance(error, WpinqError):
+        return error
+    if isinstance(error, KeyboardInterrupt):
+        return KeyboardInterrupt()
+    if isinstance(error, SystemExit):
+        return SystemExit(error.code if type(error.code) is int else 1)
+    return EngineError(f"{step} failed with {type(error).__name__}; please report this.")
+
+
+def quietly(step: str, function: Callable[[], T]) -> T:
+    """Call a function and raise of what it raises only what may be said.
+
+    Raises:
+        EngineError: Instead of any exception that is not our own.
+    """
+    failure, found = Failure(), list[T]()
+    failure.guard(step, lambda: found.append(function()), None)()
+    failure.tell()
+    return found[0]

@@ -59,8 +59,8 @@ def run(job: Job) -> list[Histogram]:
         EngineError: A step failed; the message names it and never the data.
     """
     found = [Histogram(root.schema, job.key) for root in job.roots]
-    with job.failure.raised():
-        run_main(build(job, found))  # type: ignore[no-untyped-call]
+    job.failure.guard("the dataflow", lambda: run_main(build(job, found)), None)()  # type: ignore[no-untyped-call]
+    job.failure.tell()
     return found
 
 

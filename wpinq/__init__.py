@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wpinq import degrees
     from wpinq.collection import Collection
-    from wpinq.dataset import Unit
     from wpinq.errors import (
         BinError,
         BudgetError,
@@ -27,12 +26,14 @@ if TYPE_CHECKING:
     )
     from wpinq.measurement import Measurement
     from wpinq.protection import protect
+    from wpinq.unit import Unit, users
 
 _HOMES = {
     "Collection": "collection",
     "Measurement": "measurement",
-    "Unit": "dataset",
+    "Unit": "unit",
     "protect": "protection",
+    "users": "unit",
     **dict.fromkeys(
         (
             "BinError", "BudgetError", "EngineError", "ExactnessError", "InternalError", "LedgerError", "NotReadyError",
@@ -59,6 +60,7 @@ __all__ = [
     "WpinqError",
     "degrees",
     "protect",
+    "users",
 ]
 
 

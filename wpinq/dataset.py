@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from wpinq.identity import KEY_SIZE
+from wpinq.unit import Unit
 
 if TYPE_CHECKING:
     from wpinq.ledger import Ledger
     from wpinq.sources import Reader
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Whom the guarantee protects: what one of them adds to the collection, at the most.
-
-    Attributes:
-        bound: The total weight that one unit may hold.
-        text: How it is written in the ledger and by `explain`.
-    """
-
-    bound: Fraction = Fraction(1)
-    text: str = "record"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -50,6 +37,11 @@ class DataSet:
     def identity_key(self) -> bytes:
         """The key of the identities of its records and bins."""
         return self.ledger.secret.derive("identity", self.name, size=KEY_SIZE)
+
+    @property
+    def sampling_key(self) -> bytes:
+        """The key of the sample that bounds each user's records, the same for all questions and versions."""
+        return self.ledger.secret.derive("sampling", self.name, size=KEY_SIZE)
 
     def content(self) -> bytes | None:
         """A digest of what is read, where the caller declared the version; else the version itself is the digest."""

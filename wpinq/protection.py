@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wpinq.collection import Collection
-from wpinq.dataset import DataSet, Unit
+from wpinq.dataset import DataSet
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, positive
 from wpinq.ledger import Ledger
-from wpinq.plan import Source
+from wpinq.operators.bound import bound
+from wpinq.operators.share import share
+from wpinq.operators.weight import weigh
+from wpinq.plan import Node, Source
 from wpinq.runs import refuse_inside
 from wpinq.sources import Columns, open_source
+from wpinq.unit import Unit
 
 if TYPE_CHECKING:
     from wpinq.secret import Secret
@@ -27,6 +32,8 @@ def protect(
     unit: Unit | None = None,
     columns: Columns = None,
     header: bool = True,
+    weight: str | None = None,
+    max_weight: Amount = 1,
     name: str | None = None,
     version: str | None = None,
     secret: Secret | None = None,
@@ -42,9 +49,11 @@ def protect(
             anything that gives an Arrow stream (Polars, pandas, pyarrow, DuckDB), or an iterable of tuples.
         budget: Epsilon that may be spent on this data set in all, exact. It may be left out where a ledger holds it.
         ledger: Where the ledger is kept; by default beside the file, and in memory where there is no file.
-        unit: Whom the guarantee protects; by default one record.
+        unit: Whom the guarantee protects: by default one record, or people, with `users(...)`.
         columns: Names of the columns, or a mapping from names to types.
         header: Whether the first line of a CSV or TSV file names its columns.
+        weight: A column that holds the weight of each record; by default each record weighs 1.
+        max_weight: The largest weight of a record, either way; it multiplies the noise.
         name: Names the data set in its ledger; by default the file's name. All versions of one data set share a budget.
         version: Names this version of the data; by default it follows the files' path, size and time of change.
         secret: The secret of the data set; by default the one beside the ledger, or the environment's.
@@ -69,9 +78,23 @@ def protect(
     if place is None and amount is None:
         raise PlanError("protect(budget=...): records in memory need a budget, for example budget=0.2.")
     label = name or reader.name
-    book = Ledger.open(place, name=label, unit=unit.text, budget=amount, secret=secret)
+    if unit.column is not None and weight is not None:
+        raise PlanError("protect(weight=...): goes with unit='record'; people are bounded by counting their records.")
     own = version or reader.version() or f"unnamed {os.urandom(16).hex()}"
-    return Collection(Source(DataSet(reader, book, label, own, unit, declared=version is not None)))
+
+    def plan(book: Ledger) -> Node:
+        source = Source(DataSet(reader, book, label, own, unit, declared=version is not None))
+        return _bounded(source) if weight is None else weigh(source, weight, max_weight)
+
+    plan(Ledger.open(None, name=label, unit=unit.text, budget=Fraction(1)))  # mistakes show before a ledger is made
+    return Collection(plan(Ledger.open(place, name=label, unit=unit.text, budget=amount, secret=secret)))
+
+
+def _bounded(source: Source) -> Node:
+    """The records as the unit lets them in."""
+    if source.data.unit.column is None:
+        return source
+    return share(source) if source.data.unit.at_most is None else bound(source)
 
 
 def beside(path: Path | None) -> Path | None:

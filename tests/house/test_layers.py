@@ -12,7 +12,7 @@ PACKAGE = Path(wpinq.__file__).parent
 LAYERS = [
     {"errors"},
     {"exact"},
-    {"schema", "values", "siphash", "secret", "progress"},
+    {"schema", "values", "siphash", "secret", "progress", "unit"},
     {"batch", "identity"},
     {"functions", "sources", "ledger", "noise", "state"},
     {"dataset", "bins"},
@@ -34,7 +34,7 @@ WALLS = {
     "functions": {"errors", "exact", "schema", "values", "batch"},
     "sources": {"errors", "exact", "schema", "values", "batch"},
     "engines": {"errors", "exact", "schema", "values", "batch", "identity", "state", "plan"},
-    "operators": {"errors", "exact", "schema", "values", "batch", "identity", "state", "functions", "plan"},
+    "operators": {"errors", "exact", "schema", "values", "batch", "bins", "identity", "state", "functions", "plan", "unit"},
     "stability": {"errors", "plan"},
     "explain": {"exact", "plan", "stability"},
 }

@@ -1,0 +1,155 @@
+"""Bound: keep a uniform sample of what each user contributed, so that one user is never more than a few records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from wpinq.batch import WEIGHT, Batch
+from wpinq.bins import bin_frame
+from wpinq.errors import PlanError
+from wpinq.identity import identities
+from wpinq.plan import Collection as Weighted
+from wpinq.plan import Keyed, Node, Record, Shape, Source, Unary
+from wpinq.schema import Column, Kind, Schema
+from wpinq.state.table import Table, combine
+from wpinq.unit import Unit
+
+LOT = 1 << 20
+"""Records that compete at once, at the least."""
+
+COPY, FRESH = "\0copy", "\0fresh"
+USER, RANK, PLACE = ("\0user0", "\0user1"), ("\0rank0", "\0rank1"), ("\0place0", "\0place1")
+
+
+def bound(source: Source) -> Node:
+    """Bound the contributions of each user of a source, as its unit says.
+
+    Weights:    the copies of records with the smallest keyed hash of (all columns, number of the copy): of those of a
+                user with one value of the `per` column the first few, of these of a user the first `at_most`
+    Stability:  1 for users: what is kept of one user depends on that user's records alone and weighs `at_most` at the
+                most, which is the unit's bound. (A record more may push another out, so it is 2-stable for records.)
+    Source:     privacy rule 26. The sample is fixed by the secret, the same for all questions, whatever the order of
+                records; the hash covers all columns, before any of them is dropped.
+
+    Raises:
+        PlanError: The unit names a column that is not there.
+    """
+    unit = source.data.unit
+    for name in (unit.column, unit.per[0] if unit.per else unit.column):
+        if name not in source.schema:
+            raise PlanError(f"protect(unit=...): no column {name!r}; there are {', '.join(source.schema.names)}.")
+    return Bound(source)
+
+
+@dataclass(frozen=True, eq=False)
+class Bound(Unary):
+    """Plan node of `protect(unit=users(..., at_most=...))`."""
+
+    source: Source
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the source."""
+        return self.source.data.unit
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return f"bound({self.unit})"
+
+    @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """The unit; the sample is fixed by the secret."""
+        return (self.unit.text.encode(),)
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """The hash covers all columns."""
+        return (frozenset(self.source.schema.names),)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A user's records meet each other."""
+        names = self.schema.names
+        keep = tuple(name for name in names if name in needed) or names[:1]
+        key = self.source.data.sampling_key
+        return Keyed(((str(self.unit.column),),), lambda _: Sample(self.schema, self.unit, keep, key))
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """The same sample, taken of all records at once."""
+        records = [record for record, weight in inputs[0].items() if weight > 0]
+        counts = pl.Series(WEIGHT, [int(inputs[0][record]) for record in records], dtype=pl.Int64)
+        frame = bin_frame([record if len(self.schema) > 1 else record[0] for record in records], self.schema)
+        key = self.source.data.sampling_key
+        known = dict(zip(map(tuple, identities(frame, self.schema, key).tolist()), records, strict=True))
+        sample = Sample(self.schema, self.unit, self.schema.names, key)
+        sample.absorb(0, Batch(frame.with_columns(counts), self.schema))
+        kept = sample.emit().frame
+        ids = map(tuple, identities(kept, self.schema, key).tolist())
+        return {known[own]: Fraction(weight) for own, weight in zip(ids, kept[WEIGHT].to_list(), strict=True)}
+
+
+class Sample:
+    """What is kept of each user, with the ranks that decide it; records that were pushed out are forgotten.
+
+    Copies of a record are numbered and ranked one by one, so that the sample is uniform. A source only adds records, so
+    what was pushed out can never come back.
+    """
+
+    def __init__(self, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
+        self._schema, self._unit, self._keep, self._key = schema, unit, keep, key
+        self._copies = Table()
+        self._kept: list[pl.DataFrame] = []
+        self._out: list[pl.DataFrame] = []
+        self._waiting, self._size = [Batch.empty(schema)], 0
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Let records compete for a place; in lots that grow with the sample, so that each is sorted a few times."""
+        self._waiting.append(batch)
+        if sum(map(len, self._waiting)) > max(LOT, self._size):
+            self._compete()
+
+    def emit(self) -> Batch:
+        """Records that entered the sample since it was last asked, less those that they pushed out."""
+        self._compete()
+        (kept,) = self._kept
+        entered = kept.filter(FRESH).select(*self._keep, pl.lit(1, pl.Int64).alias(WEIGHT))
+        left = [out.select(*self._keep, pl.lit(-1, pl.Int64).alias(WEIGHT)) for out in self._out]
+        self._kept, self._out = [kept.with_columns(pl.lit(value=False).alias(FRESH))], []
+        return Batch(pl.concat([entered, *left]), self._schema.select(self._keep)).consolidate()
+
+    def _compete(self) -> None:
+        arrived = self._ranked(Batch.concat(self._waiting, self._schema).consolidate())
+        ordered = pl.concat([*self._kept, arrived]).sort([*USER, *RANK])
+        stays = self._stays(ordered)
+        self._kept, self._waiting = [ordered.filter(stays)], [Batch.empty(self._schema)]
+        self._size = self._kept[0].height
+        self._out.append(ordered.filter(~stays & ~ordered[FRESH]))
+
+    def _stays(self, ordered: pl.DataFrame) -> pl.Series:
+        """Which of the rows, in the order of user and rank, are within the bounds."""
+        inside = pl.lit(value=True)
+        if self._unit.per is not None:
+            inside = pl.int_range(pl.len()).over([*USER, *PLACE]) < self._unit.per[1]
+        place = pl.col("inside").cum_sum().over(USER)
+        within = ordered.lazy().with_columns(inside.cast(pl.Int64).alias("inside"))
+        return within.select((pl.col("inside") > 0) & (place <= self._unit.at_most)).collect().to_series()
+
+    def _ranked(self, batch: Batch) -> pl.DataFrame:
+        """One row for each copy of each record, with the hashes of its user and of itself."""
+        ids = identities(batch.frame, self._schema, self._key)
+        first = pl.Series(self._copies.lookup(ids) + 1)
+        self._copies.add(*combine(ids, batch.weights)[1:])
+        frame = batch.frame.with_columns(pl.int_ranges(first, first + pl.col(WEIGHT)).alias(COPY)).explode(COPY)
+        hashed = {USER: self._schema.select([str(self._unit.column)])}
+        hashed[RANK] = Schema((*self._schema.columns, Column(COPY, Kind.INT)))
+        if self._unit.per is not None:
+            hashed[PLACE] = self._schema.select([self._unit.per[0]])
+        hashes = [
+            pl.Series(name, np.ascontiguousarray(words))
+            for names, columns in hashed.items()
+            for name, words in zip(names, identities(frame, columns, self._key).T, strict=True)
+        ]
+        return frame.select(self._keep).with_columns(*hashes, pl.lit(value=True).alias(FRESH))

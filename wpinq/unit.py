@@ -1,0 +1,74 @@
+"""The privacy unit: whom the guarantee protects, and how much of the collection one of them can be.
+
+By default it is one record. With `users` it is everything that one person ever contributed, bounded in one of two
+ways:
+
+- `users("user", at_most=20)` keeps a uniform sample of 20 of a person's records. Noise grows with 20, and what heavy
+  users did beyond it is missing from every answer (bias).
+- `users("user", shared=True)` keeps all records and lets each person's records share a weight of 1. Noise is that of
+  one record, and what is measured is a different quantity: a person counts once, split over all that it did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from wpinq.errors import PlanError
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Whom the guarantee protects.
+
+    Attributes:
+        bound: The total weight that one unit may hold.
+        column: Names the person, where the unit is one; None where it is a record.
+        at_most: Records that are kept of each person; None where they share a weight instead.
+        per: A column, and how many records of one person may share a value of it.
+    """
+
+    bound: Fraction = Fraction(1)
+    column: str | None = None
+    at_most: int | None = None
+    per: tuple[str, int] | None = None
+
+    @property
+    def text(self) -> str:
+        """How it is written in the ledger and by `explain`."""
+        if self.column is None:
+            return "record"
+        if self.at_most is None:
+            return f"user ({self.column}), a weight of 1 shared by its records"
+        most = f", at most {self.per[1]} per {self.per[0]}" if self.per else ""
+        return f"user ({self.column}), at most {self.at_most} records{most}"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def users(column: str, at_most: int | None = None, *, per: tuple[str, int] | None = None, shared: bool = False) -> Unit:
+    """Protect people: everything that one value of a column contributed is one unit.
+
+    Args:
+        column: Names the person in each record.
+        at_most: How many records of each person are kept, as a uniform sample that no other record influences.
+        per: A column and a number: of one person's records with the same value of the column, no more are kept.
+        shared: Keep all records instead, and let each person's records share a weight of 1.
+
+    Raises:
+        PlanError: Neither or both of `at_most` and `shared` are given, or a number is below 1.
+
+    >>> str(users("user", at_most=20, per=("page", 3)))
+    'user (user), at most 20 records, at most 3 per page'
+    """
+    if shared == (at_most is not None):
+        raise PlanError("users(...): give either at_most=, a number of records to keep of each, or shared=True.")
+    if shared:
+        if per is not None:
+            raise PlanError("users(per=...): goes with at_most=, not with shared=True.")
+        return Unit(Fraction(1), column)
+    for number, what in ((at_most, "at_most"), (per[1] if per else 1, "per")):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise PlanError(f"users({what}=...): {number!r} is not a whole number of records above zero.")
+    return Unit(Fraction(at_most or 1), column, at_most, per)

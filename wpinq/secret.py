@@ -159,9 +159,6 @@ class Secret:
     def __getstate__(self) -> NoReturn:
         raise TypeError("a Secret is never copied or pickled; pass the path of its file instead.")
 
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        self.__getstate__()
-
 
 def _refused(path: Path, error: OSError) -> LedgerError:
     if isinstance(error, LedgerError):

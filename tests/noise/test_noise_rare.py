@@ -109,8 +109,8 @@ class Nibbles:
 
 
 def test_ties_keep_the_law_exact() -> None:
-    """Chi-squared at 1e-6 on 60,000 draws of which most meet ties, some of them many deep."""
-    scale, n = Fraction(7, 3), 60_000
+    """Chi-squared at 1e-6 on 30,000 draws of which most meet ties, some of them many deep."""
+    scale, n = Fraction(7, 3), 30_000
     words = Nibbles(scale)
     noise = DiscreteLaplace(scale).draw(words, bins(n))
     cells = np.arange(-14, 15)

@@ -6,6 +6,7 @@ import copy
 import logging
 import os
 import pickle
+import stat
 import subprocess
 import sys
 import threading
@@ -65,6 +66,21 @@ NEAR = [
 
 def test_near_values_are_all_different() -> None:
     assert len({encode(value) for value in NEAR}) == len(NEAR)
+
+
+CONFUSABLE = [
+    (Fraction(1, 2),), (1, 2), (b"y",), (b"", b""), (b"yy",), (b"y", b""), (b"", b"y"), ("s",), ("", ""), ("i",),
+    ((1, 2),), ((1,), 2), (1, (2,)), ((), 1), ((1,),), (((1,),),), ((), ()), ((()),), (None, None), ("nn",), (-1,),
+    (255,), (True, True), ("b1b1",), (2**63,), (-(2**63),), (2**64 - 1,), (b"\0", b""), (b"", b"\0"),
+    (b"\0" * 9,), (b"\0" * 17,),
+]  # fmt: skip
+
+
+def test_rows_made_to_be_confused_are_not() -> None:
+    rows = [row if isinstance(row, tuple) else (row,) for row in CONFUSABLE]
+    assert len({encode(*row) for row in rows}) == len({typed(row) for row in rows})
+    joined = {encode(*a, *b): typed((*a, *b)) for a in rows for b in rows}
+    assert len(joined) == len({typed((*a, *b)) for a in rows for b in rows})
 
 
 @pytest.mark.parametrize("value", [1.0, [1], {1}, object(), (1, 2.0)])
@@ -189,6 +205,24 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(LedgerError, match="No space left"):
         Secret.load_or_create(tmp_path / "s")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_secret_is_durable_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The draft is synced, then linked, then the directory is synced: no crash leaves a secret that can vanish."""
+    steps, fsync, link = [], os.fsync, os.link
+
+    def note_sync(descriptor: int) -> None:
+        steps.append("directory" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def note_link(*paths: Path) -> None:
+        steps.append("link")
+        link(*paths)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(os, "link", note_link)
+    Secret.load_or_create(tmp_path / "s")
+    assert steps == ["file", "link", "directory"]
 
 
 def test_threads_that_create_at_once_agree(tmp_path: Path) -> None:

@@ -2,6 +2,11 @@
 
 import pytest
 import strategies
+from hypothesis import HealthCheck, settings
+
+# a slow or busy machine is not a failing test
+settings.register_profile("wpinq", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("wpinq")
 
 
 class Doctests:

@@ -27,7 +27,7 @@ UNARY = {
     "shave": lambda c: c.shave().map(lambda a, b, index: (a, index)),
     "shave: thin": lambda c: c.shave("0.5").map(lambda a, b, index: (index, b)),
     "shave: sequence": lambda c: c.shave([1, "1/3", 2]).map(lambda a, b, index: (b, index)),
-    "shave: twice": lambda c: c.shave().map(lambda a, b, index: index).shave().map(lambda index, index_2: (index, index_2)),
+    "shave: twice": lambda c: c.shave().map(lambda a, b, index: index).shave(),
     "distinct": lambda c: c.distinct(),
 }
 BINARY = {
@@ -35,6 +35,9 @@ BINARY = {
     "subtract": lambda c, d: c.subtract(d),
     "union": lambda c, d: c.union(d),
     "intersect": lambda c, d: c.intersect(d),
+    "join": lambda c, d: c.join(d, on="a").map(lambda b, b_2: (b, b_2)),
+    "join: result": lambda c, d: c.join(d, left="b", right="a", result=lambda b, b_2: (b, b_2)),
+    "join: function": lambda c, d: c.join(d, on=halve, result=lambda key_1, b: (key_1, b)),
 }
 STEPS = {name: (1, step) for name, step in UNARY.items()} | {name: (2, step) for name, step in BINARY.items()}
 HEAVY = {"shave", "shave: thin", "shave: sequence", "shave: twice"}
@@ -47,7 +50,7 @@ def source(name, fine=True, records=()):
 
 def apply(name, *given):
     arity, step = STEPS[name]
-    return step(*given[:arity])
+    return step(*given[:arity]).map(lambda x, y: (x, y), columns=["a", "b"])
 
 
 trees = st.recursive(

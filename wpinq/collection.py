@@ -32,6 +32,7 @@ class Collection:
     union = operators.union
     intersect = operators.intersect
     distinct = operators.distinct
+    join = operators.join
 
     measure = measure
     explain = explain

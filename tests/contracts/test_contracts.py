@@ -99,8 +99,8 @@ def histories(draw):
     for record, weight in target.items():
         part = Fraction(draw(st.integers(-8, 8)), 4)
         pieces += [{record: weight - part}, {record: part}]
-    for record in draw(st.lists(records, max_size=3)):  # ten inserts, and one delete that undoes them
-        pieces += [{record: Fraction(1, 4)}] * 10 + [{record: Fraction(-10, 4)}]
+    for record in draw(st.lists(records, max_size=2)):  # inserts, and one delete that undoes them
+        pieces += [{record: Fraction(1, 4)}] * 3 + [{record: Fraction(-3, 4)}]
     return target, draw(st.permutations(pieces))
 
 
@@ -120,7 +120,7 @@ def sides(data, count):
 
 
 @every
-@settings(RELAXED, max_examples=15)
+@settings(RELAXED, max_examples=6)
 @given(data=st.data(), shards=st.integers(1, 3))
 def test_changes(name, data, shards):
     plan = apply(name, source("left"), source("right"))
@@ -129,7 +129,7 @@ def test_changes(name, data, shards):
     check_changes(plan, target, changes, shards)
 
 
-@settings(RELAXED, max_examples=25)
+@settings(RELAXED, max_examples=12)
 @given(tree=trees, data=st.data(), shards=st.integers(1, 3))
 def test_plans_on_changes(tree, data, shards):
     plan = grow(tree, {"left": source("left"), "right": source("right")})
@@ -244,7 +244,7 @@ class Free(Filter):
 
 def broken(kind):
     def make(left, right):
-        fine = left.filter(lambda a: a == a)._node  # noqa: PLR0124
+        fine = left.filter(lambda a: a == a)._node
         return left._then(kind(left._node, fine.predicate))
 
     return make

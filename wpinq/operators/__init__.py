@@ -8,9 +8,10 @@ from wpinq.operators.concat import concat
 from wpinq.operators.distinct import distinct
 from wpinq.operators.filter import filter
 from wpinq.operators.intersect import intersect
+from wpinq.operators.join import join
 from wpinq.operators.map import map
 from wpinq.operators.shave import shave
 from wpinq.operators.subtract import subtract
 from wpinq.operators.union import union
 
-__all__ = ["concat", "distinct", "filter", "intersect", "map", "shave", "subtract", "union"]
+__all__ = ["concat", "distinct", "filter", "intersect", "join", "map", "shave", "subtract", "union"]

@@ -32,7 +32,8 @@ def concat(self: Collection, other: Collection) -> Collection:
     >>> evaluate(pages.concat(pages), [("a",), ("b",)])
     {('a',): 2, ('b',): 2}
     """
-    return self._then(Sum(*aligned([self._node, other._node], "concat"), sign=1))
+    left, right = aligned([self._node, other._node], "concat")
+    return self._then(Sum(left, right, 1))
 
 
 @dataclass(frozen=True, eq=False)

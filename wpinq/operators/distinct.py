@@ -12,7 +12,7 @@ import numpy as np
 from wpinq.plan import Collection as Weighted
 from wpinq.plan import Keyed, Record, Shape, Unary
 from wpinq.schema import Schema
-from wpinq.state.pointwise import Pointwise, Points
+from wpinq.state.pointwise import Points, Pointwise
 from wpinq.state.table import Ids, Weights
 
 if TYPE_CHECKING:

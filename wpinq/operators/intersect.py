@@ -29,4 +29,5 @@ def intersect(self: Collection, other: Collection) -> Collection:
     >>> evaluate(pages.intersect(pages.filter(lambda page: page == "a")), [("a",), ("a",), ("b",)])
     {('a',): 2}
     """
-    return self._then(Extreme(*aligned([self._node, other._node], "intersect"), larger=False))
+    left, right = aligned([self._node, other._node], "intersect")
+    return self._then(Extreme(left, right, larger=False))

@@ -25,7 +25,7 @@ from wpinq.plan import Collection as Weighted
 from wpinq.plan import Keyed, Node, Record, Shape, Stateless, Unary, fingerprints, sources, steps
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.dither import GRID, draws, rounded
-from wpinq.state.pointwise import Pointwise, Points
+from wpinq.state.pointwise import Points, Pointwise
 from wpinq.state.table import Ids, Weights
 
 DITHERED = Fraction(2**16 + 1, 2**16)
@@ -73,7 +73,9 @@ def aligned(nodes: Sequence[Node], call: str) -> list[Node]:
         kind = given[0].kind if len({column.kind for column in given}) == 1 else Kind.ANY
         columns.append(Column(name, kind, kind is Kind.INT and all(column.ranged for column in given)))
     schema = Schema(tuple(columns))
-    return [node if (node.schema, node.lattice) == (schema, lattice) else Align(node, schema, lattice) for node in nodes]
+    return [
+        node if (node.schema, node.lattice) == (schema, lattice) else Align(node, schema, lattice) for node in nodes
+    ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,4 +28,5 @@ def subtract(self: Collection, other: Collection) -> Collection:
     >>> evaluate(pages.subtract(pages.filter(lambda page: page == "a")), [("a",), ("b",), ("b",)])
     {('b',): 2}
     """
-    return self._then(Sum(*aligned([self._node, other._node], "subtract"), sign=-1))
+    left, right = aligned([self._node, other._node], "subtract")
+    return self._then(Sum(left, right, -1))

@@ -1,4 +1,4 @@
-"""Union: the larger of two weights. Its node is that of `intersect` too, because both of one pair cost as much as one."""
+"""Union: the larger of two weights. Its node is that of `intersect` too: both of one pair cost as much as one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wpinq.operators.lattice import aligned
 from wpinq.plan import Collection as Weighted
 from wpinq.plan import Keyed, Node, Record, Shape, fingerprints
 from wpinq.schema import Schema
-from wpinq.state.pointwise import Pointwise, Points
+from wpinq.state.pointwise import Points, Pointwise
 from wpinq.state.table import Ids, Weights
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def union(self: Collection, other: Collection) -> Collection:
     >>> evaluate(pages.union(pages.filter(lambda page: page == "a")), [("a",), ("b",), ("b",)])
     {('a',): 1, ('b',): 2}
     """
-    return self._then(Extreme(*aligned([self._node, other._node], "union"), larger=True))
+    left, right = aligned([self._node, other._node], "union")
+    return self._then(Extreme(left, right, larger=True))
 
 
 @dataclass(frozen=True, eq=False)

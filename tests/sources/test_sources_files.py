@@ -86,7 +86,8 @@ def test_bad_input_is_one_clear_line(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "what"),
     [("user", "not a list of names"), (5, "not a list of names"), ([1], "not a text"),
-     ({"user": "whole"}, "no type 'whole'"), ({"user": list}, "no type"), (["user", "user"], "stands twice"), ([], "no column")],
+     ({"user": "whole"}, "no type 'whole'"), ({"user": list}, "no type"),
+     (["user", "user"], "stands twice"), ([], "no column")],
 )  # fmt: skip
 def test_columns_that_are_not_declared_well(tmp_path, columns, what):
     path = tmp_path / "x.csv"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from wpinq.errors import SourceError
 from wpinq.schema import Kind, polars_type
-from wpinq.sources import open_source, tuples
+from wpinq.sources import arrow, open_source, tuples
 from wpinq.values import encode
 
 SECRET = "marker-of-a-record"
@@ -159,11 +159,12 @@ def test_a_stream_is_read_once(frame):
 
 
 @pytest.mark.parametrize("shares", [1, 2, 3])
-def test_shares_of_tables_are_whole(frame, shares):
-    big = pl.concat([frame] * 400_000).rechunk()
-    expected = Counter(dict.fromkeys(frame.rows(), 400000))
-    small_pieces = pa.concat_tables([frame.to_arrow()] * 1000)
-    assert rows(small_pieces, shares=shares) == Counter(dict.fromkeys(frame.rows(), 1000))
+def test_shares_of_tables_are_whole(frame, shares, monkeypatch):
+    monkeypatch.setattr(arrow, "ROWS", 100)
+    big = pl.concat([frame] * 400).rechunk()
+    expected = Counter(dict.fromkeys(frame.rows(), 400))
+    small_pieces = pa.concat_tables([frame.to_arrow()] * 300)
+    assert rows(small_pieces, shares=shares) == Counter(dict.fromkeys(frame.rows(), 300))
     for source in (big, big.lazy(), big.to_arrow()):
         assert rows(source, shares=shares) == expected
     reader = open_source(big)
@@ -210,6 +211,17 @@ def test_parquet_by_row_groups(tmp_path):
         assert seen == Counter((i, i) for i in range(1000))
         assert sum(done) == reader.total_bytes
     assert str(open_source(path, columns=("page", "user")).schema) == "(page: integer, user: text)"
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 8])
+def test_row_groups_of_one_size_are_read_once(tmp_path, groups):
+    """The edges of the shares fall on those of the row groups."""
+    path = tmp_path / "x.parquet"
+    pq.write_table(
+        pa.table({"page": range(groups * 8)}), path, row_group_size=8, use_dictionary=False, compression="none"
+    )
+    for parts in (1, 2, 4, 8):
+        assert rows(path, shares=parts) == Counter((i,) for i in range(groups * 8))
 
 
 def test_a_glob_of_parquet_files(tmp_path):

@@ -19,4 +19,4 @@ def dataflow(views: Collection) -> dict[str, Measurement]:
     """Count the pages with at least k views, for every k, with noise of scale 10."""
     pages = views.map(lambda page: page)
     slices = pages.shave()  # (page, index): the first view of each page, the second, ...
-    return {"degree_cdf": slices.map(lambda page, index: index).measure(epsilon=EPSILON)}
+    return {"degree_cdf": slices.map(lambda page, index: index).measure(epsilon=EPSILON, name="degree_cdf")}

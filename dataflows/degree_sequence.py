@@ -19,4 +19,4 @@ def dataflow(views: Collection) -> dict[str, Measurement]:
     pages = views.map(lambda page: page)
     counts = pages.shave().map(lambda page, index: index)
     ranks = counts.shave(name="rank").map(lambda index, rank: rank)
-    return {"degree_sequence": ranks.measure(epsilon=EPSILON)}
+    return {"degree_sequence": ranks.measure(epsilon=EPSILON, name="degree_sequence")}

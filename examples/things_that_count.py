@@ -40,23 +40,25 @@ def main(out: Path) -> None:
     true_cdf = (truth[:, None] >= np.arange(1, truth[0] + 1)).sum(axis=0)
     fit.plot(out / "degrees.png", truth=true_cdf)
     fit.synthesize(out / "synthetic.csv", seed=SEED)
-    print(f"\n5. Both curves are drawn in {out / 'degrees.png'}; {out / 'synthetic.csv'} holds made-up views with exactly")
-    print("   the fitted degrees. Neither of them cost anything: they follow from what was paid for.")
+    print(f"\n5. Both curves are drawn in {out / 'degrees.png'}, and {out / 'synthetic.csv'} holds made-up views")
+    print("   with exactly the fitted degrees. They cost nothing: they follow from what was paid for.")
 
 
 def count_views(page_views: wpinq.Measurement) -> None:
-    """The first question: how often was a page viewed?"""
+    """Ask the first question: how often was a page viewed."""
     true = np.bincount(sample.sample(VIEWS, SEED)[1], minlength=sample.PAGES + 1)
     print("2. How often was each page viewed? It costs 0.05, and the noise has scale 1 / 0.05 = 20.\n")
     print("   page          noisy   truth")
     for number in (1, 2, 10, 100, 1000):
         print(f"   {f'Page {number}':<12}{page_views.observe(f'Page {number}'):>7,}{true[number]:>8,}")
     print(f"   {'No such page':<12}{page_views.observe('No such page'):>7,}{0:>8,}")
-    print("\n   It is good for popular pages and useless for the rest; and a page that is not there answers like any other.")
+    print(
+        "\n   It is good for popular pages and useless for the rest. A page that is not there answers like any other."
+    )
 
 
 def count_counts(cdf: wpinq.Measurement, sequence: wpinq.Measurement, truth: np.ndarray) -> None:
-    """The second question, from both sides: how often are pages viewed how often?"""
+    """Ask the second question from both sides: how often are things counted."""
     print("\n3. How many pages have at least k views (cdf, costs 0.1)? How often was the r-th page viewed (0.05)?\n")
     print("       k     cdf   truth        r   sequence   truth")
     for one, rows in ((k, sequence.observe(k)) for k in (1, 2, 5, 10, 50, 100, 200)):

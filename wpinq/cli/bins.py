@@ -80,7 +80,7 @@ def _value(text: str, column: Column) -> Any:
         return _READ[column.kind](text)
     except (ValueError, OverflowError):
         hint = f"bins of column {column.name!r} are of the type {column.kind.value}"
-        raise BinError(f"bin {text!r} does not fit; {hint}. See --help for how bins are written.") from None
+        raise BinError(f"bin {text!r} does not fit; {hint}. See `wpinq run --help`.") from None
 
 
 def _from_json(text: str, schema: Schema) -> list[Any]:

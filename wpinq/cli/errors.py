@@ -19,13 +19,13 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
         code = typer.main.get_command(app).main(arguments, prog_name="wpinq", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
-        return _said("interrupted; what was charged stays charged, so the same command is free", INTERRUPTED)
+        return _interrupted()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush is quiet too
         return 1
     except Exception as error:  # noqa: BLE001  nothing may show a traceback
         return _said(told(error), BAD)
-    return code if isinstance(code, int) else 0
+    return _interrupted() if code == INTERRUPTED else code or 0
 
 
 def told(error: Exception) -> str:
@@ -68,6 +68,10 @@ def _usage(error: Exception) -> str:
     if type(error).__name__ == "NoArgsIsHelpError":
         return f"a command is missing; try '{command} --help'."
     return f"{error.format_message()} Try '{command} --help'."  # type: ignore[attr-defined]
+
+
+def _interrupted() -> int:
+    return _said("interrupted; what was charged stays charged, so the same command is free", INTERRUPTED)
 
 
 def _said(text: str, code: int) -> int:

@@ -47,9 +47,9 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 def _check_place(call: str, path: Path) -> None:
     """Make a file where the output will be made, and take it away again: nothing else tells for certain."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise SourceError(f"{call}: is there and is not a file; choose another name.")
     try:
-        if path.is_symlink() or (path.exists() and not path.is_file()):
-            raise SourceError(f"{call}: is there and is not a file; choose another name.")
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".tmp", dir=path.parent)
         os.close(descriptor)
         Path(name).unlink()

@@ -17,8 +17,15 @@ if TYPE_CHECKING:
 def lines(commands: Commands) -> Iterator[str]:
     """Ask for lines until the terminal is closed; an interrupt clears the line."""
     from prompt_toolkit import PromptSession
+    from prompt_toolkit.shortcuts import CompleteStyle
 
-    session: PromptSession[str] = PromptSession("wpinq> ", history=_history(), completer=_completer(commands))
+    session: PromptSession[str] = PromptSession(
+        "wpinq> ",
+        history=_history(),
+        completer=_completer(commands),
+        complete_style=CompleteStyle.READLINE_LIKE,
+        complete_while_typing=False,
+    )
     while True:
         try:
             yield session.prompt()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -69,7 +70,7 @@ def begin(
     from wpinq.exact import positive
 
     amount = None if budget is None else positive(budget, "--budget")
-    rehearsed = rehearse(script, place.schema(), amount or LIMITLESS, place.name or place.source)
+    rehearsed = rehearse(script, place.schema(), amount or LIMITLESS, place.name or Path(place.source).name)
     questions: dict[str, list[Any]] = {}
     for name, texts in asked.items():
         schema = chosen(rehearsed, name).node.schema

@@ -1,0 +1,103 @@
+"""The console entry in processes of its own: what only a process can show."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+
+def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "wpinq", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)
+
+
+def test_start_is_light():
+    code = (
+        "import sys, wpinq.cli\n"
+        "assert not {'typer', 'rich'} & set(sys.modules)\n"
+        "import wpinq.cli.app\n"
+        "heavy = 'numpy polars pyarrow numba matplotlib networkx bytewax cryptography prompt_toolkit'\n"
+        "print([one for one in heavy.split() if one in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_version_and_help():
+    done = run("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("wpinq ")
+    done = run("--help")
+    assert done.returncode == 0
+    assert all(one in done.stdout for one in ("degrees", "run", "shell", "explain", "check", "ledger"))
+    done = run()
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_another_process_gives_the_same_answers_for_the_same_charge(views, tmp_path, remaining):
+    ledger, outs = tmp_path / "ledger", [tmp_path / "1.json", tmp_path / "2.json"]
+    for out in outs:
+        done = run("degrees", views, "--of", "page", "--budget", "0.2", "--ledger", ledger, "--json", out)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+    assert json.loads(outs[0].read_text())["epsilon"] == 0.2
+    assert remaining(ledger) == 0
+
+
+def test_bad_input_has_one_line_and_code_2(views, tmp_path):
+    for arguments in (["no.csv"], [tmp_path], [views, "--json", "/no/such/place.json"]):
+        done = run("degrees", *arguments, "--of", "page", "--budget", "1", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("wpinq: ")
+        assert done.stderr.count("\n") == 1
+    assert [one.name for one in tmp_path.iterdir()] == ["views.csv"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_directory_without_permission(views, tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    done = run("degrees", views, "--of", "page", "--budget", "1", "--json", closed / "out.json")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert not (tmp_path / "views.csv.ledger").exists()
+
+
+def test_names_that_are_no_text(tmp_path):
+    """A file name is bytes: it may be no UTF-8, or move the cursor."""
+    name = os.fsencode(tmp_path) + b"/v\xff\x1b[2J\n.csv"
+    command = [sys.executable, "-m", "wpinq", "degrees", name, "--of", "page", "--budget", "1"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"\x1b" not in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys; from wpinq.cli import main; sys.exit(main(['explain', 'degrees']))"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(30) == 1
+
+
+def test_an_interrupt_is_one_line(views, loud, tmp_path):
+    with subprocess.Popen(
+        [sys.executable, "-m", "wpinq", "shell", str(loud), str(views), "--budget", "150"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdin.write("budget\n")
+        process.stdin.flush()
+        assert "is left" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert process.stderr.read().startswith("wpinq: interrupted; what was charged stays charged")

@@ -1,0 +1,93 @@
+"""The examples: they run in seconds, say what they should, and cost nothing the second time."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from examples import sample
+from wpinq.ledger import Ledger
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(module: str, *arguments: object) -> str:
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", module, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_the_sample_is_seeded_heavy_tailed_and_left_alone(tmp_path):
+    users, pages = sample.sample(30_000, seed=1)
+    again, other = sample.sample(30_000, seed=1), sample.sample(30_000, seed=2)
+    assert all(np.array_equal(*pair) for pair in zip((users, pages), again, strict=True))
+    assert not np.array_equal(pages, other[1])
+    views = np.sort(np.bincount(pages)[1:])[::-1]
+    assert views[0] > 100 * np.median(views)
+    assert views[views <= 5].sum() > 0
+    path = tmp_path / "new" / "views.csv"
+    sample.write(path, 1000, 3)
+    lines = path.read_text().splitlines()
+    assert (lines[0], len(lines)) == ("user,page", 1001)
+    before = path.stat().st_mtime_ns
+    sample.write(path, 1000, 3)
+    assert path.stat().st_mtime_ns == before
+    sample.write(path, 1000, 4)
+    assert path.read_text().splitlines() != lines
+
+
+def test_things_that_count(tmp_path):
+    first, second = (run("examples.things_that_count", tmp_path) for _ in range(2))
+    assert first == second  # the same release, for the same charge
+    assert Ledger.existing(tmp_path / "views.csv.ledger").remaining() == 0
+    assert (tmp_path / "degrees.png").read_bytes().startswith(b"\x89PNG")
+    synthetic = Counter(line.split(",")[1] for line in (tmp_path / "synthetic.csv").read_text().splitlines()[1:])
+    pages, views = _sizes(first, "fit, posterior")
+    assert (len(synthetic), synthetic.total()) == (pages, views)
+    # Every fit errs less than a tenth of the noise by page; 12 runs: 0.2 to 0.4 views, against 20.
+    errors = [float(one) for one in re.findall(r"(\d+\.\d\d) views", first)]
+    assert len(errors) == 4
+    assert all(one < errors[0] / 10 for one in errors[1:])
+
+
+def test_davis_women(tmp_path):
+    said = run("examples.davis_women", tmp_path)
+    assert "18 women, 14 events, 89 attendances" in said
+    assert (tmp_path / "davis_women.png").read_bytes().startswith(b"\x89PNG")
+    noisy = [(int(one), int(other)) for one, other in re.findall(r"^   E\d+ +(-?\d+) +(\d+)$", said, re.MULTILINE)]
+    assert len(noisy) == 14
+    assert sum(true for _, true in noisy) == 89
+    # noise of scale 2: that 14 draws are all zero has chance 0.245 ** 14, below 3e-9
+    assert any(one != true for one, true in noisy)
+
+
+def test_the_sample_s_command_line(tmp_path):
+    assert "1,000 made-up views, seed 7" in run("examples.sample", tmp_path / "v.csv", "--views", 1000, "--seed", 7)
+    assert len((tmp_path / "v.csv").read_text().splitlines()) == 1001
+
+
+@pytest.mark.parametrize("name", ["things_that_count", "davis_women"])
+def test_help(name):
+    assert "directory for" in run(f"examples.{name}", "--help")
+
+
+def _sizes(text: str, line: str) -> tuple[int, int]:
+    found = re.search(rf"{line} .* views, ([\d,]+) pages, ([\d,]+) views", text)
+    assert found
+    pages, views = (int(one.replace(",", "")) for one in found.groups())
+    return pages, views

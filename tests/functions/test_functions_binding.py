@@ -1,5 +1,7 @@
 """Which columns a function is given, what its outputs are called, and which functions are refused."""
 
+# ruff: noqa: FURB110, PLW0108, RET503, RET504
+
 from __future__ import annotations
 
 import datetime as dt
@@ -37,14 +39,18 @@ def test_a_name_in_the_wrong_place_binds_by_position_when_another_is_unknown():
     assert bind(lambda page, x: page, PAIR, "map").call(RECORD) == ("u",)
 
 
-@pytest.mark.parametrize("function", [lambda x: x, lambda a, b, c: a, lambda: 1, lambda a, *, b: a, len, str.lower, int])
+@pytest.mark.parametrize(
+    "function", [lambda x: x, lambda a, b, c: a, lambda: 1, lambda a, *, b: a, len, str.lower, int]
+)
 def test_a_wrong_number_of_parameters_is_refused(function):
     with pytest.raises(PlanError, match=r"map: .*(columns|names no column)"):
         bind(function, PAIR, "map")
 
 
 def test_the_error_names_the_call_the_numbers_and_the_columns():
-    with pytest.raises(PlanError, match=r"^filter: the function takes 3 arguments, and there are 2 columns \(user, page\)"):
+    with pytest.raises(
+        PlanError, match=r"^filter: the function takes 3 arguments, and there are 2 columns \(user, page\)"
+    ):
         bind(lambda a, b, c: a, PAIR, "filter")
 
 

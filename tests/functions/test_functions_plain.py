@@ -1,5 +1,7 @@
 """The plain way: one call for each distinct record, drops, silence, and nothing of a record in any message."""
 
+# ruff: noqa: FURB110, PLW0108, PLW0603, UP028
+
 from __future__ import annotations
 
 import datetime as dt
@@ -211,8 +213,10 @@ VALUES = {
     Kind.DATE: st.dates(),
     Kind.TIME: st.datetimes(),
     Kind.INSTANT: st.datetimes(timezones=st.just(dt.UTC)),
-    Kind.SPAN: st.timedeltas(dt.timedelta(days=-10**6), dt.timedelta(days=10**6)),
-    Kind.ANY: st.one_of(st.none(), st.integers(), st.floats(), st.text(max_size=3), st.tuples(st.booleans(), st.text(max_size=2))),
+    Kind.SPAN: st.timedeltas(dt.timedelta(days=-(10**6)), dt.timedelta(days=10**6)),
+    Kind.ANY: st.one_of(
+        st.none(), st.integers(), st.floats(), st.text(max_size=3), st.tuples(st.booleans(), st.text(max_size=2))
+    ),
 }
 
 
@@ -223,7 +227,9 @@ def test_values_of_every_kind_survive_columns_and_apply_is_call(kind, data):
     values = data.draw(st.lists(st.one_of(st.none(), VALUES[kind]), max_size=8))
     schema = Schema.of(v=kind, n=Kind.INT)
     frame = pl.DataFrame([series("v", [write(value, kind) for value in values], kind)])
-    frame = frame.with_columns(pl.Series("n", [place % 3 for place in range(len(values))], dtype=pl.Int64)).with_row_index(W)
+    frame = frame.with_columns(
+        pl.Series("n", [place % 3 for place in range(len(values))], dtype=pl.Int64)
+    ).with_row_index(W)
     bound = bind(lambda v, n: (v, repr(v), 1 // n), schema, "map", columns=["v", "shown", "n"])
     found = decoded(bound.apply(frame, [W]))
     for place, value in enumerate(values):
@@ -254,7 +260,12 @@ def test_days_that_python_does_not_have_drop_their_record():
 
 
 def test_read_is_the_inverse_of_write():
-    for kind, value in [(Kind.DATE, dt.date.min), (Kind.TIME, dt.datetime.max), (Kind.SPAN, dt.timedelta(-1)), (Kind.INT, 5)]:
+    for kind, value in [
+        (Kind.DATE, dt.date.min),
+        (Kind.TIME, dt.datetime.max),
+        (Kind.SPAN, dt.timedelta(-1)),
+        (Kind.INT, 5),
+    ]:
         assert read(write(value, kind), kind) == value
 
 

@@ -1,5 +1,7 @@
 """The column way is Python's way: on random records of every kind, and not at all where it could not be."""
 
+# ruff: noqa: C4, E711, E712, E721, E731, F507, F841, FURB, PLC3002, PLW, RET, SIM, UP
+
 from __future__ import annotations
 
 import datetime as dt
@@ -65,7 +67,7 @@ TRACED = [
     lambda n, page: (n > 3) & (page == "a") | (n == 0),
     lambda f, g: (f + g, f - g, f * g, f + 1, 0.5 * f),
     lambda f, g: (f == g, f < g, f >= 0, f != 0.5),
-    lambda b: (b == True, b & True, b | False, b ^ True),  # noqa: E712
+    lambda b: (b == True, b & True, b | False, b ^ True),
     lambda x: (x == b"a", x < b"b"),
     lambda d: (d.year, d.month, d.day, d.weekday(), d.isoweekday(), d < DAY, d == DAY),
     lambda t: (t.year, t.month, t.day, t.hour, t.minute, t.second, t.weekday(), t.date(), t >= NOON),
@@ -102,7 +104,9 @@ def frame_of(records, schema):
 def rows(frame, output):
     kinds = [column.kind for column in output]
     physical = frame.select(pl.all().to_physical()).rows()
-    return {row[-1]: tuple(encode(read(value, kind)) for value, kind in zip(row, kinds, strict=False)) for row in physical}
+    return {
+        row[-1]: tuple(encode(read(value, kind)) for value, kind in zip(row, kinds, strict=False)) for row in physical
+    }
 
 
 def python(function, schema, reads, record):
@@ -132,7 +136,9 @@ def test_the_column_way_is_python(function, data):
             continue
         results = result if isinstance(result, tuple) else (result,)
         pairs = zip(results, bound.output, strict=True)
-        if any(column.kind is Kind.INT and value is not None and not -(2**63) <= value < 2**63 for value, column in pairs):
+        if any(
+            column.kind is Kind.INT and value is not None and not -(2**63) <= value < 2**63 for value, column in pairs
+        ):
             assert place not in found  # what 64 bits cannot hold is dropped
         else:
             assert found[place] == tuple(map(encode, results))
@@ -179,16 +185,16 @@ NOT_TRACED = [
     lambda page: page in ("a",),
     lambda page: "a" in page,
     lambda page: isinstance(page, str),
-    lambda page: type(page) == str,  # noqa: E721
+    lambda page: type(page) == str,
     lambda page: not page,
     lambda page: page and "x",
     lambda page: page if page else "x",
     lambda page, n: page == "a" and n == 1,
     lambda n: 1 < n < 5,
     lambda page: f"{page}!",
-    lambda page: "%s!" % page,  # noqa: UP031
-    lambda page: "none" % page,  # noqa: F507, UP031
-    lambda page: "{}".format(page),  # noqa: UP030, UP032
+    lambda page: "%s!" % page,
+    lambda page: "none" % page,
+    lambda page: "{}".format(page),
     lambda page: str(page),
     lambda page: hash(page),
     lambda page: id(page) == 0,
@@ -197,8 +203,8 @@ NOT_TRACED = [
     lambda page: page == Constants.prefix,
     lambda page: [page],
     lambda page: ((page,), 1),
-    lambda page: [letter for letter in page],  # noqa: C416
-    lambda page: page == None,  # noqa: E711
+    lambda page: [letter for letter in page],
+    lambda page: page == None,
     lambda page: page == 1,
     lambda page, n: page == n,
     lambda n: n == 1.0,
@@ -246,9 +252,8 @@ def test_what_columns_do_not_do_runs_plainly(function):
 def test_looking_at_columns_of_any_kind_only_passes_them_on():
     bound = bind(lambda v: v, SCHEMA, "map")
     assert bound.note == "columns: v"
-    assert bound.predicate(frame_of([(None,) * 12 + (value,) for value in (0, 1, "", "a", None)], SCHEMA)).to_list() == [
-        False, True, False, True, False,
-    ]  # fmt: skip
+    frame = frame_of([(None,) * 12 + (value,) for value in (0, 1, "", "a", None)], SCHEMA)
+    assert bound.predicate(frame).to_list() == [False, True, False, True, False]
 
 
 def test_a_record_outside_the_mask_does_not_change_the_way_of_the_others():
@@ -270,7 +275,9 @@ def test_a_wrong_rule_is_found_by_the_probes(monkeypatch):
     assert not isinstance(bind(lambda n: n + 1, SCHEMA, "map"), Columnar)
     monkeypatch.setitem(rules.RULES, ("gt", Kind.FLOAT, Kind.FLOAT), Rule(Kind.BOOL, lambda a, b: a > b))
     assert not isinstance(bind(lambda f: f > 0.5, SCHEMA, "map"), Columnar)
-    monkeypatch.setitem(rules.RULES, ("mod", Kind.INT, Kind.INT), Rule(Kind.INT, lambda a, b: a - (a / b).cast(pl.Int64) * b))
+    monkeypatch.setitem(
+        rules.RULES, ("mod", Kind.INT, Kind.INT), Rule(Kind.INT, lambda a, b: a - (a / b).cast(pl.Int64) * b)
+    )
     assert not isinstance(bind(lambda n: n % 3, SCHEMA, "map"), Columnar)
     assert wrong.safe is None
 
@@ -287,12 +294,12 @@ def test_a_failure_of_columns_is_done_again_plainly(monkeypatch):
 def test_stand_ins_say_nothing():
     stand_in = Standin.__new__(Standin)
     for look in (bool, len, iter, hash, int, float, str, repr, list, "{}".format, lambda s: 1 in s, lambda s: s()):
-        with pytest.raises(Exception, match="^$"):
+        with pytest.raises(Exception, match=r"^$"):
             look(stand_in)
 
 
 def test_equal_meaning_has_equal_fingerprints():
-    small = lambda page: page.lower()  # noqa: E731
+    small = lambda page: page.lower()
 
     def same(page):
         low = page.lower()
@@ -302,7 +309,7 @@ def test_equal_meaning_has_equal_fingerprints():
     assert len(prints) == 1
     others = [lambda page: page.upper(), lambda user: user.lower(), lambda page: page, lambda page: (page.lower(), 1)]
     assert len(prints | {bind(function, SCHEMA, "map").fingerprint for function in others}) == 5
-    constants = [lambda n: n + 1, lambda n: n - 1, lambda n: n + 2, lambda f: f + 1, lambda b: b == True]  # noqa: E712
+    constants = [lambda n: n + 1, lambda n: n - 1, lambda n: n + 2, lambda f: f + 1, lambda b: b == True]
     assert len({bind(function, SCHEMA, "map").fingerprint for function in constants}) == 5
 
 

@@ -20,12 +20,12 @@ from wpinq.functions.freeze import freeze
 from wpinq.functions.function import Function
 from wpinq.functions.kinds import declared
 from wpinq.functions.many import Many
-from wpinq.functions.outputs import Declared, columns_code, named, shape
+from wpinq.functions.outputs import Declared, columns_code, columns_of, named, shape
 from wpinq.functions.plain import Plain
 from wpinq.functions.probe import agrees
 from wpinq.functions.trace import trace
 from wpinq.functions.tree import Node, Untraced
-from wpinq.schema import Column, Kind, Schema
+from wpinq.schema import Kind, Schema
 
 P = TypeVar("P", bound=Plain)
 
@@ -94,7 +94,7 @@ def _plain(
     size, wanted = shape(columns, arity(code) if isinstance(code, CodeType) and not several else None, call)
     names = tuple(name for name, _ in wanted) or named([None] * (size or 1))
     kinds = [kind or Kind.ANY for _, kind in wanted] or [Kind.ANY] * len(names)
-    output = Schema(tuple(map(Column, names, kinds)))
+    output = columns_of(names, kinds)
     about = (way.__name__, binding.code(), size, columns_code(schema, binding.reads), columns_code(output))
     return way(
         schema=schema,
@@ -114,7 +114,7 @@ def _traced(plain: Plain, wanted: Declared, call: str) -> Function:
     if len(nodes) != (plain.size or 1):
         raise PlanError(f"{call}: the function returns one value and columns= names {plain.size}; return a tuple.")
     kinds = [node.kind for node in nodes]
-    if any(kind not in (None, own) for (_, kind), own in zip(wanted, kinds, strict=False)):
+    if any(kind not in (None, own) for (_, kind), own in zip(wanted or [("", None)] * len(kinds), kinds, strict=True)):
         raise Untraced
     binding = plain.binding.narrowed(columns_read(plain.reads, [*nodes, *steps]))
     labels = dict(zip(binding.reads, binding.labels, strict=True))
@@ -123,7 +123,7 @@ def _traced(plain: Plain, wanted: Declared, call: str) -> Function:
     )
     projection = projected(nodes) if not steps else None
     ranged = [projection is not None and plain.schema[node.options[0]].ranged for node in nodes]
-    output = Schema(tuple(map(Column, names, kinds, ranged)))
+    output = columns_of(names, kinds, ranged)
     own = replace(plain, reads=binding.reads, binding=binding, output=output.expanded())
     note = "columns: " if projection else "traced: "
     function = Columnar(

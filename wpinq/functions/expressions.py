@@ -20,15 +20,18 @@ from wpinq.functions.columnar import FAILURES, truthful
 from wpinq.functions.fingerprint import digest
 from wpinq.functions.function import Dropped, Function
 from wpinq.functions.kinds import canonical, declared, plain_record, read, series
-from wpinq.functions.outputs import columns_code, named
+from wpinq.functions.outputs import columns_code, columns_of, named
 from wpinq.functions.probe import ROW, probe_frame
-from wpinq.schema import Column, Kind, Schema, polars_type
+from wpinq.functions.tree import BOUNDS
+from wpinq.schema import Kind, Schema, polars_type
 
 TYPES: dict[type[pl.DataType], Kind] = {
     pl.String: Kind.TEXT, pl.Boolean: Kind.BOOL, pl.Binary: Kind.BYTES, pl.Date: Kind.DATE, pl.Duration: Kind.SPAN,
     pl.Float32: Kind.FLOAT, pl.Float64: Kind.FLOAT, pl.Int8: Kind.INT, pl.Int16: Kind.INT, pl.Int32: Kind.INT,
     pl.Int64: Kind.INT, pl.UInt8: Kind.INT, pl.UInt16: Kind.INT, pl.UInt32: Kind.INT, pl.UInt64: Kind.INT,
 }  # fmt: skip
+
+ONE = "\0one"  # a frame without columns would have no rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +66,7 @@ class Expressions(Function):
 
     def _one(self, record: tuple[Any, ...]) -> pl.DataFrame:
         values = zip(self.reads, plain_record(record, self.schema, self.reads), strict=True)
-        one = [series(name, [value], self.schema[name].kind) for name, value in values]
-        return pl.DataFrame([*one, pl.Series(ROW, [0])]).drop(ROW) if one else pl.DataFrame({ROW: [0]})
+        return pl.DataFrame([series(name, [value], self.schema[name].kind) for name, value in values] or {ONE: [0]})
 
 
 def expressions(
@@ -85,7 +87,7 @@ def expressions(
     typed = [_typed(part, node, schema, call) for part, node in zip(parts, trees, strict=True)]
     passed = tuple(name for node in trees if (name := bare(node)) is not None)
     projection = passed if len(passed) == len(parts) == len(set(passed)) else None
-    ranged = [projection is not None and schema[name].ranged for name in passed] or [False] * len(parts)
+    ranged = [schema[name].ranged for name in projection] if projection else [False] * len(parts)
     labels = named([_label(part, node) for part, node in zip(parts, trees, strict=True)])
     output = _output(labels, [kind for _, kind in typed], ranged, names, call)
     meaning = (pl.__version__, tuple(map(_canonical, trees)), columns_code(schema, reads), columns_code(output))
@@ -117,7 +119,7 @@ def _output(
     for (name, asked), kind in zip(wanted, kinds, strict=True):
         if asked not in (None, kind):
             raise PlanError(f"{call}: {name!r} is of type {kind.value}, and columns= declares another; cast it.")
-    return Schema(tuple(map(Column, (name for name, _ in wanted), kinds, ranged)))
+    return columns_of([name for name, _ in wanted], kinds, ranged)
 
 
 def _label(part: pl.Expr, node: Any) -> str | None:
@@ -134,9 +136,12 @@ def _expanded(item: object, schema: Schema, call: str) -> list[pl.Expr]:
     if not (isinstance(node, dict) and "Selector" in node):
         return [item]
     try:
-        return [pl.col(name) for name in _empty(schema).select(item).collect_schema().names()]
+        names = _empty(schema).select(item).collect_schema().names()
     except pl.exceptions.PolarsError:
-        raise PlanError(f"{call}: a selector fits no column; there are {', '.join(schema.names)}.") from None
+        names = []
+    if not names:
+        raise PlanError(f"{call}: a selector fits no column; there are {', '.join(schema.names)}.")
+    return [pl.col(name) for name in names]
 
 
 def _empty(schema: Schema) -> pl.LazyFrame:
@@ -144,7 +149,7 @@ def _empty(schema: Schema) -> pl.LazyFrame:
 
 
 def _typed(part: pl.Expr, node: Any, schema: Schema, call: str) -> tuple[pl.Expr, Kind]:
-    """The expression in the type of its kind."""
+    """The expression in the type of its kind; a date that Python does not have is null."""
     passed = bare(node)
     if passed is not None and schema[passed].kind is Kind.ANY:
         return part, Kind.ANY
@@ -161,6 +166,8 @@ def _typed(part: pl.Expr, node: Any, schema: Schema, call: str) -> tuple[pl.Expr
             "date, a timestamp or a duration."
         )
     value = part.cast(polars_type(kind), strict=False)
+    if kind in BOUNDS:
+        value = pl.when(value.to_physical().cast(pl.Int64).is_between(*BOUNDS[kind])).then(value)
     return (canonical(value) if kind is Kind.FLOAT else value), kind
 
 

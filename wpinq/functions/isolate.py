@@ -60,7 +60,8 @@ def each(step: Callable[[tuple[Any, ...]], Any], records: Iterable[tuple[Any, ..
     with _ONE_AT_A_TIME, _quiet():
         thread = _start(work)
         try:
-            thread.join()
+            while thread.is_alive():
+                thread.join(0.2)  # Polars' signal handler restarts a wait without an end, and Ctrl-C would be late
         finally:
             stop.set()
     if failed:

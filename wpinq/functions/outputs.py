@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from wpinq.errors import PlanError
 from wpinq.functions.kinds import declared
-from wpinq.schema import Kind, Schema
+from wpinq.schema import Column, Kind, Schema
 
 Declared = tuple[tuple[str, Kind | None], ...]
 
@@ -49,6 +49,12 @@ def named(labels: Sequence[str | None]) -> tuple[str, ...]:
             candidate = f"{name}_{number}"
         taken.append(candidate)
     return tuple(taken)
+
+
+def columns_of(names: Sequence[str], kinds: Sequence[Kind], ranged: Sequence[bool] | None = None) -> Schema:
+    """The columns of these names and kinds."""
+    held = [False] * len(names) if ranged is None else ranged
+    return Schema(tuple(Column(*each) for each in zip(names, kinds, held, strict=True)))
 
 
 def columns_code(schema: Schema, names: Sequence[str] | None = None) -> tuple[tuple[str, str], ...]:

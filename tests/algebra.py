@@ -29,19 +29,43 @@ UNARY = {
     "shave: sequence": lambda c: c.shave([1, "1/3", 2]).map(lambda a, b, index: (b, index)),
     "shave: twice": lambda c: c.shave().map(lambda a, b, index: index).shave(),
     "distinct": lambda c: c.distinct(),
+    "flat_map": lambda c: c.flat_map(lambda a, b: [(a, b % (i + 1)) for i in range(b % 5)], columns=PAIR),
+    "flat_map: at most": lambda c: c.flat_map(lambda a, b: [(a, i) for i in range(a * b)], columns=PAIR, at_most=3),
+    "group_by: len": lambda c: c.group_by("a", len),
+    "group_by": lambda c: c.group_by("b").map(lambda b, group: (b, group[0][0]), columns=PAIR),
+    "group_by: reduce": lambda c: c.group_by(lambda a, b: a + b, lambda group: sum(a for a, _ in group), {"b": int}),
+    "partition": lambda c: c.partition("a", [0, 1])[1],
+    "partition: function": lambda c: c.partition(lambda a, b: a + b, [1, 2, 3])[2],
+    "limit": lambda c: c.limit("a"),
+    "limit: function": lambda c: c.limit(lambda a, b: a * b, 2),
 }
 BINARY = {
     "concat": lambda c, d: c.concat(d),
     "subtract": lambda c, d: c.subtract(d),
     "union": lambda c, d: c.union(d),
     "intersect": lambda c, d: c.intersect(d),
+    "semijoin": lambda c, d: c.semijoin(d, on="a"),
+    "semijoin: function": lambda c, d: c.semijoin(d, left=lambda a, b: a + b, right="b"),
+    "antijoin": lambda c, d: c.antijoin(d, left="a", right="b"),
     "join": lambda c, d: c.join(d, on="a").map(lambda b, b_2: (b, b_2)),
     "join: result": lambda c, d: c.join(d, left="b", right="a", result=lambda b, b_2: (b, b_2)),
     "join: function": lambda c, d: c.join(d, on=halve, result=lambda key_1, b: (key_1, b)),
 }
 STEPS = {name: (1, step) for name, step in UNARY.items()} | {name: (2, step) for name, step in BINARY.items()}
+WHOLE = {
+    "group_by: whole len": lambda c: c.group_by("a", len, whole=True),
+    "group_by: whole": lambda c: c.group_by("a", lambda group: sum(b for _, b in group), {"b": int}, whole=True),
+}
+"""These take whole weights only."""
+PRICES = dict.fromkeys(["limit", "limit: function", *WHOLE], (2,)) | dict.fromkeys(
+    ["semijoin", "semijoin: function", "antijoin"], (2, 1)
+)
+"""Stabilities that are not 1, said a second time."""
 HEAVY = {"shave", "shave: thin", "shave: sequence", "shave: twice"}
 """Their output grows with weights, so they are tried on small weights only."""
+
+
+UNITS = {name: (1, step) for name, step in WHOLE.items()}
 
 
 def source(name, fine=True, records=()):
@@ -49,7 +73,7 @@ def source(name, fine=True, records=()):
 
 
 def apply(name, *given):
-    arity, step = STEPS[name]
+    arity, step = (STEPS | UNITS)[name]
     return step(*given[:arity]).map(lambda x, y: (x, y), columns=["a", "b"])
 
 

@@ -14,11 +14,10 @@ from wpinq.engines import flow, reference
 from wpinq.engines.shards import split
 from wpinq.engines.sharing import needed_columns, representatives
 from wpinq.functions.kinds import series, write
-from wpinq.identity import identities
 from wpinq.ledger import Ledger
 from wpinq.operators.lattice import measurable, record_ids
 from wpinq.plan import Keyed, Merge, Read, Source, Stateless, sources, steps
-from wpinq.schema import Kind, Schema, polars_type
+from wpinq.schema import Kind, Schema
 from wpinq.sources.tuples import TupleReader
 from wpinq.state.histogram import Histogram, is_steps
 
@@ -184,5 +183,3 @@ def expected(collection, *inputs):
     """What the reference engine says that a measurement of the plan holds."""
     root = measurable(collection._node)
     return reference.run(root, dict(zip(leaves(collection), inputs, strict=True)))
-
-

@@ -26,13 +26,19 @@ class Collection:
 
     map = operators.map
     filter = operators.filter
+    flat_map = operators.flat_map
     shave = operators.shave
     concat = operators.concat
     subtract = operators.subtract
     union = operators.union
     intersect = operators.intersect
     distinct = operators.distinct
+    group_by = operators.group_by
     join = operators.join
+    semijoin = operators.semijoin
+    antijoin = operators.antijoin
+    limit = operators.limit
+    partition = operators.partition
 
     measure = measure
     explain = explain

@@ -7,11 +7,31 @@ the contract tests) follows from what the file says.
 from wpinq.operators.concat import concat
 from wpinq.operators.distinct import distinct
 from wpinq.operators.filter import filter
+from wpinq.operators.flat_map import flat_map
+from wpinq.operators.group_by import group_by
 from wpinq.operators.intersect import intersect
 from wpinq.operators.join import join
 from wpinq.operators.map import map
+from wpinq.operators.partition import partition
+from wpinq.operators.semijoin import antijoin, limit, semijoin
 from wpinq.operators.shave import shave
 from wpinq.operators.subtract import subtract
 from wpinq.operators.union import union
 
-__all__ = ["concat", "distinct", "filter", "intersect", "join", "map", "shave", "subtract", "union"]
+__all__ = [
+    "antijoin",
+    "concat",
+    "distinct",
+    "filter",
+    "flat_map",
+    "group_by",
+    "intersect",
+    "join",
+    "limit",
+    "map",
+    "partition",
+    "semijoin",
+    "shave",
+    "subtract",
+    "union",
+]

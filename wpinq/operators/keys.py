@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -39,13 +40,9 @@ def keyed(node: Node, key: object, call: str, name: str = "key") -> tuple[Node, 
     function = bind(key, node.schema, call)
     if function.projection is not None:
         return node, function.projection
-    return extend(node, function, name)
-
-
-def extend(node: Node, function: Function, name: str) -> tuple[Node, tuple[str, ...]]:
-    """The step with what a function makes of each record as further columns, and their names."""
-    made = Extend(node, function, name)
-    return made, made.schema.names[len(node.schema) :]
+    every = node.schema.names
+    made = Extend(node, function, name, every, every)
+    return made, made.schema.names[len(every) :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,33 +50,42 @@ class Extend(Unary):
     """Records with further columns, which are a function of them.
 
     Stability:  1; each record goes to one place, or is dropped where the function has no value.
+
+    Attributes:
+        function: The function.
+        name: What its outputs are called; None for their own names.
+        given: The columns that it is given.
+        kept: The columns of the record that stay.
     """
 
     function: Function
-    name: str
+    name: str | None
+    given: tuple[str, ...]
+    kept: tuple[str, ...]
 
     @cached_property
     def schema(self) -> Schema:
         """The record and the outputs of the function."""
-        schema = self.source.schema.expanded(self.function.reads)
+        columns = list(self.source.schema.expanded(self.function.reads).select(self.kept))
         for place, column in enumerate(self.function.output, 1):
-            wanted = self.name if len(self.function.output) == 1 else f"{self.name}_{place}"
-            schema = Schema((*schema.columns, Column(schema.fresh(wanted), column.kind)))
-        return schema
+            several = "" if len(self.function.output) == 1 else f"_{place}"
+            name = column.name if self.name is None else self.name + several
+            columns.append(Column(Schema(tuple(columns)).fresh(name), column.kind))
+        return Schema(tuple(columns))
 
     @property
     def title(self) -> str:
         """How `explain` shows it."""
-        return f"with {self.name}({self.function.note})"
+        return f"{'reduce' if self.name is None else 'with ' + self.name}({self.function.note})"
 
     @property
     def identity(self) -> tuple[bytes | None, ...]:
         """The function, as far as it can be covered."""
-        return (self.function.fingerprint,)
+        return (self.function.fingerprint, repr((self.given, self.kept)).encode())
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later and what the function reads."""
-        return (needed & frozenset(self.source.schema.names) | frozenset(self.function.reads),)
+        return (needed & frozenset(self.kept) | frozenset(self.function.reads),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """The function on columns, beside the record."""
@@ -87,23 +93,30 @@ class Extend(Unary):
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Call the function on each record."""
-        out: dict[Record, Fraction] = {}
+        names = self.source.schema.names
+        given, kept = ([names.index(name) for name in some] for some in (self.given, self.kept))
+        out: dict[Record, Fraction] = defaultdict(Fraction)
         for record, weight in inputs[0].items():
             try:
-                out[(*record, *self.function.call(record))] = weight
+                made = self.function.call(tuple(record[place] for place in given))
             except Dropped:
                 continue
+            out[(*(record[place] for place in kept), *made)] += weight
         return out
 
     def _apply(self, batch: Batch) -> Batch:
         batch = batch.expand(name for name in self.function.reads if batch.schema[name].ranged)
-        aside = {name: ASIDE + name for name in batch.schema.names}
-        kept = [WEIGHT, *(END + name for name in batch.schema.ranged), *aside.values()]
-        frame = batch.frame.with_columns(pl.col(name).alias(other) for name, other in aside.items())
-        mapped = self.function.apply(frame, kept)
-        new = self.schema.columns[len(self.source.schema) :]
-        named = {old: column.name for old, column in zip(self.function.output.names, new, strict=True)}
-        outputs = [pl.col(old).alias(name) for old, name in named.items()]
-        records = [pl.col(other).alias(name) for name, other in aside.items()]
-        frame = mapped.select(*records, *outputs, *kept[: 1 + len(batch.schema.ranged)])
-        return Batch(frame, Schema((*batch.schema.columns, *new)))
+        kept = tuple(name for name in batch.schema.names if name in self.kept)
+        ends = [END + name for name in batch.schema.ranged if name in kept]
+        frame = batch.frame.with_columns(pl.col(name).alias(ASIDE + name) for name in kept)
+        mapped = self.function.apply(frame, [WEIGHT, *ends, *(ASIDE + name for name in kept)])
+        new = self.schema.columns[len(self.kept) :]
+        outputs = zip(self.function.output.names, new, strict=True)
+        frame = mapped.select(
+            *(pl.col(ASIDE + name).alias(name) for name in kept),
+            *(pl.col(old).alias(column.name) for old, column in outputs),
+            WEIGHT,
+            *ends,
+        )
+        own = batch.schema.select(kept).columns if kept else ()
+        return Batch(frame, Schema((*own, *new)))

@@ -1,0 +1,121 @@
+"""Flat map: one record in, many records out, which share its weight."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from wpinq.batch import WEIGHT, Batch, weight_type
+from wpinq.errors import PlanError
+from wpinq.functions import Dropped, Many, bind_many
+from wpinq.functions.many import COUNT, MOST, PLACE
+from wpinq.operators.lattice import room
+from wpinq.plan import Collection as Weighted
+from wpinq.plan import Record, Shape, Stateless, Unary
+from wpinq.schema import Schema
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+
+EXACT = 16  # MOST is the least common multiple of 1 to 16
+
+
+def flat_map(
+    self: Collection,
+    function: object,
+    columns: Sequence[str] | Mapping[str, object] | None = None,
+    *,
+    at_most: int | None = None,
+) -> Collection:
+    """Replace each record by several, which share its weight.
+
+    Weights:    output i of n (from 0) gets in[x] * floor((L + i) / n) / L, where L = 720,720, or the least common
+                multiple of 1 to `at_most`: in[x] / n exactly where n divides L, as every n up to 16 does; equal outputs
+                add up. With more than L outputs of one record some get nothing, and a record with more than 720,720
+                is dropped, so that a generator that never ends does end.
+    Stability:  1; the n coefficients are not negative and sum to L, because the floors of (L + i) / n for i < n do. The
+                map is linear in the weight, so changes in any portions cancel exactly (privacy rule 17).
+    Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("SelectMany").
+
+    Args:
+        function: A Python function of one record that returns an iterable of records, or yields them. Parameters are
+            matched to columns as in `map`. A set is sorted. A record on which it raises is dropped, uncounted.
+        columns: Names, or names with types, of the columns of the outputs; without them an output is one value.
+        at_most: How many outputs share a weight exactly, 16 or fewer: keeps the lattice coarse, so that a later join
+            is exact. Not a promise about the data.
+
+    Raises:
+        PlanError: The parameters do not fit the columns, or `at_most` is no whole number from 1 to 16.
+
+    >>> words = protected(line="text").flat_map(lambda line: line.split(), columns={"word": str}, at_most=2)
+    >>> evaluate(words, [("a b",), ("a a",)])
+    {('a',): Fraction(3, 2), ('b',): Fraction(1, 2)}
+    """
+    if at_most is not None and (not isinstance(at_most, int) or isinstance(at_most, bool) or not 1 <= at_most <= EXACT):
+        raise PlanError("flat_map(at_most=...): give a whole number from 1 to 16, or leave it out.")
+    parts = math.lcm(*range(1, (at_most or EXACT) + 1))
+    function = bind_many(function, self._node.schema, "flat_map", columns=columns)
+    return self._then(FlatMap(room(self._node, parts), function, parts))
+
+
+@dataclass(frozen=True, eq=False)
+class FlatMap(Unary):
+    """Plan node of `flat_map`: `parts` is the L of its rule."""
+
+    function: Many
+    parts: int
+
+    @property
+    def schema(self) -> Schema:
+        """What the function returns."""
+        return self.function.output
+
+    @property
+    def lattice(self) -> int:
+        """Fine enough to share a weight."""
+        return self.source.lattice * self.parts
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return f"flat_map({'' if self.parts == MOST else f'in parts of 1/{self.parts}; '}{self.function.note})"
+
+    @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """The function, as far as it can be covered, and the parts."""
+        return (self.function.fingerprint, str(self.parts).encode())
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """What the function reads."""
+        return (frozenset(self.function.reads),)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """Linear, record by record."""
+        return Stateless(self._apply)
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Call the function on each record."""
+        out: dict[Record, Fraction] = {}
+        for record, weight in inputs[0].items():
+            try:
+                made = self.function.call_many(record)
+            except Dropped:
+                continue
+            for place, output in enumerate(made):
+                part = weight * Fraction((self.parts + place) // len(made), self.parts)
+                out[output] = out.get(output, Fraction(0)) + part
+        return out
+
+    def _apply(self, batch: Batch) -> Batch:
+        batch = batch.select(self.function.reads or batch.schema.names[:1])
+        batch = batch.expand(batch.schema.ranged)
+        made = self.function.apply_many(batch.frame, [WEIGHT])
+        coefficient = (pl.col(PLACE) + self.parts) // pl.col(COUNT)
+        weight = pl.col(WEIGHT).cast(weight_type(self.lattice)) * coefficient
+        frame = made.with_columns(weight.alias(WEIGHT)).select(*self.schema.names, WEIGHT)
+        return Batch(frame.filter(pl.col(WEIGHT) != 0), self.schema)

@@ -167,8 +167,8 @@ def test_declared_types_convert_and_what_does_not_fit_is_dropped():
         (dt.date, [dt.date(2020, 1, 1)], [dt.datetime(2020, 1, 1), "2020-01-01"]),
         (dt.datetime, [dt.datetime(2020, 1, 1)], [dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)]),
         (Kind.INSTANT, [dt.datetime(2020, 1, 1, tzinfo=dt.UTC)], [dt.datetime(2020, 1, 1)]),
-        (dt.timedelta, [dt.timedelta(1)], [1]),
-        (object, [1, "a", (1, "a")], [{1}, object()]),
+        (dt.timedelta, [dt.timedelta(1)], [1, dt.timedelta.max]),
+        (object, [1, "a", (1, "a")], [{1}, object(), dt.timedelta.max]),
     ],
 )
 def test_each_declared_kind(kind, fits, misfits):

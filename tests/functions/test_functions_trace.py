@@ -1,6 +1,6 @@
 """The column way is Python's way: on random records of every kind, and not at all where it could not be."""
 
-# ruff: noqa: C4, E711, E712, E721, E731, F507, F841, FURB, PLC3002, PLW, RET, SIM, UP
+# ruff: noqa: C416, E711, E712, E721, E731, F507, F841, FURB110, FURB171, PLC3002, PLW0108, PLW0603, RET504, SIM300, UP031, UP032
 
 from __future__ import annotations
 

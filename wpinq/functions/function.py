@@ -55,7 +55,8 @@ class Function(ABC):
         r"""Map all rows of a frame that holds the columns of `reads`.
 
         Args:
-            frame: Rows of the input; `reads` and `keep` are looked at.
+            frame: Rows of the input; `reads` and `keep` are looked at. Unless the function is a projection, ranged
+                columns among `reads` have been expanded before.
             keep: Columns to carry along, row by row (weights, ends of ranges). Their names start with `\0`.
 
         Returns:

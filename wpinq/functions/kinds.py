@@ -165,7 +165,7 @@ def _instant(value: Any) -> int:
 def _span(value: Any) -> int:
     if not isinstance(value, dt.timedelta):
         raise Misfit
-    return value // MICROSECOND
+    return _integer(value // MICROSECOND)
 
 
 def _same(value: Any) -> Any:

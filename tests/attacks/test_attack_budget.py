@@ -114,7 +114,10 @@ def diamonds(views):
         "one": (one, 1),
         "with itself": (one.concat(one), 2),
         "less itself": (one.subtract(one), 2),
-        "by two ways": (one.filter(lambda page: page != "x").concat(views.map(page).filter(lambda page: page == "x")), 2),
+        "by two ways": (
+            one.filter(lambda page: page != "x").concat(views.map(page).filter(lambda page: page == "x")),
+            2,
+        ),
         "three": (one.concat(one).concat(one), 3),
         "shaved": (one.concat(one).shave().map(lambda page, index: index), 2),
     }
@@ -189,7 +192,9 @@ def test_rule_28_versions_share_one_budget_and_units_do_not_change(views_file, s
         wpinq.protect(views_file, budget="0.4")
 
 
-@pytest.mark.parametrize(("epsilon", "thickness"), [("1e-6", 1), (1, 1), (1000, 1), ("1e-6", "1/1000000"), (1, "1/1000000")])
+@pytest.mark.parametrize(
+    ("epsilon", "thickness"), [("1e-6", 1), (1, 1), (1000, 1), ("1e-6", "1/1000000"), (1, "1/1000000")]
+)
 def test_rule_32_scales_in_lattice_units_are_drawn_or_refused_before_the_charge(epsilon, thickness, spent):
     m = memory(10**6).map(page).shave(thickness).map(lambda page: page).measure(epsilon)
     values = m.observe_many([f"b{i}" for i in range(2000)])

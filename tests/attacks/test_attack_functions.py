@@ -108,7 +108,10 @@ RESULTS = {
     "numpy years": np.timedelta64(10**18, "Y"), "empty": (), "nested": ((1, ("a",)), None), "deep": deep_tuple(),
     "long": "x" * 10**4, "ellipsis": ..., "bool": True, "series": pl.Series([1]), "int subclass": np.uint64(2**64 - 1),
 }  # fmt: skip
-KINDS = {"any": None, **{type_.__name__: type_ for type_ in (int, float, str, bool, bytes, dt.date, dt.datetime, dt.timedelta)}}
+KINDS = {
+    "any": None,
+    **{type_.__name__: type_ for type_ in (int, float, str, bool, bytes, dt.date, dt.datetime, dt.timedelta)},
+}
 OVERFLOWS = {("span", "timedelta"), ("-span", "timedelta")}
 
 
@@ -119,12 +122,14 @@ def test_attack_36_whatever_a_function_returns_for_one_record(result, outcomes):
         if (result, word) in OVERFLOWS:
             continue
         found = outcomes(
-            lambda views, kind=kind: views.map(only(lambda: RESULTS[result]), columns=None if kind is None else {"x": kind})
-            .filter(lambda x: x != 5 if kind else True)
-            .measure("0.001")
-            .observe(None)
-            if kind
-            else views.map(only(lambda: RESULTS[result])).measure("0.001").observe("other")
+            lambda views, kind=kind: (
+                views.map(only(lambda: RESULTS[result]), columns=None if kind is None else {"x": kind})
+                .filter(lambda x: x != 5 if kind else True)
+                .measure("0.001")
+                .observe(None)
+                if kind
+                else views.map(only(lambda: RESULTS[result])).measure("0.001").observe("other")
+            )
         )
         assert found == ["int", "int"], word
 
@@ -133,7 +138,9 @@ def test_attack_36_whatever_a_function_returns_for_one_record(result, outcomes):
 @pytest.mark.parametrize("span", [dt.timedelta.max, dt.timedelta.min], ids=["max", "min"])
 def test_attack_36_a_duration_beyond_64_bits_drops_its_record(span, outcomes):
     found = outcomes(
-        lambda views: views.map(only(lambda: span), columns={"x": dt.timedelta}).measure("0.001").observe(dt.timedelta(0))
+        lambda views: (
+            views.map(only(lambda: span), columns={"x": dt.timedelta}).measure("0.001").observe(dt.timedelta(0))
+        )
     )
     assert found == ["int", "int"]
 
@@ -147,7 +154,9 @@ def test_attack_36_a_duration_beyond_64_bits_drops_its_record(span, outcomes):
 def test_attack_36_a_step_that_fails_fails_without_alice_too(thickness, outcomes):
     """An operator whose arithmetic overflows only where there is a record answers 'is there one' exactly."""
     found = outcomes(
-        lambda views: views.filter(lambda user: user == "alice").shave(thickness).measure("0.001").observe(("a", "b", 1))
+        lambda views: (
+            views.filter(lambda user: user == "alice").shave(thickness).measure("0.001").observe(("a", "b", 1))
+        )
     )
     assert found[0] == found[1]
 
@@ -166,12 +175,16 @@ def test_attack_36_thin_slices_do_not_need_memory_for_each(outcomes, monkeypatch
 
     monkeypatch.setattr(wpinq.batch, "_expand", refuse)
     found = outcomes(
-        lambda views: views.filter(lambda user: user == "alice").shave(Fraction(1, 2**40)).measure(1).observe(("a", "b", 1))
+        lambda views: (
+            views.filter(lambda user: user == "alice").shave(Fraction(1, 2**40)).measure(1).observe(("a", "b", 1))
+        )
     )
     assert found[0] == found[1]
 
 
-@pytest.mark.xfail(strict=True, reason="operators/map.py and filter.py: a function that reads no column fails: reported")
+@pytest.mark.xfail(
+    strict=True, reason="operators/map.py and filter.py: a function that reads no column fails: reported"
+)
 def test_a_function_that_reads_no_column_counts_everything():
     views = wpinq.protect([("ann", "home"), ("bob", "news")], budget=10**4, columns=("user", "page"))
     assert views.map(lambda user, page: "all").measure(1000).observe("all") == 2
@@ -291,7 +304,21 @@ def test_rule_02_how_a_file_is_read_is_part_of_the_question(tmp_path):
     wpinq.protect(path, budget=1, columns=names, header=False).measure("0.1").observe(("ann", "home"))
 
 
-BAD_LINES = ["n/a,x", "1", "1,2,3", '"1,x', '1,"x', "\0,\0", "\xff\xfe,x", "1e999,x", ",", "", '1,x"y', "a" * 100_000 + ",x", "\r1,x"]
+BAD_LINES = [
+    "n/a,x",
+    "1",
+    "1,2,3",
+    '"1,x',
+    '1,"x',
+    "\0,\0",
+    "\xff\xfe,x",
+    "1e999,x",
+    ",",
+    "",
+    '1,x"y',
+    "a" * 100_000 + ",x",
+    "\r1,x",
+]
 
 
 @pytest.mark.parametrize("line", BAD_LINES, ids=range(len(BAD_LINES)))

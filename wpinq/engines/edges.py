@@ -49,20 +49,20 @@ def _batches(read: Read, share: tuple[int, int], progress: Callable[[int], None]
 class Collector(DynamicSink[tuple[int, Histogram]]):
     """Adds the shards of each measurement's histogram up in this process."""
 
-    def __init__(self, found: list[Histogram]) -> None:
-        self._found = found
+    def __init__(self, found: list[Histogram], failure: Failure) -> None:
+        self._found, self._failure = found, failure
 
     def build(
         self, step_id: str, worker_index: int, worker_count: int
     ) -> StatelessSinkPartition[tuple[int, Histogram]]:
         """All workers of a process share one collector."""
-        return _Collected(self._found)
+        return _Collected(self._found, self._failure)
 
 
 class _Collected(StatelessSinkPartition[tuple[int, Histogram]]):
-    def __init__(self, found: list[Histogram]) -> None:
-        self._found = found
+    def __init__(self, found: list[Histogram], failure: Failure) -> None:
+        self._merge = failure.guard("measure", lambda number, histogram: found[number].merge(histogram), None)
 
     def write_batch(self, items: list[tuple[int, Histogram]]) -> None:
         for number, histogram in items:
-            self._found[number].merge(histogram)
+            self._merge(number, histogram)

@@ -58,10 +58,15 @@ def run(job: Job) -> list[Histogram]:
         SourceError: A source could not be read to its end.
         EngineError: A step failed; the message names it and never the data.
     """
-    found = [Histogram(root.schema, job.key) for root in job.roots]
-    job.failure.guard("the dataflow", lambda: run_main(build(job, found)), None)()  # type: ignore[no-untyped-call]
+    found: list[Histogram] = []
+    job.failure.guard("the dataflow", _run, None)(job, found)
     job.failure.tell()
     return found
+
+
+def _run(job: Job, found: list[Histogram]) -> None:
+    found += [Histogram(root.schema, job.key) for root in job.roots]
+    run_main(build(job, found))  # type: ignore[no-untyped-call]
 
 
 def build(job: Job, found: list[Histogram]) -> Dataflow:
@@ -74,7 +79,7 @@ def build(job: Job, found: list[Histogram]) -> Dataflow:
         exchanged = _exchange(f"measure_{number}_in", streams[chosen[root]], keys, 0, job)
         counted = op.stateful_batch(f"measure_{number}", exchanged, _builder(partial(_Counter, root, job)))
         tagged = op.map(f"measure_{number}_tag", counted, _tagger(number))
-        op.output(f"measure_{number}_out", tagged, Collector(found))
+        op.output(f"measure_{number}_out", tagged, Collector(found, job.failure))
     return flow
 
 

@@ -27,6 +27,7 @@ from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.identity import identities
 from wpinq.ledger import Charge, Cost, Ledger, charge_all
 from wpinq.noise import FORMAT, Mechanism, Words, histogram_digest, mechanism
+from wpinq.operators.lattice import measurable
 from wpinq.plan import Node, fingerprints, sources
 from wpinq.runs import refuse_inside, settle, wait
 from wpinq.secret import Field, encode
@@ -60,7 +61,7 @@ def measure(
         BudgetError: It costs more than is left; nothing was charged and nothing drawn.
         LedgerError: The ledger cannot be trusted or written; nothing was drawn.
     """
-    return Measurement(self._node, positive(epsilon, "measure(epsilon=...)"), name, mechanism, analyst)
+    return Measurement(measurable(self._node), positive(epsilon, "measure(epsilon=...)"), name, mechanism, analyst)
 
 
 class Measurement:

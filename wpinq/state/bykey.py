@@ -13,7 +13,7 @@ import polars as pl
 
 from wpinq.batch import WEIGHT, Batch, weight_type
 from wpinq.identity import identities
-from wpinq.schema import Schema
+from wpinq.schema import Kind, Schema
 
 KEY = ["\0key 0", "\0key 1"]
 RECORD = ["\0record 0", "\0record 1"]
@@ -83,7 +83,10 @@ class ByKey:
 
     def _change(self, port: Port, pending: list[Batch]) -> pl.DataFrame:
         """Pending records, each once, as rows of the state."""
-        batch = Batch.concat(pending, port.schema.expanded()).consolidate().refine(port.coarse, port.fine)
+        batch = Batch.concat(pending, port.schema)
+        if len(pending) > 1:
+            batch = batch.consolidate()
+        batch = batch.refine(port.coarse, port.fine)
         key = Schema(tuple(batch.schema[name] for name in port.keys))
         words = [
             pl.Series(name, column)
@@ -91,7 +94,8 @@ class ByKey:
             for name, column in zip(names, identities(batch.frame, schema, self._key).T, strict=True)
         ]
         rows = batch.frame.select(*port.keep, pl.col(WEIGHT).cast(weight_type(port.fine))).with_columns(words)
-        return _merged(rows)
+        alike = any(column.kind is Kind.FLOAT for column in port.schema)  # 0.0 and -0.0 are one value in two rows
+        return _merged(rows) if alike else rows
 
 
 def _add(rows: pl.DataFrame, change: pl.DataFrame) -> pl.DataFrame:

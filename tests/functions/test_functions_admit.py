@@ -139,7 +139,12 @@ def rows(bound, frame):
     }
 
 
-@pytest.mark.parametrize(("expression", "kind", "python"), ADMITTED, ids=lambda value: str(value)[:40])
+def label(value):
+    """A name that is the same in every process, which tests that run in parallel need."""
+    return "python" if callable(value) else str(value)[:40]
+
+
+@pytest.mark.parametrize(("expression", "kind", "python"), ADMITTED, ids=label)
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_admitted_expressions_are_of_their_kind_and_the_same_in_any_batch(expression, kind, python, data):

@@ -66,7 +66,9 @@ class Map(Unary):
 
     @property
     def identity(self) -> tuple[bytes | None, ...]:
-        """The function, as far as it can be covered."""
+        """The function, as far as it can be covered; a mere choice of columns however it was written."""
+        if self.function.projection is not None:
+            return (repr((self.schema.names, self.function.projection)).encode(),)
         return (self.function.fingerprint,)
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:

@@ -1,0 +1,106 @@
+"""flat_map: the shared coefficient, and its traps."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import Driver, evaluate, expected, protected, run_flow, same
+
+from wpinq.errors import PlanError
+from wpinq.plan import Source
+
+L = math.lcm(*range(1, 17))
+
+
+def lines(records=()):
+    return protected(records, line="text")
+
+
+def letters(line):
+    return list(line)
+
+
+@given(st.integers(1, 100_000), st.sampled_from([L, 12, 60, 1]))
+def test_coefficients_sum_to_all(n, parts):
+    first = parts // n
+    rest = sum((parts + i) // n - first for i in range(n)) if n < 1000 else parts - n * first
+    assert n * first + rest == parts
+    assert all((parts + i) // n >= 0 for i in (0, n - 1))
+
+
+def test_weight_is_shared_exactly():
+    assert L == 720_720
+    for n in range(1, 17):
+        found = evaluate(lines().flat_map(letters), [("abcdefghijklmnop"[:n],)])
+        assert set(found.values()) == {Fraction(1, n) if n > 1 else 1}
+    found = evaluate(lines().flat_map(letters), [("abcdefghijklmnopq",)])  # 17 do not divide L
+    assert sum(found.values()) == 1
+    assert len(set(found.values())) == 2
+
+
+def test_at_most_keeps_the_lattice_coarse():
+    assert lines().flat_map(letters, at_most=4)._node.lattice == 12
+    assert lines().flat_map(letters)._node.lattice == L
+    found = evaluate(lines().flat_map(letters, at_most=2), [("abc",)])  # three outputs share two parts
+    assert found == {("b",): Fraction(1, 2), ("c",): Fraction(1, 2)}
+
+
+def test_duplicates_add_and_nothing_is_nothing():
+    assert evaluate(lines().flat_map(letters), [("aab",), ("",)]) == {("a",): Fraction(2, 3), ("b",): Fraction(1, 3)}
+
+
+def test_sets_are_sorted_and_generators_end():
+    def endless(line):
+        while line == "ever":
+            yield "x"
+        yield line
+
+    records = [("ever",), ("once",)]
+    assert evaluate(lines().flat_map(endless), records) == {("once",): 1}
+    plan = lines(records).flat_map(endless)
+    assert same(run_flow(plan), plan._node, {("once",): Fraction(1)})
+    counted = lines().flat_map(lambda line: itertools.count())
+    assert evaluate(counted, records) == {}
+    sets = lines([("cab",)]).flat_map(lambda line: set(line), at_most=1)  # the last of the sorted gets the only part
+    assert same(run_flow(sets), sets._node, {("c",): Fraction(1)})
+
+
+def test_a_million_outputs():
+    def many(line):
+        return range(int(line))
+
+    plan = lines([("1000",), ("720721",), ("no number",)]).flat_map(many, columns={"n": int})
+    wanted = expected(plan, {(text,): Fraction(1) for text in ("1000", "720721", "no number")})
+    assert len(wanted) == 1000
+    assert sum(wanted.values()) == 1
+    assert same(run_flow(plan), plan._node, wanted)
+
+
+@pytest.mark.parametrize("portions", [[1] * 10 + [-10], [Fraction(1, 4)] * 40 + [-10], [-3, 7, -4]])
+def test_inserts_undone_by_one_delete_leave_nothing(portions):
+    """Field study (b): in Rust each of three outputs keeps a residue of -3."""
+    plan = protected(fine=True, line="text").flat_map(letters)
+    driver = Driver(plan)
+    for portion in portions:
+        driver.feed({("abc",): Fraction(portion)})
+    assert same(driver.histogram, plan._node, {})
+
+
+def test_chained_sharing_is_brought_back_before_it_overflows():
+    plan = lines([("ab",), ("abc",)])
+    for _ in range(6):
+        plan = plan.flat_map(lambda line: [line, line + "x"])
+    assert plan._node.lattice <= 2**80
+    wanted = expected(plan, {("ab",): Fraction(1), ("abc",): Fraction(1)})
+    assert same(run_flow(plan), plan._node, wanted)
+    assert abs(sum(wanted.values()) - 2) < Fraction(1, 10**9)
+    assert isinstance(next(iter(plan._node.inputs)), object) and not isinstance(plan._node, Source)
+
+
+@pytest.mark.parametrize("wrong", [0, 17, True, 2.5, "3"])
+def test_at_most_is_checked(wrong):
+    with pytest.raises(PlanError, match="1 to 16"):
+        lines().flat_map(letters, at_most=wrong)

@@ -164,7 +164,6 @@ def test_what_a_dithered_join_needs_does_not_depend_on_what_is_read():
     half = protected([(i % 3, i) for i in range(12)], a="integer", b="integer").shave("1/1000")
     plan = half.join(half, on="a")
     whole, narrow = (plan._node.lower(frozenset(names)) for names in (plan.columns, ("a",)))
-    assert {port for port in whole.keys} == {port for port in narrow.keys}
     kept = [shape.state(b"\0" * 16)._ports[0].keep for shape in (whole, narrow)]
     assert kept[0] == kept[1]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -9,17 +11,18 @@ import numpy as np
 import polars as pl
 
 from wpinq.batch import WEIGHT, Batch
-from wpinq.bins import bin_frame
 from wpinq.errors import PlanError
 from wpinq.identity import identities
+from wpinq.operators.lattice import record_ids
 from wpinq.plan import Collection as Weighted
 from wpinq.plan import Keyed, Node, Record, Shape, Source, Unary
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.table import Table, combine
 from wpinq.unit import Unit
+from wpinq.values import encode
 
 LOT = 1 << 20
-"""Records that compete at once, at the least."""
+"""Records that compete at once: so many of those that wait at the least, so many of their copies at the most."""
 
 COPY, FRESH = "\0copy", "\0fresh"
 USER, RANK, PLACE = ("\0user0", "\0user1"), ("\0rank0", "\0rank1"), ("\0place0", "\0place1")
@@ -57,6 +60,10 @@ class Bound(Unary):
         return self.source.data.unit
 
     @property
+    def _user(self) -> str:
+        return str(self.unit.column)
+
+    @property
     def title(self) -> str:
         """How `explain` shows it."""
         return f"bound({self.unit})"
@@ -75,27 +82,30 @@ class Bound(Unary):
         names = self.schema.names
         keep = tuple(name for name in names if name in needed) or names[:1]
         key = self.source.data.sampling_key
-        return Keyed(((str(self.unit.column),),), lambda _: Sample(self.schema, self.unit, keep, key))
+        return Keyed(((self._user,),), lambda _: Sample(self.schema, self.unit, keep, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """The same sample, taken of all records at once."""
-        records = [record for record, weight in inputs[0].items() if weight > 0]
-        counts = pl.Series(WEIGHT, [int(inputs[0][record]) for record in records], dtype=pl.Int64)
-        frame = bin_frame([record if len(self.schema) > 1 else record[0] for record in records], self.schema)
-        key = self.source.data.sampling_key
-        known = dict(zip(map(tuple, identities(frame, self.schema, key).tolist()), records, strict=True))
-        sample = Sample(self.schema, self.unit, self.schema.names, key)
-        sample.absorb(0, Batch(frame.with_columns(counts), self.schema))
-        kept = sample.emit().frame
-        ids = map(tuple, identities(kept, self.schema, key).tolist())
-        return {known[own]: Fraction(weight) for own, weight in zip(ids, kept[WEIGHT].to_list(), strict=True)}
+        """Rank all copies of all records, and go through them once."""
+        copies = [(*record, n) for record, weight in inputs[0].items() for n in range(1, int(weight) + 1)]
+        ranks = record_ids(copies, _numbered(self.schema), self.source.data.sampling_key).tolist()
+        who = self.schema.names.index(self._user)
+        what = self.schema.names.index(self.unit.per[0]) if self.unit.per else who
+        users, places, out = Counter[bytes](), Counter[tuple[bytes, bytes]](), Counter[Record]()
+        for _, copy in sorted(zip(ranks, copies, strict=True), key=lambda pair: pair[0]):
+            user, place = encode(copy[who]), (encode(copy[who]), encode(copy[what]))
+            if self.unit.per is None or places[place] < self.unit.per[1]:
+                places[place] += 1
+                users[user] += 1
+                out[copy[:-1]] += users[user] <= int(self.unit.bound)
+        return {record: Fraction(count) for record, count in out.items()}
 
 
 class Sample:
     """What is kept of each user, with the ranks that decide it; records that were pushed out are forgotten.
 
-    Copies of a record are numbered and ranked one by one, so that the sample is uniform. A source only adds records, so
-    what was pushed out can never come back.
+    Copies of a record are numbered and ranked one by one, a lot at a time, so that the sample is uniform; what was
+    counted of a record is its number of copies. A source only adds records, so what was pushed out never comes back:
+    the number of records before any record, within both bounds, only grows.
     """
 
     def __init__(self, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
@@ -103,7 +113,8 @@ class Sample:
         self._copies = Table()
         self._kept: list[pl.DataFrame] = []
         self._out: list[pl.DataFrame] = []
-        self._waiting, self._size = [Batch.empty(schema)], 0
+        self._waiting: list[Batch] = []
+        self._size = 0
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Let records compete for a place; in lots that grow with the sample, so that each is sorted a few times."""
@@ -121,12 +132,14 @@ class Sample:
         return Batch(pl.concat([entered, *left]), self._schema.select(self._keep)).consolidate()
 
     def _compete(self) -> None:
-        arrived = self._ranked(Batch.concat(self._waiting, self._schema).consolidate())
-        ordered = pl.concat([*self._kept, arrived]).sort([*USER, *RANK])
-        stays = self._stays(ordered)
-        self._kept, self._waiting = [ordered.filter(stays)], [Batch.empty(self._schema)]
+        arrived = Batch.concat(self._waiting, self._schema).consolidate()
+        self._waiting = []
+        for lot in self._numbered(arrived):
+            ordered = pl.concat([*self._kept, self._ranked(lot)]).sort([*USER, *RANK])
+            stays = self._stays(ordered)
+            self._kept = [ordered.filter(stays)]
+            self._out.append(ordered.filter(~stays & ~ordered[FRESH]))
         self._size = self._kept[0].height
-        self._out.append(ordered.filter(~stays & ~ordered[FRESH]))
 
     def _stays(self, ordered: pl.DataFrame) -> pl.Series:
         """Which of the rows, in the order of user and rank, are within the bounds."""
@@ -137,14 +150,22 @@ class Sample:
         within = ordered.lazy().with_columns(inside.cast(pl.Int64).alias("inside"))
         return within.select((pl.col("inside") > 0) & (place <= self._unit.at_most)).collect().to_series()
 
-    def _ranked(self, batch: Batch) -> pl.DataFrame:
-        """One row for each copy of each record, with the hashes of its user and of itself."""
+    def _numbered(self, batch: Batch) -> Iterator[pl.DataFrame]:
+        """Every copy of every record with its number, from 1 on: at least one lot, none larger than `LOT`."""
         ids = identities(batch.frame, self._schema, self._key)
-        first = pl.Series(self._copies.lookup(ids) + 1)
+        known = self._copies.lookup(ids)
         self._copies.add(*combine(ids, batch.weights)[1:])
-        frame = batch.frame.with_columns(pl.int_ranges(first, first + pl.col(WEIGHT)).alias(COPY)).explode(COPY)
-        hashed = {USER: self._schema.select([str(self._unit.column)])}
-        hashed[RANK] = Schema((*self._schema.columns, Column(COPY, Kind.INT)))
+        ends = np.cumsum(batch.weights)
+        starts = ends - batch.weights
+        for first in range(0, max(1, int(ends[-1])) if len(ends) else 1, LOT):
+            some = slice(np.searchsorted(ends, first, "right"), np.searchsorted(starts, first + LOT))
+            begin = pl.Series(1 + known[some] + np.maximum(first - starts[some], 0))
+            end = pl.Series(1 + known[some] + np.minimum(first + LOT, ends[some]) - starts[some])
+            yield batch.frame[some].with_columns(pl.int_ranges(begin, end).alias(COPY)).explode(COPY)
+
+    def _ranked(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """One row for each copy, with the hashes of its user and of itself."""
+        hashed = {USER: self._schema.select([str(self._unit.column)]), RANK: _numbered(self._schema)}
         if self._unit.per is not None:
             hashed[PLACE] = self._schema.select([self._unit.per[0]])
         hashes = [
@@ -153,3 +174,8 @@ class Sample:
             for name, words in zip(names, identities(frame, columns, self._key).T, strict=True)
         ]
         return frame.select(self._keep).with_columns(*hashes, pl.lit(value=True).alias(FRESH))
+
+
+def _numbered(schema: Schema) -> Schema:
+    """The columns of a record and the number of its copy."""
+    return Schema((*schema.columns, Column(COPY, Kind.INT)))

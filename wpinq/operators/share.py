@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
 import polars as pl
 
 from wpinq.batch import WEIGHT, Batch
@@ -14,9 +15,15 @@ from wpinq.identity import identities
 from wpinq.plan import Collection as Weighted
 from wpinq.plan import Keyed, Node, Record, Shape, Source, Unary
 from wpinq.schema import Schema
+from wpinq.values import encode
 
 LATTICE = 720_720
 """The least common multiple of 1 to 16: up to 16 records share a weight without any rounding."""
+
+LOT = 1 << 20
+"""Records that are added up at once, at the least."""
+
+USER = ("\0user0", "\0user1")
 
 
 def share(source: Source) -> Node:
@@ -74,46 +81,47 @@ class Share(Unary):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """User by user."""
         place = self.schema.names.index(self.column)
-        count: dict[object, Fraction] = defaultdict(Fraction)
+        count: dict[bytes, Fraction] = defaultdict(Fraction)
         for record, weight in inputs[0].items():
-            count[record[place]] += weight
+            count[encode(record[place])] += weight
         return {
-            record: weight * Fraction(int(LATTICE // count[record[place]]), LATTICE)
+            record: weight * Fraction(int(LATTICE // count[encode(record[place])]), LATTICE)
             for record, weight in inputs[0].items()
         }
 
 
 class Shares:
-    """The records of each user, which all move when one comes."""
+    """The records of each user, which all move when one comes.
+
+    Held as the columns that are needed later and the user, so that what differs elsewhere is one row.
+    """
 
     def __init__(self, schema: Schema, column: str, keep: tuple[str, ...], key: bytes) -> None:
-        self._schema, self._column, self._keep, self._key = schema, column, keep, key
-        self._records: Batch | None = None
-        self._given: list[Batch] = []
-        self._pending: list[Batch] = []
+        self._column, self._keep, self._key = column, keep, key
+        self._records = Batch.empty(schema.select({*keep, column}))
+        self._given = Batch.empty(schema.select(keep))
+        self._waiting: list[Batch] = []
 
     def absorb(self, port: int, batch: Batch) -> None:
-        """Keep the change until it is asked for."""
-        self._pending.append(batch.consolidate())
+        """Add records, in lots that grow with what is held."""
+        self._waiting.append(batch.select(self._records.schema.names))
+        if sum(map(len, self._waiting)) > max(LOT, len(self._records)):
+            self._gather()
 
     def emit(self) -> Batch:
         """The shares now, less the shares that were given before."""
-        columns = self._schema.select({*self._keep, self._column})
-        known = [self._records] if self._records is not None else []
-        self._records = Batch.concat(
-            [*known, *(one.select(columns.names) for one in self._pending)], columns
-        ).consolidate()
-        self._pending = []
-        shares = self._shared(self._records).select(self._keep).consolidate()
-        moved = Batch.concat([shares, *(one.scale(-1) for one in self._given)], shares.schema).consolidate()
-        self._given = [shares]
-        return moved
+        self._gather()
+        before, self._given = self._given, self._shares()
+        return Batch.concat([self._given, before.scale(-1)], before.schema).consolidate()
 
-    def _shared(self, batch: Batch) -> Batch:
+    def _gather(self) -> None:
+        self._records = Batch.concat([self._records, *self._waiting], self._records.schema).consolidate()
+        self._waiting = []
+
+    def _shares(self) -> Batch:
+        batch = self._records
         who = identities(batch.frame, batch.schema.select([self._column]), self._key)
-        user = [pl.Series("\0user0", who[:, 0].copy()), pl.Series("\0user1", who[:, 1].copy())]
-        total = pl.col(WEIGHT).sum().over("\0user0", "\0user1")
-        weight = pl.col(WEIGHT) * (pl.lit(LATTICE, pl.Int64) // total)
-        return Batch(
-            batch.frame.with_columns(*user).with_columns(weight.alias(WEIGHT)).drop("\0user0", "\0user1"), batch.schema
-        )
+        user = [pl.Series(name, np.ascontiguousarray(words)) for name, words in zip(USER, who.T, strict=True)]
+        share = pl.lit(LATTICE, pl.Int64) // pl.col(WEIGHT).sum().over(USER)
+        frame = batch.frame.with_columns(user).with_columns((pl.col(WEIGHT) * share).alias(WEIGHT)).drop(USER)
+        return Batch(frame, batch.schema).select(self._keep).consolidate()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wpinq.operators.lattice import aligned
+from wpinq.operators.lattice import Align, aligned
 from wpinq.plan import Collection as Weighted
 from wpinq.plan import Keyed, Node, Record, Shape, fingerprints
 from wpinq.schema import Schema
@@ -75,9 +75,9 @@ class Extreme(Node):
     @property
     def part(self) -> tuple[str, str] | None:
         """The pair, in either order, and which of the two it is; a pair that cannot be told costs the sum."""
-        digests = fingerprints(self.left, self.right)
-        pair = [digests[self.left], digests[self.right]]
-        known = sorted(digest for digest in pair if digest is not None)
+        pair = [one.source if isinstance(one, Align) else one for one in self.inputs]
+        digests = fingerprints(*pair)
+        known = sorted(digest for digest in map(digests.get, pair) if digest is not None)
         return (f"pair {sha256(b''.join(known)).hexdigest()}", self.title) if len(known) == 2 else None
 
     @property

@@ -1,0 +1,84 @@
+"""The dither back to 2^-40: right on average, fixed for each record, and stable."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import distance, expected, protected, run_flow, same
+
+from wpinq.operators.lattice import DITHERED, Coarse, common, dither_key, measurable
+from wpinq.state.dither import GRID, draws, rounded
+
+big = st.integers(-(2**120), 2**120)
+
+
+@given(big, st.integers(1, 2**80), st.integers(0, 2**64 - 1))
+def test_rounding_is_down_or_up(numerator, denominator, draw):
+    (found,) = rounded(np.array([numerator], object), denominator, np.array([draw], object)).tolist()
+    assert abs(found - Fraction(numerator, denominator)) < 1
+    assert (found == 0 or numerator != 0) and found * numerator >= 0
+    (other,) = rounded(np.array([-numerator], object), denominator, np.array([draw], object)).tolist()
+    assert other == -found
+
+
+@pytest.mark.parametrize(("numerator", "denominator"), [(1, 3), (7, 4), (-5, 8), (10**6 + 1, 10**6)])
+def test_rounding_is_right_on_average(numerator, denominator):
+    """Over equally spaced draws the mean is the fraction itself: no statistics, an exact sum up to the spacing."""
+    count = 2**12
+    spaced = np.array([(2**64 // count) * i for i in range(count)], object)
+    found = rounded(np.full(count, numerator, object), denominator, spaced)
+    assert abs(Fraction(int(sum(found)), count) - Fraction(numerator, denominator)) <= Fraction(2, count)
+
+
+def test_draws_are_uniform_enough_and_fixed():
+    """4,096 draws: the mean of 64 uniform bits is within 5.5 standard deviations (false alarm below 1e-7)."""
+    ids = np.stack([np.arange(4096), np.arange(4096) * 7], axis=1).astype(np.uint64)
+    one, again, other = draws(b"k" * 16, ids), draws(b"k" * 16, ids), draws(b"j" * 16, ids)
+    assert one.tolist() == again.tolist() != other.tolist()
+    mean = sum(one.tolist()) / 4096 / 2**64
+    assert abs(mean - 0.5) < 5.5 * (1 / 12 / 4096) ** 0.5
+    both = draws(b"k" * 16, ids, ids)
+    assert both.tolist() != one.tolist()
+
+
+def fine(records=()):
+    pairs = protected(records, a="integer", b="integer")
+    return pairs.join(pairs, on="a", result=lambda b, b_2: (b, b_2))
+
+
+def test_measured_on_the_grid():
+    plan = fine([(i % 3, i) for i in range(9)])
+    root = measurable(plan._node)
+    assert isinstance(root, Coarse) and root.lattice == GRID and root.stability == (DITHERED,)
+    assert measurable(root) is root
+    whole = protected(a="integer")._node
+    assert measurable(whole) is whole
+    counted = {(i % 3, i): Fraction(1) for i in range(9)}
+    assert same(run_flow(plan, 2), plan._node, expected(plan, counted))
+
+
+def test_dithered_neighbours_move_by_their_bound():
+    """All pairs of a key move: the sum of their dithers stays within 2^-16 of the ideal (false alarm below 2^-180)."""
+    plan = fine()
+    before = {(i % 20, i): Fraction(1) for i in range(160)}
+    after = before | {(1, 1000): Fraction(1)}
+    moved = distance(expected(plan, before), expected(plan, after))
+    assert 0 < moved <= 2 * DITHERED
+
+
+def test_dithers_on_one_path_have_keys_of_their_own():
+    plan = fine()._node
+    first = Coarse(plan)
+    second = Coarse(first)
+    assert len({dither_key(first), dither_key(second)}) == 2
+    assert dither_key(first) == dither_key(Coarse(plan))
+
+
+def test_common_lattices():
+    one, two = protected(a="integer").shave("1/6")._node, protected(a="integer").shave("1/4")._node
+    assert common([one, two]) == ([one, two], 12)
+    joined = fine()._node
+    nodes, lattice = common([joined, protected(a="integer").shave("1/3")._node])
+    assert lattice == GRID and all(node.lattice == GRID for node in nodes)

@@ -1,0 +1,81 @@
+"""shave, distinct, map and filter on weights that are not 1."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import Driver, evaluate, expected, protected, run_flow, same
+
+from wpinq.errors import ExactnessError
+
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+
+
+def pages(fine=True):
+    return protected(fine=fine, page="text")
+
+
+def test_numbered_from_one_as_the_post_does():
+    assert evaluate(pages(fine=False).shave(), [("a",), ("a",)]) == {("a", 1): 1, ("a", 2): 1}
+
+
+def test_last_slice_is_partial_and_signs_stay():
+    plan = pages().shave()
+    assert expected(plan, {("a",): Fraction(9, 4)}) == {("a", 1): 1, ("a", 2): 1, ("a", 3): Fraction(1, 4)}
+    assert expected(plan, {("a",): Fraction(-3, 2)}) == {("a", 1): -1, ("a", 2): -HALF}
+
+
+def test_a_sequence_repeats_its_last():
+    plan = pages(fine=False).shave([2, "1/2"])
+    assert expected(plan, {("a",): Fraction(3)}) == {("a", 1): 2, ("a", 2): HALF, ("a", 3): HALF}
+    assert plan._node.lattice == 2
+
+
+@given(st.integers(-40, 40), st.lists(st.sampled_from(["1", "1/2", "1/3", "2"]), min_size=1, max_size=3))
+def test_slices_sum_to_the_weight_in_any_thickness(units, thickness):
+    plan = pages().shave(thickness)
+    weight = Fraction(units, 4)
+    wanted = expected(plan, {("a",): weight})
+    assert sum(wanted.values()) == weight
+    driver = Driver(plan)
+    driver.feed({("a",): weight + 3})
+    driver.feed({("a",): Fraction(-3)})
+    assert same(driver.histogram, plan._node, wanted)
+
+
+def test_shaving_what_a_join_made():
+    """Weights in units of 2^-80: 128 bits, through a state and a ranged column."""
+    left = protected([(i % 2, i) for i in range(6)], k="integer", v="integer")
+    joined = left.join(left, on="k", result=lambda k: k)
+    for plan in (joined.shave("1/4"), joined.shave("1/4").map(lambda k, index: index),
+                 joined.shave("1/4").map(lambda k, index: index).shave("1/8")):  # fmt: skip
+        counted = {(i % 2, i): Fraction(1) for i in range(6)}
+        assert same(run_flow(plan, 2), plan._node, expected(plan, counted))
+
+
+@pytest.mark.parametrize("wrong", [0, -1, float("inf"), "x"])
+def test_thickness_is_checked(wrong):
+    with pytest.raises(ExactnessError):
+        pages().shave(wrong)
+
+
+def test_distinct_clamps():
+    plan = pages().distinct()
+    given = {("a",): Fraction(7), ("b",): HALF, ("c",): Fraction(-2)}
+    assert expected(plan, given) == {("a",): 1, ("b",): HALF}
+    driver = Driver(plan)
+    driver.feed(given)
+    driver.feed({("a",): Fraction(-13, 2), ("c",): Fraction(3)})
+    assert same(driver.histogram, plan._node, {("a",): HALF, ("b",): HALF, ("c",): Fraction(1)})
+
+
+def test_map_adds_what_meets_and_drops_what_fails():
+    plan = protected([(1,), (-1,), (0,)], a="integer").map(lambda a: 1 // a if a else [].pop())
+    assert same(run_flow(plan), plan._node, {(1,): Fraction(1), (-1,): Fraction(1)})
+    assert evaluate(protected(a="integer").map(lambda a: a * a), [(1,), (-1,)]) == {(1,): 2}
+
+
+def test_filter_drops_what_fails():
+    plan = protected([(1,), (0,)], a="integer").filter(lambda a: 1 // a > 0)
+    assert same(run_flow(plan), plan._node, {(1,): Fraction(1)})

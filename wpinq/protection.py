@@ -73,7 +73,9 @@ def protect(
     refuse_inside("protect")
     amount = None if budget is None else positive(budget, "protect(budget=...)")
     reader = open_source(source, columns=columns, header=header)
-    unit = unit or Unit()
+    unit = Unit() if unit is None else unit
+    if not isinstance(unit, Unit):
+        raise PlanError("protect(unit=...): takes what wpinq.users(...) returns, or nothing for records.")
     place = Path(ledger) if ledger is not None else beside(reader.path)
     if place is None and amount is None:
         raise PlanError("protect(budget=...): records in memory need a budget, for example budget=0.2.")

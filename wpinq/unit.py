@@ -22,16 +22,36 @@ class Unit:
     """Whom the guarantee protects.
 
     Attributes:
-        bound: The total weight that one unit may hold.
         column: Names the person, where the unit is one; None where it is a record.
         at_most: Records that are kept of each person; None where they share a weight instead.
         per: A column, and how many records of one person may share a value of it.
+
+    Raises:
+        PlanError: A number is not a whole number above zero, or a bound lacks its column.
     """
 
-    bound: Fraction = Fraction(1)
     column: str | None = None
     at_most: int | None = None
     per: tuple[str, int] | None = None
+
+    def __post_init__(self) -> None:
+        if self.column is None and (self.at_most, self.per) != (None, None):
+            raise PlanError("Unit(...): a bound on contributions needs the column that names the person.")
+        if self.column is not None and not isinstance(self.column, str):
+            raise PlanError(f"users(...): the name of a column is needed; {type(self.column).__name__} was given.")
+        if self.at_most is not None:
+            _check_number(self.at_most, "at_most")
+        if self.per is not None:
+            if self.at_most is None:
+                raise PlanError("users(per=...): goes with at_most=, not with shared=True.")
+            if not isinstance(self.per, tuple) or len(self.per) != 2 or not isinstance(self.per[0], str):
+                raise PlanError("users(per=...): a column and a number are needed, for example per=('page', 3).")
+            _check_number(self.per[1], "per")
+
+    @property
+    def bound(self) -> Fraction:
+        """The total weight that one unit may hold: it multiplies the noise."""
+        return Fraction(self.at_most or 1)
 
     @property
     def text(self) -> str:
@@ -50,6 +70,10 @@ class Unit:
 def users(column: str, at_most: int | None = None, *, per: tuple[str, int] | None = None, shared: bool = False) -> Unit:
     """Protect people: everything that one value of a column contributed is one unit.
 
+    Records are bounded where they enter, before any function sees them. So it does not matter what a dataflow does to
+    the column later: a person's records are already few, and every step is stable. A null in the column is a person
+    like any other, so records of people who are not known count as those of one person.
+
     Args:
         column: Names the person in each record.
         at_most: How many records of each person are kept, as a uniform sample that no other record influences.
@@ -64,11 +88,11 @@ def users(column: str, at_most: int | None = None, *, per: tuple[str, int] | Non
     """
     if shared == (at_most is not None):
         raise PlanError("users(...): give either at_most=, a number of records to keep of each, or shared=True.")
-    if shared:
-        if per is not None:
-            raise PlanError("users(per=...): goes with at_most=, not with shared=True.")
-        return Unit(Fraction(1), column)
-    for number, what in ((at_most, "at_most"), (per[1] if per else 1, "per")):
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise PlanError(f"users({what}=...): {number!r} is not a whole number of records above zero.")
-    return Unit(Fraction(at_most or 1), column, at_most, per)
+    if column is None:
+        raise PlanError("users(...): name the column that tells people apart, for example users('user', at_most=20).")
+    return Unit(column, at_most, per)
+
+
+def _check_number(number: object, what: str) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < 2**31:
+        raise PlanError(f"users({what}=...): {number!r} is not a whole number of records above zero.")

@@ -142,10 +142,10 @@ def test_20_a_missing_file_is_refused_and_not_made_anew(end: str, full: Path, op
     path = beside(full, end)
     held = path.read_bytes()
     path.unlink()
-    with pytest.raises(LedgerError, match="missing"):
+    with pytest.raises(LedgerError, match="is missing"):
         opened()
     if end != ".secret":
-        with pytest.raises(LedgerError, match="missing"):
+        with pytest.raises(LedgerError, match="is missing"):
             spend(running, 9)
     assert not path.exists()
     path.write_bytes(held)
@@ -204,6 +204,20 @@ def test_20_two_histories_of_one_ledger_are_told_apart(full: Path, opened: Open,
     spend(opened(fork), 10, "0.1")
     shutil.copy2(fork, full)
     with pytest.raises(LedgerError, match="another history"):
+        opened()
+
+
+def test_20_a_row_of_another_history_is_not_spliced_in(full: Path, opened: Open, spend: Spend, tmp_path: Path) -> None:
+    fork = keep(full, tmp_path / "fork")
+    spend(opened(), 9, "0.4")
+    spend(opened(), 10)
+    spend(opened(fork), 11, "0.001")
+    edit(
+        full,
+        f"ATTACH '{fork}' AS fork",
+        "REPLACE INTO main.entries SELECT * FROM fork.entries WHERE number = 9",
+    )
+    with pytest.raises(LedgerError, match="edited or damaged"):
         opened()
 
 

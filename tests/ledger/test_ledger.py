@@ -244,7 +244,7 @@ def test_the_budget_is_raised_by_the_curator_only(opened: Open, spend: Spend) ->
         ledger.raise_budget(Fraction(1))
     ledger.raise_budget(Fraction(2))
     assert spend(opened(budget=Fraction(2)), 1, "1.5")
-    with pytest.raises(LedgerError, match="budget"):
+    with pytest.raises(LedgerError, match="its budget is epsilon 2"):
         opened()
     assert opened(budget=None).budget == 2
 

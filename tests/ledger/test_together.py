@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +20,16 @@ Spend = Callable[..., bool]
 Spender = Callable[..., Callable[[], Any]]
 
 
+@pytest.fixture
+def hasty() -> Iterator[None]:
+    """Let threads interrupt each other as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("shared", ["one object", "one file", "memory"])
 def test_15_eight_threads_never_spend_more_than_there_is(shared: str, opened: Open, spend: Spend) -> None:
     one = opened(None) if shared == "memory" else opened()
@@ -56,8 +68,12 @@ def test_15_two_ledgers_locked_in_either_order_never_wait_for_each_other(opened:
             charge = Charge(f"{who:04x}{number:04x}", (Cost("1/100"),), "1", "joined")
             charge_all([(ledger, charge) for ledger in ledgers[:: 1 if who % 2 else -1]])
 
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(work, range(4)))
+    threads = [threading.Thread(target=work, args=(who,), daemon=True) for who in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert not any(thread.is_alive() for thread in threads), "they wait for each other"
     assert [ledger.spent()[0] for ledger in ledgers] == [Fraction(32, 100)] * 2
 
 

@@ -54,7 +54,7 @@ def test_the_error_names_the_call_the_numbers_and_the_columns():
         bind(lambda a, b, c: a, PAIR, "filter")
 
 
-@pytest.mark.parametrize("thing", [5, "page", None, b"x", {"page": 1}])
+@pytest.mark.parametrize("thing", [5, None, b"x", {"page": 1}])
 def test_what_is_no_function_is_refused(thing):
     with pytest.raises(PlanError, match="map: takes a function"):
         bind(thing, PAIR, "map")

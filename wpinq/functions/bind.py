@@ -40,7 +40,7 @@ def bind(
     """Bind a function or expression to columns.
 
     Args:
-        function: A Python function, or element-wise Polars expressions.
+        function: A Python function, element-wise Polars expressions, or SQL text.
         schema: The columns of the input.
         call: Name of the call, for messages: `map`.
         columns: Names of the outputs, or names with types.
@@ -49,6 +49,10 @@ def bind(
         PlanError: The parameters do not fit the columns, or the outputs do not fit `columns`.
         UntraceableError: An expression is not a function of one record.
     """
+    if isinstance(function, str):
+        from wpinq.functions.predicate import predicate, projection
+
+        return predicate(function, schema, call) if call == "filter" else projection(function, schema, call, columns)
     if isinstance(function, pl.Expr):
         return expressions([function], schema, call, columns)
     if isinstance(function, (list, tuple)):

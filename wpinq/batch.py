@@ -29,6 +29,11 @@ def weight_type(lattice: int) -> pl.DataType:
     return pl.Int64() if lattice <= NARROW else pl.Int128()
 
 
+def array_type(lattice: int) -> np.dtype[np.int64] | np.dtype[np.object_]:
+    """The type of arrays of such weights: int64, or Python integers."""
+    return np.dtype(np.int64) if lattice <= NARROW else np.dtype(object)
+
+
 def weight_series(weights: np.ndarray, lattice: int) -> pl.Series:
     """A column of weights from exact integers."""
     plain = weights.tolist() if weights.dtype == object else weights

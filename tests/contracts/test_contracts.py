@@ -14,7 +14,7 @@ from wpinq import operators
 from wpinq.operators.filter import Filter
 from wpinq.operators.lattice import DITHERED, measurable
 from wpinq.plan import Keyed, Stateless, steps
-from wpinq.stability import paths
+from wpinq.stability import paths, sensitivities
 
 RELAXED = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 every = pytest.mark.parametrize("name", sorted(STEPS | UNITS))
@@ -44,7 +44,7 @@ def small(*inputs):
 
 def check_stability(collection, before, after):
     root = measurable(collection._node)
-    uses = {data.name: factor for (data, _), factor in paths(root).items()}
+    uses = {data.name: factor for data, factor in sensitivities(root).items()}
     met = [node.data.name for node in steps(root) if not node.inputs]
     allowed = sum((uses[n] * distance(b, a) for n, b, a in zip(met, before, after, strict=True)), Fraction(0))
     moved = distance(expected(collection, *before), expected(collection, *after))

@@ -59,7 +59,7 @@ class Distinct(Unary):
         """A record meets only itself."""
         names = self.schema.names
         keep = tuple(name for name in names if name in needed) or names[:1]
-        points = Points(self.schema, keep, 1, self.lattice, self._clamp)
+        points = Points(self.schema, keep, 1, self.lattice, self.lattice, self._clamp)
         return Keyed((names,), lambda key: Pointwise(points, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:

@@ -92,7 +92,7 @@ class FlatMap(Unary):
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What the function reads."""
-        return (frozenset(self.function.reads),)
+        return (frozenset(self.function.reads or self.source.schema.names[:1]),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Linear, record by record."""

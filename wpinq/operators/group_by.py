@@ -40,8 +40,8 @@ def group_by(
 ) -> Collection:
     """Gather the records of each key into groups, and reduce each group to a value.
 
-    Weights:    with the records of a key in the order of falling weight w_1 >= w_2 >= ..., the group of the first i gets
-                (w_i - w_(i+1)) / 2, the last one w_n / 2: records that all weigh 1 are one group of weight
+    Weights:    with the records of a key in the order of falling weight w_1 >= w_2 >= ..., the group of the first i
+                gets (w_i - w_(i+1)) / 2, the last one w_n / 2: records that all weigh 1 are one group of weight
                 1/2. Ties make no group between them. Negative weights make groups among themselves, of negative
                 weight. With `whole`, all records of a key are one group of weight 1, each as often as it counts.
     Stability:  1. Let w_i >= 0 grow by d without passing another: the group of the first i gains d/2 and the one

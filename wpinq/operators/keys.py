@@ -85,7 +85,8 @@ class Extend(Unary):
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later and what the function reads."""
-        return (needed & frozenset(self.kept) | frozenset(self.function.reads),)
+        read = needed & frozenset(self.kept) | frozenset(self.function.reads)
+        return (read or frozenset(self.source.schema.names[:1]),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """The function on columns, beside the record."""

@@ -74,7 +74,7 @@ class Map(Unary):
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What the function reads; of a mere choice of columns, those that are chosen and needed."""
         if self.function.projection is None:
-            return (frozenset(self.function.reads),)
+            return (frozenset(self.function.reads or self.source.schema.names[:1]),)
         chosen = zip(self.schema.names, self.function.projection, strict=True)
         return (frozenset(source for name, source in chosen if name in needed),)
 
@@ -98,6 +98,6 @@ class Map(Unary):
         return out
 
     def _apply(self, batch: Batch) -> Batch:
-        batch = batch.select(self.function.reads)
+        batch = batch.select(self.function.reads or batch.schema.names[:1])
         batch = batch.expand(batch.schema.ranged)
         return Batch(self.function.apply(batch.frame, [WEIGHT]), self.schema)

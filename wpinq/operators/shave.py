@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from wpinq.batch import END, WEIGHT, Batch, weight_series
+from wpinq.batch import END, WEIGHT, Batch, array_type, weight_series
 from wpinq.exact import Amount, decimal, positive
 from wpinq.identity import identities
 from wpinq.operators.lattice import room
@@ -119,7 +119,7 @@ class Slices(State):
         self._schema, self._units, self._lattices, self._key = schema, units, lattices, key
         self._records = Schema(schema.columns[:-1])
         self._keep = keep
-        self._table, self._pending = Table(), [Batch.empty(self._records)]
+        self._table, self._pending = Table(array_type(lattices[1])), [Batch.empty(self._records)]
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Keep the change until it is asked for."""
@@ -150,7 +150,7 @@ class RangedSlices(State):
         self, schema: Schema, needed: frozenset[str], units: tuple[int, ...], lattices: tuple[int, int]
     ) -> None:
         self._schema, self._needed, self._units, self._lattices = schema, needed, units, lattices
-        self._steps, self._pending = Steps(), Steps()
+        self._steps, self._pending = (Steps(array_type(lattices[1])) for _ in range(2))
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Keep the change until it is asked for."""
@@ -159,7 +159,7 @@ class RangedSlices(State):
     def emit(self) -> Batch:
         """Slices that came or went with the pending changes."""
         start, end, before, after = self._steps.update(self._pending)
-        self._pending = Steps()
+        self._pending = Steps(array_type(self._lattices[1]))
         slices = moved_slices(before, after, self._units)
         column, name = self._schema.names
         row = slices["row"]

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from wpinq.batch import WEIGHT, Batch, weight_series
+from wpinq.batch import WEIGHT, Batch, array_type, weight_series
 from wpinq.identity import identities
 from wpinq.schema import Schema
 from wpinq.state.table import Ids, Table, Weights, combine
@@ -29,6 +29,7 @@ class Points:
         schema: The columns of a record, at every input.
         keep: Those that are passed on.
         ports: Number of inputs.
+        coarse: Lattice of the inputs.
         lattice: Lattice of the output.
         rule: Maps weights to weights, and zeros to zero.
     """
@@ -36,6 +37,7 @@ class Points:
     schema: Schema
     keep: tuple[str, ...]
     ports: int
+    coarse: int
     lattice: int
     rule: Rule
 
@@ -45,7 +47,8 @@ class Pointwise:
 
     def __init__(self, points: Points, key: bytes) -> None:
         self._points, self._key = points, key
-        self._tables = [Table() for _ in range(points.ports)]
+        self._type = array_type(points.coarse)
+        self._tables = [Table(self._type) for _ in range(points.ports)]
         self._pending: list[list[Batch]] = [[] for _ in range(points.ports)]
 
     def absorb(self, port: int, batch: Batch) -> None:
@@ -62,7 +65,7 @@ class Pointwise:
         rows, ids, _ = combine(ids, np.ones(len(ids), np.int64))
         before, after = [], []
         for table, own, change in zip(self._tables, found, changes, strict=True):
-            moved = Table()
+            moved = Table(self._type)
             moved.add(*combine(own, change.weights)[1:])
             before.append(table.lookup(ids))
             after.append(before[-1] + moved.lookup(ids))

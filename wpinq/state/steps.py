@@ -15,11 +15,15 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 
 
 class Steps:
-    """A function from integers to weights that is constant between its steps and zero far out."""
+    """A function from integers to weights that is constant between its steps and zero far out.
 
-    def __init__(self) -> None:
+    Args:
+        dtype: Of the weights: int64, or object for Python integers.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike = np.int64) -> None:
         self._at: Integers = np.empty(0, np.int64)
-        self._rise: Integers = np.empty(0, np.int64)
+        self._rise: Integers = np.empty(0, dtype)
 
     def add(self, start: Integers, end: Integers, weight: Integers) -> None:
         """Add `weight[i]` everywhere in `start[i] <= k < end[i]`."""

@@ -40,9 +40,14 @@ class Run(NamedTuple):
 
 
 class Table:
-    """Weights by identity; what cancels is forgotten."""
+    """Weights by identity; what cancels is forgotten.
 
-    def __init__(self) -> None:
+    Args:
+        dtype: Of the weights: int64, or object for Python integers.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike = np.int64) -> None:
+        self._dtype = np.dtype(dtype)
         self._runs: list[Run] = []
 
     def add(self, ids: Ids, weights: Weights) -> None:
@@ -53,7 +58,7 @@ class Table:
 
     def lookup(self, ids: Ids) -> Weights:
         """The weights of these identities, 0 for what is not there. Present or absent take the same steps."""
-        found: Weights = np.zeros(len(ids), np.int64)
+        found: Weights = np.zeros(len(ids), self._dtype)
         for run in self._runs:
             found = found + _find(run, ids)
         return found
@@ -64,7 +69,7 @@ class Table:
             last = self._runs.pop()
             self._push(*_merge(self._runs.pop(), last.ids, last.weights))
         if not self._runs:
-            return np.empty((0, 2), np.uint64), np.empty(0, np.int64)
+            return np.empty((0, 2), np.uint64), np.empty(0, self._dtype)
         ids, weights, _ = self._runs[0]
         alive = weights != 0
         return ids[alive], weights[alive]

@@ -13,8 +13,9 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
+from wpinq.kernels import LIB, Words, hash_views
 from wpinq.schema import Kind, Schema
-from wpinq.siphash import Words, siphash, siphash_bytes
+from wpinq.siphash import siphash, siphash_bytes
 from wpinq.values import NULL, items
 
 KEY_SIZE = 16
@@ -51,17 +52,14 @@ def _tuple(columns: list[Words], key: bytes) -> Words:
 
 
 def _column(series: pl.Series, kind: Kind, key: bytes) -> Words:
-    if kind is Kind.TEXT:
-        return _messages((series + "s").cast(pl.Binary).fill_null(NULL), key)
     if kind is Kind.ANY:
         return _any(series.fill_null(NULL), key)
-    if kind is Kind.BYTES:
-        return _messages(pl.Series([NULL if v is None else v + b"b" for v in series], dtype=pl.Binary), key)
-    payload, family = _PAYLOADS[kind](series)
-    found = _fixed(payload, family, key)
-    nulls = series.is_null().to_numpy()
-    if nulls.any():
-        found[nulls] = _messages(pl.Series([NULL]), key)
+    if kind in _FAMILIES:
+        found = _messages(series, _FAMILIES[kind], key)
+    else:
+        found = _fixed(*_PAYLOADS[kind](series), key)
+    if series.null_count():
+        found[series.is_null().to_numpy()] = _messages(pl.Series([NULL]), b"", key)
     return found
 
 
@@ -70,13 +68,20 @@ def _fixed(payload: Words, family: Words | np.uint64, key: bytes) -> Words:
     return siphash(key, [payload, np.broadcast_to(family | _CLOSE, payload.shape)])
 
 
-def _messages(series: pl.Series, key: bytes) -> Words:
-    """Hash binary messages where they lie."""
+def _messages(series: pl.Series, family: bytes, key: bytes) -> Words:
+    """Hash texts or bytes, each followed by its family byte, where they lie; what is null does not matter."""
     if series.is_empty():
         return np.empty((0, 2), np.uint64)
+    text = series.dtype == pl.String
+    if series.null_count():
+        series = series.fill_null("" if text else b"")
+    if LIB is not None:
+        views = series.to_arrow(compat_level=pl.CompatLevel.newest())
+        return hash_views(LIB, key, views, family[0] if family else -1)
     import pyarrow as pa
 
-    array = series.to_arrow().cast(pa.large_binary())
+    closed = series + family.decode() if text else pl.Series([one + family for one in series], dtype=pl.Binary)
+    array = closed.to_arrow().cast(pa.large_binary())
     _, offsets, data = array.buffers()
     start = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
     return siphash_bytes(key, np.frombuffer(data or b"", np.uint8), start)
@@ -84,7 +89,7 @@ def _messages(series: pl.Series, key: bytes) -> Words:
 
 def _any(series: pl.Series, key: bytes) -> Words:
     """Canonical bytes are hashed as they are; the few nested tuples among them item by item."""
-    found = _messages(series, key)
+    found = _messages(series, b"", key)
     for row in series.bin.ends_with(b"c").arg_true():
         parts = [_any(pl.Series([item], dtype=pl.Binary), key) for item in items(series[row])]
         found[row] = _tuple(parts, key) if parts else siphash(key, [np.array([1 << 56 | ord("c")], np.uint64)])
@@ -112,6 +117,7 @@ def _bits(series: pl.Series) -> Words:
     return series.fill_null(0).to_numpy().view(np.uint64)
 
 
+_FAMILIES = {Kind.TEXT: b"s", Kind.BYTES: b"b"}
 _PAYLOADS: dict[Kind, Callable[[pl.Series], tuple[Words, Words | np.uint64]]] = {
     Kind.INT: _integers,
     Kind.BOOL: _integers,

@@ -2,17 +2,23 @@
 
 Source: Aumasson and Bernstein, SipHash: a fast short-input PRF (2012), and the authors' 128-bit variant. It is a keyed
 pseudorandom function: whoever does not hold the key cannot choose records that collide, or tell where a record lands.
+The compiled kernel does the same, bit for bit, several times as fast.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
-Words = npt.NDArray[np.uint64]
+from wpinq.kernels import LIB, Words, hash_words
+
+PIECE = 16384
+"""Messages that NumPy hashes at a time: six arrays of that length stay in the cache."""
 
 
-def siphash(key: bytes, words: list[Words]) -> Words:
+def siphash(key: bytes, words: Sequence[Words]) -> Words:
     """Hash n messages of the same number of words, already padded and closed by their length.
 
     Args:
@@ -22,21 +28,11 @@ def siphash(key: bytes, words: list[Words]) -> Words:
     Returns:
         An array of shape (n, 2).
     """
-    k0, k1 = (np.uint64(int.from_bytes(key[i : i + 8], "little")) for i in (0, 8))
-    size = words[0].shape[0]
-    initial = (0x736F6D6570736575, 0x646F72616E646F6D ^ 0xEE, 0x6C7967656E657261, 0x7465646279746573)
-    v = [np.full(size, np.uint64(c) ^ k) for c, k in zip(initial, (k0, k1, k0, k1), strict=True)]
-    for word in words:
-        v[3] ^= word
-        _rounds(v, 2)
-        v[0] ^= word
-    v[2] ^= np.uint64(0xEE)
-    _rounds(v, 4)
-    out = np.empty((size, 2), np.uint64)
-    out[:, 0] = v[0] ^ v[1] ^ v[2] ^ v[3]
-    v[1] ^= np.uint64(0xDD)
-    _rounds(v, 4)
-    out[:, 1] = v[0] ^ v[1] ^ v[2] ^ v[3]
+    if LIB is not None:
+        return hash_words(LIB, key, words)
+    out = np.empty((len(words[0]), 2), np.uint64)
+    for start in range(0, len(out), PIECE):
+        _siphash(key, [word[start : start + PIECE] for word in words], out[start : start + PIECE])
     return out
 
 
@@ -65,19 +61,43 @@ def siphash_bytes(key: bytes, data: npt.NDArray[np.uint8], offsets: npt.NDArray[
     return out
 
 
-def _rounds(v: list[Words], count: int) -> None:
+def _siphash(key: bytes, words: Sequence[Words], out: Words) -> None:
+    k0, k1 = (np.uint64(int.from_bytes(key[i : i + 8], "little")) for i in (0, 8))
+    size = len(out)
+    initial = (0x736F6D6570736575, 0x646F72616E646F6D ^ 0xEE, 0x6C7967656E657261, 0x7465646279746573)
+    v = [np.full(size, np.uint64(c) ^ k) for c, k in zip(initial, (k0, k1, k0, k1), strict=True)]
+    spare = np.empty(size, np.uint64)
+    for word in words:
+        v[3] ^= word
+        _rounds(v, 2, spare)
+        v[0] ^= word
+    v[2] ^= np.uint64(0xEE)
+    _rounds(v, 4, spare)
+    out[:, 0] = v[0] ^ v[1] ^ v[2] ^ v[3]
+    v[1] ^= np.uint64(0xDD)
+    _rounds(v, 4, spare)
+    out[:, 1] = v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def _rounds(v: list[Words], count: int, spare: Words) -> None:
     for _ in range(count):
         v[0] += v[1]
-        v[1] = _rotate(v[1], 13) ^ v[0]
-        v[0] = _rotate(v[0], 32)
+        _rotate(v[1], 13, spare)
+        v[1] ^= v[0]
+        _rotate(v[0], 32, spare)
         v[2] += v[3]
-        v[3] = _rotate(v[3], 16) ^ v[2]
+        _rotate(v[3], 16, spare)
+        v[3] ^= v[2]
         v[0] += v[3]
-        v[3] = _rotate(v[3], 21) ^ v[0]
+        _rotate(v[3], 21, spare)
+        v[3] ^= v[0]
         v[2] += v[1]
-        v[1] = _rotate(v[1], 17) ^ v[2]
-        v[2] = _rotate(v[2], 32)
+        _rotate(v[1], 17, spare)
+        v[1] ^= v[2]
+        _rotate(v[2], 32, spare)
 
 
-def _rotate(word: Words, bits: int) -> Words:
-    return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
+def _rotate(word: Words, bits: int, spare: Words) -> None:
+    np.right_shift(word, np.uint64(64 - bits), out=spare)
+    np.left_shift(word, np.uint64(bits), out=word)
+    word |= spare

@@ -11,7 +11,7 @@ PACKAGE = Path(wpinq.__file__).parent
 
 LAYERS = [
     {"errors"},
-    {"exact"},
+    {"exact", "kernels"},
     {"schema", "values", "siphash", "secret", "progress", "unit"},
     {"batch", "identity"},
     {"functions", "sources", "ledger", "noise", "state"},

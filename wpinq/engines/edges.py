@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 
 from wpinq.batch import Batch
 from wpinq.engines.failures import Failure
+from wpinq.engines.reading import batches
 from wpinq.plan import Read
 from wpinq.state.histogram import Histogram
 
@@ -28,22 +29,15 @@ class _Share(StatelessSourcePartition[Batch]):
     def __init__(
         self, read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, failure: Failure
     ) -> None:
-        batches = _batches(read, share, progress)
-        self._next = failure.guard(f"reading {read.data.name}", lambda: next(batches, None), None)
+        self._batches = batches(read, share, progress)
+        self._next = failure.guard(f"reading {read.data.name}", lambda: next(self._batches, None), None)
 
     def next_batch(self) -> list[Batch]:
         found = self._next()
         if found is None:
+            self._batches.close()
             raise StopIteration
         return found
-
-
-def _batches(read: Read, share: tuple[int, int], progress: Callable[[int], None] | None) -> Iterator[list[Batch]]:
-    """One batch at a time. A generator, so that a stray StopIteration is an error and never the end of the source."""
-    reader = read.data.reader
-    schema = reader.schema.select(read.columns)
-    for frame in reader.batches(schema.names, share=share, progress=progress):
-        yield [Batch.of(frame, schema)] if frame.height else []
 
 
 class Collector(DynamicSink[tuple[int, Histogram]]):

@@ -72,30 +72,38 @@ def _run(job: Job, found: list[Histogram]) -> None:
 def build(job: Job, found: list[Histogram]) -> Dataflow:
     """Lower the plans to a bytewax dataflow that adds its histograms to `found`."""
     flow = Dataflow("wpinq")
-    chosen = representatives(job.roots)
-    streams = _Lowering(flow, job, chosen).streams()
+    lowering = Lowering(flow, job)
+    streams = lowering.streams()
     for number, root in enumerate(job.roots):
         keys = () if is_steps(root.schema) else root.schema.names
-        exchanged = _exchange(f"measure_{number}_in", streams[chosen[root]], keys, 0, job)
+        exchanged = _exchange(f"measure_{number}_in", streams[lowering.chosen[root]], keys, 0, job)
         counted = op.stateful_batch(f"measure_{number}", exchanged, _builder(partial(_Counter, root, job)))
         tagged = op.map(f"measure_{number}_tag", counted, _tagger(number))
         op.output(f"measure_{number}_out", tagged, Collector(found, job.failure))
     return flow
 
 
-class _Lowering:
-    """Turns the steps of some plans into streams of batches, common steps once."""
+class Lowering:
+    """Turns the steps of some plans into streams of batches, common steps once.
 
-    def __init__(self, flow: Dataflow, job: Job, chosen: dict[Node, Node]) -> None:
-        self._flow, self._job, self._chosen = flow, job, chosen
-        self._needed = needed_columns(job.roots, chosen)
+    Attributes:
+        job: What is computed.
+        chosen: For each step the one that is computed in its place.
+        eager: Whether keyed steps answer every change at once, or only at the end.
+    """
+
+    eager = False
+
+    def __init__(self, flow: Dataflow, job: Job) -> None:
+        self._flow, self.job, self.chosen = flow, job, representatives(job.roots)
+        self._needed = needed_columns(job.roots, self.chosen)
 
     def streams(self) -> dict[Node, Stream[Batch]]:
         """One stream for each representative step."""
         found: dict[Node, Stream[Batch]] = {}
-        for node in steps(*self._job.roots):
-            if self._chosen[node] is node:
-                ups = [found[self._chosen[one]] for one in node.inputs]
+        for node in steps(*self.job.roots):
+            if self.chosen[node] is node:
+                ups = [found[self.chosen[one]] for one in node.inputs]
                 found[node] = self._step(f"step_{len(found)}", node, ups)
         return found
 
@@ -103,9 +111,9 @@ class _Lowering:
         shape = node.lower(self._needed[node])
         match shape:
             case Read():
-                return op.input(name, self._flow, ReaderSource(shape, self._job.progress, self._job.failure))
+                return self.read(name, shape)
             case Stateless():
-                return op.flat_map_batch(name, ups[0], _each(self._job.failure.guard(node.title, shape.kernel, None)))
+                return op.flat_map_batch(name, ups[0], _each(self.job.failure.guard(node.title, shape.kernel, None)))
             case Merge():
                 scaled = [
                     _scaled(f"{name}_{i}", up, f) for i, (up, f) in enumerate(zip(ups, shape.factors, strict=True))
@@ -116,12 +124,16 @@ class _Lowering:
             case _:
                 assert_never(shape)
 
+    def read(self, name: str, shape: Read) -> Stream[Batch]:
+        """The batches of a source."""
+        return op.input(name, self._flow, ReaderSource(shape, self.job.progress, self.job.failure))
+
     def _keyed(self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]]) -> Stream[Batch]:
         ports = [
-            _exchange(f"{name}_{port}", up, keys, port, self._job)
+            _exchange(f"{name}_{port}", up, keys, port, self.job)
             for port, (up, keys) in enumerate(zip(ups, shape.keys, strict=True))
         ]
-        logic = _builder(lambda: _Step(node.title, shape.state(self._job.key), self._job.failure))
+        logic = _builder(lambda: _Step(node.title, shape.state(self.job.key), self.job.failure, self.eager))
         changed = op.stateful_batch(name, op.merge(f"{name}_ports", *ports), logic)
         return op.flat_map_batch(f"{name}_out", changed, lambda items: [batch for _, batch in items])
 
@@ -158,18 +170,22 @@ def _builder(make: Callable[[], StatefulBatchLogic[V, W, None]]) -> Callable[[ob
 class _Step(StatefulBatchLogic[tuple[int, Batch], Batch, None]):
     """One shard of a keyed step."""
 
-    def __init__(self, title: str, state: State, failure: Failure) -> None:
+    def __init__(self, title: str, state: State, failure: Failure, eager: bool) -> None:
+        self._eager = eager
         self._absorb = failure.guard(title, state.absorb, None)
         self._emit: Callable[[], Batch | None] = failure.guard(title, state.emit, None)
 
     def on_batch(self, values: list[tuple[int, Batch]]) -> tuple[list[Batch], bool]:
         for port, batch in values:
             self._absorb(port, batch)
-        return [], False
+        return self._changes() if self._eager else [], False
 
     def on_eof(self) -> tuple[list[Batch], bool]:
+        return [] if self._eager else self._changes(), False
+
+    def _changes(self) -> list[Batch]:
         change = self._emit()
-        return ([change] if change else []), False
+        return [change] if change else []
 
     def snapshot(self) -> None:
         return None

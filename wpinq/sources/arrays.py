@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from wpinq.batch import WEIGHT
 from wpinq.errors import SourceError
 from wpinq.schema import Column, Kind, Schema, polars_type
 from wpinq.sources import values
@@ -111,6 +112,29 @@ def compatible(type_: pa.DataType | None, kind: Kind) -> bool:
         if types.is_uint64(type_)
         else (kind is Kind.FLOAT and types.is_decimal(type_))
     )
+
+
+def frame(batch: pa.RecordBatch, schema: Schema) -> pl.DataFrame:
+    """A record batch as canonical columns; a lone column with a dictionary as the values in it and their weights."""
+    import pyarrow as pa
+
+    cells = [batch.column(column.name) for column in schema]
+    if len(cells) == 1 and pa.types.is_dictionary(cells[0].type):
+        return _counted(cells[0], schema.columns[0])
+    return pl.DataFrame([column(array, one) for array, one in zip(cells, schema, strict=True)])
+
+
+def _counted(array: pa.DictionaryArray, one: Column) -> pl.DataFrame:
+    import numpy as np
+    import pyarrow as pa
+
+    places = array.indices.drop_null().cast(pa.int64()).to_numpy()
+    counts = np.bincount(places, minlength=len(array.dictionary))
+    found = column(array.dictionary, one)
+    if array.indices.null_count:
+        found, counts = found.extend_constant(None, 1), np.append(counts, array.indices.null_count)
+    used = pl.Series(WEIGHT, counts, dtype=pl.Int64)
+    return pl.DataFrame([found, used]).filter(used != 0)
 
 
 def column(array: pa.Array, column: Column) -> pl.Series:

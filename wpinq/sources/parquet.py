@@ -17,6 +17,7 @@ from wpinq.sources.columns import Columns, listed, wanted
 from wpinq.sources.files import File, Files, reading
 
 ROWS = 1 << 19  # rows of a frame
+COUNTED = 1 << 24  # rows that one dictionary is counted over, if they are in one row group
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +64,33 @@ class ParquetReader:
         share: tuple[int, int] = (0, 1),
         progress: Callable[[int], None] | None = None,
     ) -> Iterator[pl.DataFrame]:
-        """Frames of these columns; see `Reader.batches`. The shares are made of row groups."""
+        """Frames of these columns; see `Reader.batches`. The shares are made of row groups.
+
+        One column that the file holds as a dictionary is counted by its dictionary, and no value is written out.
+        """
         schema = wanted(self.schema, columns, self.found.given)
-        for batch in self.raw(schema, share, progress):
+        for batch in self.raw(schema, share, progress, counted=len(schema) == 1):
             with decoding(self.found.given):
-                frame = pl.DataFrame([arrays.column(batch.column(column.name), column) for column in schema])
+                frame = arrays.frame(batch, schema)
             yield frame
 
     def raw(
-        self, schema: Schema, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+        self,
+        schema: Schema,
+        share: tuple[int, int] = (0, 1),
+        progress: Callable[[int], None] | None = None,
+        *,
+        counted: bool = False,
     ) -> Iterator[Any]:
-        """The record batches of a share, as the files hold them."""
+        """The record batches of a share, as the files hold them; if it is to be counted, with their dictionaries."""
         low, high = (self.total_bytes * edge // share[1] for edge in (share[0], share[0] + 1))
         base = 0
         for file, metadata in zip(self.found.files, self.metadata, strict=True):
             starts = [base + start for start in _starts(file, metadata)]
             groups = [group for group, start in enumerate(starts[:-1]) if low <= start < high]
             if groups:
-                yield from _batches(file, metadata, groups, starts, schema, progress=progress)
+                names = _dictionaries(metadata, groups, schema) if counted else []
+                yield from _batches(file, metadata, groups, starts, schema, names, progress=progress)
             base += file.size
 
 
@@ -140,24 +150,35 @@ def _starts(file: File, metadata: Any) -> list[int]:
     return starts
 
 
+def _dictionaries(metadata: Any, groups: list[int], schema: Schema) -> list[str]:
+    """The flat columns of bytes that these row groups hold as dictionaries; Arrow ignores the other types."""
+    chunks = [metadata.row_group(group).column(index) for group in groups for index in range(metadata.num_columns)]
+    encoded = {chunk.path_in_schema: chunk.has_dictionary_page for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
+    return [name for name in schema.names if encoded.get(name)]
+
+
 def _batches(
     file: File,
     metadata: Any,
     groups: list[int],
     starts: list[int],
     schema: Schema,
+    dictionaries: list[str],
     *,
     progress: Callable[[int], None] | None,
 ) -> Iterator[Any]:
     from pyarrow import parquet
 
     file.check()
+    rows = COUNTED if dictionaries else ROWS
     with (
         decoding(file.given),
-        parquet.ParquetFile(file.path, metadata=metadata, coerce_int96_timestamp_unit="us") as opened,
+        parquet.ParquetFile(
+            file.path, metadata=metadata, coerce_int96_timestamp_unit="us", read_dictionary=dictionaries
+        ) as opened,
     ):
         for group in groups:
-            batches = opened.iter_batches(ROWS, row_groups=[group], columns=list(schema.names))
+            batches = opened.iter_batches(rows, row_groups=[group], columns=list(schema.names), use_threads=False)
             yield from (batch for batch in batches if batch.num_rows)
             if progress is not None:
                 progress(starts[group + 1] - starts[group])

@@ -1,0 +1,166 @@
+"""A dataflow that stays up in this process and takes in one epoch after another.
+
+bytewax runs it in a thread of its own, fed by one source. With an epoch interval of zero bytewax asks the source for
+more only when all that it gave before has passed through the whole flow, so that being asked again is the sign that an
+epoch is done. Steps answer each change with a change; what reaches a measurement is handed over at the end of an epoch.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import TypeAlias
+
+import bytewax.operators as op
+from bytewax.dataflow import Dataflow, Stream
+from bytewax.inputs import DynamicSource, StatelessSourcePartition
+from bytewax.outputs import DynamicSink, StatelessSinkPartition
+from bytewax.testing import run_main
+
+from wpinq.batch import Batch
+from wpinq.engines.failures import Failure, told
+from wpinq.engines.flow import Job, Lowering
+from wpinq.errors import EngineError
+from wpinq.plan import Node, Read
+from wpinq.state.histogram import Histogram
+
+Item: TypeAlias = tuple[object, Batch]
+"""A batch and the data set that it belongs to."""
+
+
+class LiveFlow:
+    """The running dataflow of some plans.
+
+    Args:
+        roots: The plans; the flow is frozen, so other plans need another flow.
+        key: Identity key of the data set.
+    """
+
+    def __init__(self, roots: Sequence[Node], key: bytes) -> None:
+        self.roots = tuple(roots)
+        self._key, self._failure = key, Failure()
+        self._changes = self._fresh()
+        self._turn = threading.Condition()
+        self._given: list[Item] | None = None
+        self._idle = self._closed = False
+        flow = self._build()
+        self._thread = threading.Thread(target=self._run, args=(flow,), name="wpinq live", daemon=True)
+        self._thread.start()
+
+    def push(self, items: Sequence[Item]) -> list[Histogram]:
+        """Take in one epoch.
+
+        Returns:
+            By how much it changed the histogram of each plan, when all steps have taken it in.
+
+        Raises:
+            EngineError: A step failed now or before, or the flow was closed.
+        """
+        with self._turn:
+            self._turn.wait_for(lambda: self._idle or self._closed)
+            if not self._closed:
+                self._given, self._idle = list(items), False
+                self._turn.notify_all()
+                self._turn.wait_for(lambda: self._idle or self._closed)
+        self._failure.tell()
+        if self._closed:
+            raise EngineError("the live dataflow has ended; make another source.")
+        changes, self._changes = self._changes, self._fresh()
+        return changes
+
+    def close(self) -> None:
+        """End the flow and its thread."""
+        with self._turn:
+            self._closed = True
+            self._turn.notify_all()
+
+    def take(self) -> list[Item] | None:
+        """What the flow's source gives next; None at the end. Being called again means that all before is done."""
+        with self._turn:
+            self._idle = True
+            self._turn.notify_all()
+            self._turn.wait_for(lambda: self._given is not None or self._closed)
+            items, self._given = self._given, None
+            return None if self._closed else items
+
+    def absorb(self, number: int, batch: Batch) -> None:
+        """Add to the change of a plan's histogram."""
+        self._changes[number].absorb(batch)
+
+    def _fresh(self) -> list[Histogram]:
+        return [Histogram(root.schema, self._key) for root in self.roots]
+
+    def _run(self, flow: Dataflow) -> None:
+        try:
+            run_main(flow, epoch_interval=timedelta(0))  # type: ignore[no-untyped-call]
+        except BaseException as error:  # noqa: BLE001  a panic of the engine is no Exception
+            self._failure.error = self._failure.error or told("the live dataflow", error)
+        finally:
+            self.close()
+
+    def _build(self) -> Dataflow:
+        flow = Dataflow("wpinq_live")
+        job = Job(self.roots, self._key, failure=self._failure)
+        fed = op.input("fed", flow, _Queue(self))
+        lowering = _Live(flow, job, fed)
+        streams = lowering.streams()
+        for number, root in enumerate(self.roots):
+            absorb = self._failure.guard("measure", partial(self.absorb, number), None)
+            op.output(f"measure_{number}", streams[lowering.chosen[root]], _Absorber(absorb))
+        return flow
+
+
+class _Live(Lowering):
+    """All reads are parts of one stream, and every change is answered at once."""
+
+    eager = True
+
+    def __init__(self, flow: Dataflow, job: Job, fed: Stream[Item]) -> None:
+        super().__init__(flow, job)
+        self._fed = fed
+
+    def read(self, name: str, shape: Read) -> Stream[Batch]:
+        """The batches of one data set, and the columns that are read."""
+
+        def pick(items: list[Item]) -> list[Batch]:
+            return [batch.select(shape.columns) for data, batch in items if data is shape.data]
+
+        return op.flat_map_batch(name, self._fed, self.job.failure.guard("reading", pick, []))
+
+
+class _Queue(DynamicSource[Item]):
+    def __init__(self, flow: LiveFlow) -> None:
+        self._flow = flow
+
+    def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSourcePartition[Item]:
+        return _Turns(self._flow)
+
+
+class _Turns(StatelessSourcePartition[Item]):
+    def __init__(self, flow: LiveFlow) -> None:
+        self._flow = flow
+
+    def next_batch(self) -> list[Item]:
+        items = self._flow.take()
+        if items is None:
+            raise StopIteration
+        return items
+
+
+class _Absorber(DynamicSink[Batch]):
+    def __init__(self, absorb: Callable[[Batch], None]) -> None:
+        self._absorb = absorb
+
+    def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSinkPartition[Batch]:
+        return _Absorbing(self._absorb)
+
+
+class _Absorbing(StatelessSinkPartition[Batch]):
+    def __init__(self, absorb: Callable[[Batch], None]) -> None:
+        self._absorb = absorb
+
+    def write_batch(self, items: list[Batch]) -> None:
+        for batch in items:
+            self._absorb(batch)

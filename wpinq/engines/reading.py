@@ -1,0 +1,99 @@
+"""Reading a source ahead of the flow: in threads where there is much to read, and in lots that are worth a call.
+
+A plan that needs one column needs it counted, so equal records leave as one row, with their number as the weight. What
+a lot holds and how it is counted changes the speed and never a histogram: weights add up exactly, in any order.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+
+from wpinq.batch import WEIGHT, Batch
+from wpinq.plan import Read
+from wpinq.schema import Kind, Schema
+
+T = TypeVar("T")
+
+LOT = 1 << 26
+"""Bytes of columns that make a lot."""
+THREADED = 1 << 24
+"""Bytes of files from which on threads read ahead."""
+MOST_THREADS = 4
+
+
+def batches(read: Read, share: tuple[int, int], progress: Callable[[int], None] | None) -> Generator[list[Batch]]:
+    """A share of a source in batches. A generator, so that a stray StopIteration is an error and never the end."""
+    part, parts = share
+    threads = min(os.cpu_count() or 1, MOST_THREADS) if (read.data.reader.total_bytes or 0) >= THREADED else 1
+    shares = [(part * threads + thread, parts * threads) for thread in range(threads)]
+    streams = [_lots(read, one, progress and _one_by_one(progress)) for one in shares]
+    with closing(ahead(streams) if threads > 1 else streams[0]) as lots:
+        for lot in lots:
+            yield [lot]
+
+
+def ahead(streams: Sequence[Iterator[T]]) -> Generator[T]:
+    """Run iterators in a thread each, one item ahead of whoever asks; what one raises is raised here."""
+    with ThreadPoolExecutor(len(streams), "wpinq reads") as pool:
+        running = deque((stream, pool.submit(next, stream, None)) for stream in streams)
+        while running:
+            stream, future = running.popleft()
+            item = future.result()
+            if item is not None:
+                running.append((stream, pool.submit(next, stream, None)))
+                yield item
+
+
+def _one_by_one(progress: Callable[[int], None]) -> Callable[[int], None]:
+    lock = threading.Lock()
+
+    def call(more: int) -> None:
+        with lock:
+            progress(more)
+
+    return call
+
+
+def _lots(read: Read, share: tuple[int, int], progress: Callable[[int], None] | None) -> Iterator[Batch]:
+    """Batches of a share, of about `LOT` bytes each before equal records become one."""
+    reader = read.data.reader
+    schema = reader.schema.select(read.columns)
+    waiting: list[pl.DataFrame] = []
+    size = 0
+    for frame in reader.batches(schema.names, share=share, progress=progress):
+        waiting.append(frame)
+        size += frame.estimated_size()
+        if size >= LOT:
+            yield _lot(waiting, schema)
+            waiting, size = [], 0
+    if waiting:
+        yield _lot(waiting, schema)
+
+
+def _lot(frames: Sequence[pl.DataFrame], schema: Schema) -> Batch:
+    frame = pl.concat(frames)
+    if WEIGHT in frame.columns:
+        return Batch(frame, schema).consolidate()
+    return Batch.of(frame, schema) if len(schema) > 1 else Batch(counted(frame, schema), schema)
+
+
+def counted(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """Distinct values of one column, and how often each occurs."""
+    column = frame[schema.names[0]]
+    if schema.columns[0].kind is Kind.INT and not column.null_count() and len(column):
+        values = column.to_numpy()
+        low, high = int(values.min()), int(values.max())
+        if high - low < 4 * len(values):
+            counts = np.bincount(values - low)
+            found = np.flatnonzero(counts)
+            return pl.DataFrame({column.name: found + low, WEIGHT: counts[found]})
+    return frame.group_by(column.name).len(WEIGHT).with_columns(pl.col(WEIGHT).cast(pl.Int64))

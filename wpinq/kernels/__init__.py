@@ -1,0 +1,107 @@
+"""Compiled kernels: 100 lines of C, compiled when the package is built, called through ctypes; or nothing.
+
+Everything works without them. Where there was no compiler, or the library is not that of the source beside it, the same
+identities and sums come from NumPy and Polars, which is the only other path.
+
+Why C: it loads in a millisecond, and nobody ever waits for a compiler. numba costs 0.23 s a process even when its cache
+is warm, more than the counting itself, and seconds when it is not; its object code, stored and loaded by us, would be
+as quick as C, but then a cache of ours decides which machine code a process runs. ctypes frees the interpreter lock,
+and needs no header of Python, so one library serves every version.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from wpinq.kernels.build import LIBRARY, digest
+
+Words: TypeAlias = npt.NDArray[np.uint64]
+
+_P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
+_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "wpinq_hash_words": (None, (ctypes.c_char_p, _N, _N, _P, _P, _P)),
+    "wpinq_hash_views": (None, (ctypes.c_char_p, _N, _P, _P, _I, _P)),
+    "wpinq_tally": (_N, (_P, _I, _P, _N, _N, _P, _P)),
+}
+
+
+def load() -> ctypes.CDLL | None:
+    """The library, if it was compiled from the source beside it."""
+    try:
+        library = ctypes.CDLL(str(LIBRARY))
+        found = ctypes.c_char * (len(digest()) + 1)
+        if found.in_dll(library, "wpinq_source").value != digest():
+            return None
+    except (OSError, ValueError):
+        return None
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+LIB = load()
+"""The compiled kernels, or None."""
+
+
+def hash_words(library: ctypes.CDLL, key: bytes, words: Sequence[Words]) -> Words:
+    """See `siphash.siphash`."""
+    size = len(words[0])
+    out = np.empty((size, 2), np.uint64)
+    pointers = (_P * len(words))(*(word.ctypes.data for word in words))
+    steps = (_N * len(words))(*(word.strides[0] // 8 for word in words))
+    library.wpinq_hash_words(key, size, len(words), pointers, steps, out.ctypes.data)
+    return out
+
+
+def hash_views(library: ctypes.CDLL, key: bytes, array: Any, family: int) -> Words:
+    """Hash each item of an Arrow array of views, followed by a family byte unless that is negative."""
+    _, views, *buffers = array.buffers()
+    out = np.empty((len(array), 2), np.uint64)
+    pointers = (_P * max(len(buffers), 1))(*(buffer.address for buffer in buffers))
+    library.wpinq_hash_views(
+        key, len(array), views.address + 16 * array.offset, pointers, family, out.ctypes.data
+    )
+    return out
+
+
+class Tally:
+    """Weights by identity in an open table, added as they come."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+        self._clear(12)
+
+    def add(self, ids: Words, weights: npt.NDArray[np.int64]) -> None:
+        """Add weights; an identity may stand more than once."""
+        ids, weights = np.ascontiguousarray(ids), np.ascontiguousarray(weights, np.int64)
+        while (done := self._add(ids, weights)) < len(ids):
+            ids, weights = ids[done:], weights[done:]
+            kept = self._kept()
+            self._clear(self._bits + 1)
+            self._add(*kept)
+
+    def take(self) -> tuple[Words, npt.NDArray[np.int64]]:
+        """All distinct identities with their weights, in no order; the table is empty afterwards."""
+        kept = self._kept()
+        self._clear(12)
+        return kept
+
+    def _add(self, ids: Words, weights: npt.NDArray[np.int64]) -> int:
+        slots, used, limit = self._slots.ctypes.data, self._used.ctypes.data, 7 * 2**self._bits // 10
+        added: int = self._library.wpinq_tally(
+            slots, self._bits, used, limit, len(ids), ids.ctypes.data, weights.ctypes.data
+        )
+        return added
+
+    def _kept(self) -> tuple[Words, npt.NDArray[np.int64]]:
+        rows = self._slots[self._slots.any(axis=1)]
+        return np.ascontiguousarray(rows[:, :2]), rows[:, 2].astype(np.int64)
+
+    def _clear(self, bits: int) -> None:
+        self._bits, self._slots, self._used = bits, np.zeros((2**bits + 1, 3), np.uint64), np.zeros(1, np.int64)

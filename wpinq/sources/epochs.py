@@ -1,0 +1,130 @@
+"""A source that is still being written: what was sent, epoch by epoch, each closed by whoever sends.
+
+Epochs and the time up to which windows are closed come from the caller or the clock, never from the number or the
+contents of records (privacy rule 13). A closed epoch never changes: what is sent later belongs to a later one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from wpinq.batch import WEIGHT, Batch
+from wpinq.errors import NotReadyError
+from wpinq.schema import Schema
+from wpinq.sources.columns import wanted
+
+
+class _Object:
+    """What the readers of objects, which have no files, have in common."""
+
+    @property
+    def path(self) -> None:
+        """There is no file."""
+
+    @property
+    def total_bytes(self) -> None:
+        """There is no file."""
+
+    def version(self) -> None:
+        """Each epoch is a version, named by whoever protects it."""
+
+    def content(self) -> None:
+        """There is no file."""
+
+
+@dataclass(eq=False, repr=False)
+class Log(_Object):
+    """Everything that was sent, as one counted frame for each closed epoch.
+
+    Attributes:
+        schema: All columns with their kinds.
+        name: Names the data set.
+        closed: How many epochs are closed.
+        until: For each closed epoch, up to which time its windows are closed; times as columns store them.
+        asked: Measurements that wait for the next epoch, each with its plan over the open source.
+    """
+
+    schema: Schema
+    name: str
+    until: list[int | None] = field(default_factory=list)
+    asked: list[tuple[Any, Any]] = field(default_factory=list)
+    _epochs: list[pl.DataFrame] = field(default_factory=list)
+    _sent: list[pl.DataFrame] = field(default_factory=list)
+
+    @property
+    def closed(self) -> int:
+        """How many epochs are closed."""
+        return len(self._epochs)
+
+    def send(self, frame: pl.DataFrame) -> None:
+        """Take in records for the epoch that is open."""
+        self._sent.append(frame.select(self.schema.names))
+
+    def close(self, until: int | None) -> Batch:
+        """Close the open epoch and return its records, equal ones counted together."""
+        sent = [Batch.of(frame, self.schema) for frame in self._sent]
+        batch = Batch.concat(sent, self.schema).consolidate()
+        self._sent = []
+        before = self.until[-1] if self.until else None
+        self.until.append(before if until is None else until if before is None else max(before, until))
+        self._epochs.append(batch.frame)
+        return batch
+
+    def closing(self, end: int) -> int | None:
+        """The first epoch at whose end all windows that end by this time were closed; None if none was yet."""
+        epochs = (number for number, until in enumerate(self.until, 1) if until is not None and until >= end)
+        return next(epochs, None)
+
+    def read(self, columns: Sequence[str], epochs: int, share: tuple[int, int] = (0, 1)) -> Iterator[pl.DataFrame]:
+        """Frames of these columns of the first epochs, with the weights of their rows."""
+        names = wanted(self.schema, columns, self.name).names
+        for number, frame in enumerate(self._epochs[:epochs]):
+            if number % share[1] == share[0] and frame.height:
+                yield frame.select(*names, WEIGHT)
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Refuse: an open source has no end.
+
+        Raises:
+            NotReadyError: Always.
+        """
+        raise NotReadyError(f"{self.name}: it is still open; only its closed epochs can be read.")
+
+    def __repr__(self) -> str:
+        return f"Log{self.schema}"
+
+
+@dataclass(frozen=True, eq=False)
+class Closed(_Object):
+    """The first epochs of a log, once they are closed."""
+
+    log: Log
+    epochs: int
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the log."""
+        return self.log.schema
+
+    @property
+    def name(self) -> str:
+        """The name of the log."""
+        return self.log.name
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns, with the weights of their rows; see `Reader.batches`.
+
+        Raises:
+            NotReadyError: The last of the epochs is still open.
+        """
+        if self.log.closed < self.epochs:
+            raise NotReadyError(f"observe: epoch {self.epochs} of {self.name} is still open; call advance() first.")
+        return self.log.read(columns, self.epochs, share)

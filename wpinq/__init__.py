@@ -26,13 +26,17 @@ if TYPE_CHECKING:
     )
     from wpinq.measurement import Measurement
     from wpinq.protection import protect
+    from wpinq.sources.postgres import postgres
+    from wpinq.sources.sqlite import sqlite
     from wpinq.unit import Unit, users
 
 _HOMES = {
     "Collection": "collection",
     "Measurement": "measurement",
     "Unit": "unit",
+    "postgres": "sources.postgres",
     "protect": "protection",
+    "sqlite": "sources.sqlite",
     "users": "unit",
     **dict.fromkeys(
         (
@@ -59,7 +63,9 @@ __all__ = [
     "UntraceableError",
     "WpinqError",
     "degrees",
+    "postgres",
     "protect",
+    "sqlite",
     "users",
 ]
 

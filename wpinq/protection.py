@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wpinq.collection import Collection
 from wpinq.dataset import DataSet
 from wpinq.errors import PlanError
-from wpinq.exact import Amount, positive
+from wpinq.exact import Amount, exact, positive
 from wpinq.ledger import Ledger
 from wpinq.operators.bound import bound
 from wpinq.operators.share import share
@@ -28,6 +28,7 @@ def protect(
     source: object,
     budget: Amount | None = None,
     *,
+    delta: Amount = 0,
     ledger: str | os.PathLike[str] | None = None,
     unit: Unit | None = None,
     columns: Columns = None,
@@ -46,8 +47,10 @@ def protect(
 
     Args:
         source: A path of a CSV, TSV or Parquet file or of whitespace-separated pairs (`.txt`), a glob of one of these,
-            anything that gives an Arrow stream (Polars, pandas, pyarrow, DuckDB), or an iterable of tuples.
+            anything that gives an Arrow stream (Polars, pandas, pyarrow, DuckDB), an iterable of tuples, or a table
+            or query of a database (`wpinq.postgres`, `wpinq.sqlite`, or `postgresql://user@host/db?table=views`).
         budget: Epsilon that may be spent on this data set in all, exact. It may be left out where a ledger holds it.
+        delta: Delta that may be spent in all, by `release` and `select`; a small probability, for example 1e-6.
         ledger: Where the ledger is kept; by default beside the file, and in memory where there is no file.
         unit: Whom the guarantee protects: by default one record, or people, with `users(...)`.
         columns: Names of the columns, or a mapping from names to types.
@@ -72,11 +75,14 @@ def protect(
     """
     refuse_inside("protect")
     amount = None if budget is None else positive(budget, "protect(budget=...)")
+    extra = exact(delta, "protect(delta=...)")
     reader = open_source(source, columns=columns, header=header)
     unit = Unit() if unit is None else unit
     if not isinstance(unit, Unit):
         raise PlanError("protect(unit=...): takes what wpinq.users(...) returns, or nothing for records.")
     place = Path(ledger) if ledger is not None else beside(reader.path)
+    if place is None and getattr(reader, "lasting", False):
+        raise PlanError("protect(ledger=...): a database outlives this process, and has no file to keep a ledger by.")
     if place is None and amount is None:
         raise PlanError("protect(budget=...): records in memory need a budget, for example budget=0.2.")
     label = name or reader.name
@@ -89,7 +95,8 @@ def protect(
         return _bounded(source) if weight is None else weigh(source, weight, max_weight)
 
     plan(Ledger.open(None, name=label, unit=unit.text, budget=Fraction(1)))  # mistakes show before a ledger is made
-    return Collection(plan(Ledger.open(place, name=label, unit=unit.text, budget=amount, secret=secret)))
+    book = Ledger.open(place, name=label, unit=unit.text, budget=amount, delta=extra, secret=secret)
+    return Collection(plan(book))
 
 
 def _bounded(source: Source) -> Node:

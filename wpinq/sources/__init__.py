@@ -21,7 +21,9 @@ def open_source(source: object, *, columns: Columns = None, header: bool = True)
     Args:
         source: A path or pattern of `.csv`, `.tsv` (with a header), `.txt` (whitespace-separated, `#` comments, no
             header), each also as `.gz`, or `.parquet`; an object with the Arrow C stream protocol (Polars, pandas,
-            pyarrow, DuckDB); a Polars LazyFrame; or an iterable of tuples, which is read once, here.
+            pyarrow, DuckDB); a Polars LazyFrame; an iterable of tuples, which is read once, here; or a table of a
+            database, as `postgres` and `sqlite` name it, or `postgresql://user@host/database?table=views`, or
+            `sqlite:shop.db?table=views`.
         columns: Names in order, or names with types. Where the source has names of its own, a sequence picks columns,
             and a mapping gives types to some and keeps all. Without types, text is text and tuples hold any value.
         header: Whether the first line of a CSV or TSV file gives the names of its columns.
@@ -29,6 +31,10 @@ def open_source(source: object, *, columns: Columns = None, header: bool = True)
     Raises:
         SourceError: It cannot be read as records; one line that says why, and nothing of the records.
     """
+    source = _database(source)
+    if hasattr(source, "open_reader"):
+        reader: Reader = source.open_reader(columns)
+        return reader
     if isinstance(source, (str, Path)):
         return _open_files(source, columns, header)
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_batches"):
@@ -41,6 +47,20 @@ def open_source(source: object, *, columns: Columns = None, header: bool = True)
         return open_tuples(source, columns)
     known = "a path, a table with the Arrow C stream protocol, or an iterable of tuples"
     raise SourceError(f"{type(source).__name__} is not a source of records; pass {known}.")
+
+
+def _database(source: object) -> object:
+    """What a URL of a database stands for."""
+    scheme = source.partition(":")[0] if isinstance(source, str) else ""
+    if scheme in ("postgresql", "postgres"):
+        from wpinq.sources import postgres
+
+        return postgres.from_url(str(source))
+    if scheme == "sqlite":
+        from wpinq.sources import sqlite
+
+        return sqlite.from_url(str(source))
+    return source
 
 
 def _open_files(source: str | Path, columns: Columns, header: bool) -> Reader:

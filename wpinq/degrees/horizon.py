@@ -84,11 +84,12 @@ def observe_columns(cdf: Observable, most: int) -> npt.NDArray[Any]:
 
 
 def block(measurement: Observable, first: int, last: int) -> npt.NDArray[Any]:
-    """Observe bins `first` to `last`, both included."""
-    values = np.asarray(measurement.observe_many(np.arange(first, last + 1, dtype=np.int64)))
-    if values.shape != (last - first + 1,):
+    """Observe bins `first` to `last`, both included; backwards, where `last` is below."""
+    bins = np.arange(first, last + 1) if first <= last else np.arange(first, last - 1, -1)
+    values = np.asarray(measurement.observe_many(bins.astype(np.int64)))
+    if values.shape != bins.shape:
         raise PlanError(
-            f"reconcile(cdf, sequence): observe_many of {last - first + 1} bins answered with shape {values.shape}; "
+            f"reconcile(cdf, sequence): observe_many of {len(bins)} bins answered with shape {values.shape}; "
             "the bins of both measurements must be the whole numbers from 1."
         )
     return values

@@ -1,4 +1,4 @@
-"""The two collections of *Things that count* that tell how often things are counted.
+"""Collections that tell how often things are counted: the two of *Things that count*, and the corner of both.
 
 Source: McSherry, Things that count, 2018.
 """
@@ -33,6 +33,20 @@ def sequence(collection: Collection) -> Collection:
     {(1,): 2, (2,): 1}
     """
     return _last(cdf(collection).shave(name="rank"))
+
+
+def corner(collection: Collection) -> Collection:
+    """Both curves at once, each record counted only by the one that tells it better, as a collection to measure.
+
+    Record k of the r-th most frequent record counts in bin k where r > k, and in bin -r elsewhere.
+    Since each is counted once, one measurement at the full epsilon has both.
+
+    >>> evaluate(corner(protected(page="text")), [("a",), ("a",), ("b",)])
+    {(-1,): 2, (1,): 1}
+    """
+    cells = cdf(collection).shave(name="rank")
+    index, rank = (pl.col(name) for name in cells.columns)
+    return cells.map(pl.when(rank > index).then(index).otherwise(-rank))
 
 
 def _last(sliced: Collection) -> Collection:

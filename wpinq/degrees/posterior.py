@@ -1,72 +1,60 @@
 """The posterior over all staircases: medians that err less than the likeliest path, and credible bands.
 
-Every staircase is equally likely beforehand, and the noise has likelihood exp(-|noise| / scale), discrete or
-continuous. One pass forward and one backward over the columns give each height's exact marginal among the staircases of
-a band about the shortest path. A column's median is the best guess in absolute distance, and medians are monotone.
+Beforehand all staircases of one size are equally likely, and so are all orders of magnitude of the size. The noise has
+likelihood exp(-|noise| / scale), discrete or continuous. Near size n the number of staircases grows by pi / sqrt(6 n)
+nats with each record (Hardy and Ramanujan), which is the weight to be taken off each cell: nothing where there is much
+to see, and what keeps the posterior from filling empty ground with noise where there is little. The size is where prior
+and posterior agree, the point of greatest evidence.
 
-The band reaches 12 scales beyond the value and the path in each column. Where the grid is long, rows bound it too: each
-ends where the columns and rows along it speak with 16 nats against going on. What lies outside has probability about
-e**-12. Rows beyond the observed ranks carry no weight, so too few of them cost little.
+A column's median is the best guess in absolute distance, and medians are monotone. The band that is looked at reaches
+12 scales beyond the value and the path in each column. Where the grid is long, rows bound it too: each ends where the
+columns and rows along it speak with 16 nats against going on. What lies outside has probability about e**-12.
+Rows beyond the observed ranks carry no weight, so too few of them cost little.
 
 Source: study "Fitting a degree staircase", section 4 (posterior algorithm, calibration).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.degrees.chain import NEVER, Chain, Floats, begins
 from wpinq.degrees.corridor import Ints
 from wpinq.degrees.path import compiled, conjugate, shortest_path
 from wpinq.errors import PlanError
-
-Floats = npt.NDArray[np.float64]
 
 REACH = 12
 AGAINST = 16.0
 SHORT = 16_384
 """Columns up to which the band is not bounded by rows and nothing is compiled (50 us a column)."""
 MOST_CELLS = 1 << 27
+SETTLING = 8
+
+Answer = TypeVar("Answer")
 
 
-def marginals(
-    curves: tuple[Floats, Floats], weights: tuple[float, float], band: tuple[Ints, Ints], levels: Floats, answers: Ints
+def weigh(
+    curves: tuple[Floats, Floats], weights: tuple[float, float], band: tuple[Ints, Ints], pull: float, own: Floats
 ) -> None:
-    """Write each column's quantiles at `levels` among the staircases between `band` to `answers[level, column]`.
-
-    Sums of probabilities are floored at 1e-300, so that curves that contradict each other cannot end in 0 / 0.
-    """
+    """Write the logarithmic weight of each height of each column: likelihood of its value and rows, and prior."""
     v, h = curves
     lo, hi = band
-    columns = len(v)
-    starts = np.zeros(columns + 1, np.int64)
-    starts[1:] = np.cumsum(hi - lo + 1)
-    own, past = np.zeros(starts[-1]), np.zeros(starts[-1])
-    tail, before = np.ones(1), hi[0]
-    for c in range(columns):
-        low, here = lo[c], slice(starts[c], starts[c + 1])
-        heights = np.arange(low, hi[c] + 1)
-        rows = h[low : hi[c]]
+    at = 0
+    for c in range(len(v)):
+        heights = np.arange(lo[c], hi[c] + 1)
+        rows = h[lo[c] : hi[c]]
         steps = np.zeros(len(heights))
         steps[1 : len(rows) + 1] = np.minimum(np.maximum(2 * (c - rows) + 1, -1.0), 1.0)
-        logs = -weights[0] * np.abs(v[c] - heights) - weights[1] * np.cumsum(steps)
-        own[here] = logs
-        logs = logs + np.log(np.maximum(tail[np.maximum(heights - before, 0)], 1e-300))
-        logs = logs - logs.max()
-        past[here] = logs
-        tail, before = np.cumsum(np.exp(logs)[::-1])[::-1], low
-    ahead, below, top = np.ones(1), np.int64(0), np.int64(0)
-    for c in range(columns - 1, -1, -1):
-        low, here = lo[c], slice(starts[c], starts[c + 1])
-        heights = np.arange(low, hi[c] + 1)
-        future = np.log(np.maximum(ahead[np.minimum(heights, top) - below], 1e-300))
-        logs = past[here] + future
-        chances = np.cumsum(np.exp(logs - logs.max()))
-        answers[:, c] = low + np.searchsorted(chances, levels * chances[-1])
-        logs = own[here] + future
-        ahead, below, top = np.cumsum(np.exp(logs - logs.max())), low, hi[c]
+        logs = -weights[0] * np.abs(v[c] - heights) - weights[1] * np.cumsum(steps) - pull * heights
+        own[at : at + len(heights)] = logs
+        at += len(heights)
 
 
 def frontier(
@@ -107,36 +95,80 @@ def band_about(
     return lo, hi
 
 
-def quantiles(
-    cdf: npt.ArrayLike, sequence: npt.ArrayLike, scales: tuple[Fraction, Fraction], levels: tuple[float, ...]
-) -> Ints:
-    """Return the posterior quantiles of each column's height: one row of heights for each level.
+def settle(start: float, look: Callable[[float], tuple[float, Answer]]) -> Answer:
+    """Find the size at which prior and posterior agree, and return what was seen there.
+
+    Args:
+        start: A first guess of the size; a good one saves time only.
+        look: From the pull of the prior on each cell, the size that the posterior has, and the answer.
+    """
+    size = start
+    for _ in range(SETTLING):
+        found, answer = look(math.pi / math.sqrt(6 * max(size, 1.0)))
+        if 0.8 <= (found + 1) / (size + 1) <= 1.25:
+            break
+        size = found
+    return answer
+
+
+class Posterior:
+    """The posterior of a noisy CDF and a noisy sequence.
 
     Args:
         cdf: Noisy values of the columns, multiplicities 1, 2, ...
         sequence: Noisy values of the rows, ranks 1, 2, ...
         scales: Scales of their noise, positive.
-        levels: Probabilities; 0.5 asks for the medians.
 
     Raises:
         PlanError: The curves contradict each other so widely that the band does not fit in memory.
+    """
+
+    def __init__(self, cdf: npt.ArrayLike, sequence: npt.ArrayLike, scales: tuple[Fraction, Fraction]) -> None:
+        v, h = np.asarray(cdf), np.asarray(sequence)
+        self._path = shortest_path(v, h, scales)
+        reach = 20.0 * REACH * float(scales[0])
+        self._curves = np.clip(v.astype(np.float64), self._path - reach, self._path + reach), h.astype(np.float64)
+        self._weights = float(1 / scales[0]), float(1 / scales[1])
+        self._large = len(v) > SHORT
+        self._band = band_about(self._path, self._curves, self._weights, self._large)
+        check_room(self._band)
+        self._ends = np.append(np.full(len(v), NEVER), 0.0)
+
+    @cached_property
+    def chain(self) -> Chain:
+        """The columns, weighed with the prior of the size that is most plausible."""
+        return settle(float(self._path.sum()), self._weighed)
+
+    def quantiles(self, levels: tuple[float, ...]) -> Ints:
+        """Return the posterior quantiles of each column's height: one row of heights for each level."""
+        return np.minimum.accumulate(self.chain.quantiles(self._ends, levels), axis=1)
+
+    def volumes(self, count: int, rng: np.random.Generator) -> Floats:
+        """Draw staircases, and return how many cells each has."""
+        return self.chain.volumes(np.full(count, len(self._path)), rng)
+
+    def _weighed(self, pull: float) -> tuple[float, Chain]:
+        own = np.empty(int(begins(self._band)[-1]))
+        (compiled(weigh) if self._large else weigh)(self._curves, self._weights, self._band, pull, own)
+        chain = Chain.of(own, self._band, large=self._large)
+        return float(chain.quantiles(self._ends, (0.5,)).sum()), chain
+
+
+def quantiles(
+    cdf: npt.ArrayLike, sequence: npt.ArrayLike, scales: tuple[Fraction, Fraction], levels: tuple[float, ...]
+) -> Ints:
+    """Return the posterior quantiles of each column's height; see `Posterior`.
 
     >>> quantiles([30, 10, 10, 8], [4] * 10 + [1] * 20, (Fraction(1, 9), Fraction(1, 9)), (0.5,)).tolist()
     [[30, 10, 10, 9]]
     """
-    v, h = np.asarray(cdf), np.asarray(sequence)
-    path = shortest_path(v, h, scales)
-    reach = 20.0 * REACH * float(scales[0])
-    curves = np.clip(v.astype(np.float64), path - reach, path + reach), h.astype(np.float64)
-    weights = float(1 / scales[0]), float(1 / scales[1])
-    long = len(v) > SHORT
-    band = band_about(path, curves, weights, long)
-    if int((band[1] - band[0] + 1).sum()) > MOST_CELLS:
+    return Posterior(cdf, sequence, scales).quantiles(levels)
+
+
+def check_room(*bands: tuple[Ints, Ints]) -> None:
+    """Refuse bands that memory cannot hold."""
+    if sum(int((hi - lo + 1).sum()) for lo, hi in bands) > MOST_CELLS:
         raise PlanError(
             "reconcile(method='posterior'): the noise is too wide, or the two curves contradict each other "
             "too much, for the posterior to fit in memory; use method='path' or 'squares'."
         )
-    answers = np.zeros((len(levels), len(v)), np.int64)
-    kernel = compiled(marginals) if long else marginals
-    kernel(curves, weights, band, np.array(levels), answers)
-    return np.minimum.accumulate(answers, axis=1)

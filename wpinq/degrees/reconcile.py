@@ -12,10 +12,10 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.degrees.fit import Fit, staircase
+from wpinq.degrees.evidence import Curves
+from wpinq.degrees.fit import Fit
 from wpinq.degrees.horizon import Observable, observe_enough
 from wpinq.degrees.path import shortest_path
-from wpinq.degrees.posterior import quantiles
 from wpinq.degrees.squares import squares_path
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import positive
@@ -36,8 +36,8 @@ def reconcile(
         sequence: Measurement of the multiplicities of the items of rank 1, 2, 3, ..., largest first; or those numbers.
             Of measurements, as many bins are observed as the released numbers call for (see `horizon`).
         scales: Scales of the noise of the two arrays, exact; not given with measurements, which know theirs.
-        method: `"posterior"`, the medians over all staircases, which err least (on MiCo by 28%), but on
-            collections so small that noise hides nearly all of their counts they keep too many small items;
+        method: `"posterior"`, the medians over all staircases, which err least (on MiCo by 28%), save where thousands
+            of items share one multiplicity;
             `"path"`, the nearest staircase in scaled absolute distance, which is the likeliest one under Laplace noise;
             `"squares"`, the nearest in squared distance. All but the posterior have no more items than ranks given.
 
@@ -49,14 +49,20 @@ def reconcile(
     >>> fit.cdf.tolist(), fit.sequence.tolist(), fit.records
     ([6, 2, 2, 1], [4, 3, 1, 1, 1, 1], 11)
     """
-    if method not in ("posterior", "path", "squares"):
-        raise PlanError(f"reconcile(method={method!r}): expected 'posterior', 'path' or 'squares'.")
+    check_method(method, "reconcile")
     noisy, exact_scales = observed(cdf, sequence, scales)
+    evidence = Curves(noisy, exact_scales)
     if method == "posterior":
-        heights = quantiles(*noisy, exact_scales, (0.5,))[0]
-    else:
-        heights = (shortest_path if method == "path" else squares_path)(*noisy, exact_scales)
-    return staircase(heights, noisy, exact_scales, method)
+        return Fit(*evidence.staircases((0.5,))[0], evidence, method)
+    heights = (shortest_path if method == "path" else squares_path)(*noisy, exact_scales)
+    return Fit(*evidence.staircase(heights), evidence, method)
+
+
+def check_method(method: Method, call: str) -> Method:
+    """Insist on a known method."""
+    if method not in ("posterior", "path", "squares"):
+        raise PlanError(f"{call}(method={method!r}): expected 'posterior', 'path' or 'squares'.")
+    return method
 
 
 def observed(

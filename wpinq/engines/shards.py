@@ -8,6 +8,7 @@ import numpy as np
 
 from wpinq.batch import Batch
 from wpinq.identity import identities
+from wpinq.schema import Schema
 
 
 def label(shard: int) -> str:
@@ -21,7 +22,7 @@ def split(batch: Batch, columns: Iterable[str], key: bytes, shards: int) -> list
     if shards == 1 or not names:
         return [(label(0), batch)]
     batch = batch.expand(name for name in names if batch.schema[name].ranged)
-    ids = identities(batch.frame, batch.schema.select(names), key)
+    ids = identities(batch.frame, Schema(tuple(batch.schema[name] for name in names)), key)  # in the key's order
     shard = (ids[:, 1] % np.uint64(shards)).astype(np.int64)
     rows = np.argsort(shard, kind="stable")
     ends = np.searchsorted(shard[rows], np.arange(shards), side="right")

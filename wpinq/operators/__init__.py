@@ -17,6 +17,7 @@ from wpinq.operators.semijoin import antijoin, limit, semijoin
 from wpinq.operators.shave import shave
 from wpinq.operators.subtract import subtract
 from wpinq.operators.union import union
+from wpinq.operators.window import window
 
 __all__ = [
     "antijoin",
@@ -34,4 +35,5 @@ __all__ = [
     "shave",
     "subtract",
     "union",
+    "window",
 ]

@@ -8,7 +8,7 @@ read. Pairs are written out only where a later step tells them apart.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -47,7 +47,7 @@ def join(
     left: object = None,
     right: object = None,
     result: object = None,
-    columns: Sequence[str] | None = None,
+    columns: Sequence[str] | Mapping[str, object] | None = None,
 ) -> Collection:
     """Pair the records of two collections that have equal keys.
 

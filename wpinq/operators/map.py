@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
 
 
-def map(self: Collection, function: object, columns: Sequence[str] | None = None) -> Collection:
+def map(
+    self: Collection, function: object, columns: Sequence[str] | Mapping[str, object] | None = None
+) -> Collection:
     """Replace each record by what a function makes of it.
 
     Weights:    out[y] = sum of in[x] over the x with function(x) = y
@@ -29,7 +31,7 @@ def map(self: Collection, function: object, columns: Sequence[str] | None = None
         function: A Python function of one record, or an element-wise Polars expression (or a list of them). Parameters
             are matched to columns by name when every one of them names a column, else by position. A tuple makes
             several columns. A record on which it raises is dropped, uncounted.
-        columns: Names for the columns of the result, where the function does not give them.
+        columns: Names, or names with types, for the columns of the result, where the function does not give them.
 
     Raises:
         PlanError: The parameters do not fit the columns, or an expression is not element-wise.

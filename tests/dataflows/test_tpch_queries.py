@@ -1,0 +1,102 @@
+"""The TPC-H dataflows: their meaning against plain Polars, their noise against its law, and their price."""
+
+import datetime as dt
+import json
+import math
+import random
+import shutil
+import statistics
+import subprocess
+from fractions import Fraction
+
+import polars as pl
+import pytest
+
+from dataflows import tpch
+
+
+def small(folder, end):
+    """Tables of a few hundred rows in which every query has something to count, and something to leave out."""
+    draw = random.Random(1)
+    day = lambda: dt.date(1993, 7, 1) + dt.timedelta(draw.randrange(-40, 140))  # noqa: E731
+    numbers = range(1, 201)
+    orders = [(n, draw.randrange(1, 60), day(), draw.choice(["1-URGENT", "5-LOW"]),
+               draw.choice(["fine", "no special packages requests", "special", "requests special"]))
+              for n in numbers]  # fmt: skip
+    items = [(n, draw.choice("AR"), draw.choice("FO"), day() + dt.timedelta(1850), day(), day())
+             for n in numbers for _ in range(draw.randrange(5))]  # fmt: skip
+    rows = {
+        "lineitem": items,
+        "orders": orders,
+        "customer": [(n,) for n in range(1, 81)],
+        "partsupp": [(n % 40, supplier) for n in range(160) for supplier in {n % 9, (n * 7) % 9}],
+        "part": [(n, f"Brand#{43 + n % 4}", ("MEDIUM POLISHED TIN", "SMALL TIN")[n % 5 > 0], 49) for n in range(40)],
+        "supplier": [(n, "Customer loud Complaints" if n == 4 else "fine") for n in range(9)],
+    }
+    for name, values in rows.items():
+        frame = pl.DataFrame(values, schema=list(tpch.TYPES[name]), orient="row").unique(maintain_order=True)
+        frame.write_parquet(folder / f"{name}.parquet") if end == "parquet" else frame.write_csv(folder / f"{name}.csv")
+    return folder
+
+
+@pytest.fixture(params=["parquet", "csv"])
+def folder(request, tmp_path):
+    return small(tmp_path, request.param)
+
+
+@pytest.mark.parametrize("name", ["q1", "q4", "q13"])
+def test_without_noise_the_answers_are_those_of_plain_sql(folder, name, tmp_path):
+    """At scale 1/500 the noise is 0 (not 0 once in e^500 draws), so an error of 0 says that every bin is right."""
+    truth = tpch.QUERIES[name][1](tpch.Tables(folder, tmp_path))
+    assert len(truth) > 1
+    assert sum(truth.values()) > 50
+    assert tpch.errors(folder, name, Fraction(500), 3)[0] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("name", "cost"), [
+    ("q1", {"lineitem": 1}), ("q4", {"orders": 2, "lineitem": 1}),
+    ("q13", {"customer": 1, "orders": 1}), ("q16", {"partsupp": 2, "supplier": 1}),
+])  # fmt: skip
+def test_what_a_run_costs(tmp_path, name, cost):
+    folder = small(tmp_path, "parquet")
+    _, text = tpch.errors(folder, name, Fraction(1), 1)
+    assert text == ", ".join(f"{table} {uses}" for table, uses in cost.items())
+
+
+def test_suppliers_of_groups(tmp_path):
+    """All groups have 8 suppliers without complaints; the one with complaints stays but for one row, so 9 is said."""
+    folder = small(tmp_path, "parquet")
+    assert set(tpch.true_q16(tpch.Tables(folder, tmp_path)).values()) == {8}
+    assert tpch.errors(folder, "q16", Fraction(500), 1)[0] == [1 / 8]
+
+
+def test_printed_and_written(tmp_path, capsys):
+    folder = small(tmp_path, "parquet")
+    assert tpch.main([str(folder), "--epsilon", "1", "--runs", "3", "--json", str(tmp_path / "out.json")]) == 0
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert {name: len(found) for name, found in written.items()} == {"q1": 3, "q4": 3, "q13": 3, "q16": 3}
+    assert capsys.readouterr().out.count("\n") == 5
+
+
+def test_no_tables_is_said(tmp_path):
+    with pytest.raises(SystemExit, match="tpchgen-cli"):
+        tpch.main([str(tmp_path)])
+
+
+@pytest.mark.slow
+def test_errors_at_scale_factor_one_tenth(tmp_path):
+    """Q1 and Q4 count 10 times fewer records than at scale factor 1, so errors are 10 times those of the noise there.
+
+    The median of |Laplace(10)| is 10 ln 2; medians of 20 runs stay within a factor of 2.5 of it (fails below 1e-6).
+    """
+    tool = shutil.which("tpchgen-cli")
+    if tool is None:
+        pytest.skip("tpchgen-cli is not installed")
+    tables = ",".join(tpch.TYPES)
+    made = [tool, "csv", "-s", "0.1", f"--tables={tables}", f"--output-dir={tmp_path}"]
+    subprocess.run(made, check=True, capture_output=True)
+    for name, count in (("q1", 147_000), ("q4", 1_050)):
+        found, _ = tpch.errors(tmp_path, name, Fraction(1, 10), 20)
+        middle = 10 * math.log(2) / count
+        assert middle / 2.5 < statistics.median(found) < middle * 2.5
+    assert statistics.median(tpch.errors(tmp_path, "q16", Fraction(1, 10), 3)[0]) == 0

@@ -4,46 +4,43 @@ A release is the measured histogram plus one independent noise for every bin tha
 function of the bin (design, Noise), so bins may be asked one by one, for ever, in any order and process: a bin that
 nobody asks for costs nothing and a bin asked twice has one answer. This is the only room that imports the noise.
 
-The key of a release is derived from the secret and one injective tuple: formats, the data sets with their versions and
-units, plan, name, mechanism, lattice, scale, purpose, and a keyed digest of the histogram, so a changed answer never
-meets old noise (privacy rules 2-4, 7 and 8). The digest is sealed in the ledger before the first answer.
+How a question is charged, keyed and sealed is in `question.py`.
 """
 
 from __future__ import annotations
 
-import os
-from collections import defaultdict
+import math
 from fractions import Fraction
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wpinq import values
 from wpinq.bins import bin_frame
 from wpinq.engines.failures import quietly
-from wpinq.errors import InternalError
+from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.identity import identities
-from wpinq.ledger import Charge, Cost, Ledger, charge_all
-from wpinq.noise import FORMAT, Mechanism, Words, histogram_digest, mechanism
+from wpinq.noise import Mechanism, mechanism
+from wpinq.noise.accuracy import epsilon_within, level_of_each
+from wpinq.noise.threshold import least_threshold
 from wpinq.operators.lattice import measurable
-from wpinq.plan import Node, fingerprints, sources
-from wpinq.runs import refuse_inside, settle, wait
-from wpinq.secret import Field, encode
-from wpinq.stability import noise_scale, paths
+from wpinq.plan import Node
+from wpinq.question import Question
+from wpinq.runs import refuse_inside
+from wpinq.selection import Release, moves, names_of, ordered, present, probability
+from wpinq.stability import noise_scale
 
 if TYPE_CHECKING:
     import polars as pl
 
     from wpinq.collection import Collection
-    from wpinq.dataset import DataSet
-    from wpinq.state.histogram import Histogram
 
 
 def measure(
-    self: Collection, epsilon: Amount, name: str | None = None, mechanism: str = "geometric", analyst: str | None = None
-) -> Measurement:
+    self: Collection, epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
+    analyst: str | None = None, *, within: Amount | None = None, confidence: Amount = Fraction(95, 100),
+) -> Measurement:  # fmt: skip
     """Charge for a noisy histogram of the collection, computed when it is first observed.
 
     The same plan on the same version with the same name, scale and mechanism is the same measurement: it costs nothing
@@ -55,16 +52,31 @@ def measure(
         name: Tells repetitions apart, and names the charge in the ledger.
         mechanism: "geometric" (discrete Laplace) or "laplace" (on a dyadic grid).
         analyst: Who is charged, where the curator keeps caps for each analyst.
+        within: Instead of epsilon, how near to the truth a bin shall be: the least epsilon that does it, in four
+            significant digits, is charged, and is told by `epsilon`, `repr` and `explain`.
+        confidence: How often a bin shall be as near as `within`.
 
     Raises:
-        ExactnessError: `epsilon` is not a finite number above zero.
+        ExactnessError: An amount is not a finite number above zero, or there is none.
+        PlanError: Both of `epsilon` and `within` are given.
         BudgetError: It costs more than is left; nothing was charged and nothing drawn.
         LedgerError: The ledger cannot be trusted or written; nothing was drawn.
     """
-    return Measurement(measurable(self._node), positive(epsilon, "measure(epsilon=...)"), name, mechanism, analyst)
+    if epsilon is not None and within is not None:
+        raise PlanError("measure(...): give either epsilon=, what it costs, or within=, how near to the truth it is.")
+    node = measurable(self._node)
+    if within is None:
+        return Measurement(node, positive(epsilon, "measure(epsilon=...)"), name, mechanism, analyst)
+    near, level = positive(within, "measure(within=...)"), exact(confidence, "measure(confidence=...)")
+    return Measurement(node, _epsilon_within(node, near, level, mechanism), name, mechanism, analyst)
 
 
-class Measurement:
+def _epsilon_within(node: Node, within: Fraction, level: Fraction, noise: str) -> Fraction:
+    move = noise_scale(node, Fraction(1)) * node.lattice
+    return epsilon_within(partial(mechanism, noise), move, within * node.lattice, level)
+
+
+class Measurement(Question):
     """A charged, noisy histogram. Ask it bin by bin; it has no length and no list of bins to give.
 
     Attributes:
@@ -77,17 +89,10 @@ class Measurement:
     """
 
     def __init__(self, node: Node, epsilon: Fraction, name: str | None, noise: str, analyst: str | None) -> None:
-        refuse_inside("measure")
-        self.node, self.epsilon, self.name = node, epsilon, name
-        self.scale = noise_scale(node, epsilon)
-        self.home = sources(node)[0]
-        self._mechanism: Mechanism = mechanism(noise, self.scale * node.lattice)
-        self._tuple: tuple[Field, ...] = self._describe()
-        self.question = blake2b(encode(*self._tuple), digest_size=32).hexdigest()
-        self._histogram: Histogram | None = None
-        self._words: Words | None = None
-        charge_all(self._charges(analyst))
-        wait(self)
+        self._mechanism: Mechanism = mechanism(noise, noise_scale(node, epsilon) * node.lattice)
+        super().__init__(
+            node, epsilon, name, call="measure", purpose="noise", fields=(self._mechanism.name,), analyst=analyst
+        )
 
     def observe(self, bin: Any) -> int | float:  # noqa: A002
         """The noisy weight of one bin, whether it exists or not.
@@ -113,75 +118,107 @@ class Measurement:
         """
         refuse_inside("observe")
         frame = bin_frame(bins, self.node.schema)
-        settle(self)
-        return quietly("observe", lambda: self._answer(frame))
+        return quietly("observe", lambda: self._released(*self._parts(frame)))
 
-    def interval(self, level: Amount = Fraction(95, 100)) -> float:
-        """Half the width of the interval around one answer that holds the true weight with this probability.
+    def interval(self, level: Amount = Fraction(95, 100), bins: int = 1) -> float:
+        """Half the width of the interval around an answer that holds the true weight with this probability.
 
-        It is exact for the noise of one bin, at least at the level, and speaks of the noise only.
+        It is exact for the noise, at least at the level, and speaks of the noise only: what the bound on contributions
+        or a join leaves out is not in it.
 
         Args:
             level: Between 0 and 1.
+            bins: Around how many answers the intervals shall hold all together.
+
+        Raises:
+            PlanError: The level is not strictly between 0 and 1, or `bins` is not a whole number above zero.
         """
-        steps = self._mechanism.half_width(exact(level, "interval(level=...)"))
-        return steps / (self._mechanism.grid * self.node.lattice)
+        steps = self._mechanism.half_width(level_of_each(exact(level, "interval(level=...)"), bins))
+        return steps / self._unit
+
+    def release(
+        self, threshold: Amount | None = None, delta: Amount = Fraction(1, 10**6), keys: Any = None
+    ) -> Release:  # fmt: skip
+        """Publish bins as a table: those that pass a threshold, without naming them first, or exactly the given ones.
+
+        Without `keys`, the least threshold is published from which a unit shows the existence of bins that nobody else
+        is in with probability `delta` only, over all of its bins together. Then delta is charged, once, before anything
+        is looked at. The counts are those that `observe` gives. With `keys`, absent bins are published like present
+        ones, and nothing is charged.
+
+        Args:
+            threshold: Publish from this noisy weight on, where it is above the private threshold; costs no more.
+            delta: What it costs, beside the epsilon of the measurement; `protect(delta=)` allows it.
+            keys: Exactly the bins to publish, as in `observe_many`.
+
+        Returns:
+            The bins and their noisy weights, the largest first, then by name.
+
+        Raises:
+            ExactnessError: An amount is not a finite number, or delta is not strictly between 0 and 1.
+            BudgetError: Delta is more than is left; nothing was charged.
+            BinError: A key is no bin of the collection.
+            SourceError, EngineError, LedgerError: The dataflow could not run.
+
+        Source: privacy rules 30 and 31.
+        """
+        refuse_inside("release")
+        least = None if threshold is None else math.ceil(exact(threshold, "release(threshold=...)") * self._unit)
+        if keys is not None:
+            return self._table(bin_frame(keys, self.node.schema), least, Fraction(0))
+        lost = probability(delta, "release(delta=...)")
+        grid = self._mechanism.grid
+        tau = least_threshold(self._mechanism.scale * grid, grid, moves(self.node), lost)
+        self.charge_also("release", lost)
+        tau = tau if least is None else max(tau, least)
+        chosen = quietly("release", lambda: self._passing(tau))
+        return self._table(names_of(self.node, chosen), tau, lost)
+
+    def _passing(self, tau: int) -> list[np.ndarray]:
+        """What names the bins whose noisy weight reaches tau, in steps."""
+        histogram, words = self._settled()
+        noisy = (
+            (known, self._sum(true, self._mechanism.draw(words, ids)))
+            for known, ids, true in present(histogram, self.node)
+        )
+        return [known[(total >= tau).astype(np.bool_)] for known, total in noisy]
+
+    def _table(self, frame: pl.DataFrame, tau: int | None, delta: Fraction) -> Release:
+        total = quietly("release", lambda: self._sum(*self._parts(frame)))
+        passes = np.full(len(total), True) if tau is None else (total >= tau).astype(np.bool_)
+        table = ordered(frame.filter(passes), self._divided(total[passes]), self.node.schema)
+        return Release(table, (tau or 0) / self._unit, float(delta), self.interval())
 
     @property
-    def settled(self) -> bool:
-        """Whether the dataflow has run for it."""
-        return self._histogram is not None
+    def _unit(self) -> int:
+        """Steps of the noise in a weight of 1."""
+        return self._mechanism.grid * self.node.lattice
 
-    def answer_from(self, histogram: Histogram) -> None:
-        """Seal the histogram in the ledger, and answer from it from now on."""
-        secret = self.home.ledger.secret
-        key = secret.derive("digest", self._tuple)
-        digest = quietly("measure", lambda: histogram_digest(key, *histogram.content())).to_bytes(32, "little")
-        for data in sources(self.node):
-            data.ledger.seal(self.question, data.version, digest)
-        self._words = Words(secret.derive("noise", self._tuple, digest))
-        self._histogram = histogram
-
-    def _answer(self, frame: pl.DataFrame) -> np.ndarray:
-        if self._histogram is None or self._words is None:
-            raise InternalError("observe: the run ended without a histogram; please report this.")
+    def _parts(self, frame: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """The true weights of bins, and their noise in steps."""
+        histogram, words = self._settled()
         ids = identities(frame, self.node.schema, self.home.identity_key)
-        noise = self._mechanism.draw(self._words, ids)
-        return self._released(self._histogram.lookup(frame, ids), noise)
+        return histogram.lookup(frame, ids), self._mechanism.draw(words, ids)
 
     def _released(self, true: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Add on the grid of the noise, in integers, and divide last: no float ever meets a true weight.
+        return self._divided(self._sum(true, noise))
+
+    def _sum(self, true: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Add on the grid of the noise, in integers: no float ever meets a true weight."""
+        grid = self._mechanism.grid
+        if grid != 1 and len(true) and int(np.abs(true).max()) > 2**62 // grid:
+            true, noise = true.astype(object), noise.astype(object)
+        total: np.ndarray = true * grid + noise
+        return total
+
+    def _divided(self, total: np.ndarray) -> np.ndarray:
+        """Divide last.
 
         The sum is rounded to a float before it is divided, whatever integers it comes in, so that the last digits of
         an answer do not tell how the weights are held, which depends on whether there are any.
         """
-        grid = self._mechanism.grid
-        if grid != 1 and len(true) and int(np.abs(true).max()) > 2**62 // grid:
-            true, noise = true.astype(object), noise.astype(object)
-        total = true * grid + noise
-        unit = grid * self.node.lattice
-        released: np.ndarray = total if unit == 1 else total.astype(np.float64) / unit
+        released: np.ndarray = total if self._unit == 1 else total.astype(np.float64) / self._unit
         return released
-
-    def _describe(self) -> tuple[Field, ...]:
-        """The injective tuple that the release is bound to."""
-        read = sources(self.node)
-        plan = fingerprints(self.node)[self.node] or os.urandom(32)  # what cannot be told is a new question every time
-        about = tuple((data.name, data.version, data.unit.text, data.unit.bound) for data in read)
-        return (
-            values.FORMAT, FORMAT, about, plan, self.name, self._mechanism.name, self.node.lattice, self.scale
-        )  # fmt: skip
-
-    def _charges(self, analyst: str | None) -> list[tuple[Ledger, Charge]]:
-        """What each ledger is asked for, by path."""
-        costs: dict[DataSet, list[Cost]] = defaultdict(list)
-        for (data, parts), stability in paths(self.node).items():
-            costs[data].append(Cost(stability * data.unit.bound / self.scale, Fraction(0), parts))
-        label = self.name or self.node.title
-        return [
-            (data.ledger, Charge(self.question, tuple(paid), data.version, label, analyst))
-            for data, paid in costs.items()
-        ]
 
     def explain(self) -> str:
         """Show the plan, what the measurement costs each source, and the scale of its noise; print and return it."""
@@ -192,10 +229,3 @@ class Measurement:
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
         return f"<measurement {name}{self.node.schema}, epsilon {decimal(self.epsilon)}, scale {decimal(self.scale)}>"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a Measurement is never pickled or copied; run the script again, it costs nothing again.")
-
-    __iter__ = None
-    __len__ = None
-    __contains__ = None

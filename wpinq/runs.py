@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from wpinq.errors import PlanError
 from wpinq.functions.isolate import running
-from wpinq.plan import sources
+from wpinq.plan import Node, sources
 from wpinq.progress import bar
 
 if TYPE_CHECKING:
-    from wpinq.measurement import Measurement
+    from wpinq.question import Question
+    from wpinq.state.histogram import Histogram
 
 _lock = threading.RLock()
-_waiting: WeakSet[Measurement] = WeakSet()
+_waiting: WeakSet[Question] = WeakSet()
 
 
 def refuse_inside(call: str) -> None:
@@ -28,14 +30,14 @@ def refuse_inside(call: str) -> None:
         raise PlanError(f"{call}: called by a function of a dataflow; functions depend on their record alone.")
 
 
-def wait(measurement: Measurement) -> None:
-    """Let a charged measurement wait for the next run."""
+def wait(question: Question) -> None:
+    """Let a charged question wait for the next run."""
     with _lock:
-        _waiting.add(measurement)
+        _waiting.add(question)
 
 
-def settle(measurement: Measurement) -> None:
-    """Run the dataflow of a measurement and of all that wait with it, and hand each its histogram.
+def settle(question: Question) -> None:
+    """Run the dataflow of a question and of all that wait with it, and hand each its histogram.
 
     Raises:
         SourceError: A source cannot be read, or is not the version that was protected.
@@ -43,23 +45,25 @@ def settle(measurement: Measurement) -> None:
         EngineError: A step failed.
     """
     with _lock:
-        if measurement.settled:
+        if question.settled:
             return
-        together = [one for one in _waiting if one.home is measurement.home and not one.settled]
+        together = [one for one in _waiting if one.home is question.home and not one.settled]
         together.sort(key=lambda one: one.question)
-        _run(together)
+        for one, histogram in zip(together, compute([one.node for one in together]), strict=True):
+            one.answer_from(histogram)
         _waiting.difference_update(together)
 
 
-def _run(together: list[Measurement]) -> None:
+def compute(roots: Sequence[Node]) -> list[Histogram]:
+    """Run the dataflow of some plans over the versions that they were written for.
+
+    Raises:
+        SourceError, LedgerError, EngineError: See `settle`.
+    """
     from wpinq.engines import flow
 
-    roots = [one.node for one in together]
     read = list({data: None for root in roots for data in sources(root)})
     for data in read:
         data.ledger.check_version(data.version, data.content())
     with bar("reading", sum(data.reader.total_bytes or 0 for data in read)) as progress:
-        found = flow.run(flow.Job(roots, together[0].home.identity_key, progress=progress))
-    for one, histogram in zip(together, found, strict=True):
-        one.answer_from(histogram)
-
+        return flow.run(flow.Job(roots, read[0].identity_key, progress=progress))

@@ -1,0 +1,82 @@
+"""From accuracy to noise: the epsilon that a wanted interval takes, and intervals that hold for many bins at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from wpinq.errors import PlanError
+from wpinq.noise.geometric import LARGEST, SMALLEST
+from wpinq.noise.threshold import power
+
+if TYPE_CHECKING:
+    from wpinq.noise import Mechanism
+
+_BITS = 96
+_DIGITS = 9000
+"""Numbers of four significant digits in a decade."""
+
+
+def level_of_each(level: Fraction, bins: int) -> Fraction:
+    """Find the level at which single intervals must hold, so that those of so many bins hold together.
+
+    The noises are independent, so it is the root of that degree, rounded up to a multiple of 2^-96.
+
+    Raises:
+        PlanError: The level is not strictly between 0 and 1, or there is no bin.
+    """
+    if not 0 < level < 1:
+        raise PlanError(f"interval(level=...): {float(level)} is not strictly between 0 and 1; write 0.95, say.")
+    if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
+        raise PlanError("interval(bins=...): how many bins are to hold together is a whole number above zero.")
+    if bins == 1:
+        return level
+    low, high = 0, 1 << _BITS
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = power(middle, bins, _BITS, up=False) >= level * (1 << _BITS)
+        low, high = (low, middle) if enough else (middle, high)
+    return Fraction(min(high, (1 << _BITS) - 1), 1 << _BITS)
+
+
+def epsilon_within(
+    noise: Callable[[Fraction], Mechanism], moves: Fraction, within: Fraction, level: Fraction
+) -> Fraction:
+    """Find the least epsilon, in four significant digits, for which a bin is within a distance of the truth.
+
+    Args:
+        noise: Makes the mechanism of a scale.
+        moves: The largest movement of one unit, in lattice units.
+        within: The wanted half width, in lattice units, above zero.
+        level: How often it shall hold.
+
+    Raises:
+        PlanError: The level is not strictly between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise PlanError(f"measure(confidence=...): {float(level)} is not strictly between 0 and 1; write 0.95, say.")
+
+    def enough(index: int) -> bool:
+        scale = moves / _number(index)
+        if not SMALLEST <= scale <= LARGEST:
+            return scale < SMALLEST
+        own = noise(scale)
+        return own.half_width(level) <= within * own.grid
+
+    guess = math.floor(math.log10(moves / within) + math.log10(-math.log1p(-float(level)) + 1e-300))
+    low, high = _DIGITS * (guess - 3), _DIGITS * (guess + 3)
+    while enough(low):
+        low -= _DIGITS
+    while not enough(high):
+        high += _DIGITS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return _number(high)
+
+
+def _number(index: int) -> Fraction:
+    """Number the decimals of four significant digits, in order: 1.000 is 0."""
+    return Fraction(1000 + index % _DIGITS, 1000) * Fraction(10) ** (index // _DIGITS)

@@ -1,0 +1,13 @@
+"""Bins that nobody named: which of them may be published, and under what names.
+
+publish  the bins that there are, and the least threshold that hides one unit
+naming   the names of bins that were chosen by identity
+table    published bins as a table
+select   bins that pass optimal partition selection, without their weights
+"""
+
+from wpinq.selection.publish import moves, names_of, present, probability
+from wpinq.selection.select import Selection, select
+from wpinq.selection.table import Release, by_name, ordered
+
+__all__ = ["Release", "Selection", "by_name", "moves", "names_of", "ordered", "present", "probability", "select"]

@@ -1,0 +1,83 @@
+"""Select: which bins there are, without their weights, as many as (epsilon, delta) allows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from wpinq.engines.failures import quietly
+from wpinq.exact import Amount, decimal, positive
+from wpinq.noise.selection import step
+from wpinq.operators.lattice import measurable
+from wpinq.plan import Node
+from wpinq.question import Question
+from wpinq.runs import refuse_inside
+from wpinq.selection.publish import moves, names_of, present, probability
+from wpinq.selection.table import by_name
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+
+
+def select(
+    self: Collection, epsilon: Amount, delta: Amount = Fraction(1, 10**6), name: str | None = None,
+    analyst: str | None = None,
+) -> Selection:  # fmt: skip
+    """Charge for the names of bins: each with the largest probability that (epsilon, delta) allows for its weight.
+
+    It finds smaller bins than a threshold on noisy weights does at the same cost, and tells no weights. It is optimal
+    where one unit moves one bin by one step; where a unit can do more, the worst way to spread it is paid.
+
+    Args:
+        epsilon: What it costs the privacy unit, exact.
+        delta: The probability that a bin which only one unit is in is named, over all of its bins together.
+        name: Tells repetitions apart, and names the charge in the ledger.
+        analyst: Who is charged, where the curator keeps caps for each analyst.
+
+    Raises:
+        ExactnessError: `epsilon` is not above zero, or `delta` not strictly between 0 and 1.
+        BudgetError: It costs more than is left; nothing was charged and nothing drawn.
+        LedgerError: The ledger cannot be trusted or written; nothing was drawn.
+
+    Source: Desfontaines, Voss, Gipson and Mandayam, PoPETs 2022(1).
+    """
+    cost = positive(epsilon, "select(epsilon=...)"), probability(delta, "select(delta=...)")
+    return Selection(measurable(self._node), *cost, name, analyst)
+
+
+class Selection(Question):
+    """Charged names of bins, found when they are first asked for and the same for ever."""
+
+    def __init__(self, node: Node, epsilon: Fraction, delta: Fraction, name: str | None, analyst: str | None) -> None:
+        super().__init__(
+            node, epsilon, name, call="select", purpose="selection", fields=("selection", delta), delta=delta,
+            analyst=analyst,
+        )  # fmt: skip
+        self.delta = delta
+        self._mechanism = step(epsilon, delta, moves(node))
+        self._found: pl.DataFrame | None = None
+
+    @property
+    def bins(self) -> pl.DataFrame:
+        """The bins that were selected, ordered by name: one column for each of the collection's.
+
+        Raises:
+            SourceError, EngineError, LedgerError: The dataflow could not run.
+        """
+        refuse_inside("select")
+        if self._found is None:
+            histogram, words = self._settled()
+            keep = self._mechanism.keep
+            chosen = quietly(
+                "select",
+                lambda: [known[keep(words, ids, true)] for known, ids, true in present(histogram, self.node)],
+            )
+            self._found = by_name(names_of(self.node, chosen), self.node.schema)
+        return self._found
+
+    def __repr__(self) -> str:
+        label = f"{self.name!r}, " if self.name else ""
+        cost = f"epsilon {decimal(self.epsilon)}, delta {decimal(self.delta)}"
+        return f"<selection {label}{self.node.schema}, {cost}>"

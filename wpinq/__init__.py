@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from wpinq.measurement import Measurement
     from wpinq.protection import protect
+    from wpinq.query import sql
     from wpinq.sources.postgres import postgres
     from wpinq.sources.sqlite import sqlite
     from wpinq.unit import Unit, users
@@ -36,6 +37,7 @@ _HOMES = {
     "Unit": "unit",
     "postgres": "sources.postgres",
     "protect": "protection",
+    "sql": "query.answer",
     "sqlite": "sources.sqlite",
     "users": "unit",
     **dict.fromkeys(
@@ -65,6 +67,7 @@ __all__ = [
     "degrees",
     "postgres",
     "protect",
+    "sql",
     "sqlite",
     "users",
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wpinq import operators
 from wpinq.explain import explain
-from wpinq.measurement import measure
+from wpinq.measuring import measure
 
 if TYPE_CHECKING:
     from wpinq.plan import Node
@@ -39,6 +39,7 @@ class Collection:
     antijoin = operators.antijoin
     limit = operators.limit
     partition = operators.partition
+    window = operators.window
 
     measure = measure
     explain = explain

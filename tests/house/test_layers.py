@@ -25,7 +25,7 @@ LAYERS = [
     {"aggregates"},
     {"collection"},
     {"protection", "streaming"},
-    {"degrees"},
+    {"degrees", "query"},
     {"cli"},
     {"__main__"},
 ]

@@ -11,6 +11,7 @@ from wpinq.cli.degrees import degrees
 from wpinq.cli.explain import explain
 from wpinq.cli.run import run
 from wpinq.cli.shell import shell
+from wpinq.cli.sql import sql
 
 app = typer.Typer(
     help="Publish counts about people without exposing them.",
@@ -44,5 +45,6 @@ app.command()(degrees)
 app.command()(run)
 app.command()(shell)
 app.command()(explain)
+app.command()(sql)
 app.command(name="check")(check.check)
 app.add_typer(ledger.app, name="ledger")

@@ -72,10 +72,15 @@ def _values(text: str, column: Column) -> Sequence[Any]:
         if len(values) > MOST:
             raise _too_many()
         return values
-    return [_value(text, column)]
+    return [parse_value(text, column)]
 
 
-def _value(text: str, column: Column) -> Any:
+def parse_value(text: str, column: Column) -> Any:
+    """Read one value of a column.
+
+    Raises:
+        BinError: It does not fit.
+    """
     try:
         return _READ[column.kind](text)
     except (ValueError, OverflowError):
@@ -98,7 +103,7 @@ def _from_json(text: str, schema: Schema) -> list[Any]:
 def _item(item: Any, column: Column) -> Any:
     """A JSON value: text stands for the types that JSON does not have; the measurement checks the rest."""
     if isinstance(item, str) and column.kind not in (Kind.TEXT, Kind.ANY, Kind.INT, Kind.FLOAT, Kind.BOOL):
-        return _value(item, column)
+        return parse_value(item, column)
     return item
 
 

@@ -30,6 +30,10 @@ Item: TypeAlias = tuple[object, Batch]
 """A batch and the data set that it belongs to."""
 
 
+PATIENCE = 10.0
+"""Seconds to wait for a step that is still at work when the flow is closed."""
+
+
 class LiveFlow:
     """The running dataflow of some plans.
 
@@ -64,14 +68,27 @@ class LiveFlow:
                 self._given, self._idle = list(items), False
                 self._turn.notify_all()
                 self._turn.wait_for(lambda: self._idle or self._closed)
-        self._failure.tell()
-        if self._closed:
-            raise EngineError("the live dataflow has ended; make another source.")
+        self.check()
         changes, self._changes = self._changes, self._fresh()
         return changes
 
+    def check(self) -> None:
+        """Raise what has failed, if anything has.
+
+        Raises:
+            EngineError: A step failed, or the flow was closed.
+        """
+        self._failure.tell()
+        if self._closed:
+            raise EngineError("the live dataflow has ended; make another source.")
+
     def close(self) -> None:
-        """End the flow and its thread."""
+        """End the flow and wait for its thread: a process must not end while the engine is inside of Python."""
+        self._end()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(PATIENCE)
+
+    def _end(self) -> None:
         with self._turn:
             self._closed = True
             self._turn.notify_all()
@@ -98,7 +115,7 @@ class LiveFlow:
         except BaseException as error:  # noqa: BLE001  a panic of the engine is no Exception
             self._failure.error = self._failure.error or told("the live dataflow", error)
         finally:
-            self.close()
+            self._end()
 
     def _build(self) -> Dataflow:
         flow = Dataflow("wpinq_live")

@@ -125,7 +125,7 @@ def column(node: exp.Expression, schema: Schema, call: str) -> Term:
     return Term(pl.col(name), kind, shown(node))
 
 
-def named(identifier: exp.Expression, names: Sequence[str], call: str) -> str:
+def named(identifier: exp.Expression, names: Sequence[str], call: str, what: str = "column") -> str:
     """The one name that an identifier stands for.
 
     Raises:
@@ -136,7 +136,7 @@ def named(identifier: exp.Expression, names: Sequence[str], call: str) -> str:
         return wanted
     alike = [] if identifier.args.get("quoted") else [name for name in names if name.lower() == wanted.lower()]
     if len(alike) != 1:
-        found = "several columns" if alike else "no column"
+        found = f"several {what}s" if alike else f"no {what}"
         raise PlanError(f"{call}: {found} {shown(wanted)!r}; there are {', '.join(map(repr, names))}.")
     return alike[0]
 

@@ -46,12 +46,14 @@ class Log(_Object):
         closed: How many epochs are closed.
         until: For each closed epoch, up to which time its windows are closed; times as columns store them.
         asked: Measurements that wait for the next epoch, each with its plan over the open source.
+        versions: The data set as of the end of each epoch, as far as anybody asked.
     """
 
     schema: Schema
     name: str
     until: list[int | None] = field(default_factory=list)
     asked: list[tuple[Any, Any]] = field(default_factory=list)
+    versions: dict[int, object] = field(default_factory=dict)
     _epochs: list[pl.DataFrame] = field(default_factory=list)
     _sent: list[pl.DataFrame] = field(default_factory=list)
 
@@ -102,10 +104,19 @@ class Log(_Object):
 
 @dataclass(frozen=True, eq=False)
 class Closed(_Object):
-    """The first epochs of a log, once they are closed."""
+    """The first epochs of a log, once they are closed.
+
+    Attributes:
+        log: The log.
+        epochs: How many of its epochs.
+        at: The column that a mask reads.
+        mask: Which rows are read; all by default.
+    """
 
     log: Log
     epochs: int
+    at: str = ""
+    mask: pl.Expr | None = None
 
     @property
     def schema(self) -> Schema:
@@ -127,4 +138,7 @@ class Closed(_Object):
         """
         if self.log.closed < self.epochs:
             raise NotReadyError(f"observe: epoch {self.epochs} of {self.name} is still open; call advance() first.")
-        return self.log.read(columns, self.epochs, share)
+        if self.mask is None:
+            return self.log.read(columns, self.epochs, share)
+        read = self.log.read(list(dict.fromkeys([*columns, self.at])), self.epochs, share)
+        return (frame.filter(self.mask).select(*columns, WEIGHT) for frame in read)

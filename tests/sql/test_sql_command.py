@@ -1,0 +1,134 @@
+"""`wpinq sql`: files, SQLite, a real PostgreSQL; what is charged, what is written, what is refused."""
+
+import json
+import sqlite3
+from collections import Counter
+
+import pytest
+from servers import PASSWORD, postgres
+
+from wpinq.cli import main
+from wpinq.ledger import Ledger
+
+ROWS = [(f"u{i % 150}", f"p{i % 7 if i % 3 else 0}") for i in range(3000)]
+COUNTS = Counter(page for _, page in ROWS)
+QUERY = "SELECT page, COUNT(*) AS c FROM views GROUP BY page HAVING c >= 50 ORDER BY page"
+LOUD = 400  # noise that is zero but for a chance of exp(-400)
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "views.csv").write_text("user,page\n" + "".join(f"{user},{page}\n" for user, page in ROWS))
+    (tmp_path / "pages.csv").write_text("page,topic\np0,front\np1,press\np2,press\n")
+
+    def call(*arguments):
+        code = main(["sql", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        assert "Traceback" not in out + err
+        return code, out, err
+
+    return call
+
+
+def test_an_answer_is_printed_and_written(run, tmp_path):
+    common = ("--from", "views=views.csv", "--epsilon", LOUD, "--delta", "1e-6", "--budget", 1000)
+    code, out, _ = run(QUERY, *common, "--json", "out.json")
+    assert code == 0
+    assert out.splitlines()[0].split() == ["page", "c"]
+    content = json.loads((tmp_path / "out.json").read_text())
+    assert content["columns"] == ["page", "c"]
+    assert [tuple(row) for row in content["rows"]] == sorted(COUNTS.items())
+    assert all(none is None and low == high for none, (low, high) in content["intervals"])
+    assert content["cost"] == {"epsilon": LOUD, "delta": 1e-6}
+    assert run(QUERY, *common)[1] == out  # the same command: the same answers, free
+    assert Ledger.existing(tmp_path / "views.csv.ledger").remaining() == 600
+    assert run(QUERY, *common[:-2])[1] == out  # the ledger knows its budget
+
+
+@pytest.mark.parametrize("keys", ["p1\nnowhere\n", '["p1", "nowhere"]'])
+def test_keys_are_answered_present_or_not(run, tmp_path, keys):
+    (tmp_path / "keys").write_text(keys)
+    query = "SELECT page, COUNT(*) FROM views GROUP BY page"
+    code, out, _ = run(query, "--from", "views=views.csv", "--epsilon", LOUD, "--keys", "keys")
+    assert code == 0
+    assert [line.split() for line in out.splitlines()[1:3]] == [["p1", str(COUNTS["p1"])], ["nowhere", "0"]]
+
+
+def test_people_and_public_tables(run):
+    query = "SELECT topic, COUNT(DISTINCT user) AS people FROM views JOIN pages USING (page) GROUP BY topic ORDER BY 1"
+    tables = ("--from", "views=views.csv", "--public", "pages=pages.csv", "--unit", "user", "--at-most", 20)
+    code, out, err = run(query, *tables, "--epsilon", 4000, "--delta", "1e-6")
+    assert (code, err) == (0, "")
+    pages = {"p0": "front", "p1": "press", "p2": "press"}
+    people = {topic: len({user for user, page in ROWS if pages.get(page) == topic}) for topic in ("front", "press")}
+    found = dict(line.split() for line in out.splitlines()[1:3])
+    assert int(found["front"]) == people["front"]  # each of them has more than 20 records there
+    assert 0 < int(found["press"]) <= people["press"]
+
+
+def test_sqlite_and_postgres_answer_alike(run, tmp_path):
+    with sqlite3.connect(tmp_path / "shop.db") as connection:
+        connection.execute("CREATE TABLE views (user TEXT, page TEXT)")
+        connection.executemany("INSERT INTO views VALUES (?, ?)", ROWS)
+    connection.close()
+    common = ("--epsilon", LOUD, "--delta", "1e-6", "--ledger")
+    code, lite, _ = run(QUERY, "--from", "views=sqlite:shop.db?table=views", *common, "lite.ledger")
+    assert code == 0
+    with postgres() as url:
+        from adbc_driver_postgresql import dbapi
+
+        with dbapi.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.execute('CREATE TABLE views ("user" text, page text)')
+            cursor.executemany("INSERT INTO views VALUES ($1, $2)", ROWS)
+        code, out, err = run(QUERY, "--from", f"views={url}?table=views", *common, "server.ledger")
+        assert (code, err) == (0, "")
+        assert out.splitlines()[:8] == lite.splitlines()[:8]
+        wrong = f"views={url.replace(PASSWORD, 'wrong-' + PASSWORD)}?table=views"
+        for arguments in (
+            [wrong, *common, "x"],
+            [f"views={url}?table=none", *common, "x"],
+            [f"views={url}?table=views", "--epsilon", 1],
+        ):
+            code, out, err = run(
+                QUERY, "--from", *arguments, *(["--delta", "1e-6"] if "--delta" not in arguments else [])
+            )
+            assert code == 2
+            assert err.count("\n") == 1
+            assert PASSWORD not in err + out
+    assert not (tmp_path / "x").exists()
+    assert all(PASSWORD.encode() not in path.read_bytes() for path in tmp_path.glob("server.ledger*"))
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "reason"),
+    [
+        ("SELECT page, COUNT(*) FROM views GROUP BY page", (), "give --keys FILE, or --delta"),
+        ("SELECT SUM(page) FROM views", (), "need declared bounds"),
+        ("SELECT * FROM views", (), "would show records"),
+        ("SELECT COUNT(*) FROM people", (), "no table 'people'"),
+        ("SELECT COUNT(*) FROM views WHERE user = 'it", (), "not SQL"),
+        ("SELECT COUNT(*) FROM views", ("--epsilon", "0"), "epsilon"),
+        ("SELECT COUNT(*) FROM views", ("--epsilon", "1", "--at-most", "3"), "goes with --unit"),
+        ("SELECT COUNT(*) FROM views", ("--epsilon", "1", "--public", "pages"), "write NAME=SOURCE"),
+        ("SELECT COUNT(*) FROM views", ("--epsilon", "1", "--json", "no/where.json"), "cannot be written"),
+        ("SELECT COUNT(*) FROM views", ("--epsilon", "1", "--json", "views.csv"), "would replace"),
+        ("SELECT page, COUNT(*) FROM views GROUP BY page", ("--epsilon", "1", "--keys", "nothing"), "cannot be read"),
+        ("SELECT page, user, COUNT(*) FROM views GROUP BY 1, 2", ("--epsilon", "1", "--keys", "pages.csv", "--columns",
+                                                                 "user,page:int"), "does not fit"),
+    ],
+)  # fmt: skip
+def test_refused_in_one_line_before_a_ledger_is_made(run, tmp_path, query, more, reason):
+    code, out, err = run(query, "--from", "views=views.csv", *(more if "--epsilon" in more else ("--epsilon", "1")))
+    assert (code, out) == (2, "")
+    assert reason in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "views.csv.ledger").exists()
+
+
+def test_explain_charges_nothing(run, tmp_path):
+    code, out, _ = run(QUERY, "--from", "views=views.csv", "--epsilon", 1, "--explain")
+    assert code == 0
+    assert "measure(epsilon=1)" in out
+    assert "protect" in out
+    assert not (tmp_path / "views.csv.ledger").exists()

@@ -1,0 +1,184 @@
+"""`wpinq sql`: one SELECT over a protected table, answered with intervals and cost."""
+
+from __future__ import annotations
+
+import csv
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wpinq.cli import options
+from wpinq.cli.bins import parse_bins, parse_value
+from wpinq.cli.outputs import check_outputs, write_json
+from wpinq.errors import BinError, LedgerError, PlanError, SourceError
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.query import Answer
+    from wpinq.schema import Schema
+    from wpinq.sources import Columns
+    from wpinq.unit import Unit
+
+SHOWN = 40
+"""Rows that are printed; a JSON file holds them all."""
+
+
+def sql(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="SELECT page, COUNT(*) AS c FROM views GROUP BY page")],
+    *,
+    source: Annotated[
+        str,
+        typer.Option("--from", metavar="NAME=SOURCE", show_default=False,
+                     help="The protected table: a file as in 'degrees', sqlite:FILE?table=NAME, or "
+                          "postgresql://user@host/database?table=NAME (then with --ledger)."),
+    ],
+    epsilon: Annotated[str, typer.Option(help="What it costs in all, exactly: 1 or 1/2.", show_default=False)],
+    delta: Annotated[
+        str | None,
+        typer.Option(help="What publishing groups that nobody named costs: 1e-6.", show_default=False),
+    ] = None,
+    public: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="A public table to join; can be given many times.", show_default=False),
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Protect people, named by this column.", show_default=False)
+    ] = None,
+    at_most: Annotated[
+        int | None, typer.Option(help="With --unit: how many records of each person are kept.", show_default=False)
+    ] = None,
+    budget: options.Budget = None,
+    ledger: options.LedgerPath = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The groups to show, present or not: one a line as CSV, or a JSON list.",
+                     show_default=False),
+    ] = None,
+    columns: options.ColumnNames = None,
+    header: options.Header = True,
+    name: options.Name = None,
+    data_version: options.DataVersion = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")] = False,
+    json: options.JsonPath = None,
+) -> None:  # fmt: skip
+    """Answer one SELECT: COUNT(*), COUNT(column) and COUNT(DISTINCT column), in groups, with joins of public tables.
+
+    The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
+    """
+    from wpinq.cli.columns import parse_columns
+    from wpinq.exact import positive
+    from wpinq.query import prepare
+    from wpinq.query import sql as answered
+    from wpinq.sources import open_source
+
+    table, place = _named(source, "--from")
+    tables: dict[str, Any] = dict(_named(one, "--public") for one in public or [])
+    cost = positive(epsilon, "--epsilon")
+    chance = None if delta is None else positive(delta, "--delta")
+    amount = None if budget is None else positive(budget, "--budget")
+    given = parse_columns(columns)
+    reader = open_source(place, columns=given, header=header)
+    kept = {reader.path.resolve()} if reader.path else set()
+    check_outputs({"--json": (json, ())}, kept | ({ledger.resolve()} if ledger else set()))
+    who = _unit(unit, at_most)
+    asked = prepare(query, {**tables, table: _rehearsal(reader.schema, who)})
+    groups = None if keys is None else read_keys(keys, asked.counts[0]._node.schema)
+    if explain:
+        asked.explain(cost)
+        return
+    if asked.keys and groups is None and chance is None:
+        raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
+
+    def protected(total: Fraction | None) -> Collection:
+        return _protect(place, given, total, chance, who, header=header, ledger=ledger, name=name, version=data_version)
+
+    try:
+        tables[table] = protected(amount or cost)
+    except LedgerError as refused:
+        if amount is not None:
+            raise
+        try:
+            tables[table] = protected(None)  # a ledger that is there keeps its budget
+        except LedgerError:
+            raise refused from None
+    answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups)
+    if json is not None:
+        write_json(json, answer.content())
+    _show(answer)
+
+
+def read_keys(path: Path, schema: Schema) -> list[Any]:
+    """Read groups from a file: a JSON list, or CSV without a header, one group a line.
+
+    Raises:
+        SourceError: It cannot be read as text.
+        BinError: A group does not fit the columns.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"--keys {path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
+    if text.lstrip().startswith("["):
+        return list(parse_bins(text.strip(), schema))
+    found: list[Any] = []
+    for row in csv.reader(text.splitlines()):
+        if len(row) != len(schema):
+            raise BinError(f"--keys {path}: a group of {schema} is a line of {len(schema)} fields.")
+        values = tuple(parse_value(field, column) for field, column in zip(row, schema, strict=True))
+        found.append(values[0] if len(values) == 1 else values)
+    return found
+
+
+def _named(text: str, option: str) -> tuple[str, str]:
+    name, equals, place = text.partition("=")
+    if not equals or not name or not place:
+        raise SourceError(f"{option} {name}: write NAME=SOURCE, for example views=views.csv.")
+    return name, place
+
+
+def _unit(column: str | None, at_most: int | None) -> Unit | None:
+    from wpinq.unit import users
+
+    if column is None:
+        if at_most is not None:
+            raise PlanError("--at-most: goes with --unit COLUMN.")
+        return None
+    return users(column, at_most=at_most, shared=at_most is None)
+
+
+def _rehearsal(schema: Schema, unit: Unit | None) -> Collection:
+    """The same table without records, with a budget in memory."""
+    from wpinq import protect
+    from wpinq.cli.dataflow import LIMITLESS
+    from wpinq.schema import Kind
+
+    columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
+    return protect([], budget=LIMITLESS, unit=unit, columns=columns)
+
+
+def _protect(
+    place: str, columns: Columns, budget: Fraction | None, delta: Fraction | None, unit: Unit | None, **more: Any
+) -> Collection:
+    from wpinq import protect
+
+    allowed = 0 if budget is None or delta is None else delta
+    return protect(place, budget=budget, columns=columns, unit=unit, delta=allowed, **more)
+
+
+def _show(answer: Answer) -> None:
+    from wpinq.cli.errors import printable
+    from wpinq.cli.show import budget_line
+
+    rows = [[printable("NULL" if cell is None else str(cell)) for cell in row] for row in answer.rows[:SHOWN]]
+    names = [printable(name) for name in answer.columns]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    for row in [names, *rows]:
+        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    if len(answer) > SHOWN:
+        typer.echo(f"... and {len(answer) - SHOWN:,} more rows; --json OUT writes them all")
+    half = max(one.interval() for one in answer.measurements)
+    delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
+    typer.echo(f"\nEach count is within {half:g} of the truth with probability 95%. Cost: epsilon "
+               f"{answer.cost['epsilon']:g}{delta}. {budget_line(answer.measurements[0])}")  # fmt: skip

@@ -1,0 +1,164 @@
+"""A measurement that answers at every epoch of a live source."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from wpinq.bins import bin_frame
+from wpinq.continual.changes import Changes
+from wpinq.continual.spread import half_width
+from wpinq.continual.tree import ELDERS, Part, Tree
+from wpinq.engines.failures import quietly
+from wpinq.errors import NotReadyError, PlanError
+from wpinq.exact import Amount, exact
+from wpinq.identity import KEY_SIZE, identities
+from wpinq.measurement import Measurement
+from wpinq.noise import Mechanism, Words, mechanism
+from wpinq.noise.accuracy import level_of_each
+from wpinq.operators.window import Window
+from wpinq.plan import Keyed, Node, steps
+from wpinq.runs import refuse_inside
+from wpinq.secret import Field
+from wpinq.siphash import siphash
+from wpinq.state.histogram import Histogram
+from wpinq.state.table import Ids
+
+
+class ContinualMeasurement(Measurement):
+    """A charged, noisy histogram of every epoch that closes after it was made, for ever.
+
+    Noise is that of the nodes of a counting tree, each of which is a keyed function of the release, the node and the
+    bin: a bin or an epoch that nobody asks for costs nothing, and one that is asked twice has one answer. The key holds
+    no digest of the histogram, since that changes from epoch to epoch; what is counted in a closed epoch never changes
+    (privacy rule 5). What is released at an epoch is a sum of noisy nodes, whatever else was released.
+
+    Attributes:
+        scale: The movement of one unit over epsilon; the noise of an answer is that of several nodes, see `deviation`.
+        tree: The counting tree.
+    """
+
+    tree: Tree = ELDERS
+
+    def __init__(self, node: Node, epsilon: Fraction, name: str | None, noise: str, analyst: str | None) -> None:
+        refuse_unless_linear(node)
+        self._first = 0
+        super().__init__(node, epsilon, name, noise, analyst)
+        secret = self.home.ledger.secret
+        self._nodes = secret.derive("continual node", self._tuple, size=KEY_SIZE)
+        self._noises = Words(secret.derive("continual noise", self._tuple))
+        self._levels: dict[int, Mechanism] = {}
+        self._changes = Changes(lambda: Histogram(node.schema, self.home.identity_key))
+        self._closed = 0
+
+    @property
+    def settled(self) -> bool:
+        """No run answers it: the live source hands it the change of each epoch."""
+        return True
+
+    def receive(self, epoch: int, change: Histogram) -> None:
+        """Take in by how much an epoch changed the histogram; the first change holds all that was there before."""
+        self._first = self._first or epoch
+        self._changes.append(change)
+        self._closed = epoch
+
+    def observe(self, bin: Any, epoch: int | None = None) -> int | float:  # noqa: A002
+        """The noisy weight of one bin at the end of an epoch.
+
+        Args:
+            bin: A value, or a tuple of values where the collection has several columns.
+            epoch: A closed epoch, from the first that closed after the measurement was made; by default the last.
+
+        Raises:
+            BinError: The collection could never hold such a bin.
+            NotReadyError: The epoch is still open, or was closed before.
+        """
+        value: int | float = self.observe_many([bin], epoch)[0].item()
+        return value
+
+    def observe_many(self, bins: Any, epoch: int | None = None) -> np.ndarray:
+        """The noisy weights of many bins at the end of an epoch; the same as asking one by one."""
+        refuse_inside("observe")
+        frame = bin_frame(bins, self.node.schema)
+        turn = self._turn(epoch)
+
+        def answer() -> np.ndarray:
+            ids = identities(frame, self.node.schema, self.home.identity_key)
+            noise = sum((self._noise(part, ids) for part in self.tree.parts(turn)), np.zeros(len(ids), np.int64))
+            return self._divided(self._sum(self._changes.lookup(turn, frame, ids), noise))
+
+        return quietly("observe", answer)
+
+    def deviation(self, epoch: int | None = None) -> float:
+        """The standard deviation of the noise at an epoch."""
+        variance = sum(self._level(level).variance() for level, _, _ in self.tree.parts(self._turn(epoch)))
+        return math.sqrt(variance) / self._unit
+
+    def interval(self, level: Amount = Fraction(95, 100), bins: int = 1, epoch: int | None = None) -> float:
+        """Half the width of an interval around an answer that holds the true weight with at least this probability.
+
+        Args:
+            level: Between 0 and 1.
+            bins: Around how many answers the intervals shall hold all together.
+            epoch: The epoch of the answers; by default the last that closed.
+        """
+        rest = 1 - level_of_each(exact(level, "interval(level=...)"), bins)
+        scales = [float(self._level(one).scale) for one, _, _ in self.tree.parts(self._turn(epoch))]
+        return half_width(scales, float(rest)) / self._unit
+
+    def release(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: bins of a running histogram are named, so that one epoch does not tell which bins another had.
+
+        Raises:
+            PlanError: Always.
+        """
+        raise PlanError("release: a continual measurement is observed bin by bin; release an epoch's measurement.")
+
+    def _turn(self, epoch: int | None) -> int:
+        """The epoch, counted from the first that the measurement speaks of."""
+        last = self._closed if epoch is None else epoch
+        if not self._closed or last > self._closed:
+            raise NotReadyError("observe: the epoch is still open; call advance() first.")
+        if last < self._first:
+            raise NotReadyError(f"observe: made after epoch {last} closed; ask for epoch {self._first} or a later one.")
+        return last - self._first + 1
+
+    def _level(self, level: int) -> Mechanism:
+        """The noise of the nodes of a level, all on one grid."""
+        if level not in self._levels:
+            scale = self._mechanism.scale * self.tree.share(level)
+            grid = self._mechanism.grid
+            self._levels[level] = mechanism("geometric", scale * grid)
+        return self._levels[level]
+
+    def _noise(self, part: Part, ids: Ids) -> np.ndarray:
+        """The noise of one node for each bin. What is encrypted is a keyed hash of node and bin, of 128 bits."""
+        level, index, sign = part
+        place = np.full(len(ids), np.uint64(index))
+        close = np.full(len(ids), np.uint64(32 << 56 | level))
+        blocks = siphash(self._nodes, [ids[:, 0].copy(), ids[:, 1].copy(), place, close])
+        return sign * self._level(level).draw(self._noises, blocks)
+
+    def _describe(self, fields: tuple[Field, ...]) -> tuple[Field, ...]:
+        return super()._describe((*fields, "continual", self.tree.text))
+
+
+def refuse_unless_linear(root: Node) -> None:
+    """Refuse a plan in which records meet.
+
+    Raises:
+        PlanError: A step is not linear for each record.
+
+    Source: privacy rules 11 and 12; attack 43.
+    """
+    for node in steps(root):
+        if isinstance(node, Window):
+            raise PlanError("measure(continual=True): leave it out; each window is measured when it has closed.")
+        if isinstance(node.lower(frozenset(node.schema.names)), Keyed):
+            raise PlanError(
+                f"measure(continual=True): {node.title} is not linear for each record, so one early record can move "
+                "every later epoch. Use window(...) and measure each window when it has closed, or measure an epoch."
+            )

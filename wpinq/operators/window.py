@@ -1,0 +1,178 @@
+"""Window: the records of each stretch of time, as parts that are measured one by one at the price of one."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.batch import Batch
+from wpinq.errors import BinError, PlanError
+from wpinq.functions.kinds import write
+from wpinq.plan import Collection as Weighted
+from wpinq.plan import Record, Shape, Stateless, Unary, fingerprints
+from wpinq.schema import Column, Kind, Schema
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+UNITS = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": DAY}
+TIMES = (Kind.TIME, Kind.INSTANT, Kind.DATE)
+
+
+def window(self: Collection, length: str | dt.timedelta | int, at: str) -> Collection:
+    """Cut time into windows of one length, side by side, and measure each of them by itself.
+
+    What follows is done to each window as if it were all there is. A measurement then costs its epsilon once, however
+    many windows are asked for, because the windows of a record unit are disjoint: `observe(bin, window=...)`.
+
+    Weights:    out[w][x] = in[x] where w = floor(time(x) / length), else 0; a record without a time is in no window
+    Stability:  1 for each window, and 1 for all of them together, as for the parts of a partition (privacy rule 25).
+                A user's records may lie in many windows: over a file the bound on all of them holds for all windows
+                together; of a live source each user is protected in each window by itself.
+    Source:     McSherry, PINQ, SIGMOD 2009 ("Partition"); privacy rule 13 on who closes a window.
+
+    Args:
+        length: Such as "90s", "15m", "1h", "1d", or a timedelta; a whole number where the column holds whole numbers.
+            Windows begin at 1970-01-01 (in UTC where there is a zone), or at 0.
+        at: The column of the time: a timestamp, a date or a whole number.
+
+    Raises:
+        PlanError: There is no such column, it holds no times, or the length is not above zero.
+
+    >>> hours = protected(page="text", minute="integer").window(60, at="minute")
+    >>> hours
+    <protected collection (page: text, minute: integer) by window(60, at=minute)>
+    """
+    column = self._node.schema[at]
+    digest = fingerprints(self._node)[self._node]
+    span = _span(length, column)
+    group = f"window {digest.hex() if digest else os.urandom(32).hex()} of {span} by {at!r}"
+    return self._then(Window(self._node, at, span, str(length), group))
+
+
+def _span(length: object, column: Column) -> int:
+    """A length in the units in which a column stores times: microseconds, or ones."""
+    found: object = None
+    if column.kind is Kind.INT:
+        found = length if isinstance(length, int) and not isinstance(length, bool) else None
+    elif column.kind in TIMES:
+        if isinstance(length, dt.timedelta):
+            found = length // dt.timedelta(microseconds=1)
+        elif isinstance(length, str) and (parts := re.fullmatch(r"([0-9]{1,9})([smhd])", length)):
+            found = int(parts[1]) * UNITS[parts[2]]
+    else:
+        raise PlanError(
+            f"window(at={column.name!r}): the column is of the type {column.kind.value}; declare it as a timestamp, "
+            "a date or an integer, for example columns={'time': 'timestamp'}."
+        )
+    if not isinstance(found, int) or not 0 < found < 2**62:
+        raise PlanError(
+            f"window(length={length!r}): not a length above zero of a column of the type {column.kind.value}; "
+            "write '15m', '1h' or '1d' for times, and a whole number for whole numbers."
+        )
+    return found
+
+
+def moment(value: Any, kind: Kind) -> int:
+    """A time that somebody asks for, in the units in which a column of this kind stores times.
+
+    Raises:
+        BinError: It is not a value of this kind.
+    """
+    try:
+        found = write(value, kind)
+    except Exception:  # noqa: BLE001  the text of a failed conversion is of no use
+        found = None
+    if not isinstance(found, int):
+        raise BinError(f"window: {type(value).__name__} is not a time in a column of the type {kind.value}.")
+    return found * DAY if kind is Kind.DATE else found
+
+
+@dataclass(frozen=True, eq=False)
+class Window(Unary):
+    """Plan node of `window`: of one window, or of all of them as long as it has no number."""
+
+    at: str
+    span: int
+    length: str
+    group: str
+    number: int | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of its input; that of the time is written out."""
+        return self.source.schema.expanded((self.at,))
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the times."""
+        return self.source.schema[self.at].kind
+
+    @property
+    def part(self) -> tuple[str, str] | None:
+        """The windows, and which of them; "every" is what was paid before any was asked for."""
+        return (self.group, "every" if self.number is None else str(self.number))
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return f"window({self.length}, at={self.at})"
+
+    @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """Column, length and number."""
+        return (self.at.encode(), str(self.span).encode(), str(self.number).encode())
+
+    @property
+    def end(self) -> int:
+        """The first moment after the window, in the units of the column."""
+        return self._closed + self.span
+
+    def holding(self, value: Any) -> int:
+        """The number of the window that a time lies in."""
+        return moment(value, self.kind) // self.span
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """What is needed later and the time."""
+        return (needed | {self.at},)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A mask."""
+        return Stateless(self._apply)
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Compare each record's time."""
+        place = self.source.schema.names.index(self.at)
+        start, end = self._closed, self.end
+        times = {record: record[place] for record in inputs[0]}
+        return {
+            record: weight
+            for record, weight in inputs[0].items()
+            if times[record] is not None and start <= moment(times[record], self.kind) < end
+        }
+
+    @property
+    def mask(self) -> pl.Expr:
+        """Which rows lie in the window."""
+        time = pl.col(self.at).to_physical().cast(pl.Int64)
+        if self.kind is Kind.DATE:
+            time = time * DAY
+        return time.is_between(self._closed, self.end, closed="left")
+
+    @property
+    def _closed(self) -> int:
+        if self.number is None:
+            raise PlanError(f"{self.title}: a window is observed by itself; write observe(bin, window=...).")
+        return self.number * self.span
+
+    def _apply(self, batch: Batch) -> Batch:
+        batch = batch.expand([self.at] if batch.schema[self.at].ranged else [])
+        return Batch(batch.frame.filter(self.mask), batch.schema)

@@ -1,0 +1,271 @@
+"""What a SELECT asks for: a plan for each of its counts, and how released numbers become its rows.
+
+Group keys, WHERE and public joins are functions of one record. Everything else, HAVING, ORDER BY, LIMIT and what is
+computed from counts, is done with released numbers, so it costs nothing and can tell nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.errors import PlanError
+from wpinq.functions.outputs import named as uniquely
+from wpinq.functions.predicate import Reader, statement
+from wpinq.functions.terms import Term, shown
+from wpinq.query.tables import CALL, Tables
+from wpinq.schema import Kind
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from wpinq.collection import Collection
+
+KNOWN = frozenset(["expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"])
+INSTEAD = {
+    "distinct": "SELECT DISTINCT names records; write GROUP BY with COUNT(*)",
+    "with_": "write one SELECT; what WITH would do, do in Python and give the result as a table",
+    "windows": "a window looks at other records",
+    "qualify": "a window looks at other records",
+}
+COUNTS = "COUNT(*), COUNT(column) and COUNT(DISTINCT column) are answered here"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One column of the answer, as an expression over group keys and counts."""
+
+    label: str
+    node: Any
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A SELECT that can be answered.
+
+    Attributes:
+        keys: Names of the group keys.
+        counts: The collection to measure for each count; its records are the group keys.
+        items: The columns of the answer.
+        having: What released rows must fulfil.
+        order: Expressions to order by, each with whether it descends and whether NULL comes first.
+        limit: How many rows, after how many.
+    """
+
+    keys: tuple[str, ...]
+    counts: tuple[Collection, ...]
+    items: tuple[Item, ...]
+    having: Any
+    order: tuple[tuple[Any, bool, bool], ...]
+    limit: tuple[int, int | None]
+
+    def reader(self) -> Reader:
+        """Translates what is computed from released numbers."""
+        kinds = [column.kind for column in self.counts[0]._node.schema] if self.keys else []
+        released = {f"key {place}": kind for place, kind in enumerate(kinds)}
+        released |= {f"count {place}": Kind.INT for place in range(len(self.counts))}
+        return Reader(lambda node: Term(pl.col(node.name), released[node.name], shown(node)), CALL)
+
+    def explain(self, epsilon: Any = None) -> str:
+        """Print and return the plan of each count, and what it would cost at its share of epsilon."""
+        from wpinq.exact import positive
+
+        share = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / len(self.counts)
+        return "\n".join(str(one.explain(share)) for one in self.counts)
+
+
+def prepare(query: str, tables: Mapping[str, Any]) -> Statement:
+    """Read a query; nothing is charged, and nothing of protected tables is read.
+
+    Args:
+        query: One SELECT over one protected table, which may join public ones.
+        tables: Protected collections and public tables (what `protect` takes: frames, paths) by name.
+
+    Raises:
+        PlanError: It cannot be read, or cannot be private; the message says which part, and why.
+    """
+    select = statement(query, CALL)
+    if type(select).__name__ != "Select":
+        raise PlanError(f"{CALL}: {type(select).__name__.upper()} is not answered; write one SELECT.")
+    for name in (name for name, value in select.args.items() if value and name not in KNOWN):
+        clause = name.strip("_").upper()
+        raise PlanError(f"{CALL}: {INSTEAD.get(name, f'{clause} is not answered here')}.")
+    if not select.args.get("from_"):
+        raise PlanError(f"{CALL}: FROM is missing; there are {', '.join(tables)}.")
+    try:
+        return _Select(select, Tables(dict(tables), select.args["from_"].this, select.args.get("joins") or [])).read()
+    except RecursionError:
+        raise PlanError(f"{CALL}: the query is nested too deeply.") from None
+
+
+class _Select:
+    """Reads the clauses in their logical order."""
+
+    def __init__(self, select: Any, tables: Tables) -> None:
+        self.select, self.tables = select, tables
+        self.aliases = {one.alias: one.this for one in select.expressions if type(one).__name__ == "Alias"}
+        self.groups: list[Any] = []
+        self.asked: list[Any] = []
+
+    def read(self) -> Statement:
+        given = [one.this if type(one).__name__ == "Alias" else one for one in self.select.expressions]
+        for one in given:
+            if type(one).__name__ == "Star" or (type(one).__name__ == "Column" and type(one.this).__name__ == "Star"):
+                raise PlanError(f"{CALL}: SELECT * would show records; select GROUP BY columns and counts.")
+        self.groups = self._groups(given)
+        labels = uniquely([_label(one) for one in self.select.expressions])
+        items = tuple(Item(label, self._released(one)) for label, one in zip(labels, given, strict=True))
+        having = self.select.args.get("having")
+        condition = self._released(self._aliased(having.this)) if having else None
+        order = tuple(self._order(one, given) for one in getattr(self.select.args.get("order"), "expressions", ()))
+        if not self.asked:
+            raise PlanError(f"{CALL}: the query counts nothing, so it would show records; {COUNTS}.")
+        names = uniquely([one.name if type(one).__name__ == "Column" else None for one in self.groups])
+        kept = self._kept()
+        counts = tuple(self._counted(kept, names, one) for one in self.asked)
+        found = Statement(names if self.groups else (), counts, items, condition, order, self._limit(bool(order)))
+        _check(found)
+        return found
+
+    def _groups(self, given: list[Any]) -> list[Any]:
+        from sqlglot import exp
+
+        clause = self.select.args.get("group")
+        if clause is None:
+            return []
+        if {name for name, value in clause.args.items() if value} != {"expressions"}:
+            raise PlanError(f"{CALL}: {shown(clause)}: group by expressions; there is no ALL, CUBE or ROLLUP here.")
+        found = []
+        for one in clause.expressions:
+            free = type(one).__name__ == "Column" and not one.args.get("table") and self.tables.canonical(one) is None
+            meant = self.aliases.get(one.name, one) if free else self._numbered(one, given)
+            found.append(self._canonical(meant))
+            if found[-1].find(exp.AggFunc):
+                raise PlanError(f"{CALL}: GROUP BY {shown(found[-1])} groups by an aggregate; group by columns.")
+        return list(dict.fromkeys(found))
+
+    def _numbered(self, node: Any, given: list[Any]) -> Any:
+        """GROUP BY 1 and ORDER BY 1 mean the first column of the answer."""
+        if type(node).__name__ != "Literal" or node.is_string:
+            return node
+        if not node.this.isdecimal() or not 1 <= int(node.this) <= len(given):
+            raise PlanError(f"{CALL}: there is no column number {shown(node.this)} in the SELECT.")
+        return given[int(node.this) - 1]
+
+    def _canonical(self, node: Any) -> Any:
+        """An expression whose columns are written in one way, so that equal ones are equal."""
+
+        def canonical(one: exp.Expression) -> exp.Expression:
+            if type(one).__name__ != "Column":
+                return one
+            found = self.tables.canonical(one)
+            if found is None:
+                raise PlanError(f"{CALL}: no column {shown(one)}; there are {self.tables.names}.")
+            return found
+
+        while type(node).__name__ == "Paren":
+            node = node.this
+        return node.transform(canonical)
+
+    def _released(self, node: Any) -> Any:
+        """An expression over released numbers: group keys and counts by their place."""
+        from sqlglot import exp
+
+        def place(one: exp.Expression) -> exp.Expression:
+            if one in self.groups:
+                return exp.column(f"key {self.groups.index(one)}", quoted=True)
+            if type(one).__name__ == "Count":
+                if one not in self.asked:
+                    self.asked.append(one)
+                return exp.column(f"count {self.asked.index(one)}", quoted=True)
+            if isinstance(one, (exp.AggFunc, exp.Filter, exp.Window)):
+                raise PlanError(f"{CALL}: {shown(one)}: {COUNTS}; sums and means need declared bounds, so ask them "
+                                "in Python, and windows look at other records.")  # fmt: skip
+            if type(one).__name__ == "Column":
+                raise PlanError(f"{CALL}: {shown(one)} is neither in GROUP BY nor counted, so it would show records.")
+            return one
+
+        return self._canonical(node).transform(place)
+
+    def _order(self, node: Any, given: list[Any]) -> tuple[Any, bool, bool]:
+        inner = self._aliased(self._numbered(node.this, given))
+        descending = bool(node.args.get("desc"))
+        first = node.args.get("nulls_first")
+        return self._released(inner), descending, descending if first is None else bool(first)
+
+    def _aliased(self, node: Any) -> Any:
+        """Names of the answer's columns, where they are meant."""
+
+        def alias(one: exp.Expression) -> exp.Expression:
+            plain = type(one).__name__ == "Column" and not one.args.get("table")
+            return self.aliases[one.name] if plain and one.name in self.aliases else one
+
+        return node.transform(alias)
+
+    def _limit(self, ordered: bool) -> tuple[int, int | None]:
+        limit, offset = self.select.args.get("limit"), self.select.args.get("offset")
+        if (limit or offset) and not ordered:
+            raise PlanError(f"{CALL}: LIMIT needs ORDER BY, a count or a name; protected records have no order.")
+        return _whole(offset) or 0, _whole(limit)
+
+    def _kept(self) -> Collection:
+        """The records that have partners and pass WHERE."""
+        where = self.select.args.get("where")
+        tests = list(self.tables.present)
+        if where:
+            tests.append(Reader(self.tables.resolve, CALL).condition(self._canonical(where.this)).value)
+        return self.tables.base.filter(reduce(and_, tests)) if tests else self.tables.base
+
+    def _counted(self, kept: Collection, names: tuple[str, ...], count: Any) -> Collection:
+        """The collection whose bins are the groups and whose weights are the counts."""
+        keys = [self._key(node).alias(name) for node, name in zip(self.groups, names, strict=True)]
+        keys = keys or [pl.lit(0).alias("all")]
+        what = count.this
+        if type(what).__name__ == "Star":
+            return kept.map(keys)
+        distinct = type(what).__name__ == "Distinct"
+        asked = what.expressions if distinct else [what]
+        if (distinct and what.args.get("on")) or count.expressions or not asked:
+            raise PlanError(f"{CALL}: {shown(count)}: {COUNTS}.")
+        terms = [Reader(self.tables.resolve, CALL).term(self._canonical(one)).value for one in asked]
+        kept = kept.filter(reduce(and_, [term.is_not_null() for term in terms]))
+        if not distinct:
+            return kept.map(keys)
+        counted = [term.alias(f"counted {place}") for place, term in enumerate(terms)]
+        pairs = kept.map([*keys, *counted]).distinct()
+        return pairs.map([pl.col(name) for name in pairs.columns[: len(keys)]])
+
+    def _key(self, node: Any) -> pl.Expr:
+        return (self.tables.bare(node) if type(node).__name__ == "Column" else
+                Reader(self.tables.resolve, CALL).term(node)).value  # fmt: skip
+
+
+def _label(node: Any) -> str:
+    """What PostgreSQL would call a column of the answer."""
+    return str(node.alias_or_name) if type(node).__name__ in ("Alias", "Column") else type(node).__name__.lower()
+
+
+def _whole(clause: Any) -> int | None:
+    if clause is None:
+        return None
+    node = clause.args.get("expression")
+    if type(node).__name__ != "Literal" or node.is_string or not node.this.isdecimal() or int(node.this) > 2**31:
+        raise PlanError(f"{CALL}: {shown(clause)}: write a whole number.")
+    return int(node.this)
+
+
+def _check(found: Statement) -> None:
+    """Find out now, before anything is charged, whether released numbers can be finished."""
+    reader = found.reader()
+    for item in found.items:
+        reader.term(item.node)
+    if found.having is not None:
+        reader.condition(found.having)
+    for node, _, _ in found.order:
+        if reader.term(node).kind is Kind.ANY:
+            raise PlanError(f"{CALL}: ORDER BY a column of any type has no order; declare its type with columns=.")

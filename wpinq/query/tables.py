@@ -1,0 +1,204 @@
+"""The tables of a query: one is protected; public ones are looked up, record by record.
+
+An inner or left join with a public table, on equality with a key that is unique there, gives each record at most one
+partner. So its columns are functions of the record, `key -> value`, and the join costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.collection import Collection
+from wpinq.errors import PlanError, SourceError
+from wpinq.functions.predicate import column, named
+from wpinq.functions.terms import Term, shown, together
+from wpinq.schema import Kind, Schema, polars_type
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+CALL = "sql"
+LARGEST = 100_000  # rows of a public table
+PROTECTED_JOIN = (
+    "joins two protected tables: one record would be in as many pairs as its key has partners, without bound; use "
+    "collection.join in Python, which weighs pairs"
+)
+
+
+class Tables:
+    """What the names of a query stand for.
+
+    Attributes:
+        base: The protected collection.
+        present: What must hold for a record to have partners in all inner joins.
+    """
+
+    def __init__(self, given: dict[str, Any], first: Any, joins: list[Any]) -> None:
+        self.given = given
+        self.present: list[pl.Expr] = []
+        self._columns: dict[str, dict[str, Term]] = {}
+        alias, found = self._table(first)
+        if not isinstance(found, Collection):
+            raise PlanError(
+                f"{CALL}: {alias} is a public table; name the protected table in FROM, and join the others."
+            )
+        self.base = found
+        self._columns[alias] = _base_columns(found)
+        for join in joins:
+            self._join(join)
+
+    def resolve(self, node: exp.Expression) -> Term:
+        """A column, by its canonical name.
+
+        Raises:
+            PlanError: It may hold values of any type.
+        """
+        term = self._columns[node.text("table")][node.name]
+        if term.kind is Kind.ANY:
+            raise PlanError(f"{CALL}: column {term.text} may hold values of any type; declare one with columns= where "
+                            "the table is protected.")  # fmt: skip
+        return term
+
+    def bare(self, node: exp.Expression) -> Term:
+        """A column that is only passed on, of whatever type."""
+        return self._columns[node.text("table")][node.name]
+
+    def canonical(self, node: exp.Expression) -> exp.Expression | None:
+        """A column with its table's name and its own, as they are spelled; None if there is none.
+
+        Raises:
+            PlanError: Several tables have it, or its table is not there.
+        """
+        from sqlglot import exp
+
+        if node.text("db") or node.text("catalog"):
+            raise PlanError(f"{CALL}: {shown(node)}: write table.column.")
+        table = node.args.get("table")
+        aliases = [named(table, list(self._columns), CALL, "table")] if table else list(self._columns)
+        found = []
+        for alias in aliases:
+            try:
+                found.append((alias, named(node.this, list(self._columns[alias]), CALL)))
+            except PlanError:
+                if table:
+                    raise
+        if len(found) > 1:
+            raise PlanError(
+                f"{CALL}: {shown(node)} is a column of {' and '.join(alias for alias, _ in found)}; say which."
+            )
+        return exp.column(found[0][1], table=found[0][0], quoted=True) if found else None
+
+    @property
+    def names(self) -> str:
+        """All columns, for messages."""
+        return ", ".join(f"{alias}.{name}" for alias, columns in self._columns.items() for name in columns)
+
+    def _table(self, node: Any) -> tuple[str, Any]:
+        """The name by which columns refer to a table, and what was given under its own name."""
+        plain = type(node).__name__ == "Table" and type(node.this).__name__ == "Identifier"
+        if not plain or {name for name, value in node.args.items() if value} - {"this", "alias"}:
+            raise PlanError(f"{CALL}: {shown(node)} is no plain table; subqueries and functions of tables look at many "
+                            "records. Filter, map and join in Python, and give the result as a table.")  # fmt: skip
+        if node.args.get("alias") and node.args["alias"].args.get("columns"):
+            raise PlanError(f"{CALL}: {shown(node)}: columns cannot be renamed here; use AS in the SELECT.")
+        own = named(node.this, list(self.given), CALL, "table")
+        alias = node.alias or own
+        if alias in self._columns:
+            raise PlanError(f"{CALL}: two tables are called {shown(alias)}; name one with AS.")
+        return alias, self.given[own]
+
+    def _join(self, join: Any) -> None:
+        args = {name for name, value in join.args.items() if value}
+        kind = (join.text("method"), join.text("side"), join.text("kind"))
+        if kind not in {("", "", ""), ("", "", "INNER"), ("", "LEFT", ""), ("", "LEFT", "OUTER")} or not args & {
+            "on",
+            "using",
+        }:
+            raise PlanError(f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON one equality, make no row "
+                            "that no record stands for.")  # fmt: skip
+        alias, found = self._table(join.this)
+        if isinstance(found, Collection):
+            raise PlanError(f"{CALL}: {shown(join)} {PROTECTED_JOIN}.")
+        schema, frame = _public(found, alias)
+        theirs = {
+            name: column(_identifier(name), schema, CALL) for name in schema.names if schema[name].kind is not Kind.ANY
+        }
+        self._columns[alias] = theirs
+        ours, key = self._key(join, alias, schema)
+        self._look_up(alias, ours, key, schema, frame, required=join.text("side") != "LEFT", text=shown(join))
+
+    def _key(self, join: Any, alias: str, schema: Schema) -> tuple[Term, str]:
+        """The term that is looked up, and the public column that it is looked up in."""
+        using, on = join.args.get("using"), join.args.get("on")
+        if using and len(using) == 1:
+            others = {name: table for name, table in self._columns.items() if name != alias}
+            found = [table[using[0].name] for table in others.values() if using[0].name in table]
+            if len(found) == 1:
+                return found[0], named(using[0], schema.names, CALL)
+        while type(on).__name__ == "Paren":
+            on = on.this
+        sides = (on.this, on.expression) if type(on).__name__ == "EQ" else ()
+        if len(sides) == 2 and all(type(side).__name__ == "Column" for side in sides):
+            one, other = (self.canonical(side) for side in sides)
+            if one is not None and other is not None:
+                if one.text("table") == alias:
+                    one, other = other, one
+                if other.text("table") == alias and one.text("table") != alias:
+                    return self.resolve(one), other.name
+        raise PlanError(f"{CALL}: {shown(join)}: join ON one equality between a column of each side.")
+
+    def _look_up(
+        self, alias: str, ours: Term, key: str, schema: Schema, frame: pl.DataFrame, *, required: bool, text: str
+    ) -> None:
+        (ours, _), kind = together([ours, Term(pl.col(key), schema[key].kind, f"{alias}.{key}")], CALL)
+        rows = frame.filter(pl.col(key).is_not_null()).with_columns(pl.col(key).cast(polars_type(kind)))
+        if rows[key].n_unique() < rows.height:
+            raise PlanError(f"{CALL}: {text}: {alias}.{key} is not unique, so a record would count many times; join on "
+                            "a unique column.")  # fmt: skip
+        old = rows[key].to_list()
+        for name in self._columns[alias]:
+            of = polars_type(schema[name].kind)
+            value = (
+                ours.value.replace_strict(old, rows[name].to_list(), default=None, return_dtype=of)
+                if old else pl.lit(None, of)
+            )  # fmt: skip
+            self._columns[alias][name] = Term(value, schema[name].kind, f"{alias}.{name}")
+        if required:
+            self.present.append(ours.value.is_in(old) if old else pl.lit(False))
+
+
+def _identifier(name: str) -> Any:
+    from sqlglot import exp
+
+    return exp.column(name, quoted=True)
+
+
+def _base_columns(collection: Collection) -> dict[str, Term]:
+    schema = collection._node.schema
+    found = {}
+    for one in schema:
+        any_ = one.kind is Kind.ANY
+        found[one.name] = (
+            Term(pl.col(one.name), Kind.ANY, one.name) if any_ else column(_identifier(one.name), schema, CALL)
+        )
+    return found
+
+
+def _public(table: Any, alias: str) -> tuple[Schema, pl.DataFrame]:
+    """A public table, whole.
+
+    Raises:
+        SourceError: It cannot be read, or is too large to look up.
+    """
+    from wpinq.sources import open_source
+
+    reader = open_source(table)
+    empty = pl.DataFrame(schema={one.name: polars_type(one.kind) for one in reader.schema})
+    frame = pl.concat([empty, *reader.batches(reader.schema.names)])
+    if frame.height > LARGEST:
+        raise SourceError(
+            f"{CALL}: the public table {alias} has more than {LARGEST:,} rows; leave out what is not needed."
+        )
+    return reader.schema, frame

@@ -1,0 +1,60 @@
+"""Records that are handed over in pieces, under a schema that was declared before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import SourceError
+from wpinq.schema import Kind, Schema, polars_type
+from wpinq.sources import values
+
+
+def frames(records: Any, schema: Schema) -> list[pl.DataFrame]:
+    """Read records as columns of a schema.
+
+    Args:
+        records: Tuples, or a table with the Arrow C stream protocol that has all columns by name.
+        schema: Names and kinds.
+
+    Raises:
+        SourceError: It holds no such records.
+    """
+    if hasattr(records, "__arrow_c_stream__") or hasattr(records, "collect_batches"):
+        return _table(records, schema)
+    if isinstance(records, Iterable) and not isinstance(records, (str, bytes, bytearray, dict)):
+        return [_tuples(records, schema)]
+    raise SourceError(f"send: {type(records).__name__} holds no records; give tuples or an Arrow table.")
+
+
+def _table(table: Any, schema: Schema) -> list[pl.DataFrame]:
+    from wpinq.sources.arrow import open_table
+
+    kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
+    reader = open_table(table, kinds)
+    found = []
+    for frame in reader.batches(schema.names):
+        cells = [_general(frame[c.name]) if c.kind is Kind.ANY else frame[c.name] for c in schema]
+        found.append(pl.DataFrame(cells))
+    return found
+
+
+def _general(column: pl.Series) -> pl.Series:
+    """A column of one kind as a column of any kind: canonical bytes, one distinct value at a time."""
+    if column.dtype == pl.Binary:
+        raise SourceError(f"send: the column {column.name!r} holds bytes; declare it, columns={{...: 'bytes'}}.")
+    distinct = column.unique()
+    codes = [values.cell(one, Kind.ANY) for one in distinct]
+    lookup = pl.DataFrame({"value": distinct, "code": pl.Series(codes, dtype=polars_type(Kind.ANY))})
+    found = column.to_frame("value").join(lookup, on="value", how="left", nulls_equal=True, maintain_order="left")
+    return found["code"].alias(column.name)
+
+
+def _tuples(records: Iterable[Any], schema: Schema) -> pl.DataFrame:
+    from wpinq.sources.tuples import proper
+
+    rows = list(proper(records, len(schema)))
+    columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
+    return pl.DataFrame([values.column(items, column) for column, items in zip(schema, columns, strict=True)])

@@ -1,0 +1,118 @@
+"""The plans of a live source that are kept up to date, epoch by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from wpinq.batch import Batch
+from wpinq.continual import ContinualMeasurement
+from wpinq.dataset import DataSet
+from wpinq.engines.live import Item, LiveFlow
+from wpinq.engines.reading import batches
+from wpinq.plan import Node, Read, fingerprints, sources
+from wpinq.sources.epochs import Log
+from wpinq.state.histogram import Histogram
+
+
+@dataclass
+class Kept:
+    """One plan.
+
+    Attributes:
+        root: The plan, over the open source.
+        total: Its histogram after the last epoch; None before the first.
+        followers: Measurements that are told every change.
+    """
+
+    root: Node
+    total: Histogram | None = None
+    followers: list[ContinualMeasurement] = field(default_factory=list)
+
+
+class Running:
+    """A live dataflow and its plans. A plan stays in it: each was paid for, and may be measured again.
+
+    Args:
+        data: The open source.
+        log: What is sent to it.
+    """
+
+    def __init__(self, data: DataSet, log: Log) -> None:
+        self._data, self._log, self._key = data, log, data.identity_key
+        self._kept: dict[Hashable, Kept] = {}
+        self._flow: LiveFlow | None = None
+
+    def take(self, batch: Batch) -> None:
+        """Bring all plans to the epoch that was just closed, and answer what waited for it.
+
+        Raises:
+            EngineError: A step failed, now or before.
+            LedgerError: The histogram of a measurement could not be sealed.
+        """
+        asked, self._log.asked = self._log.asked, []
+        wanted = [(measurement, self._keep(root)) for measurement, root in asked]
+        if not self._kept:
+            return
+        if self._flow is None or len(self._flow.roots) < len(self._kept):
+            self._restart()
+        self._move(self._push([(self._data, batch)] if len(batch) else []))
+        for measurement, kept in wanted:
+            total = self._copy(kept)
+            if isinstance(measurement, ContinualMeasurement):
+                measurement.receive(self._log.closed, total)
+                kept.followers.append(measurement)
+            else:
+                measurement.answer_from(total)
+
+    def check(self) -> None:
+        """Raise what has failed, if anything has."""
+        if self._flow is not None:
+            self._flow.check()
+
+    def close(self) -> None:
+        """End the dataflow."""
+        if self._flow is not None:
+            self._flow.close()
+
+    def _keep(self, root: Node) -> Kept:
+        name: Hashable = (fingerprints(root)[root] or id(root), root.schema)
+        return self._kept.setdefault(name, Kept(root))
+
+    def _restart(self) -> None:
+        """A flow is frozen: with new plans a new one starts, over all that was sent before."""
+        self.close()
+        self._flow = LiveFlow([kept.root for kept in self._kept.values()], self._key)
+        for kept, change in zip(self._kept.values(), self._push([*self._sent(), *self._finite()]), strict=True):
+            kept.total = change if kept.total is None else kept.total
+
+    def _push(self, items: Sequence[Item]) -> list[Histogram]:
+        if self._flow is None or not items:
+            return [Histogram(kept.root.schema, self._key) for kept in self._kept.values()]
+        return self._flow.push(items)
+
+    def _move(self, changes: Sequence[Histogram]) -> None:
+        for kept, change in zip(self._kept.values(), changes, strict=True):
+            for follower in kept.followers:
+                follower.receive(self._log.closed, change)
+            if kept.total is not None:
+                kept.total.merge(change)
+
+    def _copy(self, kept: Kept) -> Histogram:
+        copy = Histogram(kept.root.schema, self._key)
+        if kept.total is not None:
+            copy.merge(kept.total)
+        return copy
+
+    def _sent(self) -> Iterator[Item]:
+        """All epochs before the one that was just closed."""
+        schema = self._log.schema
+        for frame in self._log.read(schema.names, self._log.closed - 1):
+            yield self._data, Batch(frame, schema)
+
+    def _finite(self) -> Iterator[Item]:
+        """The other sources of the plans, which are read once."""
+        for data in {data: None for kept in self._kept.values() for data in sources(kept.root)}:
+            if data is not self._data:
+                for lot in batches(Read(data, data.reader.schema.names), (0, 1), None):
+                    yield from ((data, one) for one in lot)

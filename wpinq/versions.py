@@ -1,0 +1,96 @@
+"""The closed epochs of a live source, as versions of its data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+from wpinq.dataset import DataSet
+from wpinq.errors import PlanError
+from wpinq.operators.bound import Bound
+from wpinq.operators.partition import Part
+from wpinq.operators.share import Share
+from wpinq.operators.window import Window
+from wpinq.plan import Node, Read, Shape, Source, sources
+from wpinq.rewrite import rewrite
+from wpinq.sources.epochs import Closed, Log
+
+
+def live_log(root: Node) -> Log | None:
+    """What the live source of a plan was sent, if it has one.
+
+    Raises:
+        PlanError: It has several, which do not share their epochs.
+    """
+    found = [data.reader for data in sources(root) if isinstance(data.reader, Log)]
+    if len(found) > 1:
+        raise PlanError("measure(...): the plan reads two live sources; send the records of both to one of them.")
+    return found[0] if found else None
+
+
+def at_epoch(root: Node, epoch: int, number: int | None = None) -> Node:
+    """The plan over the epochs up to one of them; where a window is given, its records alone are read for it.
+
+    Raises:
+        PlanError: Users are protected and a window does not stand right over the source.
+    """
+    return rewrite(root, partial(_change, epoch, number))
+
+
+def _change(epoch: int, number: int | None, node: Node) -> Node:
+    if type(node) is Source and isinstance(node.data.reader, Log):
+        return Source(version(node.data, node.data.reader, epoch))
+    if isinstance(node, Part) and _users(node):
+        # a user's sample changes from epoch to epoch, so parts at two epochs may both hold the user in full
+        return replace(node, place=(f"{node.place[0]} at epoch {epoch}", node.place[1]))
+    if isinstance(node, Window) and number is not None:
+        return _over_window(replace(node, number=number))
+    return node
+
+
+def version(data: DataSet, log: Log, epoch: int) -> DataSet:
+    """The data set as of the end of an epoch: always the same object."""
+    if epoch not in log.versions:
+        log.versions[epoch] = replace(data, reader=Closed(log, epoch), version=f"{data.version} epoch {epoch}")
+    found = log.versions[epoch]
+    assert isinstance(found, DataSet)  # noqa: S101  only this line puts anything there
+    return found
+
+
+def _over_window(node: Window) -> Node:
+    """A window right over its source reads its own records alone, so a bound on users is one for each window."""
+    below = node.source
+    if isinstance(below, Source) and isinstance(below.data.reader, Closed):
+        return replace(node, source=Slice(below.data, node))
+    if isinstance(below, (Bound, Share)) and isinstance(below.source.data.reader, Closed):
+        return replace(node, source=replace(below, source=Slice(below.source.data, node)))
+    if _users(node):
+        raise PlanError(
+            f"{node.title}: the bound on users must hold in each window; call window() on the live source itself."
+        )
+    return node
+
+
+def _users(node: Node) -> bool:
+    return any(data.unit.column is not None and isinstance(data.reader, (Log, Closed)) for data in sources(node))
+
+
+@dataclass(frozen=True, eq=False)
+class Slice(Source):
+    """Plan node of the records of a live source that lie in one window."""
+
+    window: Window
+
+    @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """The source and the window."""
+        return (*super().identity, *self.window.identity)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """Read the window's rows alone."""
+        shape = super().lower(needed)
+        closed = self.data.reader
+        assert isinstance(shape, Read)  # noqa: S101  a source is read
+        assert isinstance(closed, Closed)  # noqa: S101  see `_over_window`
+        only = replace(closed, at=self.window.at, mask=self.window.mask)
+        return Read(replace(self.data, reader=only), shape.columns)

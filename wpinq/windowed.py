@@ -1,0 +1,115 @@
+"""Measurements of windows: charged once, and answered for each window that has closed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from wpinq.errors import NotReadyError, PlanError
+from wpinq.measurement import Measurement
+from wpinq.operators.window import Window
+from wpinq.plan import Node, steps
+from wpinq.rewrite import rewrite
+from wpinq.versions import at_epoch, live_log
+
+
+def windows(root: Node) -> list[Window]:
+    """The windows of a plan that have no number yet.
+
+    Raises:
+        PlanError: They are of several lengths, so no single window could be asked for.
+    """
+    found = [node for node in steps(root) if isinstance(node, Window) and node.number is None]
+    if len({(node.span, node.kind) for node in found}) > 1:
+        raise PlanError("measure(...): the plan has windows of several lengths or types; one window must be of one.")
+    return found
+
+
+class WindowedMeasurement(Measurement):
+    """A charged, noisy histogram of every window.
+
+    The charge was made when it was made, and covers all windows. Each window that is asked for is a measurement of its
+    own, with noise of its own, and the ledger shows it at no cost.
+    """
+
+    def __init__(self, node: Node, epsilon: Fraction, name: str | None, noise: str, analyst: str | None) -> None:
+        self._first = windows(node)[0]
+        self._made: dict[int, Measurement] = {}
+        self._noise, self._analyst = noise, analyst
+        super().__init__(node, epsilon, name, noise, analyst)
+
+    @property
+    def settled(self) -> bool:
+        """There is nothing to compute but for one window."""
+        return True
+
+    def observe(self, bin: Any, window: Any = None) -> int | float:  # noqa: A002
+        """The noisy weight of one bin in one window that has closed.
+
+        Args:
+            bin: A value, or a tuple of values where the collection has several columns.
+            window: Any time in the window, as the column of the time holds them.
+
+        Raises:
+            BinError: The collection could never hold such a bin, or the column such a time.
+            NotReadyError: The window has not closed yet.
+            PlanError: No window was given.
+            SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
+        """
+        value: int | float = self.observe_many([bin], window)[0].item()
+        return value
+
+    def observe_many(self, bins: Any, window: Any = None) -> np.ndarray:
+        """The noisy weights of many bins in one window, or in each of a list of windows, which are then read at once.
+
+        Args:
+            bins: An iterable of bins; a range, a NumPy array or a Polars series is quickest.
+            window: Any time in the window, or a list of times.
+
+        Returns:
+            One number for each bin; for a list of windows one row for each.
+        """
+        if window is None:
+            raise PlanError("observe(window=...): which window? Give any time in it.")
+        if not isinstance(window, (list, tuple)):
+            return self._at(window).observe_many(bins)
+        asked = bins if isinstance(bins, Sequence) else list(bins)
+        together = [self._at(one) for one in window]
+        return np.stack([one.observe_many(asked) for one in together])
+
+    def release(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: a window is asked for its bins by name.
+
+        Raises:
+            PlanError: Always.
+        """
+        raise PlanError("release: a measurement of windows is observed bin by bin: observe_many(bins, window=...).")
+
+    def _at(self, time: Any) -> Measurement:
+        """The measurement of the window that holds a time."""
+        number = self._first.holding(time)
+        if number not in self._made:
+            node = rewrite(self._closed(number), partial(_numbered, number))
+            self._made[number] = Measurement(node, self.epsilon, self.name, self._noise, self._analyst)
+        return self._made[number]
+
+    def _closed(self, number: int) -> Node:
+        """The plan over records that were there when the window closed; a finite source is closed at its end."""
+        log = live_log(self.node)
+        if log is None:
+            return self.node
+        epoch = log.closing((number + 1) * self._first.span)
+        if epoch is None:
+            raise NotReadyError(
+                f"observe: this window of {log.name} is still open; advance(until=...) closes all that end by a time."
+            )
+        return at_epoch(self.node, epoch, number)
+
+
+def _numbered(number: int, node: Node) -> Node:
+    return replace(node, number=number) if isinstance(node, Window) and node.number is None else node

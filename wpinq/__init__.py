@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     from wpinq.query import sql
     from wpinq.sources.postgres import postgres
     from wpinq.sources.sqlite import sqlite
+    from wpinq.streaming import Live, live
     from wpinq.unit import Unit, users
 
 _HOMES = {
     "Collection": "collection",
+    "Live": "streaming",
     "Measurement": "measurement",
     "Unit": "unit",
+    "live": "streaming",
     "postgres": "sources.postgres",
     "protect": "protection",
     "sql": "query.answer",
@@ -57,6 +60,7 @@ __all__ = [
     "ExactnessError",
     "InternalError",
     "LedgerError",
+    "Live",
     "Measurement",
     "NotReadyError",
     "PlanError",
@@ -65,6 +69,7 @@ __all__ = [
     "UntraceableError",
     "WpinqError",
     "degrees",
+    "live",
     "postgres",
     "protect",
     "sql",

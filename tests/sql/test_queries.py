@@ -111,6 +111,15 @@ def test_people_are_counted_under_their_unit():
     assert answer.measurements[0].scale == Fraction(20, 400)
 
 
+def test_weights_that_people_share_are_numbers():
+    rows = [(f"u{i % 40}", f"p{i % 4}") for i in range(160)] + [("ann", "p0"), ("ann", "p1"), ("ann", "p2")]
+    views = wpinq.protect(rows, budget=900, unit=wpinq.users("user", shared=True), columns={"user": str, "page": str})
+    query = "SELECT page, COUNT(*) * 2 AS twice FROM views GROUP BY page HAVING COUNT(*) > 10.2"
+    answer = wpinq.sql(query, {"views": views}, epsilon=900, keys=["p0", "p3"])
+    assert [page for page, _ in answer.rows] == ["p0"]
+    assert answer.rows[0][1] == pytest.approx(2 * (10 + 1 / 3), abs=0.1)
+
+
 def test_intervals_and_shares_of_epsilon(tables):
     query = "SELECT page, COUNT(*) AS c, COUNT(user) AS u, COUNT(*) + 1 AS d FROM views GROUP BY page"
     answer = wpinq.sql(query, tables, epsilon=1, keys=["Home"])

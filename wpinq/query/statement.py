@@ -68,7 +68,8 @@ class Statement:
         """Translates what is computed from released numbers."""
         kinds = [column.kind for column in self.counts[0]._node.schema] if self.keys else []
         released = {f"key {place}": kind for place, kind in enumerate(kinds)}
-        released |= {f"count {place}": Kind.INT for place in range(len(self.counts))}
+        for place, count in enumerate(self.counts):  # weights that people share are fractions
+            released[f"count {place}"] = Kind.INT if count._node.lattice == 1 else Kind.FLOAT
         return Reader(lambda node: Term(pl.col(node.name), released[node.name], shown(node)), CALL)
 
     def explain(self, epsilon: Any = None) -> str:

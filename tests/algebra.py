@@ -3,6 +3,7 @@
 A contract test that covers all operators follows from one line here.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -17,6 +18,10 @@ def swap(a, b):
 
 def halve(a, b):
     return (a // 2, b)
+
+
+def one_window(collection):
+    return collection._then(replace(collection._node, number=0))
 
 
 UNARY = {
@@ -37,6 +42,7 @@ UNARY = {
     "group_by: len": lambda c: c.group_by("a", len),
     "group_by": lambda c: c.group_by("b").map(lambda b, group: (b, group[0][0]), columns=PAIR),
     "group_by: reduce": lambda c: c.group_by(lambda a, b: a + b, lambda group: sum(a for a, _ in group), {"b": int}),
+    "window": lambda c: one_window(c.window(2, at="a")),
     "partition": lambda c: c.partition("a", [0, 1])[1],
     "partition: function": lambda c: c.partition(lambda a, b: a + b, [1, 2, 3])[2],
     "limit": lambda c: c.limit("a"),

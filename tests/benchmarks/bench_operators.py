@@ -65,11 +65,11 @@ def main():
             ("join", joined, lambda left=left, right=right: join_by_hand(left, right)),
             ("group_by", grouped, lambda left=left: groups_by_hand(left)),
         ):
-            spent, plain = min(engine(ours) for _ in range(2)), min(timed(theirs) for _ in range(2))
+            spent = min(engine(ours) for _ in range(2))
+            plain = min(timed(theirs) for _ in range(2))
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-            print(
-                f"{name:9} {kind:8} {spent:6.2f} s  by hand {plain:6.2f} s  ratio {spent / plain:4.1f}  peak {peak:4.1f} GB"
-            )
+            times = f"{spent:6.2f} s  by hand {plain:6.2f} s  ratio {spent / plain:4.1f}"
+            print(f"{name:9} {kind:8} {times}  peak {peak:4.1f} GB")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import groupby
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from wpinq.bins import bin_frame
 from wpinq.continual.changes import Changes
 from wpinq.continual.spread import half_width
-from wpinq.continual.tree import ELDERS, Part, Tree
+from wpinq.continual.tree import ELDERS, Tree
 from wpinq.engines.failures import quietly
 from wpinq.errors import NotReadyError, PlanError
 from wpinq.exact import Amount, exact
@@ -87,8 +88,7 @@ class ContinualMeasurement(Measurement):
 
         def answer() -> np.ndarray:
             ids = identities(frame, self.node.schema, self.home.identity_key)
-            noise = sum((self._noise(part, ids) for part in self.tree.parts(turn)), np.zeros(len(ids), np.int64))
-            return self._divided(self._sum(self._changes.lookup(turn, frame, ids), noise))
+            return self._divided(self._sum(self._changes.lookup(turn, frame, ids), self._noise(turn, ids)))
 
         return quietly("observe", answer)
 
@@ -134,13 +134,21 @@ class ContinualMeasurement(Measurement):
             self._levels[level] = mechanism("geometric", scale * grid)
         return self._levels[level]
 
-    def _noise(self, part: Part, ids: Ids) -> np.ndarray:
-        """The noise of one node for each bin. What is encrypted is a keyed hash of node and bin, of 128 bits."""
-        level, index, sign = part
-        place = np.full(len(ids), np.uint64(index))
-        close = np.full(len(ids), np.uint64(32 << 56 | level))
-        blocks = siphash(self._nodes, [ids[:, 0].copy(), ids[:, 1].copy(), place, close])
-        return sign * self._level(level).draw(self._noises, blocks)
+    def _noise(self, turn: int, ids: Ids) -> np.ndarray:
+        """The noise of the nodes of an epoch for each bin, all nodes of a level at once."""
+        total = np.zeros(len(ids), np.int64)
+        for level, parts in groupby(self.tree.parts(turn), key=lambda part: part[0]):
+            _, index, sign = (np.array(column) for column in zip(*parts, strict=True))
+            drawn = self._level(level).draw(self._noises, self._blocks(level, index, ids))
+            total += sign @ drawn.reshape(len(index), len(ids))
+        return total
+
+    def _blocks(self, level: int, index: np.ndarray, ids: Ids) -> Ids:
+        """What is encrypted: for each node and bin a keyed hash of both, of 128 bits."""
+        words = [np.tile(ids[:, i], len(index)) for i in (0, 1)]
+        place = np.repeat(index.astype(np.uint64), len(ids))
+        close = np.full(len(place), np.uint64(32 << 56 | level))
+        return siphash(self._nodes, [*words, place, close])
 
     def _describe(self, fields: tuple[Field, ...]) -> tuple[Field, ...]:
         return super()._describe((*fields, "continual", self.tree.text))

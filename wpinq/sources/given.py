@@ -32,6 +32,9 @@ def frames(records: Any, schema: Schema) -> list[pl.DataFrame]:
 def _table(table: Any, schema: Schema) -> list[pl.DataFrame]:
     from wpinq.sources.arrow import open_table
 
+    own = table.schema if isinstance(table, pl.DataFrame) else {}
+    if all(own.get(c.name) == polars_type(c.kind) and c.kind is not Kind.ANY for c in schema):
+        return [table.select(schema.names)]
     kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
     reader = open_table(table, kinds)
     found = []

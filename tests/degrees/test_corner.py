@@ -109,6 +109,7 @@ HEAVY = np.minimum(np.random.default_rng(5).pareto(1.1, 3_000) + 1, 4_000).astyp
 GEOMETRIC = np.random.default_rng(6).geometric(0.1, 400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("degrees", [HEAVY, GEOMETRIC, [3, 2, 2, 1] * 5], ids=["heavy", "geometric", "hidden"])
 def test_intervals_hold_the_truth(degrees):
     """Two hundred runs at 90%: a right one falls below 84% once in 200 tests. Medians of hidden items: no promise."""
@@ -127,6 +128,7 @@ def test_intervals_hold_the_truth(degrees):
     assert min(widths) >= -26
 
 
+@pytest.mark.slow
 def test_bands_cover():
     """Forty runs: at these widths a range's mean coverage has a standard error of about 2%."""
     truth = np.sort(HEAVY)[::-1]

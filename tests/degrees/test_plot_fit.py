@@ -20,6 +20,12 @@ def conjugate(curve):
     return np.array([(curve >= k).sum() for k in range(1, int(max(curve, default=0)) + 1)], dtype=np.int64)
 
 
+def bands(low, high):
+    ranks = np.arange(int(max(high, default=0)))
+    swapped = tuple(len(one) - np.searchsorted(one[::-1], ranks, side="right") for one in (low, high))
+    return lambda level, of="cdf": (low, high) if of == "cdf" else swapped
+
+
 def make(cdf, noise=3.0, extra=5, seed=1, noisy=None):
     """A fit as `reconcile` gives it, with simulated noise and a band of plus or minus four."""
     cdf = np.asarray(cdf, dtype=np.int64)
@@ -28,9 +34,7 @@ def make(cdf, noise=3.0, extra=5, seed=1, noisy=None):
     longer = [np.pad(one, (0, extra)).astype(float) for one in (cdf, sequence)]
     one, other = (curve + rng.laplace(0, noise, len(curve)).round() for curve in longer) if noisy is None else noisy
     low, high = np.maximum(longer[0] - 4, 0).astype(np.int64), (longer[0] + 4).astype(np.int64)
-    return SimpleNamespace(
-        cdf=cdf, sequence=sequence, noisy_cdf=one, noisy_sequence=other, band=lambda level: (low, high)
-    )
+    return SimpleNamespace(cdf=cdf, sequence=sequence, noisy_cdf=one, noisy_sequence=other, band=bands(low, high))
 
 
 def heavy(items=3000):
@@ -105,7 +109,7 @@ def staircase(line, size):
     return y[np.searchsorted(x, np.arange(1, size + 1))]
 
 
-def test_the_band_encloses_the_same_region_in_both_panels():
+def test_each_panel_shows_its_own_band():
     fit = make([30, 20, 10, 10, 6])
     panels = list(parts(plot.draw(fit)))
     low, high = fit.band(0.9)
@@ -117,10 +121,9 @@ def test_the_band_encloses_the_same_region_in_both_panels():
             (low[k - 1] - 0.1, low[k - 1] == 0),
         ):
             assert left.contains_point((k, max(count, plot.BOTTOM))) == inside
-    unknown = int(high[-1])  # these ranks may reach past the last observed column
     for rank in range(1, int(high[0]) + 1):
         top = (high >= rank).sum()
-        assert right.contains_point((rank, top - 0.1)) == (rank > unknown and (low >= rank).sum() < top)
+        assert right.contains_point((rank, top - 0.1)) == ((low >= rank).sum() < top)
         assert not right.contains_point((rank, top + 0.1))
 
 
@@ -133,6 +136,13 @@ def test_the_caption_counts_what_is_left_out():
     ]
 
 
+def test_the_caption_says_where_noisy_values_end():
+    fit = make([3, 1], noisy=(np.array([3.0]), np.array([2.0, 1, 1])))
+    first, second = plot.draw(fit)._supxlabel.get_text().splitlines()
+    assert first == "Noisy CDF: 1 values; the fit beyond them follows from the other panel."
+    assert second == "Noisy sequence: 3 values."
+
+
 def test_millions_of_points_are_thinned(tmp_path):
     sequence = np.sort(np.random.default_rng(3).zipf(1.8, 2_000_000).clip(max=10**5))[::-1].astype(np.int64)
     cdf = np.cumsum(np.bincount(sequence)[:0:-1])[::-1]
@@ -142,7 +152,7 @@ def test_millions_of_points_are_thinned(tmp_path):
         sequence=sequence,
         noisy_cdf=cdf + noise[: len(cdf)],
         noisy_sequence=sequence + noise,
-        band=lambda level: (np.maximum(cdf - 20, 0), cdf + 20),
+        band=bands(np.maximum(cdf - 20, 0), cdf + 20),
     )
     for panel in parts(plot.draw(fit)):
         for artist in panel.values():

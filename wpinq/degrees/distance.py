@@ -61,9 +61,7 @@ def _difference(a: npt.ArrayLike, b: npt.ArrayLike, call: str) -> npt.NDArray[np
     return np.asarray(left / items[0] - right / items[1])
 
 
-def _aligned(
-    a: npt.ArrayLike, b: npt.ArrayLike, call: str
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _aligned(a: npt.ArrayLike, b: npt.ArrayLike, call: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     curves = [np.asarray(curve) for curve in (a, b)]
     for name, curve in zip("ab", curves, strict=True):
         numbers = curve.size == 0 or curve.dtype.kind in "iuf"

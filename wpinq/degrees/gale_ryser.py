@@ -10,20 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.degrees.path import conjugate
 from wpinq.errors import InternalError
 
 Ints = NDArray[np.int64]
 Indices = NDArray[np.int32]
-
-
-def conjugate(degrees: Ints) -> Ints:
-    """Count, for k = 1, 2, ..., how many degrees are at least k.
-
-    >>> conjugate(np.array([3, 1, 1])).tolist()
-    [3, 1, 1]
-    """
-    counts = np.bincount(degrees, minlength=1)
-    return np.cumsum(counts[:0:-1])[::-1].astype(np.int64, copy=False)
 
 
 def equal(total: int, parts: int) -> Ints:

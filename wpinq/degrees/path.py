@@ -207,12 +207,13 @@ def as_units(v: npt.NDArray[Any], h: npt.NDArray[Any]) -> tuple[Ints, Ints, int]
     return columns, rows, unit
 
 
-def conjugate(heights: Ints, rows: int) -> Ints:
-    """Return the row lengths of a staircase: how many columns are higher than 0, 1, ..., rows - 1.
+def conjugate(heights: Ints, rows: int | None = None) -> Ints:
+    """Return the row lengths of a staircase: how many columns are higher than 0, 1, ..., rows - 1; all, without `rows`.
 
-    >>> conjugate(np.array([3, 1, 1, 0]), 4).tolist()
-    [3, 1, 1, 0]
+    >>> conjugate(np.array([3, 1, 1, 0]), 4).tolist(), conjugate(np.array([3, 1, 1])).tolist()
+    ([3, 1, 1, 0], [3, 1, 1])
     """
+    rows = int(heights.max(initial=0)) if rows is None else rows
     drops = np.bincount(heights, minlength=rows + 1)
     longer = len(heights) - np.cumsum(drops)
     return longer[:rows].astype(np.int64)

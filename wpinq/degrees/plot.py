@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wpinq.degrees.gale_ryser import conjugate
+from wpinq.degrees.path import conjugate
 from wpinq.degrees.writers import replacing
 from wpinq.errors import SourceError
 
@@ -45,17 +45,16 @@ class Drawable(Protocol):
     def noisy_sequence(self) -> ArrayLike:
         """What was observed of the other."""
 
-    def band(self, level: float) -> tuple[ArrayLike, ArrayLike]:
-        """Low and high values of the observed columns."""
+    def band(self, level: float, of: Literal["cdf", "sequence"]) -> tuple[ArrayLike, ArrayLike]:
+        """Low and high values of the columns, or of the rows."""
 
 
 def plot_fit(fit: Drawable, path: str | Path, truth: ArrayLike | None = None, title: str | None = None) -> None:
     """Draw a fit as two panels: the cumulative degrees and the degrees by rank.
 
-    The band is the one of the CDF: it holds for each k alone. The right panel shows the same region with its axes
-    swapped, beyond the ranks for which it reaches the last observed column. Noisy values that a logarithmic axis cannot
-    hold are left out, and the caption counts them; of long curves a few hundred points are drawn, evenly spaced along
-    the axis. Whoever gives `truth` publishes it: it was not released.
+    The bands hold for each k, or rank, alone. Noisy values that a logarithmic axis cannot hold are left out, and the
+    caption counts them; of long curves a few hundred points are drawn, evenly spaced along the axis. Whoever gives
+    `truth` publishes it: it was not released.
 
     Args:
         fit: A fit; it holds released numbers only.
@@ -88,12 +87,15 @@ def draw(fit: Drawable, true_cdf: NDArray[np.int64] | None = None, title: str | 
     _panel(left, "noisy CDF", noisy_cdf, cdf, true_cdf)
     _panel(right, "noisy sequence", noisy_sequence, sequence, true_sequence)
     if len(noisy_cdf):
-        _bands(left, right, *(np.asarray(one, dtype=np.int64) for one in fit.band(LEVEL)))
+        _band(left, fit.band(LEVEL, "cdf"))
+        _band(right, fit.band(LEVEL, "sequence"))
     _label(left, "degree k", "items of degree at least k")
     _label(right, "rank of the item", "degree of the item")
     heading = title or f"{len(sequence):,} items, {int(sequence.sum()):,} records"
     figure.suptitle(heading, x=0.012, ha="left", fontsize=14, color=INK, parse_math=False)
-    caption = "\n".join([_left_out(left, "CDF", noisy_cdf), _left_out(right, "sequence", noisy_sequence)])
+    caption = "\n".join(
+        [_left_out(left, "CDF", noisy_cdf, cdf), _left_out(right, "sequence", noisy_sequence, sequence)]
+    )
     figure.supxlabel(caption, x=0.012, ha="left", fontsize=8.5, color=FAINT)
     return figure
 
@@ -136,16 +138,12 @@ def _points(axes: Axes, name: str, noisy: Floats) -> None:
     )
 
 
-def _bands(left: Axes, right: Axes, low: NDArray[np.int64], high: NDArray[np.int64]) -> None:
-    """Shade the region between two staircases in both panels."""
-    ranks = int(high.max(initial=0))
-    rows = [np.pad(one, (0, ranks - len(one))).astype(np.float64) for one in map(conjugate, (low, high))]
-    for axes, curves, start in ((left, (low, high), 0), (right, rows, int(high[-1]))):
-        if len(curves[0]):
-            x, below, above = _steps(*(one.astype(np.float64) for one in curves))
-            seen = x > start
-            label = f"{LEVEL:.0%} band"
-            axes.fill_between(x[seen], below[seen], above[seen], color=BAND, alpha=0.35, lw=0, zorder=2, label=label)
+def _band(axes: Axes, band: tuple[ArrayLike, ArrayLike]) -> None:
+    """Shade the region between two staircases."""
+    low, high = (np.asarray(one, dtype=np.float64) for one in band)
+    if len(high):
+        x, below, above = _steps(low, high)
+        axes.fill_between(x, below, above, color=BAND, alpha=0.35, lw=0, zorder=2, label=f"{LEVEL:.0%} band")
 
 
 def _label(axes: Axes, x: str, y: str) -> None:
@@ -192,13 +190,14 @@ def _spread(size: int, most: int = POINTS) -> NDArray[np.int64]:
     return np.unique(np.geomspace(1, size, most).astype(np.int64)) - 1
 
 
-def _left_out(axes: Axes, name: str, noisy: Floats) -> str:
+def _left_out(axes: Axes, name: str, noisy: Floats, fitted: Floats) -> str:
     """Say what of the noisy values in the range shown is not drawn."""
     inside = noisy[: int(axes.get_xlim()[1])]
     gone = int((inside <= 0).sum())
     zero = f", {gone:,} of them zero or less, which has no place on a log axis" if gone else ""
     thinned = "; long rows of points are thinned evenly" if len(noisy) > POINTS else ""
-    return f"Noisy {name}: {len(inside):,} values{zero}{thinned}."
+    short = "; the fit beyond them follows from the other panel" if 0 < len(noisy) < len(fitted) else ""
+    return f"Noisy {name}: {len(inside):,} values{zero}{thinned}{short}."
 
 
 def _true_cdf(truth: ArrayLike) -> NDArray[np.int64]:

@@ -1,7 +1,8 @@
 """Reading a source ahead of the flow: in threads where there is much to read, and in lots that are worth a call.
 
-A plan that needs one column needs it counted, so equal records leave as one row, with their number as the weight. What
-a lot holds and how it is counted changes the speed and never a histogram: weights add up exactly, in any order.
+Where it is cheap, equal records leave as one row with their number as the weight: a reader counts a column by its
+dictionary, and dense integers are counted here. What a lot holds, and how it is counted, changes the speed and never a
+histogram: weights add up exactly, in any order.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from wpinq.schema import Kind, Schema
 
 T = TypeVar("T")
 
-LOT = 1 << 26
+LOT = 1 << 23
 """Bytes of columns that make a lot."""
 THREADED = 1 << 24
 """Bytes of files from which on threads read ahead."""
@@ -82,18 +83,19 @@ def _lots(read: Read, share: tuple[int, int], progress: Callable[[int], None] | 
 def _lot(frames: Sequence[pl.DataFrame], schema: Schema) -> Batch:
     frame = pl.concat(frames)
     if WEIGHT in frame.columns:
-        return Batch(frame, schema).consolidate()
-    return Batch.of(frame, schema) if len(schema) > 1 else Batch(counted(frame, schema), schema)
+        return Batch(frame, schema)
+    counted = _counted(frame) if len(schema) == 1 and schema.columns[0].kind is Kind.INT else None
+    return Batch.of(frame, schema) if counted is None else Batch(counted, schema)
 
 
-def counted(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """Distinct values of one column, and how often each occurs."""
-    column = frame[schema.names[0]]
-    if schema.columns[0].kind is Kind.INT and not column.null_count() and len(column):
+def _counted(frame: pl.DataFrame) -> pl.DataFrame | None:
+    """How often each integer occurs, where they lie dense enough to count them in an array."""
+    column = frame.to_series()
+    if len(column) and not column.null_count():
         values = column.to_numpy()
         low, high = int(values.min()), int(values.max())
         if high - low < 4 * len(values):
             counts = np.bincount(values - low)
             found = np.flatnonzero(counts)
             return pl.DataFrame({column.name: found + low, WEIGHT: counts[found]})
-    return frame.group_by(column.name).len(WEIGHT).with_columns(pl.col(WEIGHT).cast(pl.Int64))
+    return None

@@ -21,12 +21,14 @@ import numpy.typing as npt
 from wpinq.kernels.build import LIBRARY, digest
 
 Words: TypeAlias = npt.NDArray[np.uint64]
+Weights: TypeAlias = npt.NDArray[np.int64]
 
 _P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_hash_words": (None, (ctypes.c_char_p, _N, _N, _P, _P, _P)),
     "wpinq_hash_views": (None, (ctypes.c_char_p, _N, _P, _P, _I, _P)),
     "wpinq_tally": (_N, (_P, _I, _P, _N, _N, _P, _P)),
+    "wpinq_items": (_N, (_P, _I, _P, _P)),
 }
 
 
@@ -64,44 +66,51 @@ def hash_views(library: ctypes.CDLL, key: bytes, array: Any, family: int) -> Wor
     _, views, *buffers = array.buffers()
     out = np.empty((len(array), 2), np.uint64)
     pointers = (_P * max(len(buffers), 1))(*(buffer.address for buffer in buffers))
-    library.wpinq_hash_views(
-        key, len(array), views.address + 16 * array.offset, pointers, family, out.ctypes.data
-    )
+    library.wpinq_hash_views(key, len(array), views.address + 16 * array.offset, pointers, family, out.ctypes.data)
     return out
 
 
-class Tally:
-    """Weights by identity in an open table, added as they come."""
+SMALL = 12
+"""A table begins with 2^12 slots and grows fourfold when it is 7/10 full."""
+
+
+class Sums:
+    """Weights by identity, added up in an open table as they come."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
-        self._clear(12)
+        self._clear(SMALL)
 
-    def add(self, ids: Words, weights: npt.NDArray[np.int64]) -> None:
+    def add(self, ids: Words, weights: Weights) -> None:
         """Add weights; an identity may stand more than once."""
         ids, weights = np.ascontiguousarray(ids), np.ascontiguousarray(weights, np.int64)
         while (done := self._add(ids, weights)) < len(ids):
             ids, weights = ids[done:], weights[done:]
-            kept = self._kept()
-            self._clear(self._bits + 1)
+            kept = self._items()
+            self._clear(self._bits + 2)
             self._add(*kept)
 
-    def take(self) -> tuple[Words, npt.NDArray[np.int64]]:
-        """All distinct identities with their weights, in no order; the table is empty afterwards."""
-        kept = self._kept()
-        self._clear(12)
+    def take(self) -> tuple[Words, Weights]:
+        """All identities, each once and in order, with their weights; the table is empty afterwards."""
+        kept = self._items()
+        self._clear(SMALL)
         return kept
 
-    def _add(self, ids: Words, weights: npt.NDArray[np.int64]) -> int:
-        slots, used, limit = self._slots.ctypes.data, self._used.ctypes.data, 7 * 2**self._bits // 10
+    def _add(self, ids: Words, weights: Weights) -> int:
+        limit = 7 * 2**self._bits // 10
         added: int = self._library.wpinq_tally(
-            slots, self._bits, used, limit, len(ids), ids.ctypes.data, weights.ctypes.data
-        )
+            self._slots.ctypes.data, self._bits, self._used.ctypes.data, limit,
+            len(ids), ids.ctypes.data, weights.ctypes.data,
+        )  # fmt: skip
         return added
 
-    def _kept(self) -> tuple[Words, npt.NDArray[np.int64]]:
-        rows = self._slots[self._slots.any(axis=1)]
-        return np.ascontiguousarray(rows[:, :2]), rows[:, 2].astype(np.int64)
+    def _items(self) -> tuple[Words, Weights]:
+        most = int(self._used[0]) + 1
+        ids, weights = np.empty((most, 2), np.uint64), np.empty(most, np.int64)
+        found = self._library.wpinq_items(
+            self._slots.ctypes.data, self._bits, ids.ctypes.data, weights.ctypes.data
+        )
+        return ids[:found], weights[:found]
 
     def _clear(self, bits: int) -> None:
         self._bits, self._slots, self._used = bits, np.zeros((2**bits + 1, 3), np.uint64), np.zeros(1, np.int64)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,6 +18,9 @@ def digest() -> bytes:
 
 def compile_kernels() -> Path | None:
     """Compile the library beside its source, by `CC` or `cc`; None where there is no compiler or it fails."""
+    import shutil
+    import subprocess
+
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None or sys.byteorder != "little":
         return None

@@ -119,3 +119,31 @@ EXPORT int64_t wpinq_tally(uint64_t *slots, int32_t bits, int64_t *used, int64_t
     }
     return n;
 }
+
+/* Copy all that a table of 2^bits slots holds, sorted by identity. Returns how many there were.
+
+   Slots follow the order of identities but within a cluster of neighbours, and where a cluster runs over the end; so
+   the walk begins behind an empty slot, and each identity moves down past the few that should follow it. */
+EXPORT int64_t wpinq_items(const uint64_t *slots, int32_t bits, uint64_t *ids, int64_t *weights) {
+    const int64_t count = (int64_t)1 << bits;
+    int64_t found = 0, start = 0;
+    if (slots[3 * count + 2]) {
+        ids[0] = ids[1] = 0;
+        weights[found++] = (int64_t)slots[3 * count + 2];
+    }
+    while (slots[3 * start] | slots[3 * start + 1]) start++;
+    for (int64_t i = start; i < start + count; i++) {
+        const uint64_t *slot = slots + 3 * (i & (count - 1));
+        if (!(slot[0] | slot[1])) continue;
+        int64_t to = found++;
+        for (; to && (ids[2 * to - 2] > slot[0] || (ids[2 * to - 2] == slot[0] && ids[2 * to - 1] > slot[1])); to--) {
+            ids[2 * to] = ids[2 * to - 2];
+            ids[2 * to + 1] = ids[2 * to - 1];
+            weights[to] = weights[to - 1];
+        }
+        ids[2 * to] = slot[0];
+        ids[2 * to + 1] = slot[1];
+        weights[to] = (int64_t)slot[2];
+    }
+    return found;
+}

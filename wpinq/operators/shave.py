@@ -26,7 +26,8 @@ from wpinq.plan import Keyed, Record, Shape, State, Unary
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.histogram import is_steps, ranges
 from wpinq.state.steps import Integers, Steps
-from wpinq.state.table import Table, combine
+from wpinq.state.table import Ids, Table, Weights, combine
+from wpinq.state.waiting import Tally, Waiting
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -119,28 +120,41 @@ class Slices(State):
         self._schema, self._units, self._lattices, self._key = schema, units, lattices, key
         self._records = Schema(schema.columns[:-1])
         self._keep = keep
-        self._table, self._pending = Table(array_type(lattices[1])), [Batch.empty(self._records)]
+        self._table = Table(array_type(lattices[1]))
+        self._pending = Waiting(self._records) if keep else Tally(self._records, key)
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Keep the change until it is asked for."""
-        self._pending.append(batch.expand(batch.schema.ranged).consolidate())
+        self._pending.absorb(batch)
 
     def emit(self) -> Batch:
         """Slices that came or went with the pending changes."""
-        batch = Batch.concat(self._pending, self._records).consolidate().refine(*self._lattices)
-        self._pending = [Batch.empty(self._records)]
-        ids = identities(batch.frame, self._records, self._key)
-        rows, ids, delta = combine(ids, batch.weights)
+        records, ids, change = self._changes()
+        coarse, fine = self._lattices
+        delta = change.astype(array_type(fine)) * (fine // coarse)
         before = self._table.lookup(ids)
         self._table.add(ids, delta)
-        slices = moved_slices(before, before + delta, self._units)
-        name = self._schema.names[-1]
-        weight = weight_series(slices["weight"], self._lattices[1])
-        frame = pl.DataFrame({name: slices["start"], WEIGHT: weight, END + name: slices["end"]})
         if self._keep:
-            records = batch.frame.select(self._keep)[rows[slices["row"]]]
-            frame = pl.concat([records, frame], how="horizontal")
+            slices = moved_slices(before, before + delta, self._units)
+        else:
+            before, after, times = _alike(before, before + delta)
+            slices = moved_slices(before, after, self._units)
+            slices["weight"] = slices["weight"] * times[slices["row"]]
+        name = self._schema.names[-1]
+        frame = pl.DataFrame(
+            {name: slices["start"], WEIGHT: weight_series(slices["weight"], fine), END + name: slices["end"]}
+        )
+        if self._keep:
+            frame = pl.concat([records[slices["row"]], frame], how="horizontal")
         return Batch(frame, self._schema.select((*self._keep, name)))
+
+    def _changes(self) -> tuple[pl.DataFrame, Ids, Weights]:
+        """Records that changed, as far as they are kept, with their identities and by how much."""
+        if isinstance(self._pending, Tally):
+            return pl.DataFrame(), *self._pending.take()
+        batch = self._pending.take()
+        rows, ids, change = combine(identities(batch.frame, self._records, self._key), batch.weights)
+        return batch.frame.select(self._keep)[rows], ids, change
 
 
 class RangedSlices(State):
@@ -173,6 +187,15 @@ class RangedSlices(State):
             }
         )
         return Batch(frame, self._schema).select(self._needed or self._schema.names)
+
+
+def _alike(before: Integers, after: Integers) -> tuple[Integers, Integers, Integers]:
+    """Each movement of a weight once, and how many records made it."""
+    if before.dtype == object:
+        return before, after, np.ones(len(before), np.int64)
+    moves = pl.DataFrame({"before": before, "after": after}).group_by("before", "after").len()
+    first, second, times = (moves[name].cast(pl.Int64).to_numpy() for name in moves.columns)
+    return first, second, times
 
 
 def moved_slices(before: Integers, after: Integers, units: tuple[int, ...]) -> dict[str, Integers]:

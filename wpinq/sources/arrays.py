@@ -126,15 +126,15 @@ def frame(batch: pa.RecordBatch, schema: Schema) -> pl.DataFrame:
 
 def _counted(array: pa.DictionaryArray, one: Column) -> pl.DataFrame:
     import numpy as np
-    import pyarrow as pa
 
-    places = array.indices.drop_null().cast(pa.int64()).to_numpy()
-    counts = np.bincount(places, minlength=len(array.dictionary))
-    found = column(array.dictionary, one)
-    if array.indices.null_count:
-        found, counts = found.extend_constant(None, 1), np.append(counts, array.indices.null_count)
-    used = pl.Series(WEIGHT, counts, dtype=pl.Int64)
-    return pl.DataFrame([found, used]).filter(used != 0)
+    places = series(array.indices)
+    found, missing = column(array.dictionary, one), places.null_count()
+    if missing:
+        places, found = places.drop_nulls(), found.extend_constant(None, 1)
+    counts = np.bincount(places.to_numpy(), minlength=len(found))
+    counts[-1:] += missing
+    frame = pl.DataFrame([found, pl.Series(WEIGHT, counts, dtype=pl.Int64)])
+    return frame if counts.all() else frame.filter(pl.col(WEIGHT) != 0)
 
 
 def column(array: pa.Array, column: Column) -> pl.Series:
@@ -182,7 +182,9 @@ def _natural(array: pa.Array, own: Kind | None) -> pl.Series:
     import pyarrow as pa
 
     if own is Kind.TEXT:
-        return series(valid_text(array.cast(pa.large_binary())))
+        large = pa.types.is_large_string(array.type)
+        flat = large or pa.types.is_string(array.type)
+        return valid_text(array.view(pa.large_binary() if large else pa.binary()) if flat else array.cast(pa.binary_view()))
     if own is Kind.BYTES:
         return series(array.cast(pa.large_binary()))
     if own is Kind.DATE:

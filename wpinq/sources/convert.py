@@ -37,7 +37,7 @@ def from_field(field: pa.ChunkedArray, column: Column) -> pl.Series:
     """A column of a text file, from its fields as bytes."""
     if column.kind is Kind.BYTES:
         return series(field, column.name).cast(pl.Binary)
-    text = series(valid_text(field), column.name)
+    text = valid_text(field, column.name)
     return text if column.kind is Kind.TEXT else parse(text, column.kind)
 
 
@@ -48,18 +48,16 @@ def series(array: Any, name: str = "") -> pl.Series:
     return column.alias(name)
 
 
-def valid_text(array: Any) -> Any:
+def valid_text(array: Any, name: str = "") -> pl.Series:
     """Bytes as text, where they are UTF-8, else null."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    large = pa.types.is_large_binary(array.type)
-    type_ = pa.large_string() if large else pa.string()
     try:
-        return array.cast(type_)
-    except pa.ArrowInvalid:
-        valid = pc.match_substring_regex(array, UTF8)
-        return pc.if_else(valid, array, pa.scalar(None, array.type)).cast(type_)
+        return series(array, name).cast(pl.String)
+    except pl.exceptions.ComputeError:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        valid = pc.if_else(pc.match_substring_regex(array, UTF8), array, pa.scalar(None, array.type))
+        return series(valid.cast(pa.large_string()), name)
 
 
 def parse(text: pl.Series, kind: Kind) -> pl.Series:

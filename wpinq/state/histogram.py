@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 
 from wpinq.batch import END, Batch
-from wpinq.identity import identities
 from wpinq.schema import Schema
 from wpinq.state.steps import Steps
-from wpinq.state.table import Ids, Table, Weights, combine
+from wpinq.state.table import Ids, Table, Weights
+from wpinq.state.waiting import Tally
 
 
 class Histogram:
@@ -21,6 +21,7 @@ class Histogram:
     def __init__(self, schema: Schema, key: bytes) -> None:
         self._schema, self._key = schema, key
         self._store: Steps | Table = Steps() if is_steps(schema) else Table()
+        self._coming: Tally | None = None
 
     def absorb(self, batch: Batch) -> None:
         """Add the weights of a batch."""
@@ -28,39 +29,47 @@ class Histogram:
             start, end, weight = ranges(batch.consolidate())
             self._store.add(start, end, weight)
         else:
-            batch = batch.expand(batch.schema.ranged).consolidate()
-            self._store.add(*combine(identities(batch.frame, batch.schema, self._key), batch.weights)[1:])
+            self._coming = self._coming or Tally(self._schema, self._key)
+            self._coming.absorb(batch)
 
     def merge(self, other: Histogram) -> None:
         """Add another shard's weights."""
-        if isinstance(self._store, Steps) and isinstance(other._store, Steps):
-            self._store.add(*other._store.pieces())
-        elif isinstance(self._store, Table) and isinstance(other._store, Table):
-            self._store.add(*other._store.items())
+        mine, others = self._settled(), other._settled()
+        if isinstance(mine, Steps) and isinstance(others, Steps):
+            mine.add(*others.pieces())
+        elif isinstance(mine, Table) and isinstance(others, Table):
+            mine.add(*others.items())
 
     def lookup(self, bins: pl.DataFrame, ids: Ids) -> Weights:
         """The weights of bins, given as columns and as identities; 0 where there is none."""
-        if isinstance(self._store, Steps):
-            return self._store.lookup(bins.to_series().to_numpy())
-        return self._store.lookup(ids)
+        store = self._settled()
+        return store.lookup(bins.to_series().to_numpy() if isinstance(store, Steps) else ids)
 
     def content(self) -> tuple[Ids, Weights]:
         """All that is not zero, in a form that depends on the histogram alone: what a digest is taken of.
 
         Weights that are not held in 64 bits are given as two words of 128, the low one first.
         """
-        if isinstance(self._store, Table):
-            ids, weight = self._store.items()
+        store = self._settled()
+        if isinstance(store, Table):
+            ids, weight = store.items()
         else:
-            start, end, weight = self._store.pieces()
+            start, end, weight = store.pieces()
             ids = np.stack([start, end], axis=1).view(np.uint64)
         return ids, (_words(weight) if weight.dtype == object else weight)
+
+    def _settled(self) -> Steps | Table:
+        """The store, with all that came taken in."""
+        if self._coming is not None and isinstance(self._store, Table):
+            self._store.add(*self._coming.take())
+            self._coming = None
+        return self._store
 
     def __repr__(self) -> str:
         return f"Histogram{self._schema}"
 
     def __reduce__(self) -> str | tuple[object, ...]:
-        return _restore, (self._schema, self._key, self._store)
+        return _restore, (self._schema, self._key, self._settled())
 
 
 def _restore(schema: Schema, key: bytes, store: Steps | Table) -> Histogram:

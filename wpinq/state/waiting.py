@@ -1,0 +1,76 @@
+"""Changes that wait to be taken in: as records, or as weights by identity where no column is needed any more."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from wpinq import kernels
+from wpinq.batch import WEIGHT, Batch
+from wpinq.identity import identities
+from wpinq.schema import Schema
+from wpinq.state.table import Ids, Weights, combine
+
+ROWS = 1 << 22
+"""Rows that wait before equal records are made one."""
+
+
+class Waiting:
+    """Records that wait. What was made one waits on until as much again has come, so each row is touched a few times."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema.expanded()
+        self._clear()
+
+    def absorb(self, batch: Batch) -> None:
+        """Let the records of a batch wait."""
+        self._batches.append(batch.expand(batch.schema.ranged))
+        self._rows += len(self._batches[-1])
+        if self._rows > self._most:
+            whole = self.take()
+            self._batches, self._rows, self._most = [whole], len(whole), max(ROWS, 2 * len(whole))
+
+    def take(self) -> Batch:
+        """All records, each once; none waits afterwards."""
+        whole = Batch.concat(self._batches, self._schema).consolidate()
+        self._clear()
+        return whole
+
+    def _clear(self) -> None:
+        self._batches: list[Batch] = []
+        self._rows, self._most = 0, ROWS
+
+
+class Tally:
+    """Weights that wait, by identity.
+
+    With compiled kernels every row is hashed and added up as it comes. Without them, or where weights are wide, equal
+    records are first made one by Polars, because hashing is what NumPy does slowly; identities and sums are the same.
+    """
+
+    def __init__(self, schema: Schema, key: bytes) -> None:
+        self._schema, self._key = schema.expanded(), key
+        self._sums = kernels.Sums(kernels.LIB) if kernels.LIB is not None else None
+        self._waiting = Waiting(schema)
+
+    def absorb(self, batch: Batch) -> None:
+        """Add the weights of a batch."""
+        if self._sums is None or batch.frame[WEIGHT].dtype != pl.Int64:
+            self._waiting.absorb(batch)
+            return
+        batch = batch.expand(batch.schema.ranged)
+        self._sums.add(self._ids(batch), batch.weights)
+
+    def take(self) -> tuple[Ids, Weights]:
+        """Distinct identities in order with their weights, as `combine` gives them; nothing waits afterwards."""
+        batch = self._waiting.take()
+        _, ids, weights = combine(self._ids(batch), batch.weights)
+        if self._sums is None:
+            return ids, weights
+        summed = self._sums.take()
+        if not len(ids):
+            return summed
+        return combine(np.concatenate([ids, summed[0]]), np.concatenate([weights, summed[1]]))[1:]
+
+    def _ids(self, batch: Batch) -> Ids:
+        return identities(batch.frame, self._schema, self._key)

@@ -101,7 +101,9 @@ def test_sample_is_uniform_also_over_copies():
     """
     pages = [f"p{i}" for i in range(29)] + ["heavy"] * 10
     frame = pl.DataFrame({"user": np.repeat(np.arange(3000), len(pages)).astype(str), "page": pages * 3000})
-    collection = wpinq.protect(frame, budget=10**6, unit=wpinq.users("user", at_most=8), secret=ONE).map(lambda page: page)
+    collection = wpinq.protect(frame, budget=10**6, unit=wpinq.users("user", at_most=8), secret=ONE).map(
+        lambda page: page
+    )
     found = collection.measure(epsilon=8 * 50, name="little noise").observe_many(sorted(set(pages)))
     share = dict(zip(sorted(set(pages)), found.tolist(), strict=True))
     size, keep, users = len(pages), 8, 3000
@@ -129,7 +131,12 @@ def test_one_sample_serves_all_questions():
     collection = people(records, wpinq.users("user", at_most=7))
     pages = [f"p{i}" for i in range(200)]
     one = collection.map(lambda page: page).measure(7 * 60).observe_many(pages)
-    two = collection.filter(lambda user: user == "ann").map(lambda user, page: page).measure(7 * 60, name="x").observe_many(pages)
+    two = (
+        collection.filter(lambda user: user == "ann")
+        .map(lambda user, page: page)
+        .measure(7 * 60, name="x")
+        .observe_many(pages)
+    )
     assert one.sum() == 7
     assert one.tolist() == two.tolist()
 

@@ -37,7 +37,7 @@ def load(given: str) -> Dataflow:
     Raises:
         PlanError: There is no such script, it fails, or it defines no `dataflow(views)`.
     """
-    path = _find(given)
+    path = find(given)
     with _told(path):
         content = runpy.run_path(str(path), run_name="dataflow")
     function = content.get("dataflow")
@@ -78,7 +78,12 @@ def chosen(measurements: Mapping[str, Measurement], name: str) -> Measurement:
     return measurements[name]
 
 
-def _find(given: str) -> Path:
+def find(given: str) -> Path:
+    """The script of a path or name.
+
+    Raises:
+        PlanError: There is none.
+    """
     path = Path(given)
     if path.is_file():
         return path

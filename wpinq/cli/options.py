@@ -62,3 +62,13 @@ JsonPath = Annotated[
     Path | None,
     typer.Option("--json", help="Write the answers here.", metavar="OUT", show_default=False),
 ]
+RecoverPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--recover",
+        help="Keep what is read here, encrypted, so that a run that is killed goes on where it was when it is started "
+        "again; emptied at its end.",
+        metavar="DIR",
+        show_default=False,
+    ),
+]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,12 +12,15 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.bins import GRAMMAR, parse_bins
-from wpinq.cli.dataflow import Dataflow, chosen, load, rehearse
+from wpinq.cli.dataflow import Dataflow, chosen, find, load, rehearse
 from wpinq.cli.inputs import Input, version_of
 from wpinq.cli.outputs import check_outputs, write_json
+from wpinq.cli.recover import recovering
 from wpinq.errors import BinError
+from wpinq.sources.recovered import forget
 
 if TYPE_CHECKING:
+    from wpinq.collection import Collection
     from wpinq.measurement import Measurement
 
 Observed = Annotated[
@@ -41,6 +45,7 @@ def run(
     data_version: options.DataVersion = None,
     observe: Observed = None,
     json: options.JsonPath = None,
+    recover: options.RecoverPath = None,
 ) -> None:
     """Run a dataflow script and answer the bins asked for.
 
@@ -50,17 +55,31 @@ def run(
     check_outputs({"--json": (json, ())}, place.places())
     script = load(dataflow)
     asked = _asked(observe or [])
-    measurements, questions = begin(script, place, budget, asked)
+    through = None if recover is None else partial(recovering, place=recover, script=find(dataflow))
+    measurements, questions = begin(script, place, budget, asked, through)
     answers = {one: measurements[one].observe_many(bins).tolist() for one, bins in questions.items()}
     if json is not None:
         write_json(json, {one: _content(measurements[one], questions[one], answers[one]) for one in questions})
     _show(measurements, questions, answers)
+    if recover is not None:
+        forget(recover)
 
 
 def begin(
-    script: Dataflow, place: Input, budget: str | None, asked: Mapping[str, Sequence[str]]
+    script: Dataflow,
+    place: Input,
+    budget: str | None,
+    asked: Mapping[str, Sequence[str]],
+    through: Callable[[Collection], Collection] | None = None,
 ) -> tuple[dict[str, Measurement], dict[str, list[Any]]]:
     """Check script, columns, budget and bins, and only then protect the input and measure it.
+
+    Args:
+        script: The dataflow.
+        place: The input.
+        budget: Epsilon, as it was written.
+        asked: Bins by name of a measurement, as they were written.
+        through: What is done to the protected records before the script is given them.
 
     Returns:
         The measurements, charged and not yet computed, and the bins asked of each.
@@ -76,7 +95,8 @@ def begin(
         schema = chosen(rehearsed, name).node.schema
         questions[name] = [one for text in texts for one in parse_bins(text, schema)]
         bin_frame(questions[name], schema)
-    measurements = script(place.protect(amount))
+    views = place.protect(amount)
+    measurements = script(views if through is None else through(views))
     for name in asked:
         chosen(measurements, name)
     return measurements, questions

@@ -1,0 +1,36 @@
+"""`--recover DIR`: a run that is killed goes on where it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.plan import Node
+
+
+def recovering(views: Collection, place: Path, script: Path) -> Collection:
+    """The same records, read through what is kept in a directory.
+
+    What is kept is bound to the data set, its version and unit, and the script.
+
+    Raises:
+        SourceError: The directory belongs to something else, or cannot be used.
+    """
+    from wpinq.plan import Source
+    from wpinq.rewrite import rewrite
+    from wpinq.sources.recovered import recovered
+
+    digest = blake2b(script.read_bytes(), digest_size=32).digest()
+
+    def change(node: Node) -> Node:
+        if type(node) is not Source:
+            return node
+        data = node.data
+        key = data.ledger.secret.derive("recovery", data.name, data.version, data.unit.text, digest)
+        return Source(replace(data, reader=recovered(data.reader, place, key)))
+
+    return views._then(rewrite(views._node, change))

@@ -1,0 +1,183 @@
+"""A source that is read once, however often the process is killed: what was read is kept, part by part.
+
+A source is cut into parts whose records depend on nothing but the source. When a part has been read, its records, equal
+ones counted together, are written as one file, which is there whole or not at all; after a restart it is taken from the
+file. So nothing is lost or counted twice, and since noise is a function of the secret every answer is the same.
+
+The files are encrypted and authenticated under a key of the data set's secret, so they hold no names and cannot be
+changed; nobody but their owner may read them. They belong to one data set, version and dataflow, and to no other.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+import polars as pl
+
+from wpinq.batch import WEIGHT, Batch
+from wpinq.errors import SourceError
+from wpinq.schema import Schema
+from wpinq.sources.columns import Reader, wanted
+
+PART = 1 << 25
+"""Bytes of files that make a part; there are at least `LEAST` parts."""
+LEAST = 16
+HEAD = "belongs-to"
+NONCE = 12
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """A reader whose parts are kept in a directory.
+
+    Attributes:
+        reader: The source itself.
+        place: The directory.
+        key: 32 secret bytes, of this data set, version and dataflow alone.
+        parts: Into how many parts the source is cut.
+    """
+
+    reader: Reader
+    place: Path
+    key: bytes = field(repr=False)
+    parts: int
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the source."""
+        return self.reader.schema
+
+    @property
+    def name(self) -> str:
+        """The name of the source."""
+        return self.reader.name
+
+    @property
+    def path(self) -> Path | None:
+        """The place of the source."""
+        return self.reader.path
+
+    @property
+    def total_bytes(self) -> int | None:
+        """The size of the source."""
+        return self.reader.total_bytes
+
+    def version(self) -> str | None:
+        """The version of the source."""
+        return self.reader.version()
+
+    def content(self) -> bytes | None:
+        """The digest of the source."""
+        return self.reader.content()
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns, with the weights of their rows; see `Reader.batches`.
+
+        Raises:
+            SourceError: The source or a kept part cannot be read.
+        """
+        schema = wanted(self.schema, columns, self.name)
+        for part in range(share[0], self.parts, share[1]):
+            frame = self._kept(schema, part)
+            if frame is None:
+                read = self.reader.batches(schema.names, share=(part, self.parts), progress=progress)
+                frame = Batch.concat((Batch.of(one, schema) for one in read), schema).consolidate().frame
+                self._keep(schema, part, frame)
+            if frame.height:
+                yield frame.select(*schema.names, WEIGHT)
+
+    def _file(self, schema: Schema, part: int) -> Path:
+        """A name that holds none of a column."""
+        digest = blake2b(repr((schema, part, self.parts)).encode(), key=self.key, digest_size=12).hexdigest()
+        return self.place / f"{digest}.part"
+
+    def _kept(self, schema: Schema, part: int) -> pl.DataFrame | None:
+        path = self._file(schema, part)
+        try:
+            return pl.read_ipc(io.BytesIO(_opened(self.key, path.name, path.read_bytes())))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SourceError(f"--recover {self.place}: {error.strerror}; give a directory of your own.") from None
+
+    def _keep(self, schema: Schema, part: int, frame: pl.DataFrame) -> None:
+        buffer = io.BytesIO()
+        frame.write_ipc(buffer)
+        path = self._file(schema, part)
+        _write(path, _closed(self.key, path.name, buffer.getvalue()))
+
+
+def recovered(reader: Reader, place: Path, key: bytes) -> Recovered:
+    """Keep what is read of a source in a directory, or go on with what was kept there.
+
+    Args:
+        reader: The source.
+        place: The directory; it is made where there is none.
+        key: 32 secret bytes that depend on all that the parts depend on.
+
+    Raises:
+        SourceError: It belongs to another dataflow, data set or version, others may read it, or it cannot be used.
+    """
+    parts = max(LEAST, (reader.total_bytes or 0) // PART)
+    head = place / HEAD
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+        if place.stat().st_mode & 0o077:
+            raise SourceError(f"--recover {place}: others may read it; run `chmod 700 {place}`, or give a new one.")
+        if not head.exists() and any(one.suffix == ".part" for one in place.iterdir()):
+            raise SourceError(f"--recover {place}: it lacks {HEAD!r}; give a new directory.")
+        if not head.exists():
+            _write(head, _closed(key, HEAD, str(parts).encode()))
+        parts = int(_opened(key, HEAD, head.read_bytes()))
+    except OSError as error:
+        raise SourceError(f"--recover {place}: {error.strerror}; give a directory that can be written.") from None
+    return Recovered(reader, place, key, parts)
+
+
+def forget(place: Path) -> None:
+    """Remove what was kept, when it is needed no more."""
+    for path in [*place.glob("*.part"), *place.glob(".*.draft"), place / HEAD]:
+        path.unlink(missing_ok=True)
+
+
+def _closed(key: bytes, name: str, content: bytes) -> bytes:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    nonce = os.urandom(NONCE)
+    return nonce + AESGCM(key).encrypt(nonce, content, name.encode())
+
+
+def _opened(key: bytes, name: str, content: bytes) -> bytes:
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    try:
+        return AESGCM(key).decrypt(content[:NONCE], content[NONCE:], name.encode())
+    except (InvalidTag, ValueError):
+        raise SourceError(
+            "--recover: what was kept belongs to another dataflow, data set or version, or is damaged; "
+            "give a new directory."
+        ) from None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file that is there whole or not at all, durably, for its owner alone."""
+    draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}.draft")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb") as file:  # noqa: PTH123
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+    draft.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -18,13 +18,11 @@ import numpy as np
 
 from wpinq.bins import bin_frame
 from wpinq.engines.failures import quietly
-from wpinq.errors import PlanError
-from wpinq.exact import Amount, decimal, exact, positive
+from wpinq.exact import Amount, decimal, exact
 from wpinq.identity import identities
 from wpinq.noise import Mechanism, mechanism
 from wpinq.noise.accuracy import epsilon_within, level_of_each
 from wpinq.noise.threshold import least_threshold
-from wpinq.operators.lattice import measurable
 from wpinq.plan import Node
 from wpinq.question import Question
 from wpinq.runs import refuse_inside
@@ -34,44 +32,10 @@ from wpinq.stability import noise_scale
 if TYPE_CHECKING:
     import polars as pl
 
-    from wpinq.collection import Collection
 
 
-def measure(
-    self: Collection, epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
-    analyst: str | None = None, *, within: Amount | None = None, confidence: Amount = Fraction(95, 100),
-) -> Measurement:  # fmt: skip
-    """Charge for a noisy histogram of the collection, computed when it is first observed.
-
-    The same plan on the same version with the same name, scale and mechanism is the same measurement: it costs nothing
-    again and gives the same answers, in this process or another. A name makes an independent repetition.
-
-    Args:
-        epsilon: What the measurement costs the privacy unit, exact. The noise scale is the largest movement that one
-            unit can cause, divided by epsilon.
-        name: Tells repetitions apart, and names the charge in the ledger.
-        mechanism: "geometric" (discrete Laplace) or "laplace" (on a dyadic grid).
-        analyst: Who is charged, where the curator keeps caps for each analyst.
-        within: Instead of epsilon, how near to the truth a bin shall be: the least epsilon that does it, in four
-            significant digits, is charged, and is told by `epsilon`, `repr` and `explain`.
-        confidence: How often a bin shall be as near as `within`.
-
-    Raises:
-        ExactnessError: An amount is not a finite number above zero, or there is none.
-        PlanError: Both of `epsilon` and `within` are given.
-        BudgetError: It costs more than is left; nothing was charged and nothing drawn.
-        LedgerError: The ledger cannot be trusted or written; nothing was drawn.
-    """
-    if epsilon is not None and within is not None:
-        raise PlanError("measure(...): give either epsilon=, what it costs, or within=, how near to the truth it is.")
-    node = measurable(self._node)
-    if within is None:
-        return Measurement(node, positive(epsilon, "measure(epsilon=...)"), name, mechanism, analyst)
-    near, level = positive(within, "measure(within=...)"), exact(confidence, "measure(confidence=...)")
-    return Measurement(node, _epsilon_within(node, near, level, mechanism), name, mechanism, analyst)
-
-
-def _epsilon_within(node: Node, within: Fraction, level: Fraction, noise: str) -> Fraction:
+def epsilon_for(node: Node, within: Fraction, level: Fraction, noise: str) -> Fraction:
+    """The epsilon for which a measurement of a plan is within a distance of the truth, with this probability."""
     move = noise_scale(node, Fraction(1)) * node.lattice
     return epsilon_within(partial(mechanism, noise), move, within * node.lattice, level)
 

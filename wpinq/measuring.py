@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wpinq.continual import ContinualMeasurement
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
-from wpinq.measurement import Measurement, _epsilon_within
+from wpinq.measurement import Measurement, epsilon_for
 from wpinq.operators.lattice import measurable
 from wpinq.versions import at_epoch, live_log
 from wpinq.windowed import WindowedMeasurement, windows
@@ -76,4 +76,4 @@ def _amount(node: Node, epsilon: Amount | None, within: Amount | None, confidenc
     if epsilon is not None:
         raise PlanError("measure(...): give either epsilon=, what it costs, or within=, how near to the truth it is.")
     near, level = positive(within, "measure(within=...)"), exact(confidence, "measure(confidence=...)")
-    return _epsilon_within(node, near, level, noise)
+    return epsilon_for(node, near, level, noise)

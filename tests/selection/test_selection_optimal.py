@@ -56,7 +56,7 @@ def test_one_step_more_or_less_is_within_epsilon_and_delta(cost, n):
     """The guarantee itself, without the recurrence: both events, both ways."""
     selection, e, d = PartitionSelection(*cost), number(cost[0]).exp(), number(cost[1])
     less, more = (Decimal(selection.places(k, 250)) / 2**250 for k in (n, n + 1))
-    slack = Decimal(2) ** -240
+    slack = 2 * e * Decimal(2) ** -250
     assert less <= more + slack
     assert more <= e * less + d + slack
     assert 1 - less <= e * (1 - more) + d + slack

@@ -54,10 +54,8 @@ def _tuple(columns: list[Words], key: bytes) -> Words:
 def _column(series: pl.Series, kind: Kind, key: bytes) -> Words:
     if kind is Kind.ANY:
         return _any(series.fill_null(NULL), key)
-    if kind in _FAMILIES:
-        found = _messages(series, _FAMILIES[kind], key)
-    else:
-        found = _fixed(*_PAYLOADS[kind](series), key)
+    family = _FAMILIES.get(kind)
+    found = _messages(series, family, key) if family else _fixed(*_PAYLOADS[kind](series), key)
     if series.null_count():
         found[series.is_null().to_numpy()] = _messages(pl.Series([NULL]), b"", key)
     return found

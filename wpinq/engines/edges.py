@@ -30,7 +30,9 @@ class _Share(StatelessSourcePartition[Batch]):
         self, read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, failure: Failure
     ) -> None:
         self._batches = batches(read, share, progress)
-        self._next = failure.guard(f"reading {read.data.name}", lambda: next(self._batches, None), None)
+        self._next: Callable[[], list[Batch] | None] = failure.guard(
+            f"reading {read.data.name}", lambda: next(self._batches, None), None
+        )
 
     def next_batch(self) -> list[Batch]:
         found = self._next()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TypeVar
@@ -31,18 +31,21 @@ THREADED = 1 << 24
 MOST_THREADS = 4
 
 
-def batches(read: Read, share: tuple[int, int], progress: Callable[[int], None] | None) -> Generator[list[Batch]]:
+def batches(
+    read: Read, share: tuple[int, int], progress: Callable[[int], None] | None
+) -> Generator[list[Batch], None, None]:
     """A share of a source in batches. A generator, so that a stray StopIteration is an error and never the end."""
     part, parts = share
     threads = min(os.cpu_count() or 1, MOST_THREADS) if (read.data.reader.total_bytes or 0) >= THREADED else 1
     shares = [(part * threads + thread, parts * threads) for thread in range(threads)]
-    streams = [_lots(read, one, progress and _one_by_one(progress)) for one in shares]
+    told = progress and _one_by_one(progress)
+    streams = [_lots(read, one, told) for one in shares]
     with closing(ahead(streams) if threads > 1 else streams[0]) as lots:
         for lot in lots:
             yield [lot]
 
 
-def ahead(streams: Sequence[Iterator[T]]) -> Generator[T]:
+def ahead(streams: Sequence[Iterator[T]]) -> Generator[T, None, None]:
     """Run iterators in a thread each, one item ahead of whoever asks; what one raises is raised here."""
     with ThreadPoolExecutor(len(streams), "wpinq reads") as pool:
         running = deque((stream, pool.submit(next, stream, None)) for stream in streams)
@@ -64,18 +67,20 @@ def _one_by_one(progress: Callable[[int], None]) -> Callable[[int], None]:
     return call
 
 
-def _lots(read: Read, share: tuple[int, int], progress: Callable[[int], None] | None) -> Iterator[Batch]:
+def _lots(
+    read: Read, share: tuple[int, int], progress: Callable[[int], None] | None
+) -> Generator[Batch, None, None]:
     """Batches of a share, of about `LOT` bytes each before equal records become one."""
     reader = read.data.reader
     schema = reader.schema.select(read.columns)
     waiting: list[pl.DataFrame] = []
-    size = 0
+    size = 0.0
     for frame in reader.batches(schema.names, share=share, progress=progress):
         waiting.append(frame)
         size += frame.estimated_size()
         if size >= LOT:
             yield _lot(waiting, schema)
-            waiting, size = [], 0
+            waiting, size = [], 0.0
     if waiting:
         yield _lot(waiting, schema)
 

@@ -131,7 +131,7 @@ class Slices(State):
         """Slices that came or went with the pending changes."""
         records, ids, change = self._changes()
         coarse, fine = self._lattices
-        delta = change.astype(array_type(fine)) * (fine // coarse)
+        delta: Weights = np.multiply(change, fine // coarse, dtype=array_type(fine))
         before = self._table.lookup(ids)
         self._table.add(ids, delta)
         if self._keep:

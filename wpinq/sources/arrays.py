@@ -182,9 +182,9 @@ def _natural(array: pa.Array, own: Kind | None) -> pl.Series:
     import pyarrow as pa
 
     if own is Kind.TEXT:
-        large = pa.types.is_large_string(array.type)
-        flat = large or pa.types.is_string(array.type)
-        return valid_text(array.view(pa.large_binary() if large else pa.binary()) if flat else array.cast(pa.binary_view()))
+        if pa.types.is_large_string(array.type):
+            return valid_text(array.view(pa.large_binary()))
+        return valid_text(array.view(pa.binary()) if pa.types.is_string(array.type) else array.cast(pa.binary_view()))
     if own is Kind.BYTES:
         return series(array.cast(pa.large_binary()))
     if own is Kind.DATE:

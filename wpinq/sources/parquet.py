@@ -90,7 +90,7 @@ class ParquetReader:
             groups = [group for group, start in enumerate(starts[:-1]) if low <= start < high]
             if groups:
                 names = _dictionaries(metadata, groups, schema) if counted else []
-                yield from _batches(file, metadata, groups, starts, schema, names, progress=progress)
+                yield from _batches(file, metadata, groups, starts, schema, dictionaries=names, progress=progress)
             base += file.size
 
 
@@ -151,10 +151,10 @@ def _starts(file: File, metadata: Any) -> list[int]:
 
 
 def _dictionaries(metadata: Any, groups: list[int], schema: Schema) -> list[str]:
-    """The flat columns of bytes that these row groups hold as dictionaries; Arrow ignores the other types."""
-    chunks = [metadata.row_group(group).column(index) for group in groups for index in range(metadata.num_columns)]
-    encoded = {chunk.path_in_schema: chunk.has_dictionary_page for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"}
-    return [name for name in schema.names if encoded.get(name)]
+    """The columns of bytes that the first of these row groups holds as dictionaries."""
+    chunks = [metadata.row_group(groups[0]).column(index) for index in range(metadata.num_columns)]
+    encoded = {one.path_in_schema for one in chunks if one.physical_type == "BYTE_ARRAY" and one.has_dictionary_page}
+    return [name for name in schema.names if name in encoded]
 
 
 def _batches(
@@ -163,8 +163,8 @@ def _batches(
     groups: list[int],
     starts: list[int],
     schema: Schema,
-    dictionaries: list[str],
     *,
+    dictionaries: list[str],
     progress: Callable[[int], None] | None,
 ) -> Iterator[Any]:
     from pyarrow import parquet

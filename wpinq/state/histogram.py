@@ -43,7 +43,7 @@ class Histogram:
     def lookup(self, bins: pl.DataFrame, ids: Ids) -> Weights:
         """The weights of bins, given as columns and as identities; 0 where there is none."""
         store = self._settled()
-        return store.lookup(bins.to_series().to_numpy() if isinstance(store, Steps) else ids)
+        return store.lookup(ids) if isinstance(store, Table) else store.lookup(bins.to_series().to_numpy())
 
     def content(self) -> tuple[Ids, Weights]:
         """All that is not zero, in a form that depends on the histogram alone: what a digest is taken of.

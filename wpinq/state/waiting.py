@@ -16,29 +16,28 @@ ROWS = 1 << 22
 
 
 class Waiting:
-    """Records that wait. What was made one waits on until as much again has come, so each row is touched a few times."""
+    """Records that wait. Those made one wait on until as many again have come, so a row is touched a few times only."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema.expanded()
-        self._clear()
+        self._hold([])
 
     def absorb(self, batch: Batch) -> None:
         """Let the records of a batch wait."""
         self._batches.append(batch.expand(batch.schema.ranged))
         self._rows += len(self._batches[-1])
         if self._rows > self._most:
-            whole = self.take()
-            self._batches, self._rows, self._most = [whole], len(whole), max(ROWS, 2 * len(whole))
+            self._hold([self.take()])
 
     def take(self) -> Batch:
         """All records, each once; none waits afterwards."""
         whole = Batch.concat(self._batches, self._schema).consolidate()
-        self._clear()
+        self._hold([])
         return whole
 
-    def _clear(self) -> None:
-        self._batches: list[Batch] = []
-        self._rows, self._most = 0, ROWS
+    def _hold(self, batches: list[Batch]) -> None:
+        self._batches, self._rows = batches, sum(map(len, batches))
+        self._most = max(ROWS, 2 * self._rows)
 
 
 class Tally:

@@ -1,4 +1,4 @@
-"""Compile the kernels: `python -m wpinq.kernels` in a checkout, and `hatch_build.py` when a wheel is built."""
+"""Compile the kernels: `python -m wpinq.kernels` in a checkout, and `hook.py` when a wheel is built."""
 
 from __future__ import annotations
 

@@ -41,8 +41,17 @@ def from_field(field: pa.ChunkedArray, column: Column) -> pl.Series:
     return text if column.kind is Kind.TEXT else parse(text, column.kind)
 
 
+class _Exported:
+    """An Arrow array by its C interface alone: to look at its type Polars would load all of pyarrow.compute."""
+
+    def __init__(self, array: Any) -> None:
+        self.__arrow_c_array__ = array.__arrow_c_array__
+
+
 def series(array: Any, name: str = "") -> pl.Series:
     """An Arrow array as a Polars column."""
+    if hasattr(array, "__arrow_c_array__"):
+        return pl.Series(_Exported(array)).alias(name)
     column = pl.from_arrow(array)
     assert isinstance(column, pl.Series)  # noqa: S101  an array is never a frame
     return column.alias(name)

@@ -1,0 +1,136 @@
+"""What can only be seen inside one process: the engine's share, and identity and noise for each bin.
+
+    python tests/benchmarks/bench_speed_inside.py --batches 60 --rounds 12
+
+The engine's share is bytewax against the same kernels in a loop, on the same batches of 262,144 rows in memory. Their
+order rotates, and each runs twice a round: the difference between the two runs of one kind is what chance does (A/A).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import wpinq
+from wpinq.engines import flow, reading
+from wpinq.engines.sharing import needed_columns, representatives
+from wpinq.identity import identities, integer_identities
+from wpinq.noise import Words, mechanism
+from wpinq.plan import Keyed, Node, Read, Stateless, steps
+from wpinq.schema import Column, Kind, Schema
+from wpinq.state.histogram import Histogram
+
+ROWS = 1 << 18
+KEY = bytes(range(16))
+
+
+@dataclass
+class Frames:
+    """A reader of frames in memory."""
+
+    schema: Schema
+    frames: list[pl.DataFrame]
+    total_bytes: int = 0
+
+    def batches(self, columns: Any, **_: Any) -> Iterator[pl.DataFrame]:
+        """The frames, as they are."""
+        return (frame.select(columns) for frame in self.frames)
+
+
+def plan(batches: int) -> Node:
+    """The CDF of pages in memory."""
+    rng = np.random.default_rng(5)
+    frames = [
+        pl.DataFrame({"page": rng.zipf(1.3, ROWS) % 10**6 * 7919, "user": np.zeros(ROWS, np.int64)})
+        for _ in range(batches)
+    ]
+    pages = wpinq.protect(frames[0], budget=1).map(lambda page: page)
+    cdf = pages.shave().map(lambda page, index: index)._node
+    source = steps(cdf)[0]
+    object.__setattr__(source.data, "reader", Frames(source.schema, frames))
+    return cdf
+
+
+def looped(root: Node) -> Histogram:
+    """The kernels of a chain of steps, in a loop."""
+    needed = needed_columns([root], representatives([root]))
+    shapes = [node.lower(needed[node]) for node in steps(root)]
+    states = {place: shape.state(KEY) for place, shape in enumerate(shapes) if isinstance(shape, Keyed)}
+    histogram = Histogram(root.schema, KEY)
+
+    def push(batch: Any, place: int) -> None:
+        for after in range(place, len(shapes)):
+            shape = shapes[after]
+            if isinstance(shape, Keyed):
+                states[after].absorb(0, batch)
+                return
+            assert isinstance(shape, Stateless)
+            batch = shape.kernel(batch)
+        histogram.absorb(batch)
+
+    read = shapes[0]
+    assert isinstance(read, Read)
+    for lots in reading.batches(read, (0, 1), None):
+        for batch in lots:
+            push(batch, 1)
+    for place, state in states.items():
+        push(state.emit(), place + 1)
+    return histogram
+
+
+def share(batches: int, rounds: int) -> None:
+    """Print the engine's share."""
+    reading.LOT = 1
+    root = plan(batches)
+    kinds: list[tuple[str, Callable[[], Any]]] = [
+        (name, run)
+        for name, run in (("loop", lambda: looped(root)), ("flow", lambda: flow.run(flow.Job([root], KEY))[0]))
+        for _ in range(2)
+    ]
+    assert str(looped(root).content()) == str(flow.run(flow.Job([root], KEY))[0].content())
+    times: list[list[float]] = [[] for _ in kinds]
+    for turn in range(rounds):
+        for at in range(len(kinds)):
+            place = (at + turn) % len(kinds)
+            start = time.process_time()
+            kinds[place][1]()
+            times[place].append(time.process_time() - start)
+    a, b, c, d = (statistics.median(each) for each in times)
+    print(f"loop {a:.4f} / {b:.4f} s CPU, flow {c:.4f} / {d:.4f}; A/A {a / b - 1:+.1%}, {c / d - 1:+.1%}; ", end="")
+    print(f"share {(c + d) / (a + b) - 1:+.1%}, {((c + d) - (a + b)) / 2 / batches * 1e6:+.0f} us a batch")
+
+
+def bins(count: int) -> None:
+    """Print microseconds of identity and noise for a bin."""
+    texts = pl.DataFrame({"page": [f"page/{number}" for number in range(count)]})
+    schema = Schema((Column("page", Kind.TEXT),))
+    for scale in (Fraction(10), Fraction(10**4)):
+        draw = mechanism("geometric", scale).draw
+        for name, ids in (
+            ("integer", lambda: integer_identities(np.arange(count), KEY)),
+            ("text", lambda: identities(texts, schema, KEY)),
+        ):
+            rounds = []
+            for _ in range(5):
+                start = time.process_time()
+                draw(Words(bytes(32)), ids())
+                rounds.append(time.process_time() - start)
+            print(f"{name} bins at scale {scale}: {min(rounds) / count * 1e6:.3f} us a bin, identity and noise")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--batches", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--bins", type=int, default=1_000_000)
+    options = parser.parse_args()
+    share(options.batches, options.rounds)
+    bins(options.bins)

@@ -100,7 +100,7 @@ def test_release_through_the_engine(tmp_path):
 def test_bands_of_a_corner_cover(mico, shape):
     """As above, at scale 5, of both curves; columns that are zero are left out, since their bands are exact.
 
-    A hundred runs: 87% is three standard errors of the narrowest range below 90%.
+    A hundred runs. The top ten ranks of MiCo, nearly alike, have 87.5% (400 runs); 85% is 2.5 standard errors below.
     """
     rng, p = np.random.default_rng(2029), 1 - math.exp(-0.2)
     cdf = shape(mico)[: int(np.count_nonzero(shape(mico)))]
@@ -118,4 +118,4 @@ def test_bands_of_a_corner_cover(mico, shape):
             position = below + rng.random(size) * (upto - below)
             covered[side].append((position >= 0.05) & (position <= 0.95))
     shares = [float(np.mean(np.array(side)[:, a:b])) for side in covered for a, b in RANGES]
-    assert min(shares) >= 0.87 and max(shares) <= 0.97, shares
+    assert min(shares) >= 0.85 and max(shares) <= 0.97, shares

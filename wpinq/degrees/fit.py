@@ -83,7 +83,7 @@ class Fit:
         """Return a pointwise credible band: for each column, or rank, its least and greatest plausible value.
 
         It is Bayesian (see `posterior` for the prior), whatever the method of the fit. Its frequentist coverage at 0.9
-        was measured at 88% to 97% on heavy-tailed and on lumpy data, more where the values are near zero, and is not
+        was measured at 87% to 97% on heavy-tailed and on lumpy data, more where the values are near zero, and is not
         guaranteed: where thousands of items share one multiplicity it is less. It speaks of the noise alone: not of
         records that were bounded or dropped.
 

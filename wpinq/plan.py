@@ -104,6 +104,11 @@ class Node(ABC):
         return (Fraction(1),) * len(self.inputs)
 
     @property
+    def rounding(self) -> str:
+        """What its arithmetic does to weights, for `explain`; empty where they are exact."""
+        return ""
+
+    @property
     def part(self) -> tuple[str, str] | None:
         """The partition that it is a part of, and which part, when its siblings are disjoint from it."""
         return None
@@ -213,8 +218,9 @@ class Source(Node):
 
     @property
     def identity(self) -> tuple[bytes | None, ...]:
-        """One version of one data set, read as these columns."""
-        return (self.data.name.encode(), self.data.version.encode(), str(self.schema).encode())
+        """One version of one data set, read as these columns in this way."""
+        data = self.data
+        return (data.name.encode(), data.version.encode(), str(self.schema).encode(), data.reading.encode())
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """A source needs no other step."""

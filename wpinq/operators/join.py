@@ -2,32 +2,32 @@
 
 A heavy key is aggregated, not expanded: each side is first summed over the records that agree in all columns that any
 later step reads, and the groups are paired. 150,000 records on each side of one key are one pair, if only the key is
-read. Pairs are written out only where a later step tells them apart.
+read. What tells pairs apart is written out a piece at a time, handed to the function of the result, and added up; so
+memory follows the number of different results. A shard that would have to hold too many stops with an error, as it
+would when memory ends; like the time that a run takes, that is not hidden from whoever may run plans.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
-from wpinq.batch import WEIGHT, integers, weight_series
 from wpinq.errors import PlanError
-from wpinq.functions import bind
-from wpinq.identity import identities
+from wpinq.functions import Dropped, Function, bind
 from wpinq.operators.keys import keyed
-from wpinq.operators.lattice import DITHERED, common, dither_key, record_ids, record_key
+from wpinq.operators.lattice import DITHERED, ROUNDED, common, dither_key, record_ids, record_key
 from wpinq.operators.map import Map
+from wpinq.operators.pairs import Pairs
 from wpinq.plan import Collection as Weighted
 from wpinq.plan import Keyed, Node, Record, Shape
 from wpinq.schema import Column, Schema
-from wpinq.state.bykey import KEY, ByKey, Port
+from wpinq.state.bykey import ByKey, Port
 from wpinq.state.dither import GRID, draws, rounded
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 BITS = 40
 LEAST_BITS = 32
-LEFT, RIGHT, TOTAL = "\0left", "\0right", "\0total"
 ROOM = 80  # bits of a lattice; 47 more are left for the total weight
 
 
@@ -73,7 +72,8 @@ def join(
         left: The key of this collection, where the two differ.
         right: The key of the other.
         result: A function of the paired record, as in `map`; by default the key, the other columns of this collection
-            and those of the other (with `_2` after names that are taken). Naming few columns makes a join cheap.
+            and those of the other (with `_2` after names that are taken). Naming few columns makes a join cheap, and
+            so does making few different values: pairs are not kept.
         columns: Names for the columns of the result, as in `map`.
 
     Raises:
@@ -92,26 +92,31 @@ def join(
     two, right_keys = keyed(two, theirs, "join(on=...)")
     if len(left_keys) != len(right_keys):
         raise PlanError(f"join: the keys ({', '.join(left_keys)}) and ({', '.join(right_keys)}) differ in number.")
-    whole = Join(one, two, left_keys, right_keys, None)
-    if result is None:
-        return self._then(whole)
+    whole = Join(one, two, left_keys, right_keys, None, None)
+    return self._then(whole if result is None else _made(whole, result, columns))
+
+
+def _made(whole: Join, result: object, columns: Sequence[str] | Mapping[str, object] | None) -> Node:
+    """The results of a function of the columns that it reads, or those columns alone where it only chooses."""
     function = bind(result, whole.schema, "join(result=...)", columns=columns)
-    pairs = Join(one, two, left_keys, right_keys, function.reads or whole.schema.names[:1])
+    pairs = replace(whole, chosen=function.reads or whole.schema.names[:1])
     try:
-        return self._then(Map(pairs, bind(result, pairs.schema, "join(result=...)", columns=columns)))
+        function = bind(result, pairs.schema, "join(result=...)", columns=columns)
     except PlanError:  # parameters matched by position: all columns have their place
-        return self._then(Map(whole, function))
+        pairs = whole
+    return Map(pairs, function) if function.projection is not None else replace(pairs, function=function)
 
 
 @dataclass(frozen=True, eq=False)
 class Join(Node):
-    """Plan node of `join`: the columns of `chosen`, or all."""
+    """Plan node of `join`: the columns of `chosen`, or all, or what a function makes of them."""
 
     left: Node
     right: Node
     left_keys: tuple[str, ...]
     right_keys: tuple[str, ...]
     chosen: tuple[str, ...] | None
+    function: Function | None
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -130,9 +135,14 @@ class Join(Node):
             found[fresh] = (side, column)
         return {name: place for name, place in found.items() if self.chosen is None or name in self.chosen}
 
-    @cached_property
+    @property
     def schema(self) -> Schema:
-        """The key, and the other columns of both."""
+        """What the function returns; without one the key, and the other columns of both."""
+        return self.function.output if self.function else self.pairs
+
+    @cached_property
+    def pairs(self) -> Schema:
+        """The columns of a pair."""
         return Schema(tuple(Column(name, column.kind) for name, (_, column) in self.places.items()))
 
     @cached_property
@@ -162,12 +172,21 @@ class Join(Node):
         keys = [
             one if one == two else f"{one} = {two}" for one, two in zip(self.left_keys, self.right_keys, strict=True)
         ]
-        return f"join({', '.join(keys)})" + ("" if self.scale else " with dither")
+        made = f"; {self.function.note}" if self.function else ""
+        return f"join({', '.join(keys)}{made})" + ("" if self.scale else " with dither")
+
+    @property
+    def rounding(self) -> str:
+        """The factor that pays for the floor, or the dither."""
+        if self.scale is None:
+            return ROUNDED
+        return f"keys of weight D keep 1 - D/2^{(self.scale // self.fine).bit_length() - 1}"
 
     @property
     def identity(self) -> tuple[bytes | None, ...]:
-        """Keys and columns."""
-        return (repr((self.left_keys, self.right_keys, self.schema.names)).encode(),)
+        """Keys, columns and the function, as far as it can be covered."""
+        own = repr((self.left_keys, self.right_keys, self.pairs.names)).encode()
+        return (own, self.function.fingerprint) if self.function else (own,)
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whole records: their absolute weights are summed by key."""
@@ -175,14 +194,20 @@ class Join(Node):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Records by key. A dither is drawn for whole output records, so its columns are never pruned."""
-        schema = self.schema.select((needed if self.scale else self.schema.names) or self.schema.names[:1])
-        ports = [
-            Port(node.schema.expanded(), keys, self._kept(side, schema), node.lattice, self.fine)
-            for side, (node, keys) in enumerate(zip(self.inputs, (self.left_keys, self.right_keys), strict=True))
+        wanted = frozenset(self.function.reads) if self.function else needed
+        schema = self.pairs.select((wanted if self.scale else self.pairs.names) or self.pairs.names[:1])
+        columns = [
+            {name: column.name for name, (at, column) in self.places.items() if at == side and name in schema}
+            for side in (0, 1)
         ]
-        pairs = Pairs(self, schema)
+        ports = [
+            Port(node.schema.expanded(), keys, tuple(dict.fromkeys(own.values())), node.lattice, self.fine)
+            for node, keys, own in zip(self.inputs, (self.left_keys, self.right_keys), columns, strict=True)
+        ]
         key = record_key(self)
-        return Keyed((self.left_keys, self.right_keys), lambda _: ByKey(ports, pairs, schema, key))
+        pairs = Pairs(self.title, schema, columns, self.scale, self.fine, (key, dither_key(self)), self.function)
+        made = self.schema if self.function else schema
+        return Keyed((self.left_keys, self.right_keys), lambda _: ByKey(ports, pairs, made, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Pair by pair, key by key."""
@@ -200,20 +225,26 @@ class Join(Node):
                     sums[tuple((x, y)[side][place] for side, place in places)] += a * b
             for record, weight in zip(sums, self._weights(key, sums, total), strict=True):
                 out[record] += weight
-        return out
+        return _results(self.function, out) if self.function else out
 
     def _weights(self, key: Record, sums: dict[Record, int], total: int) -> list[Fraction]:
         if self.scale:
             return [Fraction(product * reciprocal(total, self.scale), self.lattice) for product in sums.values()]
         keys = Schema(tuple(self.left.schema[name] for name in self.left_keys))
         ids = np.repeat(record_ids([key], keys, record_key(self)), len(sums), axis=0)
-        draw = draws(dither_key(self), ids, record_ids(sums, self.schema, record_key(self)))
+        draw = draws(dither_key(self), ids, record_ids(sums, self.pairs, record_key(self)))
         products = np.array(list(sums.values()), object)
         return [Fraction(int(weight), GRID) for weight in rounded(products * GRID, total * self.fine, draw)]
 
-    def _kept(self, side: int, schema: Schema) -> tuple[str, ...]:
-        wanted = (column.name for name, (at, column) in self.places.items() if at == side and name in schema)
-        return tuple(dict.fromkeys(wanted))
+
+def _results(function: Function, pairs: Weighted) -> dict[Record, Fraction]:
+    out: dict[Record, Fraction] = defaultdict(Fraction)
+    for record, weight in pairs.items():
+        try:
+            out[function.call(record)] += weight
+        except Dropped:
+            continue
+    return out
 
 
 def reciprocal(total: int, scale: int) -> int:
@@ -227,42 +258,3 @@ def _by_key(given: Weighted, places: list[int], lattice: int) -> dict[Record, li
         found[tuple(record[place] for place in places)].append((record, int(weight * lattice)))
     return found
 
-
-class Pairs:
-    """What a join makes of the rows of some keys."""
-
-    def __init__(self, join: Join, schema: Schema) -> None:
-        self._join, self._schema = join, schema
-        places = [(side, name, column.name) for name, (side, column) in join.places.items() if name in schema]
-        self._columns = [{name: old for at, name, old in places if at == side} for side in (0, 1)]
-        self._keys = (record_key(join), dither_key(join))
-
-    def __call__(self, sides: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        """Pairs of groups, with their weights."""
-        total = pl.concat([side.select(*KEY, pl.col(WEIGHT).abs().cast(pl.Int128)) for side in sides])
-        totals = total.group_by(KEY).agg(pl.col(WEIGHT).sum().alias(TOTAL))
-        a, b = map(self._groups, sides, self._columns, (LEFT, RIGHT))
-        pairs = a.join(totals, on=KEY).join(b, on=KEY)
-        scale = self._join.scale
-        if scale is None:
-            return self._dithered(pairs)
-        top, whole = (pl.lit(number, pl.Int128) for number in (scale * scale, scale))
-        reciprocals = pl.max_horizontal(top // pl.col(TOTAL) - whole, pl.lit(0, pl.Int128))
-        weight = pl.col(LEFT) * pl.col(RIGHT) * reciprocals
-        return pairs.select(*self._schema.names, weight.alias(WEIGHT)).filter(pl.col(WEIGHT) != 0)
-
-    def _groups(self, rows: pl.DataFrame, columns: dict[str, str], weight: str) -> pl.DataFrame:
-        """Sums over the records that agree in the key and in the columns that are needed."""
-        named = [pl.col(old).alias(new) for new, old in columns.items()]
-        grouped = rows.select(*KEY, *named, pl.col(WEIGHT).cast(pl.Int128).alias(weight))
-        return grouped.group_by(*KEY, *columns).agg(pl.col(weight).sum())
-
-    def _dithered(self, pairs: pl.DataFrame) -> pl.DataFrame:
-        """Exact fractions, rounded by the dither of the key and the record."""
-        identity, dither = self._keys
-        words = pairs.select(KEY).to_numpy()
-        draw = draws(dither, words, identities(pairs, self._schema, identity))
-        products = integers(pairs[LEFT]) * integers(pairs[RIGHT])
-        weight = rounded(products * GRID, integers(pairs[TOTAL]) * self._join.fine, draw)
-        found = pairs.select(self._schema.names).with_columns(weight_series(weight, GRID))
-        return found.filter(pl.col(WEIGHT) != 0)

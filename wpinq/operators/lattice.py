@@ -31,6 +31,9 @@ from wpinq.state.table import Ids, Weights
 DITHERED = Fraction(2**16 + 1, 2**16)
 """Stability of a step with a keyed dither, but for a probability below 2^-180."""
 
+ROUNDED = "rounded to 2^-40, right on average"
+"""How `explain` tells of a dither."""
+
 
 def measurable(node: Node) -> Node:
     """The step itself, or its dither to 2^-40 where it is finer: noise lives on 2^-40 at the finest."""
@@ -165,6 +168,11 @@ class Coarse(Unary):
     def stability(self) -> tuple[Fraction, ...]:
         """A hair above 1."""
         return (DITHERED,)
+
+    @property
+    def rounding(self) -> str:
+        """The dither."""
+        return ROUNDED
 
     @property
     def identity(self) -> tuple[bytes | None, ...]:

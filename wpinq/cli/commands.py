@@ -40,7 +40,7 @@ class Commands:
         self._words: dict[str, Callable[[list[str]], str]] = {
             "help": lambda _: HELP,
             "measurements": lambda _: measurement_table(measurements),
-            "budget": lambda _: budget_line(next(iter(measurements.values()))),
+            "budget": lambda _: budget_line(next(iter(measurements.values())).home.ledger),
             "explain": self._explain,
             "plot": self._plot,
         }

@@ -1,4 +1,4 @@
-"""`wpinq degrees`: how often things are counted, fitted to two measurements, from one command."""
+"""`wpinq degrees`: how often things are counted, measured and fitted by one command."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from wpinq.errors import ExactnessError
 from wpinq.exact import decimal, positive
 
 if TYPE_CHECKING:
+    from wpinq.dataset import DataSet
     from wpinq.degrees.fit import Fit
-    from wpinq.measurement import Measurement
 
 
 class Method(StrEnum):
@@ -31,13 +31,17 @@ class Method(StrEnum):
     squares = "squares"
 
 
+SPLIT = Fraction(3, 4)
+"""The share of the CDF where two whole curves are measured and nobody said how to split: its bins tell more."""
+
+
 @dataclass(frozen=True)
 class Release:
     """What was measured and fitted."""
 
     column: str
-    cdf: Measurement
-    sequence: Measurement
+    data: DataSet
+    epsilon: Fraction
     fit: Fit
 
 
@@ -54,13 +58,24 @@ def degrees(
             show_default=False,
         ),
     ],
-    split: Annotated[str, typer.Option(help="The share of it that the CDF gets, between 0 and 1.")] = "0.75",
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Measure the CDF and the frequency sequence, each as a whole, and give the CDF this share, such as "
+            "0.75. By default one question tells both, with less error.",
+            metavar="SHARE",
+            show_default=False,
+        ),
+    ] = None,
     columns: options.ColumnNames = None,
     header: options.Header = True,
     ledger: options.LedgerPath = None,
     name: options.Name = None,
     data_version: options.DataVersion = None,
-    method: Annotated[Method | None, typer.Option(help="How to fit; posterior by default.", show_default=False)] = None,
+    method: Annotated[
+        Method | None,
+        typer.Option(help="How to fit; path and squares need two curves, and imply --split 0.75.", show_default=False),
+    ] = None,
     json: options.JsonPath = None,
     plot: Annotated[
         Path | None,
@@ -77,20 +92,20 @@ def degrees(
 ) -> None:
     """Measure how often the values of a column occur, and fit a degree distribution.
 
-    Two measurements are paid from the budget: how many values occur at least k times, and how often the r-th most
-    frequent value occurs. Nothing else leaves the data, and everything that is written follows from them.
+    What is measured: how many values occur at least k times, and how often the r-th most frequent value occurs, each
+    where it tells most. Nothing else leaves the data, and everything that is written follows from it.
     """
     from wpinq.degrees.plot import SUFFIXES
     from wpinq.degrees.writers import WRITERS
 
     place = Input(source, columns, header, ledger, name, data_version)
-    shares = shares_of(budget, split)
+    epsilon, share = positive(budget, "--budget"), share_of(split, method)
     outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
     check_outputs(outputs, place.places())
     schema = place.schema()
     pair = (next((one for one in schema.names if one != of), "user"), schema[of].name)
 
-    release = measured(place, of, shares, method)
+    release = measured(place, of, epsilon, share, method)
     if json is not None:
         write_json(json, content(release))
     if plot is not None:
@@ -100,47 +115,48 @@ def degrees(
     _show(release, [path for path, _ in outputs.values() if path is not None])
 
 
-def shares_of(budget: str, split: str) -> tuple[Fraction, Fraction]:
-    """Epsilon of the CDF and of the sequence.
+def share_of(split: str | None, method: Method | None) -> Fraction | None:
+    """The share of the CDF, where two whole curves are asked for, by a split or by a method that only they have.
 
     Raises:
-        ExactnessError: One of them would not be above zero.
+        ExactnessError: It is not between 0 and 1.
 
-    >>> shares_of("0.2", "0.75")
-    (Fraction(3, 20), Fraction(1, 20))
+    >>> share_of("0.5", None), share_of(None, Method.path), share_of(None, None)
+    (Fraction(1, 2), Fraction(3, 4), None)
     """
-    epsilon, share = positive(budget, "--budget"), positive(split, "--split")
+    if split is None:
+        return None if method in (None, Method.posterior) else SPLIT
+    share = positive(split, "--split")
     if share >= 1:
         raise ExactnessError(f"--split: {split} is not between 0 and 1; the CDF and the sequence both need a share.")
-    return share * epsilon, (1 - share) * epsilon
+    return share
 
 
-def measured(place: Input, of: str, shares: tuple[Fraction, Fraction], method: Method | None) -> Release:
-    """Charge both measurements, read the input, and fit."""
+def measured(place: Input, of: str, epsilon: Fraction, share: Fraction | None, method: Method | None) -> Release:
+    """Charge, read the input, and fit."""
     import polars as pl
 
     import wpinq
+    from wpinq.plan import sources
 
-    counted = place.protect_to_spend(sum(shares, Fraction(0))).map(pl.col(of))
-    cdf = wpinq.degrees.cdf(counted).measure(epsilon=shares[0], name=f"degrees of {of}: cdf")
-    sequence = wpinq.degrees.sequence(counted).measure(epsilon=shares[1], name=f"degrees of {of}: sequence")
+    counted = place.protect_to_spend(epsilon).map(pl.col(of))
     how: dict[str, Any] = {} if method is None else {"method": method.value}
-    return Release(of, cdf, sequence, wpinq.degrees.reconcile(cdf, sequence, **how))
+    fit = wpinq.degrees.release(counted, epsilon, split=share, name=f"degrees of {of}", **how)
+    return Release(of, sources(counted._node)[0], epsilon, fit)
 
 
 def content(release: Release) -> dict[str, Any]:
     """What the JSON file holds. All of it follows from released numbers; `band` holds for each k alone."""
     from wpinq.cli.show import installed
 
-    fit, both = release.fit, {"cdf": release.cdf, "sequence": release.sequence}
+    fit = release.fit
     low, high = fit.band(0.9)
     return {
-        "epsilon": float(release.cdf.epsilon + release.sequence.epsilon),
-        "epsilons": {name: float(one.epsilon) for name, one in both.items()},
-        "scale": {name: float(one.scale) for name, one in both.items()},
+        "epsilon": float(release.epsilon),
+        "scale": {name: float(scale) for name, scale in zip(("cdf", "sequence"), fit.scales, strict=True)},
         "of": release.column,
-        "unit": release.cdf.home.unit.text,
-        "version": version_of(release.cdf.home),
+        "unit": release.data.unit.text,
+        "version": version_of(release.data),
         "wpinq": installed(),
         "method": fit.method,
         "distinct": fit.distinct,
@@ -175,15 +191,16 @@ def _show(release: Release, written: list[Path]) -> None:
     for k in sorted({*range(1, 6), *(10**power for power in range(1, 8))}):
         if k <= min(len(fit.cdf), len(low)):
             band = f"{low[k - 1]:,} to {high[k - 1]:,}"
-            table.add_row(f"{k:,}", f"{fit.noisy_cdf[k - 1]:,}", f"{fit.cdf[k - 1]:,}", band)
+            noisy = f"{fit.noisy_cdf[k - 1]:,}" if k <= len(fit.noisy_cdf) else ""
+            table.add_row(f"{k:,}", noisy, f"{fit.cdf[k - 1]:,}", band)
     console = Console(highlight=False, markup=False)
     console.print(table)
     for line in (
         f"{fit.distinct:,} distinct values, {fit.records:,} records, the most frequent {fit.largest:,} times;"
         f" half occur at most {fit.quantile(0.5):,} times.",
-        f"Noise scale {decimal(release.cdf.scale)} (cdf) and {decimal(release.sequence.scale)} (sequence),"
-        f" for epsilon {decimal(release.cdf.epsilon)} and {decimal(release.sequence.epsilon)}.",
-        budget_line(release.cdf),
+        f"Noise scale {' and '.join(decimal(scale) for scale in dict.fromkeys(fit.scales))},"
+        f" for epsilon {decimal(release.epsilon)} in all.",
+        budget_line(release.data.ledger),
         *(f"Written: {path}" for path in written),
     ):
         console.print(line, soft_wrap=True)

@@ -9,6 +9,7 @@ from wpinq.cli.errors import printable
 from wpinq.exact import decimal
 
 if TYPE_CHECKING:
+    from wpinq.ledger import Ledger
     from wpinq.measurement import Measurement
 
 
@@ -42,9 +43,8 @@ def measurement_table(measurements: Mapping[str, Measurement]) -> str:
     )
 
 
-def budget_line(measurement: Measurement) -> str:
-    """What is left of the budget that a measurement is paid from."""
+def budget_line(ledger: Ledger) -> str:
+    """What is left of a budget."""
     from wpinq.ledger.cost import people
 
-    ledger = measurement.home.ledger
     return f"Epsilon {people(ledger.remaining())} of {people(ledger.budget)} is left for {ledger.name}."

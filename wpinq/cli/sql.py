@@ -181,4 +181,4 @@ def _show(answer: Answer) -> None:
     half = max(one.interval() for one in answer.measurements)
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
     typer.echo(f"\nEach count is within {half:g} of the truth with probability 95%. Cost: epsilon "
-               f"{answer.cost['epsilon']:g}{delta}. {budget_line(answer.measurements[0])}")  # fmt: skip
+               f"{answer.cost['epsilon']:g}{delta}. {budget_line(answer.measurements[0].home.ledger)}")  # fmt: skip

@@ -66,8 +66,8 @@ def release(
     if share >= 1:
         raise ExactnessError(f"release(split={split}): the share of the CDF is between 0 and 1; both curves need some.")
     return reconcile(
-        cdf(collection).measure(epsilon=share * whole, name=name),
-        sequence(collection).measure(epsilon=(1 - share) * whole, name=name),
+        cdf(collection).measure(epsilon=share * whole, name=name and f"{name}: cdf"),
+        sequence(collection).measure(epsilon=(1 - share) * whole, name=name and f"{name}: sequence"),
         method=method,
     )
 

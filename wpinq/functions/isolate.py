@@ -3,10 +3,11 @@
 Each run has a thread of its own, so the depth of the stack, the decimal context and the like are the same whoever
 calls (privacy rule 22). What the function prints or logs is discarded, warnings are silenced: they could quote records.
 Whatever it raises on a record drops that record. In a thread that holds only the function an interrupt or an exit can
-come only from the function, so these drop too; the real Ctrl-C reaches the caller, who stops the run.
+come only from the function, so these drop too; the real Ctrl-C reaches the caller, who stops the run. So does a
+MemoryError: a run that ended there would tell, exactly, that a record exists on which the function raises one.
 
-A shortage of memory depends on more than the record, so it ends the run with one fixed message. Functions must be
-pure and must end; that is part of the promise, as is not changing `sys.setrecursionlimit` between runs.
+Functions must be pure and must end; that is part of the promise, as are enough memory for one call and not changing
+`sys.setrecursionlimit` between runs.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def each(step: Callable[[tuple[Any, ...]], Any], records: Iterable[tuple[Any, ..
     """Apply a step to each record; None stands where it raised.
 
     Raises:
-        EngineError: Memory ran out.
+        EngineError: The thread failed outside of any record.
         PlanError: A function called wpinq while it ran (the function's own record is dropped by that).
     """
     if running():
@@ -65,16 +66,13 @@ def each(step: Callable[[tuple[Any, ...]], Any], records: Iterable[tuple[Any, ..
         finally:
             stop.set()
     if failed:
-        what = "ran out of memory" if issubclass(failed[0], MemoryError) else f"stopped ({failed[0].__name__})"
-        raise EngineError(f"a function of the dataflow {what}; nothing was answered.")
+        raise EngineError(f"a function of the dataflow stopped ({failed[0].__name__}); nothing was answered.")
     return found
 
 
 def _outcome(step: Callable[[tuple[Any, ...]], Any], record: tuple[Any, ...]) -> Any:
     try:
         return step(record)
-    except MemoryError:
-        raise
     except BaseException:  # noqa: BLE001
         return None
 

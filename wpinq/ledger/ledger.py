@@ -101,6 +101,11 @@ class Ledger:
         return self._books.name
 
     @property
+    def identity(self) -> str:
+        """What tells it from every other ledger, also from one of the same name and secret."""
+        return self._books.identity
+
+    @property
     def unit(self) -> str:
         """The privacy unit and its bound."""
         return self._books.unit

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.batch import END, WEIGHT, Batch, array_type, weight_series
+from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.identity import identities
 from wpinq.operators.lattice import room
@@ -47,6 +48,7 @@ def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str 
 
     Raises:
         ExactnessError: A thickness is not positive.
+        PlanError: Slices are thicker than weights can be.
 
     >>> evaluate(protected(page="text").shave(), [("a",), ("a",)])
     {('a', 1): 1, ('a', 2): 1}
@@ -54,7 +56,14 @@ def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str 
     many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
     slices = tuple(positive(one, "shave(thickness=...)") for one in many)
     finest = math.lcm(*(one.denominator for one in slices))
-    return self._then(Shave(room(self._node, finest), slices, name))
+    node = Shave(room(self._node, finest), slices, name)
+    if sum(slices) * node.lattice >= THICKEST:
+        raise PlanError("shave(thickness=...): no weight is as thick as these slices; make them thinner.")
+    return self._then(node)
+
+
+THICKEST = 2**62
+"""Lattice units of all given slices together; a wider sum would overflow where there is a record, and only there."""
 
 
 @dataclass(frozen=True, eq=False)

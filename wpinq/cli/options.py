@@ -72,3 +72,27 @@ RecoverPath = Annotated[
         show_default=False,
     ),
 ]
+Processes = Annotated[
+    int, typer.Option("--processes", help="Read and count in this many processes of this machine.", min=1, max=64)
+]
+ProcessId = Annotated[int, typer.Option("--process-id", help="Which of the addresses this process is.", min=0)]
+Addresses = Annotated[
+    str | None,
+    typer.Option(
+        "--addresses",
+        help="host:port of each process, on a private network: traffic is neither encrypted nor authenticated, and "
+        "whoever reaches a port can run code. Process 0 alone charges and answers; start it first.",
+        metavar="HOST:PORT,...",
+        show_default=False,
+    ),
+]
+ClusterKeys = Annotated[
+    Path | None,
+    typer.Option(
+        "--keys",
+        help="With --addresses: a file that process 0 writes and the others read, with the key of identities; it "
+        "holds no secret of the noise, and is to be copied like a password.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]

@@ -12,8 +12,10 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.bins import GRAMMAR, parse_bins
+from wpinq.cli.cluster import task
 from wpinq.cli.dataflow import Dataflow, chosen, find, load, rehearse
 from wpinq.cli.inputs import Input, version_of
+from wpinq.cli.others import Others
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.cli.recover import recovering
 from wpinq.errors import BinError
@@ -46,17 +48,27 @@ def run(
     observe: Observed = None,
     json: options.JsonPath = None,
     recover: options.RecoverPath = None,
+    processes: options.Processes = 1,
+    process_id: options.ProcessId = 0,
+    addresses: options.Addresses = None,
+    keys: options.ClusterKeys = None,
 ) -> None:
     """Run a dataflow script and answer the bins asked for.
 
     The script is first run over no records: what is wrong with it, or with the bins, is found before it is charged.
     """
+    others = Others.read(processes, process_id, addresses, keys)
+    if others.process:
+        others.join(find(dataflow), source)
+        return
+    others.check(recover, data_version)
     place = Input(source, columns, header, ledger, name, data_version)
     check_outputs({"--json": (json, ())}, place.places())
     script = load(dataflow)
     asked = _asked(observe or [])
     through = None if recover is None else partial(recovering, place=recover, script=find(dataflow))
     measurements, questions = begin(script, place, budget, asked, through)
+    others.compute(measurements, partial(task, measurements, find(dataflow), source, columns, header))
     answers = {one: measurements[one].observe_many(bins).tolist() for one, bins in questions.items()}
     if json is not None:
         write_json(json, {one: _content(measurements[one], questions[one], answers[one]) for one in questions})
@@ -139,6 +151,6 @@ def _show(
             typer.echo(f"  {written(one)}  {value:,}")
         if len(bins) > SHOWN:
             typer.echo(f"  ... and {len(bins) - SHOWN:,} more bins; --json OUT writes them all")
-    typer.echo(f"\n{budget_line(next(iter(measurements.values())))}")
+    typer.echo(f"\n{budget_line(next(iter(measurements.values())).home.ledger)}")
     if not questions:
         typer.echo("Ask for bins with --observe NAME=BINS, for example NAME=1..10; they cost nothing more.")

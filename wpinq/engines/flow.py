@@ -20,6 +20,7 @@ from bytewax.testing import run_main
 from wpinq.batch import Batch
 from wpinq.engines.edges import Collector, ReaderSource
 from wpinq.engines.failures import Failure
+from wpinq.engines.placement import labels
 from wpinq.engines.shards import split
 from wpinq.engines.sharing import needed_columns, representatives
 from wpinq.plan import Keyed, Merge, Node, Read, State, Stateless, steps
@@ -42,6 +43,7 @@ class Job:
         shards: Into how many shards each keyed step is cut.
         progress: Told how many bytes were read.
         failure: Keeps the first failure of a step.
+        gather: Whether the shards lie on several processes, and end in the first.
     """
 
     roots: Sequence[Node]
@@ -49,6 +51,7 @@ class Job:
     shards: int = 1
     progress: Progress | None = None
     failure: Failure = field(default_factory=Failure)
+    gather: bool = False
 
 
 def run(job: Job) -> list[Histogram]:
@@ -79,6 +82,8 @@ def build(job: Job, found: list[Histogram]) -> Dataflow:
         exchanged = _exchange(f"measure_{number}_in", streams[lowering.chosen[root]], keys, 0, job)
         counted = op.stateful_batch(f"measure_{number}", exchanged, _builder(partial(_Counter, root, job)))
         tagged = op.map(f"measure_{number}_tag", counted, _tagger(number))
+        if job.gather:
+            tagged = _gather(f"measure_{number}_home", tagged, labels(job.shards)[0])
         op.output(f"measure_{number}_out", tagged, Collector(found, job.failure))
     return flow
 
@@ -159,6 +164,13 @@ def _scaled(name: str, up: Stream[Batch], factor: int) -> Stream[Batch]:
     return up if factor == 1 else op.flat_map_batch(name, up, _each(lambda batch: batch.scale(factor)))
 
 
+def _gather(name: str, up: Stream[V], home: str) -> Stream[V]:
+    """Send all items to the worker of one label."""
+    sent = op.map(f"{name}_sent", up, lambda item: (home, item))
+    arrived = op.stateful_batch(name, sent, _builder(_Through))
+    return op.map(f"{name}_arrived", arrived, lambda item: item[1])
+
+
 def _tagger(number: int) -> Callable[[tuple[str, Histogram]], tuple[int, Histogram]]:
     return lambda item: (number, item[1])
 
@@ -186,6 +198,16 @@ class _Step(StatefulBatchLogic[tuple[int, Batch], Batch, None]):
     def _changes(self) -> list[Batch]:
         change = self._emit()
         return [change] if change else []
+
+    def snapshot(self) -> None:
+        return None
+
+
+class _Through(StatefulBatchLogic[V, V, None]):
+    """Passes on what arrives."""
+
+    def on_batch(self, values: list[V]) -> tuple[list[V], bool]:
+        return values, False
 
     def snapshot(self) -> None:
         return None

@@ -7,20 +7,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from wpinq.batch import Batch
+from wpinq.engines.placement import labels
 from wpinq.identity import identities
 from wpinq.schema import Schema
-
-
-def label(shard: int) -> str:
-    """The name of a shard."""
-    return f"{shard:03d}"
 
 
 def split(batch: Batch, columns: Iterable[str], key: bytes, shards: int) -> list[tuple[str, Batch]]:
     """Cut a batch into the shards of its key columns; without key columns all goes to the first."""
     names = tuple(columns)
     if shards == 1 or not names:
-        return [(label(0), batch)]
+        return [(labels(shards)[0], batch)]
     batch = batch.expand(name for name in names if batch.schema[name].ranged)
     ids = identities(batch.frame, Schema(tuple(batch.schema[name] for name in names)), key)  # in the key's order
     shard = (ids[:, 1] % np.uint64(shards)).astype(np.int64)
@@ -29,7 +25,7 @@ def split(batch: Batch, columns: Iterable[str], key: bytes, shards: int) -> list
     frame = batch.frame[rows]
     pieces = zip(np.concatenate([[0], ends[:-1]]).tolist(), ends.tolist(), strict=True)
     return [
-        (label(number), Batch(frame.slice(start, end - start), batch.schema))
+        (labels(shards)[number], Batch(frame.slice(start, end - start), batch.schema))
         for number, (start, end) in enumerate(pieces)
         if end > start
     ]

@@ -1,0 +1,75 @@
+"""The same dataflow on several processes, of this machine or others: each reads its share, all shards end in the first.
+
+Traffic between the processes is bytewax's own: pickles over TCP, neither encrypted nor authenticated. Whoever reaches
+an address can run code, so give addresses of a private network only. Nothing else is opened: not the web interface of
+bytewax, which would show counts of items to everybody.
+
+All processes build the same graph from the same plans, under the same key of identities. Only the first holds a ledger
+and keys of noise (privacy rule 37). A process that fails takes the whole cluster down: the first one says so, and
+nothing is answered.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NoReturn, ParamSpec, TypeVar
+
+from bytewax._bytewax import cluster_main
+
+from wpinq.engines.failures import Failure, told
+from wpinq.engines.flow import Job, build
+from wpinq.errors import EngineError
+from wpinq.state.histogram import Histogram
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def run(job: Job, process: int, addresses: Sequence[str]) -> list[Histogram]:
+    """Run one process of a cluster until all of them have read their shares.
+
+    Args:
+        job: What is computed; its shards are as many as there are processes.
+        process: Which process this is; the first, 0, gets the histograms.
+        addresses: `host:port` of each process.
+
+    Returns:
+        The histograms of all roots in the first process, empty ones in the others.
+
+    Raises:
+        SourceError, EngineError: A step of this process failed, or another process did.
+    """
+    found = [Histogram(root.schema, job.key) for root in job.roots]
+    os.environ.pop("BYTEWAX_DATAFLOW_API_ENABLED", None)
+    try:
+        cluster_main(build(job, found), list(addresses), process)  # type: ignore[no-untyped-call]
+    except BaseException as error:  # noqa: BLE001  a panic of the engine is no Exception
+        job.failure.tell()
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            raise told("the cluster", error) from None
+        raise EngineError("another process of the cluster failed or went away; nothing was answered.") from None
+    job.failure.tell()
+    return found
+
+
+class Fatal(Failure):
+    """Failures of a process that is not the first: it ends at once, so that the first can never take a part for all."""
+
+    def guard(self, step: str, function: Callable[P, T], instead: T) -> Callable[P, T]:
+        """Wrap a step; see `Failure.guard`."""
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                return function(*args, **kwargs)
+            except BaseException as error:  # noqa: BLE001  its text may quote data
+                end(told(step, error))
+
+        return call
+
+
+def end(error: BaseException) -> NoReturn:
+    """Tell what may be told of an error, and leave without another step."""
+    print(f"wpinq: {error}", file=sys.stderr, flush=True)  # noqa: T201
+    os._exit(3)

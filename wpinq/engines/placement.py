@@ -1,0 +1,63 @@
+"""Names of shards that lie on all workers alike.
+
+bytewax sends a key to the worker that the key's SipHash-1-3 names, so `"0"` and `"1"` may meet on one worker and leave
+the other idle. Labels are the only keys there are: they are chosen so that shard i lies on worker i, they hold nothing
+of a record, and which records a shard holds is decided by keyed identities, which nobody without the secret can steer
+(attack 44). Source: bytewax 0.21.1, src/operators.rs and src/timely.rs; Rust's DefaultHasher.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import count
+
+MASK = 2**64 - 1
+
+
+def worker(key: str, workers: int) -> int:
+    """The worker to which bytewax sends a key."""
+    return _siphash13(key.encode() + b"\xff") % workers
+
+
+@lru_cache
+def labels(shards: int) -> tuple[str, ...]:
+    """For each shard a label that lies on the worker of the same number, of as many workers.
+
+    >>> [worker(label, 3) for label in labels(3)]
+    [0, 1, 2]
+    """
+    names = (f"{number:03d}" for number in count())
+    found: dict[int, str] = {}
+    while len(found) < shards:
+        name = next(names)
+        found.setdefault(worker(name, shards), name)
+    return tuple(found[shard] for shard in range(shards))
+
+
+def _siphash13(message: bytes) -> int:
+    """SipHash-1-3 under a key of zeros."""
+    v = [0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573]
+    last = message[len(message) // 8 * 8 :].ljust(7, b"\0") + bytes([len(message) % 256])
+    for start in range(0, len(message) // 8 * 8 + 1, 8):
+        block = message[start : start + 8] if start + 8 <= len(message) else last
+        word = int.from_bytes(block, "little")
+        v[3] ^= word
+        _round(v)
+        v[0] ^= word
+    v[2] ^= 0xFF
+    for _ in range(3):
+        _round(v)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def _round(v: list[int]) -> None:
+    for a, b, turn, c, d, other in ((0, 1, 13, 2, 3, 16), (2, 1, 17, 0, 3, 21)):
+        v[a] = (v[a] + v[b]) & MASK
+        v[c] = (v[c] + v[d]) & MASK
+        v[b] = _rotate(v[b], turn) ^ v[a]
+        v[d] = _rotate(v[d], other) ^ v[c]
+        v[a] = _rotate(v[a], 32)
+
+
+def _rotate(word: int, bits: int) -> int:
+    return (word << bits | word >> (64 - bits)) & MASK

@@ -1,16 +1,18 @@
-"""Explain: a plan as a tree, with what each step does to the guarantee and what a measurement would cost.
+"""Explain: a plan as a tree, with what each step does to the guarantee, and what a measurement costs and is worth.
 
 It reads plans and nothing else: no source, no ledger and no data.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from wpinq.exact import Amount, decimal, positive
-from wpinq.plan import Node, Source
+from wpinq.operators.lattice import measurable
+from wpinq.plan import Node, Source, fingerprints, steps
 from wpinq.stability import noise_scale, paths, sensitivities
 
 if TYPE_CHECKING:
@@ -30,48 +32,65 @@ class Shown(str):
 def explain(self: Collection, epsilon: Amount | None = None) -> str:
     """Print the plan as a tree, and what a measurement with this epsilon would cost; spend nothing.
 
+    A step that several others read is shown once, with a number. A step that rounds says what that does to weights.
+
     Args:
-        epsilon: Shows the noise scale and the charge to each source as well.
+        epsilon: Shows the noise scale, the error to expect of a bin, and the charge to each source as well.
 
     Returns:
         The text.
     """
-    return show_measured(self._node, None if epsilon is None else positive(epsilon, "explain(epsilon=...)"))
+    amount = None if epsilon is None else positive(epsilon, "explain(epsilon=...)")
+    return show_measured(measurable(self._node), amount)
 
 
 def show_measured(root: Node, epsilon: Fraction | None, mechanism: str = "geometric") -> str:
     """Print and return the tree of a plan and the cost of measuring it."""
-    lines = list(_cost(root, epsilon, mechanism)) if epsilon is not None else []
-    text = "\n".join([*lines, *tree(root), "", *_uses(root)])
+    text = "\n".join([*_cost(root, epsilon, mechanism), *tree(root), "", *_uses(root)])
     print(text)  # noqa: T201
     return Shown(text)
 
 
 def tree(root: Node) -> list[str]:
-    """The plan from the measurement back to its sources, one step a line."""
+    """The plan from the measurement back to its sources, one step a line; what is computed once is shown once."""
     lines: list[str] = []
+    digests = fingerprints(root)
+    same = {node: (digests[node] or node, node.schema) for node in steps(root)}
+    readers = Counter(same[one] for node in {same[n]: n for n in same}.values() for one in node.inputs)
+    numbers: dict[object, int] = {}
 
     def visit(node: Node, lead: str, branch: str) -> None:
-        lines.append(f"{lead}{branch}{node.title}  {node.schema}  {_stability(node)}")
+        again = same[node] in numbers
+        if node.inputs and readers[same[node]] > 1:
+            numbers.setdefault(same[node], len(numbers) + 1)
+        number = f" [{numbers[same[node]]}]" if same[node] in numbers else ""
+        lines.append(f"{lead}{branch}{node.title}{number}{', as above' if again else _facts(node)}")
         deeper = lead + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
-        for number, one in enumerate(node.inputs):
-            visit(one, deeper, "└─ " if number == len(node.inputs) - 1 else "├─ ")
+        for place, one in enumerate(() if again else node.inputs, start=1):
+            visit(one, deeper, "└─ " if place == len(node.inputs) else "├─ ")
 
     visit(root, "", "")
     return lines
 
 
-def _stability(node: Node) -> str:
+def _facts(node: Node) -> str:
     if isinstance(node, Source):
-        return f"one {node.data.unit.text} moves it by {decimal(node.data.unit.bound)}"
+        return f"  {node.schema}  one {node.data.unit.text} moves it by {decimal(node.data.unit.bound)}"
     factors = sorted(set(node.stability), reverse=True)
     part = f", part {node.part[1]}" if node.part else ""
-    return f"stability {' and '.join(decimal(one) for one in factors)}{part}"
+    rounding = f", {node.rounding}" if node.rounding else ""
+    return f"  {node.schema}  stability {' and '.join(short(one) for one in factors)}{part}{rounding}"
 
 
-def _cost(root: Node, epsilon: Fraction, mechanism: str) -> list[str]:
+def _cost(root: Node, epsilon: Fraction | None, mechanism: str) -> list[str]:
+    if epsilon is None:
+        return [f"measure(epsilon)  noise of scale {short(noise_scale(root, Fraction(1)))} / epsilon"]
     scale = noise_scale(root, epsilon)
-    lines = [f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {decimal(scale)}"]
+    mean, half = expected_error(scale, root.lattice, mechanism)
+    lines = [
+        f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
+        f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
+    ]
     for data, move in sensitivities(root).items():
         lines.append(f"  charges {data.name} {decimal(move / scale)} of its budget")
     return lines
@@ -82,4 +101,41 @@ def _uses(root: Node) -> list[str]:
     total: dict[DataSet, Fraction] = defaultdict(Fraction)
     for (data, _), stability in paths(root).items():
         total[data] += stability
-    return [f"{data.name}: used {decimal(count)} times, counting stability" for data, count in total.items()]
+    return [f"{data.name}: used {short(count)} times, counting stability" for data, count in total.items()]
+
+
+def expected_error(scale: Fraction, lattice: int, mechanism: str = "geometric") -> tuple[float, float]:
+    """The error that noise of a scale makes in a bin: its mean absolute value, and what 95% of bins keep within.
+
+    With s the scale in lattice units and r = exp(-1/s), geometric noise N has the mean absolute value 2r / (1 - r^2),
+    and the least t with P(|N| <= t) = 1 - 2 r^(t+1) / (1 + r) >= 0.95. Laplace noise has s, and s ln 20.
+
+    Args:
+        scale: In weight.
+        lattice: Steps of a geometric noise in a weight of 1.
+        mechanism: "geometric" or "laplace".
+
+    Returns:
+        Both in weight.
+
+    >>> mean, half = expected_error(Fraction(10), 1)
+    >>> round(mean, 3), half
+    (9.983, 30.0)
+    """
+    if mechanism != "geometric":
+        return float(scale), float(scale) * math.log(20)
+    steps_of = float(scale * lattice)
+    r = math.exp(-1 / steps_of)
+    half = max(0, math.ceil(steps_of * math.log(40 / (1 + r))) - 1)
+    return 2 * r / -math.expm1(-2 / steps_of) / lattice, half / lattice
+
+
+def short(number: Fraction) -> str:
+    """A number exactly, or in eight digits where that would be long."""
+    text = decimal(number)
+    return text if len(text) <= 12 else f"{float(number):.8g}"
+
+
+def _rounded(number: float) -> str:
+    """Four digits, written out."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"

@@ -180,7 +180,7 @@ class Join(Node):
         """The factor that pays for the floor, or the dither."""
         if self.scale is None:
             return ROUNDED
-        return f"keys of weight D keep 1 - D/2^{(self.scale // self.fine).bit_length() - 1}"
+        return f"pairs of a key that weighs D keep 1 - D/2^{(self.scale // self.fine).bit_length() - 1} of their weight"
 
     @property
     def identity(self) -> tuple[bytes | None, ...]:

@@ -1,10 +1,14 @@
 """Noise: exact mechanisms, drawn from a keyed pseudorandom function of the bin.
 
-    words      identity and release key -> 64-bit words
-    digits     the exact probabilities that words are compared with
-    geometric  discrete Laplace, the default
-    laplace    Laplace on a dyadic grid
-    digest     a keyed digest of the measured histogram
+    words        identity and release key -> 64-bit words
+    digits       the exact probabilities that words are compared with
+    geometric    discrete Laplace, the default
+    laplace      Laplace on a dyadic grid
+    digest       a keyed digest of the measured histogram
+    threshold    how high a noisy weight must be to be published
+    accuracy     intervals for many bins, and the epsilon that an interval takes
+    selection    optimal partition selection
+    exponential  permute-and-flip, for ranks
 
 Only measurements import this room, and no float ever touches a sampler. What a sampler makes of a key
 is stored by releases that people rely on, so it may never change under the same `FORMAT`.

@@ -1,0 +1,279 @@
+"""Aggregates, end to end: right through little noise, covered by their intervals, sensible on next to nothing."""
+
+import datetime as dt
+import math
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import binom
+
+import wpinq
+from wpinq import aggregates
+from wpinq.engines import flow
+from wpinq.secret import Secret
+
+ONE = Secret(bytes(range(32)))
+RANDOM = np.random.default_rng(11)
+INCOME = np.round(np.exp(RANDOM.normal(11, 0.5, 3000)), 2).clip(0, 400_000)
+AGE = RANDOM.integers(18, 66, 3000)
+ZIP = np.array(["80127", "80128", "80129"])[RANDOM.integers(0, 3, 3000)]
+FRAME = pl.DataFrame({"zip": ZIP, "age": AGE, "income": INCOME})
+ALL = ["sum", "mean", "variance", "stdev", "min", "max", "median"]
+
+
+def people(frame=FRAME, budget=10**9, **settings):
+    return wpinq.protect(frame, budget=budget, secret=ONE, version="1", name="people", **settings)
+
+
+def ask(which, collection, column="income", bounds=(0, 400_000), epsilon=1, **more):
+    if which == "count":
+        return aggregates.count(collection, epsilon, **more)
+    if which == "quantile":
+        return aggregates.quantile(collection, column, "0.9", bounds, epsilon, **more)
+    return getattr(aggregates, which)(collection, column, bounds, epsilon, **more)
+
+
+TRUTH = {
+    "count": len, "sum": np.sum, "mean": np.mean, "variance": np.var, "stdev": np.std, "median": np.median,
+    "quantile": lambda x: np.quantile(x, 0.9), "min": np.min, "max": np.max,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", TRUTH)
+def test_little_noise_shows_the_truth(which):
+    """Compared with NumPy. Grids of a thousandth of the bounds for ranks, of a millionth for sums."""
+    answer = ask(which, people(), epsilon=1000 if which == "count" else 5000)
+    truth = TRUTH[which](INCOME)
+    slack = 400 if which in {"min", "max", "median", "quantile"} else max(1e-4 * abs(truth), 0.1)
+    assert abs(answer.value - truth) <= slack
+    low, high = answer.interval()
+    assert low - slack <= truth <= high + slack
+    ages = ask(which, people(), "age", (0, 120), epsilon=1000 if which == "count" else 5000)
+    assert ages.value == pytest.approx(TRUTH[which](AGE), abs=1 if which in {"median", "quantile"} else 0.05)
+
+
+@pytest.mark.parametrize("which", TRUTH)
+def test_groups_are_answered_in_the_order_of_their_keys_present_or_not(which):
+    keys = ["80129", "nowhere", "80127"]
+    table = ask(which, people(), epsilon=1000 if which == "count" else 5000, by="zip", keys=keys).table()
+    assert table.columns == ["zip", "value", "low", "high"]
+    assert table["zip"].to_list() == keys
+    for zip_, value, low, high in table.iter_rows():
+        assert low <= value <= high
+        if zip_ != "nowhere":
+            truth = TRUTH[which](INCOME[zip_ == ZIP])
+            assert abs(value - truth) <= max(
+                400 if which in {"min", "max", "median", "quantile"} else 0.1, 1e-3 * truth
+            )
+
+
+def test_groups_of_several_columns_of_any_kind():
+    rows = [(None, dt.date(2020, 1, 1), 3)] * 4 + [("a", dt.date(2020, 1, 2), 5)] * 6
+    plain = wpinq.protect(rows, budget=10**6, columns=("k", "day", "x"))
+    typed = plain.map(lambda k, day, x: (k, day, x), columns={"k": object, "day": dt.date, "x": int})
+    keys = [("a", dt.date(2020, 1, 2)), (None, dt.date(2020, 1, 1)), (7, dt.date(2020, 1, 1))]
+    table = aggregates.sum(typed, "x", (0, 10), 1000, by=("k", "day"), keys=keys).table()
+    assert table["value"].round().to_list() == [30, 12, 0]
+    assert list(table.select("k", "day").iter_rows()) == keys
+    middle = aggregates.median(typed, "x", (0, 10), 1000, by=("k", "day"), keys=keys[:2]).table()
+    assert middle["value"].to_list() == [5, 3]
+
+
+def test_count_distinct():
+    zips = aggregates.count_distinct(people(), "zip", 1000)
+    assert round(zips.value) == 3
+    ages = aggregates.count_distinct(people(), "age", 1000, by="zip", keys=["80127", "nowhere"]).table()
+    assert ages["value"].round().to_list() == [len(set(AGE[ZIP == "80127"].tolist())), 0]
+    pairs = aggregates.count_distinct(people(), ["zip", "age"], 1000)
+    assert round(pairs.value) == len(set(zip(ZIP.tolist(), AGE.tolist(), strict=True)))
+
+
+def test_nulls_and_nans_are_left_out_and_infinities_clamped():
+    rows = [(None,), (math.nan,), (math.inf,), (-math.inf,), (7.0,), (10.0**300,)]
+    odd = wpinq.protect(rows, budget=10**9, columns={"x": float})
+    kept = [10, -10, 7, 10]
+    for which in ("sum", "mean", "variance", "stdev", "median"):
+        value = ask(which, odd, "x", (-10, 10), 900, step=1).value
+        truths = (7, 10) if which == "median" else (TRUTH[which](kept),)
+        assert min(abs(value - truth) for truth in truths) < 0.6
+    assert round(aggregates.count(odd, 1000).value) == 6, "count counts records"
+
+
+@pytest.mark.parametrize("which", [*TRUTH])
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_attack_39_next_to_no_records_give_a_noisy_answer(which, size):
+    """Never null, NaN or an exception: a number within what the aggregate can be, and an interval around it."""
+    for number in range(10):
+        few = people(FRAME.head(size), budget=10**6)
+        answer = ask(which, few, epsilon="0.3", name=str(number))
+        low, high = answer.interval()
+        assert math.isfinite(answer.value)
+        assert low <= answer.value <= high
+        if which in {"mean", "median", "min", "max", "quantile"}:
+            assert 0 <= low <= high <= 400_000
+        if which in {"variance", "stdev"}:
+            assert 0 <= low <= high <= 200_000**2
+
+
+def test_attack_39_empty_and_one_row_cannot_be_told_by_the_kind_of_answer():
+    kinds = []
+    for size in (0, 1):
+        answers = [ask(which, people(FRAME.head(size)), epsilon="0.1") for which in TRUTH]
+        kinds.append([(type(answer.value), len(answer.interval()), repr(answer)) for answer in answers])
+    assert kinds[0] == kinds[1]
+
+
+@pytest.mark.parametrize("which", TRUTH)
+def test_one_charge_before_anything_is_computed(which, monkeypatch):
+    collection = people(budget=1)
+    monkeypatch.setattr(flow, "run", lambda job: pytest.fail("something was computed"))
+    with pytest.raises(wpinq.BudgetError):
+        ask(which, collection, epsilon="1.01")
+    answer = ask(which, collection, epsilon="0.3")
+    ledger = getattr(answer, "measurement", answer).home.ledger
+    assert ledger.spent()[0] == Fraction(3, 10)
+    ask(which, collection, epsilon="0.3")
+    assert ledger.spent()[0] == Fraction(3, 10), "the same question is free"
+    ask(which, collection, epsilon="0.3", name="again")
+    assert ledger.spent()[0] == Fraction(6, 10)
+    monkeypatch.undo()
+    assert ask(which, collection, epsilon="0.3").value == answer.value
+    assert ledger.spent()[0] == Fraction(6, 10)
+
+
+@pytest.mark.parametrize("which", TRUTH)
+def test_another_unit_pays_what_it_moves(which):
+    unit = wpinq.users("zip", at_most=5)
+    answer = ask(which, people(unit=unit), epsilon=2)
+    question = getattr(answer, "measurement", answer)
+    assert question.home.ledger.spent()[0] == 2
+    parts = {"mean": 2, "variance": 3, "stdev": 3}.get(which, 1)
+    assert question.scale == Fraction(5 * parts, 2)
+
+
+def worlds(size, values):
+    """Many groups with the same numbers, so that one question has many independent answers."""
+    return pl.DataFrame({"w": np.repeat(np.arange(size), len(values)), "x": np.tile(values, size).astype(float)})
+
+
+@pytest.mark.parametrize("which", ["count", "sum", "mean", "variance", "stdev"])
+def test_attack_48_intervals_hold_the_truth(which):
+    """2,000 groups of 40 numbers on the grid; at least 95% of intervals hold it. Binomial tail, false alarm 1e-6."""
+    values = np.random.default_rng(12).integers(0, 101, 40)
+    size = 2000
+    answer = ask(which, people(worlds(size, values)), "x", (0, 100), 1, step=1, by="w", keys=range(size))
+    truth = TRUTH[which](values)
+    for simultaneous in (False, True):
+        table = answer.table(simultaneous=simultaneous)
+        held = (table["low"] <= truth + 1e-6) & (table["high"] >= truth - 1e-6)
+        hits = int((held | (abs(table["value"] - truth) < 1e-3)).sum())
+        assert binom.cdf(hits, size, 0.95) > 1e-6
+        if simultaneous:
+            assert hits >= size - 3, "0.05 misses are expected in all; more than 3 come about 3 times in 10 million"
+    assert table["value"].n_unique() > 10
+    singles = answer.table()
+    if which in {"count", "sum"}:
+        assert binom.sf(((singles["low"] <= truth) & (singles["high"] >= truth)).sum(), size, 0.975) > 1e-6
+
+
+@pytest.mark.parametrize("which", ["median", "quantile", "min", "max"])
+def test_intervals_of_ranks_hold_the_number_at_that_rank(which):
+    """1,000 groups of 200 numbers; of `min` and `max` the number that is a few records inwards."""
+    values = np.sort(np.random.default_rng(13).integers(0, 101, 200))
+    size = 1000
+    answer = ask(which, people(worlds(size, values)), "x", (0, 100), 2, step=1, by="w", keys=range(size))
+    wanted = answer._rank.of(200) / answer._rank.unit
+    ranks = {math.floor(wanted), math.ceil(wanted)}
+    truths = {int(values[min(max(rank - 1, 0), 199)]) for rank in ranks} | {int(values[min(int(wanted), 199)])}
+    table = answer.table()
+    held = [low <= max(truths) and high >= min(truths) for low, high in table.select("low", "high").iter_rows()]
+    assert binom.cdf(sum(held), size, 0.95) > 1e-6
+    far = np.abs(table["value"].to_numpy() - np.mean(list(truths)))
+    assert np.median(far) < 15
+    assert table["value"].n_unique() > 3
+
+
+def test_min_and_max_do_not_wander_off_where_there_are_records():
+    """Bounds far beyond the data: 300 answers, of which one in twenty may miss. Binomial tail, false alarm 1e-6."""
+    size = 300
+    frame = worlds(size, np.arange(500, 600))
+    low = aggregates.min(people(frame), "x", (0, 1000), 2, by="w", keys=range(size)).table()["value"]
+    high = aggregates.max(people(frame), "x", (0, 1000), 2, by="w", keys=range(size)).table()["value"]
+    for good in ((low >= 500) & (low < 560), (high <= 600) & (high > 540)):
+        assert binom.cdf(int(good.sum()), size, 0.9) > 1e-6
+
+
+def test_audit_of_one_record_and_a_median():
+    """The likelihood ratio of every point, with and without one record, is at most e^epsilon; 6 sigma bounds.
+
+    8,000 groups of 3 records: the median is one of five points. That the audit has teeth: half of epsilon fails.
+    """
+    size, epsilon = 8000, 2.0
+    counts = []
+    for values in ([1, 1, 3], [1, 1, 3, 3]):
+        frame = worlds(size, values)
+        answer = aggregates.median(people(frame), "x", (0, 4), epsilon, step=1, by="w", keys=range(size))
+        counts.append(np.bincount(answer.table()["value"].to_numpy().astype(int), minlength=5) / size)
+
+    def violates(bound):
+        for i in (0, 1):
+            one, two = counts[i], counts[1 - i]
+            sigma = np.sqrt((one + np.exp(2 * bound) * two + 1 / size) / size)
+            if (one > np.exp(bound) * two + 6 * sigma).any():
+                return True
+        return False
+
+    assert not violates(epsilon / 2), "the answer itself has half of epsilon"
+    assert violates(epsilon / 16)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda c: aggregates.sum(c, "zip", (0, 1), 1),
+        lambda c: aggregates.sum(c, "nothing", (0, 1), 1),
+        lambda c: aggregates.mean(c, "age", (5, 5), 1),
+        lambda c: aggregates.mean(c, "age", (9, 5), 1),
+        lambda c: aggregates.mean(c, "age", 100, 1),
+        lambda c: aggregates.mean(c, "age", (0, 100), 1, step=3),
+        lambda c: aggregates.mean(c, "age", (0, 100), 1, step="1e-9"),
+        lambda c: aggregates.median(c, "age", (0, 10**6), 1, step=1),
+        lambda c: aggregates.median(c, "age", (0, 100), 1, confidence=1),
+        lambda c: aggregates.quantile(c, "age", 2, (0, 100), 1),
+        lambda c: aggregates.count(c, 1, by="zip"),
+        lambda c: aggregates.count(c, 1, keys=["80127"]),
+        lambda c: aggregates.count(c, 1, by="nothing", keys=["80127"]),
+        lambda c: aggregates.count(c, 1, by="zip", keys=["80127"]).value,
+        lambda c: aggregates.median(c, "age", (0, 9), 1, by="zip", keys=["80127"]).interval(),
+        lambda c: aggregates.suggest_bound(c, 1),
+    ],
+)
+def test_what_makes_no_sense_is_refused(wrong):
+    with pytest.raises(wpinq.PlanError):
+        wrong(people())
+
+
+def test_suggested_bound_is_a_private_quantile_of_records_per_person():
+    lengths = np.concatenate([np.full(900, 3), np.full(80, 20), np.full(20, 5000)])
+    frame = pl.DataFrame({"user": np.repeat(np.arange(1000), lengths), "page": np.zeros(lengths.sum(), np.int64)})
+    for unit in (wpinq.users("user", shared=True), wpinq.users("user", at_most=4)):
+        collection = people(frame, budget=2, unit=unit)
+        assert aggregates.suggest_bound(collection, 1) == 20
+        assert aggregates.suggest_bound(collection.map(lambda page: page), 1) == 20, (
+            "free, and the plan does not matter"
+        )
+        home = collection._node.source.data
+        assert home.ledger.spent()[0] == 1
+        assert aggregates.suggest_bound(collection, "0.9", share="0.5", grid=(1, 3, 4)) == 3
+        with pytest.raises(wpinq.BudgetError):
+            aggregates.suggest_bound(collection, "0.5", share="0.5")
+    for grid in ((), (3, 2), (0, 1), (1.5, 2), (1, 1)):
+        with pytest.raises(wpinq.PlanError, match="grid"):
+            aggregates.suggest_bound(collection, 1, grid=grid)
+
+
+def test_suggested_bound_of_nobody_is_a_number_of_the_grid():
+    empty = people(FRAME.head(0), unit=wpinq.users("zip", shared=True))
+    assert aggregates.suggest_bound(empty, 1, grid=(2, 9)) in (2, 9)

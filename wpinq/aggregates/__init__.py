@@ -1,0 +1,21 @@
+"""Aggregates of a numeric column: charged answers with intervals, sensible on empty and on one-row inputs.
+
+scale      a column's numbers on a declared grid, and the one policy for odd values
+groups     the groups that are answered, present or not
+moments    count, sum and squares as one weighted collection
+sums       count, count_distinct, sum, mean, variance, stdev
+cells      the grid point of each record
+ranks      the exponential mechanism on ranks
+quantiles  min, max, median, quantile
+bounding   suggest_bound
+"""
+
+from wpinq.aggregates.bounding import suggest_bound
+from wpinq.aggregates.quantiles import max, median, min, quantile  # noqa: A004
+from wpinq.aggregates.ranks import Quantile
+from wpinq.aggregates.sums import Answer, count, count_distinct, mean, stdev, sum, variance  # noqa: A004
+
+__all__ = [
+    "Answer", "Quantile", "count", "count_distinct", "max", "mean", "median", "min", "quantile", "stdev",
+    "suggest_bound", "sum", "variance",
+]  # fmt: skip

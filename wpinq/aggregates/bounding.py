@@ -1,0 +1,146 @@
+"""Suggest a bound on contributions: a charged, private choice of `at_most`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from wpinq.aggregates.groups import Groups
+from wpinq.aggregates.ranks import LEVEL, Quantile
+from wpinq.batch import WEIGHT, Batch
+from wpinq.errors import PlanError
+from wpinq.exact import Amount, exact, positive
+from wpinq.identity import identities
+from wpinq.plan import Collection as Weighted
+from wpinq.plan import Keyed, Record, Shape, Source, Unary, steps
+from wpinq.schema import Column, Kind, Schema
+from wpinq.state.table import Table, combine
+from wpinq.values import encode
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+
+GRID = tuple(digit * 10**power for power in range(7) for digit in (1, 2, 3, 5, 7))
+"""1, 2, 3, 5, 7, 10, 20, ... up to 7 million; chosen before any data was seen."""
+
+
+def suggest_bound(
+    collection: Collection, epsilon: Amount, share: Amount = Fraction(95, 100), grid: Sequence[int] = GRID
+) -> int:
+    """Choose how many records to keep of each person, so that about this share of people lose none.
+
+    Every person is counted once, by its number of records before any bound, so the choice needs no bound itself. It
+    is charged to the ledger of the collection, which protects people in either way (`shared=True` needs no number).
+    The unit of a ledger is fixed; to protect with the suggested bound another ledger is opened, and a person then
+    loses the sum of what both spend.
+
+    Args:
+        collection: Any that reads one source whose unit is a person.
+        epsilon: What it costs a person, exact.
+        share: The share of people who shall lose no record.
+        grid: Numbers to choose from, rising, that do not depend on the data.
+
+    Returns:
+        A number of the grid; the same whenever it is asked.
+
+    Raises:
+        PlanError: The unit is not a person, there are several sources, or the grid does not rise.
+        BudgetError, LedgerError, ExactnessError: See `measure`.
+    """
+    sources = [node for node in steps(collection._node) if isinstance(node, Source)]
+    if len(sources) != 1 or sources[0].data.unit.column is None:
+        raise PlanError("suggest_bound: takes a collection over one source whose unit is wpinq.users(...).")
+    numbers = tuple(grid)
+    whole = all(isinstance(number, int) and 0 < number < 2**31 for number in numbers)
+    if not numbers or not whole or any(one >= two for one, two in pairwise(numbers)):
+        raise PlanError("suggest_bound(grid=...): takes whole numbers above zero that rise.")
+    wanted = exact(share, "suggest_bound(share=...)")
+    if not 0 < wanted < 1:
+        raise PlanError("suggest_bound(share=...): a share is strictly between 0 and 1, for example 0.95.")
+    cost = positive(epsilon, "suggest_bound(epsilon=...)")
+    lengths = Lengths(sources[0], numbers)
+    chosen = Quantile(
+        lengths, Groups(), numbers, wanted, call="suggest_bound", epsilon=cost, confidence=LEVEL, name=None,
+        analyst=None,
+    )  # fmt: skip
+    return int(chosen.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Lengths(Unary):
+    """Each person once, as the first number of a grid that its records do not exceed; the last number holds the rest.
+
+    Stability:  moves by 1 when a person comes or goes, with all of its records: 1 for the unit's own bound.
+    """
+
+    source: Source
+    grid: tuple[int, ...]
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The place in the grid."""
+        return Schema((Column("cell", Kind.INT),))
+
+    @property
+    def stability(self) -> tuple[Fraction, ...]:
+        """Of a person, who moves the source by the unit's bound."""
+        return (1 / self.source.data.unit.bound,)
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return "suggest_bound"
+
+    @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """Who is counted, and the grid."""
+        return (str(self.source.data.unit.column).encode(), repr(self.grid).encode())
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """Whose record it is."""
+        return (frozenset([str(self.source.data.unit.column)]),)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A person's records meet each other."""
+        column = str(self.source.data.unit.column)
+        return Keyed(((column,),), lambda key: Counts(self.source.schema.select([column]), self, key))
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Person by person."""
+        place = self.source.schema.names.index(str(self.source.data.unit.column))
+        counts: dict[bytes, int] = {}
+        for record, weight in inputs[0].items():
+            counts[encode(record[place])] = counts.get(encode(record[place]), 0) + int(weight)
+        cells = [
+            next((j for j, most in enumerate(self.grid) if n <= most), len(self.grid) - 1) for n in counts.values()
+        ]
+        return {(cell,): Fraction(cells.count(cell)) for cell in set(cells)}
+
+
+class Counts:
+    """How many records each person has."""
+
+    def __init__(self, schema: Schema, plan: Lengths, key: bytes) -> None:
+        self._schema, self._plan, self._key = schema, plan, key
+        self._table = Table()
+        self._given = Batch.empty(plan.schema)
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Count records."""
+        batch = batch.select(self._schema.names).consolidate()
+        self._table.add(*combine(identities(batch.frame, self._schema, self._key), batch.weights)[1:])
+
+    def emit(self) -> Batch:
+        """The people at each place of the grid now, less those that were there before."""
+        _, counts = self._table.items()
+        cells = np.minimum(np.searchsorted(self._plan.grid, counts), len(self._plan.grid) - 1)
+        frame = pl.DataFrame({"cell": cells.astype(np.int64), WEIGHT: np.ones(len(cells), np.int64)})
+        before, self._given = self._given, Batch(frame, self._plan.schema).consolidate()
+        return Batch.concat([self._given, before.scale(-1)], self._plan.schema).consolidate()

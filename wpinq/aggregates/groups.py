@@ -1,0 +1,73 @@
+"""Groups of an aggregate: columns that make them, and the keys that are answered, present or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from wpinq.bins import bin_frame
+from wpinq.errors import PlanError
+from wpinq.functions.kinds import read
+from wpinq.plan import Node
+from wpinq.schema import Kind, Schema
+from wpinq.selection.table import readable
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Declared groups; without columns the one group of all records.
+
+    Attributes:
+        schema: The columns that make a group; None for the one group.
+        keys: One row for each group, in the order in which they were given.
+    """
+
+    schema: Schema | None = None
+    keys: pl.DataFrame | None = None
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.schema.names if self.schema else ()
+
+    def __len__(self) -> int:
+        return 1 if self.keys is None else self.keys.height
+
+    def bins(self, numbers: Sequence[int]) -> list[Any]:
+        """Every group with every number, as bins of a collection of groups and numbers: group by group."""
+        if self.schema is None or self.keys is None:
+            return list(numbers)
+        columns = [[read(value, column.kind) if column.kind is Kind.ANY else value for value in self.keys[column.name]]
+                   for column in self.schema]  # fmt: skip
+        return [(*key, number) for key in zip(*columns, strict=True) for number in numbers]
+
+    def table(self, columns: dict[str, Any]) -> pl.DataFrame:
+        """The groups beside what was found of them."""
+        found = [
+            pl.Series(self.schema.fresh(name) if self.schema else name, values) for name, values in columns.items()
+        ]
+        if self.schema is None or self.keys is None:
+            return pl.DataFrame(found)
+        return pl.DataFrame([*(readable(self.keys[column.name], column.kind) for column in self.schema), *found])
+
+
+def groups(node: Node, by: str | Sequence[str] | None, keys: Any, call: str) -> Groups:
+    """Read the groups of an aggregate.
+
+    Raises:
+        PlanError: There are columns without keys or keys without columns, or no such column.
+        BinError: A key is no value of the columns.
+    """
+    names = (by,) if isinstance(by, str) else tuple(by or ())
+    if bool(names) != (keys is not None):
+        raise PlanError(
+            f"{call}: by= and keys= go together: which groups to answer is given, or found with select(...)."
+        )
+    if not names:
+        return Groups()
+    columns = node.schema.expanded()
+    schema = Schema(tuple(columns[name] for name in names))
+    return Groups(schema, bin_frame(keys, schema))

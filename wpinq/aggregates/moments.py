@@ -1,0 +1,131 @@
+"""Moments: how many records there are, what their numbers sum to, and their squares, as one weighted collection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import polars as pl
+
+from wpinq.aggregates.scale import FINE, Scale
+from wpinq.batch import WEIGHT, Batch, weight_type
+from wpinq.plan import Collection as Weighted
+from wpinq.plan import Record, Shape, Stateless, Unary
+from wpinq.schema import Column, Kind, Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Moments(Unary):
+    """For each record one record (group, p) for each moment p, weighted by a function of its number y in [-1, 1].
+
+    Weights:    out[g, p] = sum over the records x of group g of in[x] * f_p(y(x)), with f_0 = 1, f_1 = y and
+                f_2 = 2 y^2 - 1, rounded to the lattice for each record
+    Stability:  the number of moments, since no |f_p| is above 1.
+
+    Attributes:
+        by: The columns that make a group.
+        scale: The numbers; y is its steps over the largest of them. None where records are only counted.
+        powers: The moments: some of 0, 1, 2.
+        call: The aggregate, for people.
+    """
+
+    by: tuple[str, ...]
+    scale: Scale | None
+    powers: tuple[int, ...]
+    call: str
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The group, and which moment it is."""
+        columns = self.source.schema.expanded()
+        groups = tuple(columns[name] for name in self.by)
+        return Schema((*groups, Column(Schema(groups).fresh("moment") if groups else "moment", Kind.INT)))
+
+    @property
+    def reach(self) -> int:
+        """The largest number of steps, which is a y of 1."""
+        return max(abs(self.scale.low), abs(self.scale.high), 1) if self.scale else 1
+
+    @property
+    def fine(self) -> int:
+        """Steps of a weight of 1."""
+        return self.reach * max(1, FINE // self.reach) if 2 in self.powers else self.reach
+
+    @property
+    def lattice(self) -> int:
+        """That of its input, and the steps of the numbers."""
+        return self.source.lattice * self.fine
+
+    @property
+    def stability(self) -> tuple[Fraction, ...]:
+        """One for each moment."""
+        return (Fraction(len(self.powers)),)
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return f"{self.call} by {', '.join(self.by)}" if self.by else self.call
+
+    @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """Groups, numbers and moments."""
+        return (repr(self.by).encode(), self.scale.code if self.scale else b"", repr(self.powers).encode())
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """Groups and numbers; a record without either still counts."""
+        return (self._reads or frozenset(self.source.schema.names[:1]),)
+
+    @property
+    def _reads(self) -> frozenset[str]:
+        return frozenset(self.by) | ({self.scale.column} if self.scale else frozenset())
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """Each record by itself."""
+        return Stateless(self._apply)
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Record by record."""
+        names = self.source.schema.names
+        out: dict[Record, Fraction] = {}
+        for record, weight in inputs[0].items():
+            values = dict(zip(names, record, strict=True))
+            steps = self.scale.steps_of(values[self.scale.column]) if self.scale else 0
+            if steps is None:
+                continue
+            for power in self.powers:
+                key = (*(values[name] for name in self.schema.names[:-1]), power)
+                out[key] = out.get(key, Fraction(0)) + weight * Fraction(self._units(steps, power), self.fine)
+        return out
+
+    def _units(self, steps: int, power: int) -> int:
+        """f_p in steps of the lattice."""
+        if power == 0:
+            return self.fine
+        if power == 1:
+            return steps * (self.fine // self.reach)
+        square = self.reach**2
+        return ((2 * steps**2 - square) * 2 * self.fine + square) // (2 * square)
+
+    def _apply(self, batch: Batch) -> Batch:
+        batch = batch.select(self._reads or batch.schema.names[:1])
+        batch = batch.expand(batch.schema.ranged)
+        steps = self.scale.steps() if self.scale else pl.lit(0, pl.Int64)
+        frame = batch.frame.with_columns(steps.alias("\0steps")).filter(pl.col("\0steps").is_not_null())
+        groups, label = self.schema.names[:-1], self.schema.names[-1]
+        parts = [
+            frame.select(*groups, pl.lit(power, pl.Int64).alias(label), self._weight(power).alias(WEIGHT))
+            for power in self.powers
+        ]
+        return Batch(pl.concat(parts).filter(pl.col(WEIGHT) != 0), self.schema).consolidate()
+
+    def _weight(self, power: int) -> pl.Expr:
+        """The weights of the rows; what is multiplied with them is below 2^62."""
+        steps, square = pl.col("\0steps"), self.reach**2
+        units: pl.Expr = pl.lit(self.fine, pl.Int64)
+        if power == 1:
+            units = steps * (self.fine // self.reach)
+        if power == 2:
+            units = ((2 * steps * steps - square) * (2 * self.fine) + square) // (2 * square)
+        kind = weight_type(self.lattice)
+        return pl.col(WEIGHT).cast(kind) * units.cast(kind)

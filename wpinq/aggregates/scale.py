@@ -1,0 +1,99 @@
+"""A numeric column on a declared grid: what every aggregate of numbers is computed from.
+
+One policy for odd values: a null or a NaN leaves the record out of the aggregate, an infinity is clamped like any other
+number beyond the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import polars as pl
+
+from wpinq.aggregates.options import Bounds
+from wpinq.errors import PlanError
+from wpinq.exact import Amount, exact, positive
+from wpinq.plan import Node
+from wpinq.schema import Kind
+
+FINE = 1 << 20
+"""Steps within the bounds, by default and at the most."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Numbers of a column, clamped to bounds and rounded to whole steps from a centre.
+
+    Attributes:
+        column: Its name.
+        centre: The number that is 0 steps.
+        spacing: A step.
+        low: The least number of steps.
+        high: The largest.
+    """
+
+    column: str
+    centre: Fraction
+    spacing: Fraction
+    low: int
+    high: int
+
+    @property
+    def code(self) -> bytes:
+        """All that it depends on."""
+        return repr((self.column, str(self.centre), str(self.spacing), self.low, self.high)).encode()
+
+    def steps(self) -> pl.Expr:
+        """Whole steps, or null where there is no number."""
+        number = pl.col(self.column).cast(pl.Float64).fill_nan(None)
+        steps = ((number - float(self.centre)) / float(self.spacing) + 0.5).floor()
+        return steps.clip(self.low, self.high).cast(pl.Int64)
+
+    def steps_of(self, value: object) -> int | None:
+        """The same for one value."""
+        if not isinstance(value, (int, float)) or math.isnan(value):
+            return None
+        steps = (float(value) - float(self.centre)) / float(self.spacing) + 0.5
+        return math.floor(min(max(steps, self.low), self.high))
+
+    def number(self, steps: float) -> float:
+        """Steps as a number of the column."""
+        return float(self.centre) + float(self.spacing) * steps
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How many steps there may be between the bounds, and how many there are where nothing is said."""
+
+    most: int = FINE
+    usual: int = FINE
+
+
+def limits(
+    node: Node, column: str, bounds: Bounds, step: Amount | None, call: str, *, grid: Grid = Grid()
+) -> tuple[Fraction, Fraction, Fraction]:  # fmt: skip
+    """Read bounds and a step; by default 1 for integers within narrow bounds, else a share of what lies between.
+
+    Raises:
+        PlanError: The column holds no numbers, or bounds and step make no grid.
+        ExactnessError: A bound or the step is no finite number.
+    """
+    kind = node.schema[column].kind
+    if kind not in (Kind.INT, Kind.FLOAT, Kind.BOOL):
+        hint = f"declare it, for example columns={{{column!r}: float}}"
+        raise PlanError(f"{call}: column {column!r} is of the type {kind.value}; {hint}.")
+    if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
+        raise PlanError(f"{call}: bounds= are two numbers that do not depend on the data, for example bounds=(0, 100).")
+    low, high = (exact(bound, f"{call}(bounds=...)") for bound in bounds)
+    if low >= high:
+        raise PlanError(f"{call}: the lower of the bounds is not below the upper one.")
+    whole = kind is not Kind.FLOAT and high - low <= grid.most and (low.denominator, high.denominator) == (1, 1)
+    found = Fraction(1) if whole else (high - low) / grid.usual
+    if step is not None:
+        found = positive(step, f"{call}(step=...)")
+    count = (high - low) / found
+    if count.denominator != 1 or count > grid.most:
+        raise PlanError(f"{call}: step= does not divide what lies between the bounds into at most {grid.most} steps.")
+    return low, high, found

@@ -1,0 +1,228 @@
+"""Counts, sums, means and variances: charged noisy moments, and what follows from them.
+
+Each is one measurement. The moments that an aggregate needs share its epsilon equally: `count` and `sum` take one,
+`mean` two (count and sum), `variance` and `stdev` three (squares too). Numbers are clamped to declared bounds, rounded
+to a declared step and centred, so the noise of a mean is that of half the distance between the bounds.
+
+A null or a NaN leaves the record out, an infinity is clamped. Where there are no records the answer is noise within the
+bounds, and its interval says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+
+import numpy as np
+import polars as pl
+
+from wpinq.aggregates.groups import Groups, groups
+from wpinq.aggregates.moments import Moments
+from wpinq.aggregates.options import Bounds, Numbers, Where
+from wpinq.aggregates.scale import Scale, limits
+from wpinq.errors import PlanError
+from wpinq.exact import Amount, decimal
+from wpinq.operators.lattice import room
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+
+Range: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Numbers from below and above, one of each for every group."""
+
+Rule: TypeAlias = Callable[[Sequence[Range]], Range]
+"""What follows for an aggregate from ranges of its moments."""
+
+LEVEL = Fraction(95, 100)
+
+
+class Answer:
+    """A charged aggregate, computed when it is first asked for, with intervals for its noise.
+
+    Attributes:
+        measurement: The charged measurement of moments that it follows from.
+    """
+
+    def __init__(self, collection: Collection, plan: Moments, where: Groups, rule: Rule, **cost: Any) -> None:
+        self.measurement = collection._then(plan).measure(**cost)
+        self._plan, self._where, self._rule = plan, where, rule
+
+    @property
+    def value(self) -> float:
+        """The noisy answer, where there is one group.
+
+        Raises:
+            PlanError: There are groups; use `table`.
+        """
+        return float(self._one(self._ranges(0.0)[0]))
+
+    def interval(self, level: Amount = LEVEL) -> tuple[float, float]:
+        """An interval that holds the true answer with this probability, where there is one group.
+
+        It speaks of the noise alone: of the records that were let in, and of numbers as they were clamped and rounded.
+        """
+        low, high = self._ranges(self._width(level, 1))
+        return float(self._one(low)), float(self._one(high))
+
+    def table(self, level: Amount = LEVEL, simultaneous: bool = False) -> pl.DataFrame:
+        """One row for each group, in the order of `keys`: the key, `value`, `low` and `high`.
+
+        Args:
+            level: Of the intervals.
+            simultaneous: Whether all intervals hold together with this probability, or each.
+        """
+        values, _ = self._ranges(0.0)
+        low, high = self._ranges(self._width(level, len(self._where) if simultaneous else 1))
+        return self._where.table({"value": values, "low": low, "high": high})
+
+    def _width(self, level: Amount, together: int) -> float:
+        return self.measurement.interval(level, bins=len(self._plan.powers) * together)
+
+    def _ranges(self, width: float) -> Range:
+        noisy = self.measurement.observe_many(self._where.bins(self._plan.powers))
+        moments = noisy.astype(np.float64).reshape(-1, len(self._plan.powers)).T
+        return self._rule([(one - width, one + width) for one in moments])
+
+    def _one(self, found: np.ndarray) -> Any:
+        if self._where.keys is not None:
+            raise PlanError("an answer by groups has many values; use table().")
+        return found[0]
+
+    def __repr__(self) -> str:
+        return f"<{self._plan.title}, epsilon {decimal(self.measurement.epsilon)}>"
+
+
+def count(self: Collection, epsilon: Amount, **more: Unpack[Where]) -> Answer:
+    """Charge for how many records there are, by weight, in all or in each of the given groups.
+
+    Args:
+        epsilon: What it costs the privacy unit, exact.
+        more: `by`, a column, or several, that make groups; `keys`, the groups to answer, present or not, as bins of
+            these columns; `name`, which tells repetitions apart; `analyst`, who is charged.
+
+    Raises:
+        PlanError: `by` and `keys` do not go together, or name no column.
+        BinError: A key is no value of the columns.
+        ExactnessError, BudgetError, LedgerError: See `measure`.
+    """
+    return _asked(self, Moments(self._node, (), None, (0,), "count()"), _first, epsilon, more)
+
+
+def count_distinct(self: Collection, columns: str | Sequence[str], epsilon: Amount, **more: Unpack[Where]) -> Answer:
+    """Charge for how many different values a column (or several together) has, in all or in each group.
+
+    Args:
+        columns: A column, or several. A null is a value.
+        epsilon: What it costs the privacy unit, exact.
+        more: As in `count`.
+
+    Raises:
+        PlanError, BinError, ExactnessError, BudgetError, LedgerError: See `count`.
+    """
+    by = more.get("by") or ()
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    kept = self.map([pl.col(name) for name in dict.fromkeys((*((by,) if isinstance(by, str) else by), *names))])
+    plan = Moments(kept.distinct()._node, (), None, (0,), f"count_distinct({', '.join(names)})")
+    return _asked(self, plan, _first, epsilon, more)
+
+
+def sum(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:  # noqa: A001
+    """Charge for the sum of a column's numbers, clamped to bounds.
+
+    Args:
+        column: A column of numbers.
+        bounds: The least and the largest number, which do not depend on the data. Noise grows with the larger size.
+        epsilon: What it costs the privacy unit, exact.
+        more: `step`, to whose multiples numbers are rounded, by default 1 for integers, else about a millionth of the
+            bounds; and what `count` takes.
+
+    Raises:
+        PlanError: The column holds no numbers, or bounds and step make no grid.
+        BinError, ExactnessError, BudgetError, LedgerError: See `count`.
+    """
+    low, high, step = limits(self._node, column, bounds, more.get("step"), "sum")
+    scale = Scale(column, Fraction(0), step, -((-low) // step), high // step)
+    plan = Moments(self._node, (), scale, (1,), f"sum({column})")
+    return _asked(self, plan, lambda moments: _times(float(step) * plan.reach, moments[0]), epsilon, more)
+
+
+def mean(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:
+    """Charge for the mean of a column's numbers, clamped to bounds; half of epsilon is spent on their number.
+
+    Arguments and errors are those of `sum`. Of no records it is a number within the bounds.
+    """
+    scale = _centred(self, column, bounds, more.get("step"), "mean")
+    plan = Moments(self._node, (), scale, (0, 1), f"mean({column})")
+    half, middle = float(scale.spacing) * plan.reach, float(scale.centre)
+
+    def rule(moments: Sequence[Range]) -> Range:
+        low, high = _times(half, _mean(moments[0], moments[1]))
+        return middle + low, middle + high
+
+    return _asked(self, plan, rule, epsilon, more)
+
+
+def variance(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:
+    """Charge for the variance of a column's numbers (of the records themselves: divided by their number).
+
+    A third of epsilon each is spent on number, sum and sum of squares. Arguments and errors are those of `sum`.
+    """
+    scale = _centred(self, column, bounds, more.get("step"), "variance")
+    plan = Moments(self._node, (), scale, (0, 1, 2), f"variance({column})")
+    half = float(scale.spacing) * plan.reach
+    return _asked(self, plan, lambda moments: _times(half**2, _spread(moments)), epsilon, more)
+
+
+def stdev(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:
+    """Charge for the standard deviation: the root of `variance`, with the same arguments and noise."""
+    scale = _centred(self, column, bounds, more.get("step"), "stdev")
+    plan = Moments(self._node, (), scale, (0, 1, 2), f"stdev({column})")
+    half = float(scale.spacing) * plan.reach
+
+    def rule(moments: Sequence[Range]) -> Range:
+        low, high = _spread(moments)
+        return _times(half, (np.sqrt(low), np.sqrt(high)))
+
+    return _asked(self, plan, rule, epsilon, more)
+
+
+def _asked(collection: Collection, plan: Moments, rule: Rule, epsilon: Amount, more: Where | Numbers) -> Answer:
+    """Charge for the moments of each group, on a lattice that they fit."""
+    where = groups(plan.source, more.get("by"), more.get("keys"), plan.call.split("(", maxsplit=1)[0])
+    fitted = replace(plan, source=room(plan.source, plan.fine), by=where.by)
+    cost = {"epsilon": epsilon, "name": more.get("name"), "analyst": more.get("analyst")}
+    return Answer(collection, fitted, where, rule, **cost)
+
+
+def _centred(collection: Collection, column: str, bounds: Bounds, step: Amount | None, call: str) -> Scale:
+    """Numbers from the middle of their bounds on, in half steps, so that the bounds are -1 and 1."""
+    low, high, spacing = limits(collection._node, column, bounds, step, call)
+    count = int((high - low) / spacing)
+    return Scale(column, (low + high) / 2, spacing / 2, -count, count)
+
+
+def _first(moments: Sequence[Range]) -> Range:
+    return moments[0]
+
+
+def _times(unit: float, found: Range) -> Range:
+    return unit * found[0], unit * found[1]
+
+
+def _mean(number: Range, total: Range) -> Range:
+    """The range of a quotient that lies in [-1, 1], of at least one record; without noise, the quotient."""
+    few, many = (np.maximum(side, 1.0) for side in number)
+    corners = [side / size for side in total for size in (few, many)]
+    return np.clip(np.min(corners, axis=0), -1, 1), np.clip(np.max(corners, axis=0), -1, 1)
+
+
+def _spread(moments: Sequence[Range]) -> Range:
+    """The mean square less the square of the mean, of numbers in [-1, 1]."""
+    low, high = _mean(moments[0], moments[1])
+    square_low, square_high = ((1 + side) / 2 for side in _mean(moments[0], moments[2]))
+    sizes = np.abs(low), np.abs(high)
+    least = np.where((low <= 0) & (high >= 0), 0, np.minimum(*sizes)) ** 2
+    largest = np.maximum(*sizes) ** 2
+    return np.clip(square_low - largest, 0, 1), np.clip(square_high - least, 0, 1)

@@ -11,7 +11,7 @@ from wpinq.identity import identities
 from wpinq.schema import Schema
 from wpinq.state.table import Ids, Weights, combine
 
-ROWS = 1 << 22
+ROWS = 1 << 21
 """Rows that wait before equal records are made one."""
 
 

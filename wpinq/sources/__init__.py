@@ -20,7 +20,7 @@ def open_source(source: object, *, columns: Columns = None, header: bool = True)
 
     Args:
         source: A path or pattern of `.csv`, `.tsv` (with a header), `.txt` (whitespace-separated, `#` comments, no
-            header), each also as `.gz`, or `.parquet`; an object with the Arrow C stream protocol (Polars, pandas,
+            header), `.log` (of web servers, see `weblog`), each also as `.gz`, or `.parquet`; an object with the Arrow C stream protocol (Polars, pandas,
             pyarrow, DuckDB); a Polars LazyFrame; an iterable of tuples, which is read once, here; or a table of a
             database, as `postgres` and `sqlite` name it, or `postgresql://user@host/database?table=views`, or
             `sqlite:shop.db?table=views`.
@@ -71,6 +71,10 @@ def _open_files(source: str | Path, columns: Columns, header: bool) -> Reader:
         from wpinq.sources.parquet import open_parquet
 
         return open_parquet(found, columns)
+    if found.form == "log":
+        from wpinq.sources.weblog import open_weblog
+
+        return open_weblog(found, columns)
     if found.form == "pairs":
         from wpinq.sources.pairs import open_pairs
 

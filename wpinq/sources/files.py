@@ -18,6 +18,8 @@ FORMATS = {
     ".tsv.gz": "tsv",
     ".txt": "pairs",
     ".txt.gz": "pairs",
+    ".log": "log",
+    ".log.gz": "log",
     ".parquet": "parquet",
 }
 
@@ -61,7 +63,7 @@ class Files:
 
     Attributes:
         given: The path or pattern as the caller wrote it, for messages.
-        form: csv, tsv, pairs or parquet.
+        form: csv, tsv, pairs, log or parquet.
         files: In the order of their paths.
         path: The file, or the directory of a pattern.
     """

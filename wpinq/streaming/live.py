@@ -25,6 +25,7 @@ from wpinq.sources import Columns
 from wpinq.sources.columns import named
 from wpinq.sources.epochs import Log
 from wpinq.sources.given import frames
+from wpinq.sources.stream import Growing
 from wpinq.streaming.running import Running
 from wpinq.unit import Unit
 
@@ -88,11 +89,12 @@ class Live(Collection):
     Safe under threads. Epochs are closed by the caller alone, never by the number or the contents of records.
     """
 
-    __slots__ = ("__weakref__", "_data", "_end", "_lateness", "_lock", "_log", "_running")
+    __slots__ = ("__weakref__", "_data", "_end", "_growing", "_lateness", "_lock", "_log", "_running")
 
     def __init__(self, data: DataSet, log: Log, lateness: dt.timedelta | None) -> None:
         super().__init__(_bounded(Source(data)))
         self._data, self._log, self._lateness = data, log, lateness
+        self._growing: dict[str, Growing] = {}
         self._lock, self._running = threading.RLock(), Running(data, log)
         self._end = weakref.finalize(self, self._running.close)
 
@@ -117,6 +119,25 @@ class Live(Collection):
         with self._lock:
             self._check()
             for frame in read:
+                self._log.send(frame)
+
+    def follow(self, files: str | os.PathLike[str]) -> None:
+        """Add what was appended to files since they were last followed, whole lines only.
+
+        Args:
+            files: A path or pattern of `.log` (of web servers), `.csv`, `.tsv` or `.txt` files. Those that match may
+                change from call to call; one that was cut or replaced is read from its beginning.
+
+        Raises:
+            SourceError: There is no such file, or its columns are not those of the source.
+            EngineError: The dataflow has failed or was closed.
+        """
+        refuse_inside("follow")
+        with self._lock:
+            self._check()
+            given = os.fspath(files)
+            growing = self._growing.setdefault(given, Growing(given, self._log.schema))
+            for frame in growing.take():
                 self._log.send(frame)
 
     def advance(self, until: Any = None) -> int:

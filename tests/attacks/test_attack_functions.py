@@ -161,7 +161,6 @@ THIN = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="ranges of thin slices are written out, row by row, or leave 64 bits: reported")
 @pytest.mark.parametrize("name", THIN)
 def test_attack_36_thin_slices_need_no_more_where_alice_is(name, outcomes):
     """One record in slices of 2^-61 is 2^61 rows where it is written out: memory ends where alice is, and only there.

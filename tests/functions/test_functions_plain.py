@@ -301,3 +301,17 @@ def test_many_records_sets_generators_pairs_and_ends():
     assert bind_many(lambda page: [], ONE, "flat_map").apply_many(pages("a"), [W]).height == 0
     with pytest.raises(PlanError, match="flat_map: takes a Python function"):
         bind_many(pl.col("page"), ONE, "flat_map")
+
+
+def test_a_list_that_changes_later_does_not_change_the_function():
+    """Else one free question, asked before and after the change, compares two histograms exactly (privacy rule 2)."""
+    wanted, table = ["a"], {"a": ["x"]}
+
+    def test(page, more=wanted):
+        return page in wanted and page in more and page in table
+
+    bound = bind(test, ONE, "filter")
+    before = bound.predicate(pages("a", "b")).to_list()
+    wanted.append("b")
+    table["b"] = table.pop("a")
+    assert bound.predicate(pages("a", "b")).to_list() == before == [True, False]

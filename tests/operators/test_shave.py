@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Driver, evaluate, expected, protected, run_flow, same
 
-from wpinq.errors import ExactnessError
+from wpinq.errors import ExactnessError, PlanError
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 
@@ -79,3 +79,13 @@ def test_map_adds_what_meets_and_drops_what_fails():
 def test_filter_drops_what_fails():
     plan = protected([(1,), (0,)], a="integer").filter(lambda a: 1 // a > 0)
     assert same(run_flow(plan), plan._node, {(1,): Fraction(1)})
+
+
+def test_slices_that_would_need_memory_for_a_record_are_refused_when_the_plan_is_written():
+    for thin in (Fraction(1, 2**61), "1/1025", [1, "1/2000"]):
+        with pytest.raises(PlanError, match="too many slices"):
+            pages().shave(thin)
+    for thick in (2**70, [2**62] * 3):
+        with pytest.raises(PlanError, match="thinner"):
+            pages().shave(thick)
+    assert len(pages().shave("1/1024").columns) == len(pages().columns) + 1

@@ -48,7 +48,7 @@ def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str 
 
     Raises:
         ExactnessError: A thickness is not positive.
-        PlanError: Slices are thicker than weights can be.
+        PlanError: Slices are thicker than weights can be, or so thin that one record makes too many of them.
 
     >>> evaluate(protected(page="text").shave(), [("a",), ("a",)])
     {('a', 1): 1, ('a', 2): 1}
@@ -56,12 +56,16 @@ def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str 
     many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
     slices = tuple(positive(one, "shave(thickness=...)") for one in many)
     finest = math.lcm(*(one.denominator for one in slices))
+    if min(slices) < THINNEST:
+        raise PlanError(f"shave(thickness=...): below {THINNEST}, so one record would make too many slices; cut thicker.")
     node = Shave(room(self._node, finest), slices, name)
     if sum(slices) * node.lattice >= THICKEST:
         raise PlanError("shave(thickness=...): no weight is as thick as these slices; make them thinner.")
     return self._then(node)
 
 
+THINNEST = Fraction(1, 1024)
+"""One record makes no more than 1,024 slices: memory that ends where somebody is there would tell that somebody is."""
 THICKEST = 2**62
 """Lattice units of all given slices together; a wider sum would overflow where there is a record, and only there."""
 

@@ -92,12 +92,11 @@ def test_count_distinct():
 
 def test_nulls_and_nans_are_left_out_and_infinities_clamped():
     rows = [(None,), (math.nan,), (math.inf,), (-math.inf,), (7.0,), (10.0**300,)]
-    odd = wpinq.protect(rows, budget=10**9, columns={"x": float})
+    odd = wpinq.protect(rows, budget=10**9, columns={"x": float}, secret=ONE, version="1")
     kept = [10, -10, 7, 10]
-    for which in ("sum", "mean", "variance", "stdev", "median"):
-        value = ask(which, odd, "x", (-10, 10), 900, step=1).value
-        truths = (7, 10) if which == "median" else (TRUTH[which](kept),)
-        assert min(abs(value - truth) for truth in truths) < 0.6
+    for which in ("sum", "mean", "variance", "stdev"):
+        assert abs(ask(which, odd, "x", (-10, 10), 900, step=1).value - TRUTH[which](kept)) < 0.6
+    assert 7 <= ask("median", odd, "x", (-10, 10), 900, step=1).value <= 10
     assert round(aggregates.count(odd, 1000).value) == 6, "count counts records"
 
 

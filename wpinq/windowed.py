@@ -77,9 +77,9 @@ class WindowedMeasurement(Measurement):
         if window is None:
             raise PlanError("observe(window=...): which window? Give any time in it.")
         if not isinstance(window, (list, tuple)):
-            return self._at(window).observe_many(bins)
+            return self.at(window).observe_many(bins)
         asked = bins if isinstance(bins, Sequence) else list(bins)
-        together = [self._at(one) for one in window]
+        together = [self.at(one) for one in window]
         return np.stack([one.observe_many(asked) for one in together])
 
     def release(self, *_: Any, **__: Any) -> NoReturn:
@@ -90,8 +90,16 @@ class WindowedMeasurement(Measurement):
         """
         raise PlanError("release: a measurement of windows is observed bin by bin: observe_many(bins, window=...).")
 
-    def _at(self, time: Any) -> Measurement:
-        """The measurement of the window that holds a time."""
+    def at(self, time: Any) -> Measurement:
+        """The measurement of one window that has closed, for whatever takes a measurement, such as `degrees.reconcile`.
+
+        Args:
+            time: Any time in the window, as the column of the time holds them.
+
+        Raises:
+            BinError: The column could never hold such a time.
+            NotReadyError: The window has not closed yet.
+        """
         number = self._first.holding(time)
         if number not in self._made:
             node = rewrite(self._closed(number), partial(_numbered, number))

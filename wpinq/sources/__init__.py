@@ -20,10 +20,10 @@ def open_source(source: object, *, columns: Columns = None, header: bool = True)
 
     Args:
         source: A path or pattern of `.csv`, `.tsv` (with a header), `.txt` (whitespace-separated, `#` comments, no
-            header), `.log` (of web servers, see `weblog`), each also as `.gz`, or `.parquet`; an object with the Arrow C stream protocol (Polars, pandas,
-            pyarrow, DuckDB); a Polars LazyFrame; an iterable of tuples, which is read once, here; or a table of a
-            database, as `postgres` and `sqlite` name it, or `postgresql://user@host/database?table=views`, or
-            `sqlite:shop.db?table=views`.
+            header), `.log` (of web servers, see `weblog`), each also as `.gz`, or `.parquet`; an object with the Arrow
+            C stream protocol (Polars, pandas, pyarrow, DuckDB); a Polars LazyFrame; an iterable of tuples, which is
+            read once, here; or a table of a database, as `postgres` and `sqlite` name it, or
+            `postgresql://user@host/database?table=views`, or `sqlite:shop.db?table=views`.
         columns: Names in order, or names with types. Where the source has names of its own, a sequence picks columns,
             and a mapping gives types to some and keeps all. Without types, text is text and tuples hold any value.
         header: Whether the first line of a CSV or TSV file gives the names of its columns.

@@ -1,0 +1,24 @@
+"""The live page of a web log runs, closes its hours, and stays within its budget."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_live_web_log(tmp_path):
+    words = [sys.executable, "-W", "error", "-m", "examples.live_web_log", str(tmp_path)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    for hour in ("09", "10", "11"):
+        assert (tmp_path / f"degrees-{hour}.png").read_bytes().startswith(b"\x89PNG")
+    quarters = [line.replace(",", "").split() for line in done.stdout.splitlines() if line[2:3] == ":"]
+    assert len(quarters) == 12
+    errors = [abs(int(line[1]) - int(line[2])) for line in quarters]
+    assert max(errors) < 700, "levels up to 1 or 2 at epsilon 0.1: off by this with a probability below e^-10"
+    assert len({line[2] for line in quarters}) == 12
+    for line in quarters[3::4]:
+        pages, views = int(line[4]), int(line[6])
+        assert 0 < pages < 4000
+        assert abs(views - 12_000) < 1200

@@ -54,7 +54,7 @@ def main(out: Path) -> None:
 def serve(log: Path, number: int) -> npt.NDArray[np.int64]:
     """Be the web server for a quarter of an hour, and count what it serves."""
     users, pages = sample.sample(VIEWS, seed=number)
-    times = START + number * QUARTER + np.arange(VIEWS) * (QUARTER / VIEWS)
+    times = [START + number * QUARTER + view * (QUARTER / VIEWS) for view in range(VIEWS)]
     with log.open("a") as file:
         for user, page, time in zip(users.tolist(), pages.tolist(), times, strict=True):
             request = f'"GET /page/{page} HTTP/1.1" 200 512'

@@ -20,7 +20,8 @@ InputPath = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="A .csv, .tsv, .txt (whitespace-separated pairs; each also .gz) or .parquet file, or a quoted pattern.",
+        help="A .csv, .tsv, .txt (whitespace-separated pairs), .log (of a web server; each also .gz) or .parquet file, "
+        "or a quoted pattern; or - for lines of a web log by standard input.",
         show_default=False,
     ),
 ]
@@ -95,4 +96,8 @@ ClusterKeys = Annotated[
         metavar="FILE",
         show_default=False,
     ),
+]
+Every = Annotated[
+    float,
+    typer.Option("--every", help="Seconds between answers about standard input.", metavar="SECONDS", min=0.01),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
@@ -18,7 +19,8 @@ from wpinq.cli.inputs import Input, version_of
 from wpinq.cli.others import Others
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.cli.recover import recovering
-from wpinq.errors import BinError
+from wpinq.cli.stream import Stream, answer
+from wpinq.errors import BinError, PlanError
 from wpinq.sources.recovered import forget
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ def run(
     process_id: options.ProcessId = 0,
     addresses: options.Addresses = None,
     keys: options.ClusterKeys = None,
+    every: options.Every = 60.0,
 ) -> None:
     """Run a dataflow script and answer the bins asked for.
 
@@ -62,6 +65,12 @@ def run(
         others.join(find(dataflow), source)
         return
     others.check(recover, data_version)
+    if source == "-":
+        if json is not None or recover is not None or others.several:
+            raise PlanError("-: a stream is answered as it comes; leave out --json, --recover and --processes.")
+        stream = Stream(columns, budget, ledger, name, every)
+        answer(stream, load(dataflow), _asked(observe or []), sys.stdin.buffer)
+        return
     place = Input(source, columns, header, ledger, name, data_version)
     check_outputs({"--json": (json, ())}, place.places())
     script = load(dataflow)

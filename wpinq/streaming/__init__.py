@@ -1,5 +1,5 @@
 """Sources that never end: records are sent while the dataflow stays up, and epochs and windows are closed."""
 
-from wpinq.streaming.live import Live, live
+from wpinq.streaming.source import Live, live
 
 __all__ = ["Live", "live"]

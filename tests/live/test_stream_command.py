@@ -1,0 +1,79 @@
+"""`tail -f access.log | wpinq run DATAFLOW -`."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import wpinq
+
+LINE = 'h - {} [10/Oct/2026:13:55:36 +0000] "GET /{} HTTP/1.0" 200 1\n'
+SCRIPT = """
+def dataflow(views):
+    pages = views.map(lambda page: page)
+    return {
+        "so far": pages.measure(500, continual=True),
+        "first": pages.shave().map(lambda page, index: index).measure(60),
+        "hours": views.window("1h", at="time").map(lambda page: page).measure(1),
+    }
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+    (tmp_path / "flow.py").write_text(SCRIPT)
+
+    def start(*more):
+        words = [sys.executable, "-m", "wpinq", "run", str(tmp_path / "flow.py"), "-", *more]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        started.append(subprocess.Popen(words, cwd=Path(wpinq.__file__).parents[1], text=True, **pipes))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.kill()
+        one.wait()
+        for pipe in (one.stdin, one.stdout, one.stderr):
+            pipe.close()
+
+
+def test_answers_come_while_the_stream_goes_on(start):
+    run = start("--budget", "600", "--columns", "user,page,time", "--every", "0.2", "--observe", "so far=/a,/b",
+                "--observe", "first=1..2")  # fmt: skip
+    for wanted in (1, 2, 3):
+        run.stdin.write(LINE.format("ann", "a") + "nonsense\n" + LINE.format("bob", "b")[:20])
+        run.stdin.flush()
+        run.stdin.write(LINE.format("bob", "b")[20:])
+        run.stdin.flush()
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            words = run.stdout.readline().split()
+            if words[-2:] == ["/b", str(wanted)]:
+                break
+        assert words[-2:] == ["/b", str(wanted)]
+    run.stdin.write(LINE.format("eve", "a").rstrip())
+    run.stdin.close()
+    rest = run.stdout.read().split("\n")
+    assert run.wait(30) == 0
+    assert rest[-3].split()[-2:] == ["/a", "4"], "the last line counts without its line feed"
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ([], "--budget"),
+        (["--budget", "600", "--columns", "who"], "no column"),
+        (["--budget", "600", "--observe", "hours=/a"], "observed in a script"),
+        (["--budget", "600", "--observe", "none=/a"], "no measurement"),
+        (["--budget", "1"], "costs epsilon"),
+        (["--budget", "600", "--json", "out.json"], "leave out"),
+    ],
+)
+def test_what_is_wrong_is_said_before_a_line_is_read(start, more, why):
+    run = start(*more)
+    _, error = run.communicate("", timeout=60)
+    assert run.returncode == 2
+    assert why in error

@@ -51,7 +51,7 @@ def test_little_noise_shows_the_truth(which):
     low, high = answer.interval()
     assert low - slack <= truth <= high + slack
     ages = ask(which, people(), "age", (0, 120), epsilon=1000 if which == "count" else 5000)
-    assert ages.value == pytest.approx(TRUTH[which](AGE), abs=1 if which in {"median", "quantile"} else 0.05)
+    assert ages.value == pytest.approx(TRUTH[which](AGE), rel=1e-4, abs=1 if which in {"median", "quantile"} else 0.05)
 
 
 @pytest.mark.parametrize("which", TRUTH)
@@ -95,8 +95,8 @@ def test_nulls_and_nans_are_left_out_and_infinities_clamped():
     odd = wpinq.protect(rows, budget=10**9, columns={"x": float}, secret=ONE, version="1")
     kept = [10, -10, 7, 10]
     for which in ("sum", "mean", "variance", "stdev"):
-        assert abs(ask(which, odd, "x", (-10, 10), 900, step=1).value - TRUTH[which](kept)) < 0.6
-    assert 7 <= ask("median", odd, "x", (-10, 10), 900, step=1).value <= 10
+        assert abs(ask(which, odd, "x", (-10, 10), 9000, step=1).value - TRUTH[which](kept)) < 0.6
+    assert 7 <= ask("median", odd, "x", (-10, 10), 9000, step=1).value <= 10
     assert round(aggregates.count(odd, 1000).value) == 6, "count counts records"
 
 
@@ -258,16 +258,16 @@ def test_suggested_bound_is_a_private_quantile_of_records_per_person():
     lengths = np.concatenate([np.full(900, 3), np.full(80, 20), np.full(20, 5000)])
     frame = pl.DataFrame({"user": np.repeat(np.arange(1000), lengths), "page": np.zeros(lengths.sum(), np.int64)})
     for unit in (wpinq.users("user", shared=True), wpinq.users("user", at_most=4)):
-        collection = people(frame, budget=2, unit=unit)
-        assert aggregates.suggest_bound(collection, 1) == 20
-        assert aggregates.suggest_bound(collection.map(lambda page: page), 1) == 20, (
+        collection = people(frame, budget=20, unit=unit)
+        assert aggregates.suggest_bound(collection, 10) == 20
+        assert aggregates.suggest_bound(collection.map(lambda page: page), 10) == 20, (
             "free, and the plan does not matter"
         )
         home = collection._node.source.data
-        assert home.ledger.spent()[0] == 1
-        assert aggregates.suggest_bound(collection, "0.9", share="0.5", grid=(1, 3, 4)) == 3
+        assert home.ledger.spent()[0] == 10
+        assert aggregates.suggest_bound(collection, 9, share="0.5", grid=(1, 3, 4)) == 3
         with pytest.raises(wpinq.BudgetError):
-            aggregates.suggest_bound(collection, "0.5", share="0.5")
+            aggregates.suggest_bound(collection, "1.5", share="0.5")
     for grid in ((), (3, 2), (0, 1), (1.5, 2), (1, 1)):
         with pytest.raises(wpinq.PlanError, match="grid"):
             aggregates.suggest_bound(collection, 1, grid=grid)

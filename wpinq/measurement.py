@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-
 def epsilon_for(node: Node, within: Fraction, level: Fraction, noise: str) -> Fraction:
     """The epsilon for which a measurement of a plan is within a distance of the truth, with this probability."""
     move = noise_scale(node, Fraction(1)) * node.lattice

@@ -132,7 +132,7 @@ def test_rule_37_other_processes_are_told_no_secret(place, monkeypatch):
     assert set(content["keys"]) == allowed
     task = cluster.read_task(text)
     assert not any(key in repr(task) for key in content["keys"])
-    (one, *_) = cluster._rebuilt(task)
+    (one, *_) = cluster.rebuilt(task)
     assert one.home.identity_key.hex() == content["keys"][0]
     assert one.home.ledger.secret._key != secret._key, "nothing that it could draw would be the noise"
 
@@ -183,8 +183,8 @@ def _child_of(process):
 
 
 def test_a_process_that_cannot_begin_is_not_waited_for(place, monkeypatch, capfd):
-    rebuilt = cluster.asdict
-    monkeypatch.setattr(cluster, "asdict", lambda told: rebuilt(told) | {"source": str(place / "none.csv")})
+    plain = cluster.asdict
+    monkeypatch.setattr(cluster, "asdict", lambda told: plain(told) | {"source": str(place / "none.csv")})
     assert main(command(place, "--processes", "2")) == 2
     assert "could not begin" in capfd.readouterr().err
 

@@ -1,4 +1,4 @@
-"""Continual release: the tree, its budget, its noise, what it is refused for. Attacks 8, 40, 43; rules 5, 11, 12, 36."""
+"""Continual release: the tree, its budget, its noise, what it is refused for. Attacks 8, 40, 43; rules 5, 11, 36."""
 
 import math
 from fractions import Fraction

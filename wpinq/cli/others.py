@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wpinq.cli import cluster
+from wpinq.cli.task import read_task, write_task
 from wpinq.errors import PlanError, SourceError
 
 if TYPE_CHECKING:
-    from wpinq.cli.cluster import Task
+    from wpinq.cli.task import Task
     from wpinq.measurement import Measurement
 
 
@@ -66,7 +67,7 @@ class Others:
     def compute(self, measurements: Mapping[str, Measurement], task: Callable[[], Task]) -> None:
         """Compute with the others, as the first of them; alone there is nothing to do yet."""
         if self.keys is not None and self.addresses:
-            cluster.write_task(task(), self.keys)
+            write_task(task(), self.keys)
             cluster.compute(measurements, self.addresses)
         elif self.number > 1:
             with cluster.helpers(task(), self.number) as addresses:
@@ -80,7 +81,7 @@ class Others:
         """
         assert self.keys is not None  # noqa: S101  see `read`
         try:
-            told = cluster.read_task(self.keys.read_text(encoding="utf-8"))
+            told = read_task(self.keys.read_text(encoding="utf-8"))
         except OSError as error:
             raise SourceError(f"--keys {self.keys}: {error.strerror}; process 0 writes it, copy it here.") from None
         cluster.help_out(replace(told, script=str(script), source=source), self.process, self.addresses)

@@ -13,13 +13,13 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.bins import GRAMMAR, parse_bins
-from wpinq.cli.cluster import task
 from wpinq.cli.dataflow import Dataflow, chosen, find, load, rehearse
 from wpinq.cli.inputs import Input, version_of
 from wpinq.cli.others import Others
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.cli.recover import recovering
 from wpinq.cli.stream import Stream, answer
+from wpinq.cli.task import task
 from wpinq.errors import BinError, PlanError
 from wpinq.sources.recovered import forget
 

@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wpinq import degrees
+    from wpinq import aggregates, degrees
+    from wpinq.aggregates import suggest_bound
     from wpinq.collection import Collection
     from wpinq.errors import (
         BinError,
@@ -42,6 +43,7 @@ _HOMES = {
     "protect": "protection",
     "sql": "query.answer",
     "sqlite": "sources.sqlite",
+    "suggest_bound": "aggregates",
     "users": "unit",
     **dict.fromkeys(
         (
@@ -68,19 +70,21 @@ __all__ = [
     "Unit",
     "UntraceableError",
     "WpinqError",
+    "aggregates",
     "degrees",
     "live",
     "postgres",
     "protect",
     "sql",
     "sqlite",
+    "suggest_bound",
     "users",
 ]
 
 
 def __getattr__(name: str) -> object:
-    if name == "degrees":
-        return import_module("wpinq.degrees")
+    if name in ("aggregates", "degrees"):
+        return import_module(f"wpinq.{name}")
     if name in _HOMES:
         return getattr(import_module(f"wpinq.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'wpinq' has no attribute {name!r}; it has {', '.join(__all__)}.")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wpinq import operators
+from wpinq import aggregates, operators
 from wpinq.explain import explain
 from wpinq.measuring import measure
+from wpinq.selection import select
 
 if TYPE_CHECKING:
     from wpinq.plan import Node
@@ -42,7 +43,19 @@ class Collection:
     window = operators.window
 
     measure = measure
+    select = select
     explain = explain
+
+    count = aggregates.count
+    count_distinct = aggregates.count_distinct
+    sum = aggregates.sum
+    mean = aggregates.mean
+    variance = aggregates.variance
+    stdev = aggregates.stdev
+    min = aggregates.min
+    max = aggregates.max
+    median = aggregates.median
+    quantile = aggregates.quantile
 
     @property
     def columns(self) -> tuple[str, ...]:

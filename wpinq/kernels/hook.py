@@ -10,7 +10,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
-class KernelsHook(BuildHookInterface[Any]):
+class KernelsHook(BuildHookInterface[Any]):  # type: ignore[misc]  # hatchling is there when a wheel is built only
     """Compiles `wpinq/kernels/kernels.c` in its place, for wheels and for editable installs."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from wpinq.batch import END, WEIGHT, Batch, array_type, weight_series
+from wpinq.batch import END, NARROW, WEIGHT, Batch, array_type, weight_series
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.identity import identities
@@ -57,9 +57,9 @@ def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str 
     slices = tuple(positive(one, "shave(thickness=...)") for one in many)
     finest = math.lcm(*(one.denominator for one in slices))
     if min(slices) < THINNEST:
-        raise PlanError(f"shave(thickness=...): below {THINNEST}, so one record would make too many slices; cut thicker.")
+        raise PlanError(f"shave(thickness=...): below {THINNEST}, one record makes too many slices; cut thicker.")
     node = Shave(room(self._node, finest), slices, name)
-    if sum(slices) * node.lattice >= THICKEST:
+    if sum(slices) * node.lattice >= (THICKEST if node.lattice <= NARROW else THICKEST**2):
         raise PlanError("shave(thickness=...): no weight is as thick as these slices; make them thinner.")
     return self._then(node)
 
@@ -67,7 +67,8 @@ def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str 
 THINNEST = Fraction(1, 1024)
 """One record makes no more than 1,024 slices: memory that ends where somebody is there would tell that somebody is."""
 THICKEST = 2**62
-"""Lattice units of all given slices together; a wider sum would overflow where there is a record, and only there."""
+"""Lattice units of all given slices together, and its square in 128 bits; a wider sum would overflow where there is a
+record, and only there."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,3 +89,15 @@ def test_slices_that_would_need_memory_for_a_record_are_refused_when_the_plan_is
         with pytest.raises(PlanError, match="thinner"):
             pages().shave(thick)
     assert len(pages().shave("1/1024").columns) == len(pages().columns) + 1
+
+
+def test_after_a_join_slices_are_cut_on_its_lattice():
+    """A weight of 1 is 2^80 units there, which is no reason to refuse; what would leave 128 bits is refused."""
+    pages = protected(a="integer", b="integer")
+    joined = pages.join(pages, on="a", result=lambda a: a)
+    found = evaluate(joined.shave(), [(1, b) for b in range(5)])
+    assert sorted(found) == [(1, 1), (1, 2), (1, 3)]
+    assert found[1, 2] == 1
+    for wide in (joined, pages):
+        with pytest.raises(PlanError, match="thick"):
+            wide.shave(2**62)

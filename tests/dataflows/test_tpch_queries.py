@@ -3,16 +3,21 @@
 import datetime as dt
 import json
 import math
+import os
 import random
 import shutil
 import statistics
 import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from dataflows import tpch
+
+ROOT = Path(tpch.__file__).parents[1]
 
 
 def small(folder, end):
@@ -83,18 +88,48 @@ def test_no_tables_is_said(tmp_path):
         tpch.main([str(tmp_path)])
 
 
+def generated(folder, form, factor):
+    """The generator's tables."""
+    tool = shutil.which("tpchgen-cli", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    if tool is None:
+        pytest.skip("tpchgen-cli is not installed: pip install tpchgen-cli")
+    made = [tool, form, "-s", factor, f"--tables={','.join(tpch.TYPES)}", f"--output-dir={folder}"]
+    subprocess.run(made, check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_command_on_the_tables_of_the_generator(form, tmp_path):
+    """Twenty runs of four queries: errors are those of noise of scale 10 on counts a hundredth of the published ones.
+
+    At scale factor 0.01 Q1 counts 15,000 and Q4 100, so medians of 20 runs are near 10 ln 2 of them (as below); Q13 is
+    a median over bins from 1,500 to a few, and Q16 is 0 unless the noise moves a step of 100 groups or more.
+    """
+    out = tmp_path / "errors.json"
+    command = [sys.executable, "-m", "dataflows.tpch", str(generated(tmp_path, form, "0.01"))]
+    options = ["--epsilon", "0.1", "--runs", "20", "--json", str(out)]
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    written = json.loads(out.read_text())
+    assert [(name, len(found)) for name, found in written.items()] == [("q1", 20), ("q4", 20), ("q13", 20), ("q16", 20)]
+    assert all(isinstance(error, float) and error >= 0 for found in written.values() for error in found)
+    assert len(set(written["q1"])) > 15
+    middle = {name: statistics.median(found) for name, found in written.items()}
+    for name, count in (("q1", 14_700), ("q4", 105)):
+        assert 10 * math.log(2) / count / 2.5 < middle[name] < 10 * math.log(2) / count * 2.5
+    assert 0.002 < middle["q13"] < 0.2
+    assert middle["q16"] == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["query", *written]
+
+
 @pytest.mark.slow
 def test_errors_at_scale_factor_one_tenth(tmp_path):
     """Q1 and Q4 count 10 times fewer records than at scale factor 1, so errors are 10 times those of the noise there.
 
     The median of |Laplace(10)| is 10 ln 2; medians of 20 runs stay within a factor of 2.5 of it (fails below 1e-6).
     """
-    tool = shutil.which("tpchgen-cli")
-    if tool is None:
-        pytest.skip("tpchgen-cli is not installed")
-    tables = ",".join(tpch.TYPES)
-    made = [tool, "csv", "-s", "0.1", f"--tables={tables}", f"--output-dir={tmp_path}"]
-    subprocess.run(made, check=True, capture_output=True)
+    generated(tmp_path, "csv", "0.1")
     for name, count in (("q1", 147_000), ("q4", 1_050)):
         found, _ = tpch.errors(tmp_path, name, Fraction(1, 10), 20)
         middle = 10 * math.log(2) / count

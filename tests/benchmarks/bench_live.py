@@ -1,6 +1,6 @@
 """Send a thousand records, advance, observe: against the same states called in a loop, without an engine.
 
-    python tests/benchmarks/bench_live.py
+python tests/benchmarks/bench_live.py
 """
 
 import statistics

@@ -13,7 +13,20 @@ from wpinq import protection
 
 def test_all_outputs(wpinq, views, tmp_path):
     out, plot, made = (tmp_path / name for name in ("out.json", "out.png", "made.csv"))
-    options = ["--of", "page", "--budget", "200", "--json", out, "--plot", plot, "--synthesize", made, "--split", "0.75"]
+    options = [
+        "--of",
+        "page",
+        "--budget",
+        "200",
+        "--json",
+        out,
+        "--plot",
+        plot,
+        "--synthesize",
+        made,
+        "--split",
+        "0.75",
+    ]
     done = wpinq("degrees", views, *options)
     assert (done.code, done.err) == (0, "")
     found = json.loads(out.read_text())

@@ -82,8 +82,8 @@ def test_one_run_answers_everything_that_waits(views_file, monkeypatch):
     measured = [pages.measure(1), pages.shave().measure(1), pages.filter(lambda page: page == "home").measure(1)]
     assert runs == []
     measured[1].observe(("home", 1))
-    for m, bin in zip(measured, ["home", ("home", 2), "home"], strict=True):
-        m.observe(bin)
+    for m, asked in zip(measured, ["home", ("home", 2), "home"], strict=True):
+        m.observe(asked)
     assert runs == [3]
     pages.measure(2).observe("home")
     assert runs == [3, 1]
@@ -107,7 +107,10 @@ def test_names_scales_and_mechanisms_are_independent_noise(views_file):
 def test_equal_histograms_of_different_questions_have_different_noise(views_file):
     """Privacy rule 3: equal answers must not be seen to be equal."""
     pages = wpinq.protect(views_file, budget=100).map(page)
-    nothing = [pages.filter(lambda page: page == "nobody").measure(1), pages.filter(lambda page: page == "none").measure(1)]
+    nothing = [
+        pages.filter(lambda page: page == "nobody").measure(1),
+        pages.filter(lambda page: page == "none").measure(1),
+    ]
     bins = [f"b{i}" for i in range(200)]
     assert (nothing[0].observe_many(bins) != nothing[1].observe_many(bins)).any()
 

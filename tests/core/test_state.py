@@ -65,7 +65,7 @@ def test_steps_are_a_dictionary(changes, last):
     written(last, after)
     told = {}
     for a, b, old, new in zip(*(x.tolist() for x in steps.update(moved)), strict=True):
-        told.update({k: (old, new) for k in range(a, b)})
+        told.update(dict.fromkeys(range(a, b), (old, new)))
     keys = before.keys() | after.keys()
     assert told == {k: (before.get(k, 0), after.get(k, 0)) for k in keys if before.get(k, 0) != after.get(k, 0)}
     assert steps.lookup(everything).tolist() == [after.get(k, 0) for k in everything.tolist()]

@@ -39,7 +39,19 @@ WALLS = {
     "functions": {"errors", "exact", "schema", "values", "batch"},
     "sources": {"errors", "exact", "schema", "values", "batch"},
     "engines": {"errors", "exact", "schema", "values", "batch", "identity", "state", "plan"},
-    "operators": {"errors", "exact", "schema", "values", "batch", "bins", "identity", "state", "functions", "plan", "unit"},
+    "operators": {
+        "errors",
+        "exact",
+        "schema",
+        "values",
+        "batch",
+        "bins",
+        "identity",
+        "state",
+        "functions",
+        "plan",
+        "unit",
+    },
     "stability": {"errors", "plan"},
     "explain": {"exact", "operators", "plan", "stability"},
 }
@@ -86,7 +98,14 @@ def test_imports_go_down(path):
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_only_measurements_know_the_noise(path):
-    assert "noise" not in imports(path) or room(path) in {"noise", "question", "selection", "measurement", "aggregates", "continual"}
+    assert "noise" not in imports(path) or room(path) in {
+        "noise",
+        "question",
+        "selection",
+        "measurement",
+        "aggregates",
+        "continual",
+    }
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "degrees").glob("*.py")), ids=lambda path: path.name)
@@ -97,5 +116,6 @@ def test_postprocessing_knows_released_numbers_only(path):
 def test_a_forbidden_import_is_found(tmp_path):
     """The reader of imports sees what it is there to see."""
     file = tmp_path / "bad.py"
-    file.write_text("def f():\n    from wpinq.noise import mechanism\n    import wpinq.ledger.store\nfrom wpinq import runs, protect\n")
+    inside = "def f():\n    from wpinq.noise import mechanism\n    import wpinq.ledger.store\n"
+    file.write_text(inside + "from wpinq import runs, protect\n")
     assert imports(file) == {"noise", "ledger", "runs", "protection"}

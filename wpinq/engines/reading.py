@@ -67,9 +67,7 @@ def _one_by_one(progress: Callable[[int], None]) -> Callable[[int], None]:
     return call
 
 
-def _lots(
-    read: Read, share: tuple[int, int], progress: Callable[[int], None] | None
-) -> Generator[Batch, None, None]:
+def _lots(read: Read, share: tuple[int, int], progress: Callable[[int], None] | None) -> Generator[Batch, None, None]:
     """Batches of a share, of about `LOT` bytes each before equal records become one."""
     reader = read.data.reader
     schema = reader.schema.select(read.columns)

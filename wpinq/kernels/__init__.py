@@ -107,9 +107,7 @@ class Sums:
     def _items(self) -> tuple[Words, Weights]:
         most = int(self._used[0]) + 1
         ids, weights = np.empty((most, 2), np.uint64), np.empty(most, np.int64)
-        found = self._library.wpinq_items(
-            self._slots.ctypes.data, self._bits, ids.ctypes.data, weights.ctypes.data
-        )
+        found = self._library.wpinq_items(self._slots.ctypes.data, self._bits, ids.ctypes.data, weights.ctypes.data)
         return ids[:found], weights[:found]
 
     def _clear(self, bits: int) -> None:

@@ -32,4 +32,3 @@ def compile_kernels() -> Path | None:
         return None
     made.replace(LIBRARY)
     return LIBRARY
-

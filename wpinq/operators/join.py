@@ -257,4 +257,3 @@ def _by_key(given: Weighted, places: list[int], lattice: int) -> dict[Record, li
     for record, weight in given.items():
         found[tuple(record[place] for place in places)].append((record, int(weight * lattice)))
     return found
-

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
 
 
-def map(
-    self: Collection, function: object, columns: Sequence[str] | Mapping[str, object] | None = None
-) -> Collection:
+def map(self: Collection, function: object, columns: Sequence[str] | Mapping[str, object] | None = None) -> Collection:
     """Replace each record by what a function makes of it.
 
     Weights:    out[y] = sum of in[x] over the x with function(x) = y

@@ -5,7 +5,8 @@
 All run in one process, interleaved, on the same number of bins; the least of the rounds counts, since
 other work on a machine only ever adds. NumPy's Laplace is fast and insecure: it is the floor, not a rival.
 OpenDP (`pip install opendp`) is measured where it can be imported, on at most 100,000 bins a round, and
-its time is taken to grow with the number of bins. Identities are given: hashing records is not in it.
+its time is taken to grow with the number of bins. Identities are given, except where a line says that the bins are
+texts or integers that somebody asks for: those are read, hashed and given their noise.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ import platform
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
+from wpinq.bins import bin_frame
+from wpinq.identity import identities
 from wpinq.noise import Words, histogram_digest, mechanism
+from wpinq.schema import Kind, Schema
 
 SCALES = (10, 10**4)
 OPENDP_MOST = 100_000
@@ -40,6 +46,12 @@ def opendp_laplace(scale: int, bins: int) -> Callable[[], object] | None:
     return lambda: measure(data)
 
 
+def whole(asked: object, schema: Schema, scale: int) -> object:
+    """Everything between a list of bins and their noise."""
+    ids = identities(bin_frame(asked, schema), schema, bytes(16))
+    return mechanism("geometric", Fraction(scale)).draw(Words(bytes(32)), ids)
+
+
 def runs(scale: int, bins: int) -> dict[str, tuple[int, Callable[[], object]]]:
     """What is timed: a name, the bins of one round, and the round."""
     identities = np.stack([np.arange(bins, dtype=np.uint64), np.zeros(bins, dtype=np.uint64)], axis=1)
@@ -51,6 +63,9 @@ def runs(scale: int, bins: int) -> dict[str, tuple[int, Callable[[], object]]]:
     for name in ("geometric", "laplace"):
         draw = mechanism(name, Fraction(scale)).draw
         table[f"wpinq {name}"] = (bins, lambda draw=draw: draw(Words(bytes(32)), identities))
+    kinds = {"integer": Kind.INT, "text": Kind.TEXT}
+    for kind, asked in (("integer", range(bins)), ("text", pl.Series([f"page/{i}" for i in range(bins)]))):
+        table[f"wpinq geometric, {kind} bins"] = (bins, partial(whole, asked, Schema.of(page=kinds[kind]), scale))
     few = min(bins, OPENDP_MOST)
     if opendp := opendp_laplace(scale, few):
         table["opendp make_laplace"] = (few, opendp)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -30,6 +30,8 @@ class Method(StrEnum):
     path = "path"
     squares = "squares"
 
+
+NUMBERS: tuple[Literal["distinct", "records", "largest"], ...] = ("distinct", "records", "largest")
 
 SPLIT = Fraction(3, 4)
 """The share of the CDF where two whole curves are measured and nobody said how to split: its bins tell more."""
@@ -162,6 +164,7 @@ def content(release: Release) -> dict[str, Any]:
         "distinct": fit.distinct,
         "records": fit.records,
         "largest": fit.largest,
+        "intervals": {"level": 0.9, **{name: fit.interval(name) for name in NUMBERS}},
         "fit": {"cdf": fit.cdf.tolist(), "sequence": fit.sequence.tolist()},
         "band": {"level": 0.9, "low": low.tolist(), "high": high.tolist()},
         "noisy": {"cdf": fit.noisy_cdf.tolist(), "sequence": fit.noisy_sequence.tolist()},
@@ -175,6 +178,10 @@ def _synthesize(fit: Fit, path: Path, columns: tuple[str, str]) -> None:
         fit.synthesize(path, columns=columns, seed=0)
     for note in notes:
         say(str(note.message))
+
+
+def _between(interval: tuple[int, int]) -> str:
+    return f"{interval[0]:,} to {interval[1]:,}"
 
 
 def _show(release: Release, written: list[Path]) -> None:
@@ -198,6 +205,7 @@ def _show(release: Release, written: list[Path]) -> None:
     for line in (
         f"{fit.distinct:,} distinct values, {fit.records:,} records, the most frequent {fit.largest:,} times;"
         f" half occur at most {fit.quantile(0.5):,} times.",
+        "With probability 0.9 each: " + "; ".join(f"{name} {_between(fit.interval(name))}" for name in NUMBERS) + ".",
         f"Noise scale {' and '.join(decimal(scale) for scale in dict.fromkeys(fit.scales))},"
         f" for epsilon {decimal(release.epsilon)} in all.",
         budget_line(release.data.ledger),

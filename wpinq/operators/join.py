@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wpinq.errors import PlanError
-from wpinq.functions import Dropped, Function, bind
+from wpinq.functions import Function, bind
 from wpinq.operators.keys import keyed
 from wpinq.operators.lattice import DITHERED, ROUNDED, common, dither_key, record_ids, record_key
 from wpinq.operators.map import Map
@@ -225,7 +225,7 @@ class Join(Node):
                     sums[tuple((x, y)[side][place] for side, place in places)] += a * b
             for record, weight in zip(sums, self._weights(key, sums, total), strict=True):
                 out[record] += weight
-        return _results(self.function, out) if self.function else out
+        return Map(self, self.function).define(out) if self.function else out
 
     def _weights(self, key: Record, sums: dict[Record, int], total: int) -> list[Fraction]:
         if self.scale:
@@ -235,16 +235,6 @@ class Join(Node):
         draw = draws(dither_key(self), ids, record_ids(sums, self.pairs, record_key(self)))
         products = np.array(list(sums.values()), object)
         return [Fraction(int(weight), GRID) for weight in rounded(products * GRID, total * self.fine, draw)]
-
-
-def _results(function: Function, pairs: Weighted) -> dict[Record, Fraction]:
-    out: dict[Record, Fraction] = defaultdict(Fraction)
-    for record, weight in pairs.items():
-        try:
-            out[function.call(record)] += weight
-        except Dropped:
-            continue
-    return out
 
 
 def reciprocal(total: int, scale: int) -> int:

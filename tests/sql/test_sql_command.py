@@ -46,6 +46,24 @@ def test_an_answer_is_printed_and_written(run, tmp_path):
     assert run(QUERY, *common[:-2])[1] == out  # the ledger knows its budget
 
 
+def test_sums_within_declared_bounds(run, tmp_path):
+    (tmp_path / "paid.csv").write_text("zip,income\n" + "".join(f"{i % 3},{i}\n" for i in range(600)))
+    (tmp_path / "keys").write_text("0\n2\n")
+    query = "SELECT zip, SUM(income) AS total, AVG(income) AS mean FROM paid GROUP BY zip"
+    common = ("--from", "paid=paid.csv", "--columns", "zip:int,income:int", "--epsilon", 10**5, "--keys", "keys")
+    assert run(query, *common)[0] == 2
+    assert not (tmp_path / "paid.csv.ledger").exists()
+    code, out, err = run(query, *common, "--bounds", "income=0..600")
+    assert (code, err) == (0, "")
+    rows = [[float(cell) for cell in line.split()] for line in out.splitlines()[1:3]]
+    for zip_, total, mean in rows:
+        assert total == pytest.approx(sum(range(int(zip_), 600, 3)), abs=0.4)
+        assert mean == pytest.approx(total / 200, abs=0.1)
+    assert [row[0] for row in rows] == [0, 2]
+    assert "total: within" in out
+    assert "mean: within" in out
+
+
 @pytest.mark.parametrize("keys", ["p1\nnowhere\n", '["p1", "nowhere"]'])
 def test_keys_are_answered_present_or_not(run, tmp_path, keys):
     (tmp_path / "keys").write_text(keys)
@@ -105,6 +123,8 @@ def test_sqlite_and_postgres_answer_alike(run, tmp_path):
     [
         ("SELECT page, COUNT(*) FROM views GROUP BY page", (), "give --keys FILE, or --delta"),
         ("SELECT SUM(page) FROM views", (), "need declared bounds"),
+        ("SELECT SUM(page) FROM views", ("--epsilon", "1", "--bounds", "page=0"), "write COLUMN=LOW..HIGH"),
+        ("SELECT SUM(page) FROM views", ("--epsilon", "1", "--bounds", "page=0..1"), "of the type text"),
         ("SELECT * FROM views", (), "would show records"),
         ("SELECT COUNT(*) FROM people", (), "no table 'people'"),
         ("SELECT COUNT(*) FROM views WHERE user = 'it", (), "not SQL"),

@@ -56,6 +56,11 @@ def sql(
         typer.Option(metavar="FILE", help="The groups to show, present or not: one a line as CSV, or a JSON list.",
                      show_default=False),
     ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LOW..HIGH", show_default=False,
+                     help="The least and the largest number of a column that is summed; can be given many times."),
+    ] = None,
     columns: options.ColumnNames = None,
     header: options.Header = True,
     name: options.Name = None,
@@ -63,7 +68,7 @@ def sql(
     explain: Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")] = False,
     json: options.JsonPath = None,
 ) -> None:  # fmt: skip
-    """Answer one SELECT: COUNT(*), COUNT(column) and COUNT(DISTINCT column), in groups, with joins of public tables.
+    """Answer one SELECT: COUNT(*), COUNT(column), COUNT(DISTINCT column), SUM and AVG, in groups, with public joins.
 
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
@@ -83,11 +88,14 @@ def sql(
     kept = {reader.path.resolve()} if reader.path else set()
     check_outputs({"--json": (json, ())}, kept | ({ledger.resolve()} if ledger else set()))
     who = _unit(unit, at_most)
-    asked = prepare(query, {**tables, table: _rehearsal(reader.schema, who)})
-    groups = None if keys is None else read_keys(keys, asked.counts[0]._node.schema)
+    limits = dict(parse_bounds(one) for one in bounds or [])
+    asked = prepare(query, {**tables, table: _rehearsal(reader.schema, who)}, limits)
+    groups = None if keys is None else read_keys(keys, asked.schema)
     if explain:
         asked.explain(cost)
         return
+    if asked.keys and groups is None and asked.numbers:
+        raise PlanError("sql: SUM and AVG are answered for groups that are given; give --keys FILE.")
     if asked.keys and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
 
@@ -103,7 +111,7 @@ def sql(
             tables[table] = protected(None)  # a ledger that is there keeps its budget
         except LedgerError:
             raise refused from None
-    answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups)
+    answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits)
     if json is not None:
         write_json(json, answer.content())
     _show(answer)
@@ -129,6 +137,25 @@ def read_keys(path: Path, schema: Schema) -> list[Any]:
         values = tuple(parse_value(field, column) for field, column in zip(row, schema, strict=True))
         found.append(values[0] if len(values) == 1 else values)
     return found
+
+
+def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
+    """Read the bounds of a column.
+
+    Raises:
+        PlanError: It is not COLUMN=LOW..HIGH.
+        ExactnessError: A bound is no number.
+
+    >>> parse_bounds("income=0..400000")
+    ('income', (Fraction(0, 1), Fraction(400000, 1)))
+    """
+    from wpinq.exact import exact
+
+    name, equals, ends = text.rpartition("=")
+    low, dots, high = ends.partition("..")
+    if not name or not equals or not dots:
+        raise PlanError("--bounds: write COLUMN=LOW..HIGH, for example income=0..400000.")
+    return name, (exact(low, "--bounds"), exact(high, "--bounds"))
 
 
 def _named(text: str, option: str) -> tuple[str, str]:
@@ -178,7 +205,9 @@ def _show(answer: Answer) -> None:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     if len(answer) > SHOWN:
         typer.echo(f"... and {len(answer) - SHOWN:,} more rows; --json OUT writes them all")
-    half = max(one.interval() for one in answer.measurements)
+    for place, name in enumerate(names):
+        halves = [(ends[1] - ends[0]) / 2 for ends in (row[place] for row in answer.intervals) if ends]
+        if halves:
+            typer.echo(f"\n{name}: within {max(halves):g} of the truth with probability 95%.")
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
-    typer.echo(f"\nEach count is within {half:g} of the truth with probability 95%. Cost: epsilon "
-               f"{answer.cost['epsilon']:g}{delta}. {budget_line(answer.measurements[0].home.ledger)}")  # fmt: skip
+    typer.echo(f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}. {budget_line(answer.measurements[0].home.ledger)}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import polars as pl
 
+from wpinq.aggregates import Answer as Aggregate
+from wpinq.aggregates.options import Bounds
 from wpinq.bins import bin_frame
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, positive
@@ -27,9 +28,9 @@ class Answer:
     Attributes:
         columns: Their names.
         rows: The largest first count first, where the query has no ORDER BY and no keys were given.
-        intervals: For each cell that is a count, the 95% interval of its noise; None for others.
+        intervals: For each cell that is a count, sum or mean, the 95% interval of its noise; None for others.
         cost: What it cost the privacy unit: `epsilon` and `delta`.
-        measurements: What was measured, one for each count.
+        measurements: What was measured, one for each count, then one for each sum or mean.
     """
 
     columns: tuple[str, ...]
@@ -56,21 +57,25 @@ def sql(
     epsilon: Amount,
     delta: Amount | None = None,
     keys: Any = None,
+    bounds: Mapping[str, Bounds] | None = None,
     name: str | None = None,
 ) -> Answer:
-    """Answer one SELECT: count the records of a protected table, in groups.
+    """Answer one SELECT: count and sum the records of a protected table, in groups.
 
     `SELECT page, COUNT(*) AS c FROM views WHERE ... GROUP BY page HAVING c >= 50 ORDER BY c DESC LIMIT 10`. There are
     COUNT(*), COUNT(column), COUNT(DISTINCT column) (with `unit=users(...)`, COUNT(DISTINCT user) counts people), and
-    JOINs of public tables on a unique key. Which groups there are is itself private, so they are either given as
-    `keys`, or published from a threshold that costs `delta`; HAVING then only leaves out more.
+    JOINs of public tables on a unique key. SUM(column) and AVG(column) need `bounds`, and `keys` where there are
+    groups; of no records they are noise, not NULL. Which groups there are is itself private, so they are either given
+    as `keys`, or published from a threshold that costs `delta`; HAVING then only leaves out more.
 
     Args:
         query: One SELECT in PostgreSQL's dialect; conditions have SQL's three values.
         tables: The protected collection and public tables (frames, paths, ...) by name.
-        epsilon: What it costs in all, exact; several counts share it equally.
+        epsilon: What it costs in all, exact; several counts, sums and means share it equally.
         delta: What publishing the groups costs; `protect(delta=)` allows it.
         keys: The groups to show, present or not, as `observe_many` takes bins; costs no delta.
+        bounds: For each column that is summed the least and the largest number, to which its numbers are clamped; they
+            do not depend on the data.
         name: Tells repetitions apart, and names the charge in the ledger.
 
     Raises:
@@ -84,44 +89,61 @@ def sql(
     >>> wpinq.sql("SELECT page, COUNT(*) AS c FROM views GROUP BY page", {"views": views}, epsilon=90, keys=["a"]).rows
     (('a', 90),)
     """
-    asked = prepare(query, tables)
+    asked = prepare(query, tables, bounds)
     cost = positive(epsilon, "sql(epsilon=...)")
-    schema = asked.counts[0]._node.schema
-    known = None
-    if not asked.keys:
-        known = pl.DataFrame({"all": [0]})
-    elif keys is not None:
-        known = bin_frame(keys, schema).unique(maintain_order=True)
-    elif delta is None:
-        raise PlanError(f"{CALL}: which groups there are is private too; give keys=, or delta= (for example 1e-6).")
-    allowed = sources(asked.counts[0]._node)[0].ledger.delta_budget
-    if known is None and delta is not None and positive(delta, "sql(delta=...)") > allowed:
-        raise BudgetError(f"{CALL}: delta {delta} is asked, and {people(allowed)} is allowed; set protect(delta=...).")
-    share = cost / len(asked.counts)
-    measured = tuple(_measure(one, share, name) for one in asked.counts)
+    known = _known(asked, keys, delta)
+    share = cost / asked.parts
+    counted: list[Measurement] = [one.measure(epsilon=share, name=name) for one in asked.counts]
+    paid = 0.0
     if known is None:
         assert delta is not None  # noqa: S101  refused above
-        known = measured[0].release(delta=delta).frame.select(schema.names)
+        known = counted[0].release(delta=delta).frame.select(asked.keys)
         paid = float(positive(delta, "sql(delta=...)"))
-    else:
-        known = known.with_columns(readable(known[one.name], one.kind) for one in schema) if asked.keys else known
-        paid = 0.0
-    return _finished(asked, known, measured, {"epsilon": float(cost), "delta": paid})
+    numbers = [one.measure(share, known if asked.keys else None, name) for one in asked.numbers]
+    return _finished(asked, known, counted, numbers, {"epsilon": float(cost), "delta": paid})
 
 
-def _measure(collection: Any, epsilon: Fraction, name: str | None) -> Measurement:
-    found: Measurement = collection.measure(epsilon=epsilon, name=name)
+def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | None:
+    """The groups that are given, or None where they are to be published; nothing was charged yet."""
+    if not asked.keys:
+        return pl.DataFrame({"all": [0]})
+    if keys is not None:
+        found = bin_frame(keys, asked.schema).unique(maintain_order=True)
+        return found.with_columns(readable(found[one.name], one.kind) for one in asked.schema)
+    if asked.numbers:
+        raise PlanError(f"{CALL}: SUM and AVG are answered for groups that are given; give keys=.")
+    if delta is None:
+        raise PlanError(f"{CALL}: which groups there are is private too; give keys=, or delta= (for example 1e-6).")
+    allowed = sources(asked.counts[0]._node)[0].ledger.delta_budget
+    if positive(delta, "sql(delta=...)") > allowed:
+        raise BudgetError(f"{CALL}: delta {delta} is asked, and {people(allowed)} is allowed; set protect(delta=...).")
+    return None
+
+
+def _columns(groups: pl.DataFrame, counted: Sequence[Measurement], numbers: Sequence[Aggregate]) -> list[pl.Series]:
+    """Each count and number of each group, and the ends of its interval."""
+    found = []
+    for place, one in enumerate(counted):
+        count = pl.Series(f"count {place}", one.observe_many(groups if groups.width > 1 else groups.to_series()))
+        found += [count, (count - one.interval()).alias(f"low count {place}"),
+                  (count + one.interval()).alias(f"high count {place}")]  # fmt: skip
+    for place, number in enumerate(numbers):
+        ends = number.table().get_columns()[-3:]
+        names = (f"number {place}", f"low number {place}", f"high number {place}")
+        found += [column.alias(name) for column, name in zip(ends, names, strict=True)]
     return found
 
 
 def _finished(
-    asked: Statement, groups: pl.DataFrame, measured: tuple[Measurement, ...], cost: dict[str, float]
+    asked: Statement,
+    groups: pl.DataFrame,
+    counted: Sequence[Measurement],
+    numbers: Sequence[Aggregate],
+    cost: dict[str, float],
 ) -> Answer:
     """HAVING, ORDER BY, LIMIT and the columns of the answer, from released numbers."""
-    counts = [pl.Series(f"count {place}", one.observe_many(groups if groups.width > 1 else groups.to_series()))
-              for place, one in enumerate(measured)]  # fmt: skip
     keys = [groups[name].alias(f"key {place}") for place, name in enumerate(groups.columns)]
-    frame = pl.DataFrame([*(keys if asked.keys else []), *counts])
+    frame = pl.DataFrame([*(keys if asked.keys else []), *_columns(groups, counted, numbers)])
     reader = asked.reader()
     if asked.having is not None:
         frame = frame.filter(reader.condition(asked.having).value)
@@ -131,10 +153,14 @@ def _finished(
         frame = frame.sort(by, descending=descending, nulls_last=[not one for one in first], maintain_order=True)
     frame = frame.slice(*asked.limit)
     cells = frame.select(reader.term(item.node).value.alias(str(place)) for place, item in enumerate(asked.items))
-    half = {f"count {place}": one.interval() for place, one in enumerate(measured)}
-    widths = [half.get(item.node.name) if type(item.node).__name__ == "Column" else None for item in asked.items]
-    intervals = (
-        tuple(None if width is None else (cell - width, cell + width) for cell, width in zip(row, widths, strict=True))
-        for row in cells.rows()
-    )
-    return Answer(tuple(item.label for item in asked.items), tuple(cells.rows()), tuple(intervals), cost, measured)
+    ends = [_interval(frame, item.node) for item in asked.items]
+    measured = (*counted, *(one.measurement for one in numbers))
+    labels = tuple(item.label for item in asked.items)
+    return Answer(labels, tuple(cells.rows()), tuple(zip(*ends, strict=True)), cost, measured)
+
+
+def _interval(frame: pl.DataFrame, node: Any) -> list[tuple[float, float] | None]:
+    """The intervals of a column of the answer, if it is a count or a number as it was measured."""
+    if type(node).__name__ != "Column" or f"low {node.name}" not in frame.columns:
+        return [None] * frame.height
+    return list(zip(frame[f"low {node.name}"], frame[f"high {node.name}"], strict=True))

@@ -16,24 +16,20 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions.outputs import named as uniquely
-from wpinq.functions.predicate import Reader, statement
+from wpinq.functions.predicate import Reader
 from wpinq.functions.terms import Term, shown
+from wpinq.query.clauses import label, limits, plain_select
+from wpinq.query.numbers import NUMBERS, Declared, Number
 from wpinq.query.tables import CALL, Tables
-from wpinq.schema import Kind
+from wpinq.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from wpinq.aggregates.options import Bounds
     from wpinq.collection import Collection
 
-KNOWN = frozenset(["expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"])
-INSTEAD = {
-    "distinct": "SELECT DISTINCT names records; write GROUP BY with COUNT(*)",
-    "with_": "write one SELECT; what WITH would do, do in Python and give the result as a table",
-    "windows": "a window looks at other records",
-    "qualify": "a window looks at other records",
-}
-COUNTS = "COUNT(*), COUNT(column) and COUNT(DISTINCT column) are answered here"
+COUNTS = "COUNT(*), COUNT(column), COUNT(DISTINCT column), SUM(column) and AVG(column) are answered here"
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,9 @@ class Statement:
 
     Attributes:
         keys: Names of the group keys.
+        schema: What names a group; a query without GROUP BY has one that is called 0.
         counts: The collection to measure for each count; its records are the group keys.
+        numbers: The sums and means to measure.
         items: The columns of the answer.
         having: What released rows must fulfil.
         order: Expressions to order by, each with whether it descends and whether NULL comes first.
@@ -58,48 +56,60 @@ class Statement:
     """
 
     keys: tuple[str, ...]
+    schema: Schema
     counts: tuple[Collection, ...]
+    numbers: tuple[Number, ...]
     items: tuple[Item, ...]
     having: Any
     order: tuple[tuple[Any, bool, bool], ...]
     limit: tuple[int, int | None]
 
+    @property
+    def parts(self) -> int:
+        """How many measurements share epsilon."""
+        return len(self.counts) + len(self.numbers)
+
     def reader(self) -> Reader:
         """Translates what is computed from released numbers."""
-        kinds = [column.kind for column in self.counts[0]._node.schema] if self.keys else []
-        released = {f"key {place}": kind for place, kind in enumerate(kinds)}
+        released = {f"key {place}": column.kind for place, column in enumerate(self.schema) if self.keys}
+        released |= {f"number {place}": Kind.FLOAT for place in range(len(self.numbers))}
         for place, count in enumerate(self.counts):  # weights that people share are fractions
             released[f"count {place}"] = Kind.INT if count._node.lattice == 1 else Kind.FLOAT
         return Reader(lambda node: Term(pl.col(node.name), released[node.name], shown(node)), CALL)
 
     def explain(self, epsilon: Any = None) -> str:
         """Print and return the plan of each count, and what it would cost at its share of epsilon."""
-        from wpinq.exact import positive
+        from wpinq.exact import decimal, positive
 
-        share = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / len(self.counts)
-        return "\n".join(str(one.explain(share)) for one in self.counts)
+        share = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / self.parts
+        found = [str(one.explain(share)) for one in self.counts]
+        for one in self.numbers:
+            found += [
+                str(one.collection.explain()),
+                one.text + ("" if share is None else f", epsilon {decimal(share)}"),
+            ]
+            print(found[-1])  # noqa: T201  as explain of a collection does
+        return "\n".join(found)
 
 
-def prepare(query: str, tables: Mapping[str, Any]) -> Statement:
+def prepare(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None = None) -> Statement:
     """Read a query; nothing is charged, and nothing of protected tables is read.
 
     Args:
         query: One SELECT over one protected table, which may join public ones.
         tables: Protected collections and public tables (what `protect` takes: frames, paths) by name.
+        bounds: The least and the largest number of each column that is summed.
 
     Raises:
+        ExactnessError: A bound is no finite number.
         PlanError: It cannot be read, or cannot be private; the message says which part, and why.
     """
-    select = statement(query, CALL)
-    if type(select).__name__ != "Select":
-        raise PlanError(f"{CALL}: {type(select).__name__.upper()} is not answered; write one SELECT.")
-    for name in (name for name, value in select.args.items() if value and name not in KNOWN):
-        clause = name.strip("_").upper()
-        raise PlanError(f"{CALL}: {INSTEAD.get(name, f'{clause} is not answered here')}.")
+    select = plain_select(query)
     if not select.args.get("from_"):
         raise PlanError(f"{CALL}: FROM is missing; there are {', '.join(tables)}.")
     try:
-        return _Select(select, Tables(dict(tables), select.args["from_"].this, select.args.get("joins") or [])).read()
+        found = Tables(dict(tables), select.args["from_"].this, select.args.get("joins") or [])
+        return _Select(select, found, Declared(bounds)).read()
     except RecursionError:
         raise PlanError(f"{CALL}: the query is nested too deeply.") from None
 
@@ -107,11 +117,12 @@ def prepare(query: str, tables: Mapping[str, Any]) -> Statement:
 class _Select:
     """Reads the clauses in their logical order."""
 
-    def __init__(self, select: Any, tables: Tables) -> None:
-        self.select, self.tables = select, tables
+    def __init__(self, select: Any, tables: Tables, declared: Declared) -> None:
+        self.select, self.tables, self.declared = select, tables, declared
         self.aliases = {one.alias: one.this for one in select.expressions if type(one).__name__ == "Alias"}
         self.groups: list[Any] = []
         self.asked: list[Any] = []
+        self.summed: list[Any] = []
 
     def read(self) -> Statement:
         given = [one.this if type(one).__name__ == "Alias" else one for one in self.select.expressions]
@@ -119,17 +130,29 @@ class _Select:
             if type(one).__name__ == "Star" or (type(one).__name__ == "Column" and type(one.this).__name__ == "Star"):
                 raise PlanError(f"{CALL}: SELECT * would show records; select GROUP BY columns and counts.")
         self.groups = self._groups(given)
-        labels = uniquely([_label(one) for one in self.select.expressions])
-        items = tuple(Item(label, self._released(one)) for label, one in zip(labels, given, strict=True))
+        labels = uniquely([label(one) for one in self.select.expressions])
+        items = tuple(Item(title, self._released(one)) for title, one in zip(labels, given, strict=True))
         having = self.select.args.get("having")
         condition = self._released(self._aliased(having.this)) if having else None
         order = tuple(self._order(one, given) for one in getattr(self.select.args.get("order"), "expressions", ()))
-        if not self.asked:
+        if not self.asked and not self.summed:
             raise PlanError(f"{CALL}: the query counts nothing, so it would show records; {COUNTS}.")
         names = uniquely([one.name if type(one).__name__ == "Column" else None for one in self.groups])
         kept = self._kept()
         counts = tuple(self._counted(kept, names, one) for one in self.asked)
-        found = Statement(names if self.groups else (), counts, items, condition, order, self._limit(bool(order)))
+        numbers = tuple(self._summed(kept, names, one) for one in self.summed)
+        self.declared.check()
+        schema = kept.map(self._keyed(names))._node.schema
+        found = Statement(
+            names if self.groups else (),
+            schema,
+            counts,
+            numbers,
+            items,
+            condition,
+            order,
+            limits(self.select, bool(order)),
+        )
         _check(found)
         return found
 
@@ -180,13 +203,15 @@ class _Select:
         def place(one: exp.Expression) -> exp.Expression:
             if one in self.groups:
                 return exp.column(f"key {self.groups.index(one)}", quoted=True)
-            if type(one).__name__ == "Count":
-                if one not in self.asked:
-                    self.asked.append(one)
-                return exp.column(f"count {self.asked.index(one)}", quoted=True)
+            kind = type(one).__name__
+            if kind == "Count" or kind in NUMBERS:
+                what, found = ("count", self.asked) if kind == "Count" else ("number", self.summed)
+                if one not in found:
+                    found.append(one)
+                return exp.column(f"{what} {found.index(one)}", quoted=True)
             if isinstance(one, (exp.AggFunc, exp.Filter, exp.Window)):
-                raise PlanError(f"{CALL}: {shown(one)}: {COUNTS}; sums and means need declared bounds, so ask them "
-                                "in Python, and windows look at other records.")  # fmt: skip
+                raise PlanError(f"{CALL}: {shown(one)}: {COUNTS}; ask other aggregates, which need declared bounds, in "
+                                "Python; windows look at other records.")  # fmt: skip
             if type(one).__name__ == "Column":
                 raise PlanError(f"{CALL}: {shown(one)} is neither in GROUP BY nor counted, so it would show records.")
             return one
@@ -208,12 +233,6 @@ class _Select:
 
         return node.transform(alias)
 
-    def _limit(self, ordered: bool) -> tuple[int, int | None]:
-        limit, offset = self.select.args.get("limit"), self.select.args.get("offset")
-        if (limit or offset) and not ordered:
-            raise PlanError(f"{CALL}: LIMIT needs ORDER BY, a count or a name; protected records have no order.")
-        return _whole(offset) or 0, _whole(limit)
-
     def _kept(self) -> Collection:
         """The records that have partners and pass WHERE."""
         where = self.select.args.get("where")
@@ -224,8 +243,7 @@ class _Select:
 
     def _counted(self, kept: Collection, names: tuple[str, ...], count: Any) -> Collection:
         """The collection whose bins are the groups and whose weights are the counts."""
-        keys = [self._key(node).alias(name) for node, name in zip(self.groups, names, strict=True)]
-        keys = keys or [pl.lit(0).alias("all")]
+        keys = self._keyed(names)
         what = count.this
         if type(what).__name__ == "Star":
             return kept.map(keys)
@@ -241,23 +259,22 @@ class _Select:
         pairs = kept.map([*keys, *counted]).distinct()
         return pairs.map([pl.col(name) for name in pairs.columns[: len(keys)]])
 
-    def _key(self, node: Any) -> pl.Expr:
-        return (self.tables.bare(node) if type(node).__name__ == "Column" else
-                Reader(self.tables.resolve, CALL).term(node)).value  # fmt: skip
+    def _summed(self, kept: Collection, names: tuple[str, ...], number: Any) -> Number:
+        """The group keys and the number of each record."""
+        bounds = self.declared.of(number)
+        *_, name = uniquely([*names, number.this.name])
+        term = self.tables.resolve(number.this)
+        return Number(kept.map([*self._keys(names), term.value.alias(name)]), type(number).__name__, bounds)
 
+    def _keyed(self, names: tuple[str, ...]) -> list[pl.Expr]:
+        """The group keys, or one constant for the group of all records."""
+        return self._keys(names) or [pl.lit(0).alias("all")]
 
-def _label(node: Any) -> str:
-    """What PostgreSQL would call a column of the answer."""
-    return str(node.alias_or_name) if type(node).__name__ in ("Alias", "Column") else type(node).__name__.lower()
-
-
-def _whole(clause: Any) -> int | None:
-    if clause is None:
-        return None
-    node = clause.args.get("expression")
-    if type(node).__name__ != "Literal" or node.is_string or not node.this.isdecimal() or int(node.this) > 2**31:
-        raise PlanError(f"{CALL}: {shown(clause)}: write a whole number.")
-    return int(node.this)
+    def _keys(self, names: tuple[str, ...]) -> list[pl.Expr]:
+        reader = Reader(self.tables.resolve, CALL)
+        terms = [self.tables.bare(node) if type(node).__name__ == "Column" else reader.term(node)
+                 for node in self.groups]  # fmt: skip
+        return [term.value.alias(name) for term, name in zip(terms, names, strict=True)]
 
 
 def _check(found: Statement) -> None:

@@ -1,0 +1,59 @@
+"""Clauses of a SELECT: which ones are read, and those that are no expressions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wpinq.errors import PlanError
+from wpinq.functions.predicate import statement
+from wpinq.functions.terms import shown
+from wpinq.query.tables import CALL
+
+KNOWN = frozenset(["expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"])
+INSTEAD = {
+    "distinct": "SELECT DISTINCT names records; write GROUP BY with COUNT(*)",
+    "with_": "write one SELECT; what WITH would do, do in Python and give the result as a table",
+    "windows": "a window looks at other records",
+    "qualify": "a window looks at other records",
+}
+
+
+def plain_select(query: str) -> Any:
+    """Parse one SELECT.
+
+    Raises:
+        PlanError: It is something else, or has a clause that is not answered.
+    """
+    select = statement(query, CALL)
+    if type(select).__name__ != "Select":
+        raise PlanError(f"{CALL}: {type(select).__name__.upper()} is not answered; write one SELECT.")
+    for name in (name for name, value in select.args.items() if value and name not in KNOWN):
+        clause = name.strip("_").upper()
+        raise PlanError(f"{CALL}: {INSTEAD.get(name, f'{clause} is not answered here')}.")
+    return select
+
+
+def label(node: Any) -> str:
+    """What PostgreSQL would call a column of the answer."""
+    return str(node.alias_or_name) if type(node).__name__ in ("Alias", "Column") else type(node).__name__.lower()
+
+
+def limits(select: Any, ordered: bool) -> tuple[int, int | None]:
+    """How many rows, after how many.
+
+    Raises:
+        PlanError: There is no order, or they are no whole numbers.
+    """
+    limit, offset = select.args.get("limit"), select.args.get("offset")
+    if (limit or offset) and not ordered:
+        raise PlanError(f"{CALL}: LIMIT needs ORDER BY, a count or a name; protected records have no order.")
+    return _whole(offset) or 0, _whole(limit)
+
+
+def _whole(clause: Any) -> int | None:
+    if clause is None:
+        return None
+    node = clause.args.get("expression")
+    if type(node).__name__ != "Literal" or node.is_string or not node.this.isdecimal() or int(node.this) > 2**31:
+        raise PlanError(f"{CALL}: {shown(clause)}: write a whole number.")
+    return int(node.this)

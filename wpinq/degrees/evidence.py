@@ -19,6 +19,7 @@ from wpinq.degrees.durfee import Corner
 from wpinq.degrees.horizon import MOST_COLUMNS, MOST_ROWS, margin
 from wpinq.degrees.path import conjugate
 from wpinq.degrees.posterior import Posterior
+from wpinq.degrees.smooth import SmoothPosterior
 from wpinq.degrees.squares import nondecreasing
 from wpinq.errors import PlanError
 from wpinq.exact import decimal
@@ -56,15 +57,16 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Curves:
-    """A noisy CDF and a noisy sequence."""
+    """A noisy CDF and a noisy sequence, and whether the prior over staircases is the smooth one."""
 
     noisy: tuple[npt.NDArray[Any], npt.NDArray[Any]]
     scales: tuple[Fraction, Fraction]
+    smooth: bool = False
 
     @cached_property
-    def posterior(self) -> Posterior:
+    def posterior(self) -> Posterior | SmoothPosterior:
         """All staircases, weighed."""
-        return Posterior(*self.noisy, self.scales)
+        return (SmoothPosterior if self.smooth else Posterior)(*self.noisy, self.scales)
 
     def staircases(self, levels: tuple[float, ...]) -> list[Staircase]:
         """Posterior quantiles of the columns."""

@@ -2,8 +2,9 @@
 
 from fractions import Fraction
 
+import pytest
 from hypothesis import given, settings
-from strategies import collections, distance, evaluate, expected, leaves, neighbours, protected
+from strategies import Driver, collections, distance, evaluate, expected, leaves, neighbours, protected, same
 
 from wpinq.stability import sensitivities
 
@@ -74,3 +75,27 @@ def test_lattices_meet():
     both = thin.union(pages(fine=False).shave("1/2").map(lambda a, b, index: (a, b)))
     assert both._node.lattice == 6
     assert expected(both, {(1, 1): Fraction(1)}, {(1, 1): Fraction(-1)}) == {(1, 1): Fraction(1)}
+
+
+@pytest.mark.parametrize("floats", [False, True])
+@pytest.mark.parametrize("name", ["union", "intersect"])
+def test_changes_after_the_first_meet_what_the_first_left(name, floats):
+    """The first change is compared in columns, all later ones by identity: together they give the whole."""
+    kind = "number" if floats else "integer"
+    left, right = (protected(name=side, a=kind) for side in ("left", "right"))
+    plan = getattr(left, name)(right)
+    one, two = (1.5, 0.0) if floats else (1, 0)
+    changes = [
+        ({}, {}),
+        ({(one,): Fraction(3), (two,): Fraction(-1)}, {(one,): Fraction(1)}),
+        ({}, {}),
+        ({(one,): Fraction(-2)}, {(one,): Fraction(1), (two,): Fraction(-2)}),
+        ({(two,): Fraction(2)}, {(7,): Fraction(1)}),
+    ]
+    driver, sums = Driver(plan), [{}, {}]
+    for change in changes:
+        driver.feed(*change)
+        for total, part in zip(sums, change, strict=True):
+            for record, weight in part.items():
+                total[record] = total.get(record, Fraction(0)) + weight
+        assert same(driver.histogram, plan._node, expected(plan, *sums))

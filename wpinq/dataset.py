@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from wpinq.identity import KEY_SIZE
 from wpinq.unit import Unit
+from wpinq.values import KEY_SIZE
 
 if TYPE_CHECKING:
     from wpinq.ledger import Ledger

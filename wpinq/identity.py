@@ -18,7 +18,6 @@ from wpinq.schema import Kind, Schema
 from wpinq.siphash import siphash, siphash_bytes
 from wpinq.values import NULL, items
 
-KEY_SIZE = 16
 _CLOSE = np.uint64(9 << 56)  # eight bytes and a family byte: the second and last word of a fixed-size value
 
 

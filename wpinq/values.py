@@ -28,6 +28,8 @@ from typing import Any
 from wpinq.errors import BinError
 
 FORMAT = 1
+KEY_SIZE = 16
+"""Bytes of the key that identities are computed with."""
 
 EPOCH = dt.datetime(1970, 1, 1)
 EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)

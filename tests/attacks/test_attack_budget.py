@@ -10,6 +10,7 @@ import threading
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -77,11 +78,11 @@ def test_attack_16_nothing_is_computed_before_it_is_charged(monkeypatch):
 def test_attack_17_functions_cannot_spend_the_budget(spent):
     """A charge made where alice's record is seen would tell that it is there, exactly, by what is left."""
     views = memory(1, [("alice", "x"), ("bob", "y")])
-    tried = []
+    tried = SimpleNamespace(times=0)  # lists are copied when a function is bound
 
     def spend(user):
         if user == "alice":
-            tried.append(user)
+            tried.times += 1
             views.measure("0.5", name="stolen")
         return user
 
@@ -90,7 +91,7 @@ def test_attack_17_functions_cannot_spend_the_budget(spent):
     thread = threading.Thread(target=lambda: done.append(m.observe("bob")), daemon=True)
     thread.start()
     thread.join(20)
-    assert tried, "the function did run"
+    assert tried.times, "the function did run"
     assert done, "and it may not lock up the run either"
     assert spent(m) == Fraction(1, 10)
 

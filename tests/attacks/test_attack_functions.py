@@ -12,6 +12,7 @@ import shutil
 import time
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -184,10 +185,11 @@ def test_a_function_that_reads_no_column_counts_everything():
 
 def test_attack_37_no_answer_before_the_run_is_over_and_no_function_runs_after_it(tmp_path):
     """The time of a function shows in the first answer only, which waits for all of the data; the README says so."""
-    calls = []
+    told = SimpleNamespace(calls=[])  # a list of its own would be copied when the function is bound
+    calls = told.calls
 
     def slow(user):
-        calls.append(user)
+        told.calls.append(user)
         time.sleep(0.3 if user == "alice" else 0)
         return user
 

@@ -68,7 +68,7 @@ def test_attack_02_last_digits_do_not_tell_whether_there_are_weights():
     for records in ([("bob", "home")], [("bob", "home"), ("alice", "home")]):
         views = wpinq.protect(records, budget=1, secret=ONE, version="1", columns=("user", "page"))
         alice = views.filter(lambda user: user == "alice").map(lambda page: page)
-        answers.append(alice.shave(thickness).map(lambda page: page).measure(epsilon).observe_many(ABSENT))
+        answers.append(alice.shave([thickness, 1]).map(lambda page: page).measure(epsilon).observe_many(ABSENT))
     lattice = 3 * 2**20
     for values in answers:
         twice = [float(np.float64(round(Fraction(v) * lattice))) / lattice for v in values.tolist()]

@@ -21,7 +21,6 @@ from wpinq.cli.recover import recovering
 from wpinq.cli.stream import Stream, answer
 from wpinq.cli.task import task
 from wpinq.errors import BinError, PlanError
-from wpinq.sources.recovered import forget
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -83,6 +82,8 @@ def run(
         write_json(json, {one: _content(measurements[one], questions[one], answers[one]) for one in questions})
     _show(measurements, questions, answers)
     if recover is not None:
+        from wpinq.sources.recovered import forget
+
         forget(recover)
 
 

@@ -16,7 +16,7 @@ from wpinq.continual.tree import ELDERS, Tree
 from wpinq.engines.failures import quietly
 from wpinq.errors import NotReadyError, PlanError
 from wpinq.exact import Amount, exact
-from wpinq.identity import KEY_SIZE, identities
+from wpinq.identity import identities
 from wpinq.measurement import Measurement
 from wpinq.noise import Mechanism, Words, mechanism
 from wpinq.noise.accuracy import level_of_each
@@ -27,6 +27,7 @@ from wpinq.secret import Field
 from wpinq.siphash import siphash
 from wpinq.state.histogram import Histogram
 from wpinq.state.table import Ids
+from wpinq.values import KEY_SIZE
 
 
 class ContinualMeasurement(Measurement):

@@ -20,13 +20,14 @@ import polars as pl
 from wpinq.batch import FINEST, Batch
 from wpinq.errors import PlanError
 from wpinq.functions.kinds import read, series, write
-from wpinq.identity import KEY_SIZE, identities
+from wpinq.identity import identities
 from wpinq.plan import Collection as Weighted
 from wpinq.plan import Keyed, Node, Record, Shape, Stateless, Unary, fingerprints, sources, steps
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.dither import GRID, draws, rounded
 from wpinq.state.pointwise import Points, Pointwise
 from wpinq.state.table import Ids, Weights
+from wpinq.values import KEY_SIZE
 
 DITHERED = Fraction(2**16 + 1, 2**16)
 """Stability of a step with a keyed dither, but for a probability below 2^-180."""

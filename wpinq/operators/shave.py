@@ -56,7 +56,7 @@ def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str 
     many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
     slices = tuple(positive(one, "shave(thickness=...)") for one in many)
     finest = math.lcm(*(one.denominator for one in slices))
-    if min(slices) < THINNEST:
+    if slices[-1] < THINNEST:  # the one that repeats
         raise PlanError(f"shave(thickness=...): below {THINNEST}, one record makes too many slices; cut thicker.")
     node = Shave(room(self._node, finest), slices, name)
     if sum(slices) * node.lattice >= (THICKEST if node.lattice <= NARROW else THICKEST**2):
@@ -64,8 +64,8 @@ def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str 
     return self._then(node)
 
 
-THINNEST = Fraction(1, 1024)
-"""One record makes no more than 1,024 slices: memory that ends where somebody is there would tell that somebody is."""
+THINNEST = Fraction(1, 1 << 20)
+"""One record makes a million slices at the most: memory that ends where somebody is would tell that somebody is."""
 THICKEST = 2**62
 """Lattice units of all given slices together, and its square in 128 bits; a wider sum would overflow where there is a
 record, and only there."""

@@ -9,7 +9,7 @@ and posterior agree, the point of greatest evidence.
 A column's median is the best guess in absolute distance, and medians are monotone. The band that is looked at reaches
 12 scales beyond the value and the path in each column. Where the grid is long, rows bound it too: each ends where the
 columns and rows along it speak with 16 nats against going on. What lies outside has probability about e**-12.
-Rows beyond the observed ranks carry no weight, so too few of them cost little.
+Rows beyond the observed ranks carry no weight, but the band ends there: give as many ranks as there are items.
 
 Source: study "Fitting a degree staircase", section 4 (posterior algorithm, calibration).
 """

@@ -7,6 +7,7 @@ import decimal
 from collections import Counter
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -318,3 +319,12 @@ def test_readers_show_no_record():
         pa.table({"x": [SECRET]}),
     ):
         assert SECRET not in repr(open_source(source))
+
+
+def test_an_array_is_refused_and_its_rows_as_tuples_are_not():
+    """An array's rows are no tuples; reading them as some would hold values that nobody wrote."""
+    array = np.array([[1.5, 2.0], [2.5, 3.0]])
+    with pytest.raises(SourceError, match="tolist"):
+        open_source(array, columns={"x": float, "y": float})
+    reader = open_source(map(tuple, array.tolist()), columns={"x": float, "y": float})
+    assert [row for frame in reader.batches(("x", "y")) for row in frame.rows()] == [(1.5, 2.0), (2.5, 3.0)]

@@ -41,6 +41,8 @@ def open_source(source: object, *, columns: Columns = None, header: bool = True)
         from wpinq.sources.arrow import open_table
 
         return open_table(source, columns)
+    if hasattr(source, "__array_interface__"):
+        raise SourceError("a NumPy array is not a source of records; pass map(tuple, array.tolist()), or a data frame.")
     if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray, dict)):
         from wpinq.sources.tuples import open_tuples
 

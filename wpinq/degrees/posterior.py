@@ -143,10 +143,6 @@ class Posterior:
         """Return the posterior quantiles of each column's height: one row of heights for each level."""
         return np.minimum.accumulate(self.chain.quantiles(self._ends, levels), axis=1)
 
-    def volumes(self, count: int, rng: np.random.Generator) -> Floats:
-        """Draw staircases, and return how many cells each has."""
-        return self.chain.volumes(np.full(count, len(self._path)), rng)
-
     def _weighed(self, pull: float) -> tuple[float, Chain]:
         own = np.empty(int(begins(self._band)[-1]))
         (compiled(weigh) if self._large else weigh)(self._curves, self._weights, self._band, pull, own)

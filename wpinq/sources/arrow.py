@@ -14,13 +14,14 @@ from wpinq.errors import SourceError
 from wpinq.schema import Column, Schema
 from wpinq.sources import arrays, values
 from wpinq.sources.columns import Columns, wanted
+from wpinq.sources.readers import ObjectReader
 
 ROWS = 1 << 19  # rows of a frame
 WHERE = "the table"
 
 
 @dataclass(frozen=True, slots=True)
-class TableReader:
+class TableReader(ObjectReader):
     """Records of a table.
 
     Attributes:
@@ -43,26 +44,8 @@ class TableReader:
         """Objects have no name of their own."""
         return "records"
 
-    @property
-    def path(self) -> None:
-        """There is no file."""
-
-    @property
-    def total_bytes(self) -> None:
-        """There is no file."""
-
-    def version(self) -> None:
-        """Objects have no version of their own."""
-
-    def content(self) -> None:
-        """There is no file."""
-
     def batches(
-        self,
-        columns: Sequence[str],
-        *,
-        share: tuple[int, int] = (0, 1),
-        progress: Callable[[int], None] | None = None,
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`.
 

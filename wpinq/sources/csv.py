@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 
@@ -15,18 +14,17 @@ from wpinq.sources import convert, grammar
 from wpinq.sources.columns import Columns, check_names, chosen, listed, named, wanted
 from wpinq.sources.files import File, Files, reading
 from wpinq.sources.lines import END, blocks, opened
+from wpinq.sources.readers import FileReader
 
 BOM = b"\xef\xbb\xbf"
 HEADER = 1 << 20  # the longest header line
 
 
 @dataclass(frozen=True, slots=True)
-class TextReader:
+class TextReader(FileReader):
     """Rows of text files with one kind of delimiter.
 
     Attributes:
-        found: The files.
-        schema: All columns with their kinds.
         fields: The names of the fields of a row, in order.
         origins: Where the first row of each file begins.
         delimiter: The byte between fields.
@@ -34,43 +32,14 @@ class TextReader:
         prepare: What happens to a block before it is split into fields.
     """
 
-    found: Files
-    schema: Schema
     fields: tuple[str, ...]
     origins: tuple[int, ...]
     delimiter: str
     quotes: bool = True
     prepare: Callable[[bytes], bytes] = grammar.without_returns
 
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return self.found.name
-
-    @property
-    def path(self) -> Path:
-        """The file, or the directory of a pattern."""
-        return self.found.path
-
-    @property
-    def total_bytes(self) -> int:
-        """The size of all files."""
-        return self.found.total_bytes
-
-    def version(self) -> str:
-        """Path, size and modification time of every file."""
-        return self.found.version()
-
-    def content(self) -> bytes:
-        """BLAKE2b-256 over the files' sizes and bytes."""
-        return self.found.content()
-
     def batches(
-        self,
-        columns: Sequence[str],
-        *,
-        share: tuple[int, int] = (0, 1),
-        progress: Callable[[int], None] | None = None,
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`."""
         schema = wanted(self.schema, columns, self.found.given)

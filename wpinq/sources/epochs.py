@@ -16,28 +16,11 @@ from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import NotReadyError
 from wpinq.schema import Schema
 from wpinq.sources.columns import wanted
-
-
-class _Object:
-    """What the readers of objects, which have no files, have in common."""
-
-    @property
-    def path(self) -> None:
-        """There is no file."""
-
-    @property
-    def total_bytes(self) -> None:
-        """There is no file."""
-
-    def version(self) -> None:
-        """Each epoch is a version, named by whoever protects it."""
-
-    def content(self) -> None:
-        """There is no file."""
+from wpinq.sources.readers import ObjectReader
 
 
 @dataclass(eq=False, repr=False)
-class Log(_Object):
+class Log(ObjectReader):
     """Everything that was sent, as one counted frame for each closed epoch.
 
     Attributes:
@@ -103,7 +86,7 @@ class Log(_Object):
 
 
 @dataclass(frozen=True, eq=False)
-class Closed(_Object):
+class Closed(ObjectReader):
     """The first epochs of a log, once they are closed.
 
     Attributes:

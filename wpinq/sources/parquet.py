@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,54 +14,24 @@ from wpinq.schema import Schema
 from wpinq.sources import arrays
 from wpinq.sources.columns import Columns, listed, wanted
 from wpinq.sources.files import File, Files, reading
+from wpinq.sources.readers import FileReader
 
 ROWS = 1 << 19  # rows of a frame
 COUNTED = 1 << 24  # rows that one dictionary is counted over, if they are in one row group
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetReader:
+class ParquetReader(FileReader):
     """Rows of Parquet files that have the same columns.
 
     Attributes:
-        found: The files.
-        schema: All columns with their kinds.
         metadata: Each file's footer.
     """
 
-    found: Files
-    schema: Schema
     metadata: tuple[Any, ...]
 
-    @property
-    def name(self) -> str:
-        """The file's name."""
-        return self.found.name
-
-    @property
-    def path(self) -> Path:
-        """The file, or the directory of a pattern."""
-        return self.found.path
-
-    @property
-    def total_bytes(self) -> int:
-        """The size of all files."""
-        return self.found.total_bytes
-
-    def version(self) -> str:
-        """Path, size and modification time of every file."""
-        return self.found.version()
-
-    def content(self) -> bytes:
-        """BLAKE2b-256 over the files' sizes and bytes."""
-        return self.found.content()
-
     def batches(
-        self,
-        columns: Sequence[str],
-        *,
-        share: tuple[int, int] = (0, 1),
-        progress: Callable[[int], None] | None = None,
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`. The shares are made of row groups.
 

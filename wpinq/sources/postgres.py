@@ -22,6 +22,7 @@ from wpinq.errors import SourceError
 from wpinq.schema import Kind, Schema
 from wpinq.sources import arrays
 from wpinq.sources.columns import Columns, declared, wanted
+from wpinq.sources.readers import ObjectReader
 
 SCHEMES = ("postgresql", "postgres")
 TIMES = frozenset(["date", "timestamp", "timestamptz"])
@@ -134,7 +135,7 @@ def from_url(url: str) -> Postgres:
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresReader:
+class PostgresReader(ObjectReader):
     """Rows of a PostgreSQL table or query.
 
     Attributes:
@@ -154,26 +155,8 @@ class PostgresReader:
         """The table's name."""
         return self.place.table or "query"
 
-    @property
-    def path(self) -> None:
-        """There is no file."""
-
-    @property
-    def total_bytes(self) -> None:
-        """Not known: the size of a table follows its records."""
-
-    def version(self) -> None:
-        """A server does not tell."""
-
-    def content(self) -> None:
-        """There is no file."""
-
     def batches(
-        self,
-        columns: Sequence[str],
-        *,
-        share: tuple[int, int] = (0, 1),
-        progress: Callable[[int], None] | None = None,
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`. The first share reads everything: rows have no fixed order."""
         schema = wanted(self.schema, columns, self.place.where)

@@ -151,11 +151,7 @@ class SqliteReader:
         return [self.path, *([log] if log.exists() and log.stat().st_size else [])]
 
     def batches(
-        self,
-        columns: Sequence[str],
-        *,
-        share: tuple[int, int] = (0, 1),
-        progress: Callable[[int], None] | None = None,
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`. The first share reads everything."""
         schema = wanted(self.schema, columns, self.place.where)

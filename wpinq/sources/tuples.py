@@ -13,12 +13,13 @@ from wpinq.errors import SourceError
 from wpinq.schema import Kind, Schema, polars_type
 from wpinq.sources import values
 from wpinq.sources.columns import PAIR, Columns, named, wanted
+from wpinq.sources.readers import ObjectReader
 
 ROWS = 1 << 16  # rows turned into columns at a time
 
 
 @dataclass(frozen=True, slots=True)
-class TupleReader:
+class TupleReader(ObjectReader):
     """Records that were given as tuples.
 
     Attributes:
@@ -37,26 +38,8 @@ class TupleReader:
         """Objects have no name of their own."""
         return "records"
 
-    @property
-    def path(self) -> None:
-        """There is no file."""
-
-    @property
-    def total_bytes(self) -> None:
-        """There is no file."""
-
-    def version(self) -> None:
-        """Objects have no version of their own."""
-
-    def content(self) -> None:
-        """There is no file."""
-
     def batches(
-        self,
-        columns: Sequence[str],
-        *,
-        share: tuple[int, int] = (0, 1),
-        progress: Callable[[int], None] | None = None,
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`."""
         frame = self.frame.select(wanted(self.schema, columns, self.name).names)

@@ -1,0 +1,65 @@
+"""What readers of files have in common, and what readers of objects have, which have no file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from wpinq.schema import Schema
+from wpinq.sources.files import Files
+
+
+@dataclass(frozen=True, slots=True)
+class FileReader:
+    """A reader of files.
+
+    Attributes:
+        found: The files.
+        schema: All columns with their kinds.
+    """
+
+    found: Files
+    schema: Schema
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.found.name
+
+    @property
+    def path(self) -> Path:
+        """The file, or the directory of a pattern."""
+        return self.found.path
+
+    @property
+    def total_bytes(self) -> int:
+        """The size of all files."""
+        return self.found.total_bytes
+
+    def version(self) -> str:
+        """Path, size and modification time of every file."""
+        return self.found.version()
+
+    def content(self) -> bytes:
+        """BLAKE2b-256 over the files' sizes and bytes."""
+        return self.found.content()
+
+
+class ObjectReader:
+    """A reader of something that is no file: it has no place, size, version or content of its own."""
+
+    __slots__ = ()
+
+    @property
+    def path(self) -> None:
+        """There is no file."""
+
+    @property
+    def total_bytes(self) -> None:
+        """Not known."""
+
+    def version(self) -> None:
+        """Objects have no version of their own; whoever protects them may name one."""
+
+    def content(self) -> None:
+        """There is no file."""

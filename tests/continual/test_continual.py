@@ -119,6 +119,26 @@ def test_one_charge_for_ever(views):
     assert len(views._data.ledger.entries()) == 2
 
 
+def test_attack_08_made_again_later_it_is_the_same_release(views):
+    """Noise on epochs counted from its own making would cancel between the two: the difference would be exact."""
+    first = views.map(page).measure(1, continual=True)
+    bins = [str(i) for i in range(300)]
+    said = {}
+    for epoch in range(1, 30):
+        views.send([("ann", one) for one in bins])
+        views.advance()
+        said[epoch] = first.observe_many(bins)
+    again = views.map(page).measure(1, continual=True)
+    assert views._data.ledger.spent()[0] == 1
+    views.send([("ann", one) for one in bins] * 3)
+    views.advance()
+    assert again.observe_many(bins).tolist() == first.observe_many(bins).tolist()
+    with pytest.raises(wpinq.NotReadyError, match="made after epoch 29"):
+        again.observe("0", epoch=29)
+    for epoch, values in said.items():
+        assert np.std(again.observe_many(bins) - values) > 1, f"the difference to epoch {epoch} is noisy"
+
+
 def test_attack_08_rule_05_averaging_over_epochs_gains_nothing(views):
     """The big node of epochs 4 to 7 keeps its noise while the histogram changes. Redrawn, answers would differ by
     sqrt(2) * 12 * sqrt(2) = 24 or more; they differ by one small node of scale 2: standard deviation 2.8."""

@@ -38,6 +38,10 @@ class ContinualMeasurement(Measurement):
     no digest of the histogram, since that changes from epoch to epoch; what is counted in a closed epoch never changes
     (privacy rule 5). What is released at an epoch is a sum of noisy nodes, whatever else was released.
 
+    Epochs have the numbers of the source, whenever the measurement was made: one that is made again later is the same
+    release, and says the same of each epoch. Were they counted from its making, both would put the same noise on
+    different epochs, and their difference would be exact.
+
     Attributes:
         scale: The movement of one unit over epsilon; the noise of an answer is that of several nodes, see `deviation`.
         tree: The counting tree.
@@ -85,17 +89,18 @@ class ContinualMeasurement(Measurement):
         """The noisy weights of many bins at the end of an epoch; the same as asking one by one."""
         refuse_inside("observe")
         frame = bin_frame(bins, self.node.schema)
-        turn = self._turn(epoch)
+        asked = self._asked(epoch)
 
         def answer() -> np.ndarray:
             ids = identities(frame, self.node.schema, self.home.identity_key)
-            return self._divided(self._sum(self._changes.lookup(turn, frame, ids), self._noise(turn, ids)))
+            true = self._changes.lookup(asked - self._first + 1, frame, ids)
+            return self._divided(self._sum(true, self._noise(asked, ids)))
 
         return quietly("observe", answer)
 
     def deviation(self, epoch: int | None = None) -> float:
         """The standard deviation of the noise at an epoch."""
-        variance = sum(self._level(level).variance() for level, _, _ in self.tree.parts(self._turn(epoch)))
+        variance = sum(self._level(level).variance() for level, _, _ in self.tree.parts(self._asked(epoch)))
         return math.sqrt(variance) / self._unit
 
     def interval(self, level: Amount = Fraction(95, 100), bins: int = 1, epoch: int | None = None) -> float:
@@ -107,7 +112,7 @@ class ContinualMeasurement(Measurement):
             epoch: The epoch of the answers; by default the last that closed.
         """
         rest = 1 - level_of_each(exact(level, "interval(level=...)"), bins)
-        scales = [float(self._level(one).scale) for one, _, _ in self.tree.parts(self._turn(epoch))]
+        scales = [float(self._level(one).scale) for one, _, _ in self.tree.parts(self._asked(epoch))]
         return half_width(scales, float(rest)) / self._unit
 
     def release(self, *_: Any, **__: Any) -> NoReturn:
@@ -118,14 +123,14 @@ class ContinualMeasurement(Measurement):
         """
         raise PlanError("release: a continual measurement is observed bin by bin; release an epoch's measurement.")
 
-    def _turn(self, epoch: int | None) -> int:
-        """The epoch, counted from the first that the measurement speaks of."""
+    def _asked(self, epoch: int | None) -> int:
+        """The number of an epoch that can be asked for."""
         last = self._closed if epoch is None else epoch
         if not self._closed or last > self._closed:
             raise NotReadyError("observe: the epoch is still open; call advance() first.")
         if last < self._first:
             raise NotReadyError(f"observe: made after epoch {last} closed; ask for epoch {self._first} or a later one.")
-        return last - self._first + 1
+        return last
 
     def _level(self, level: int) -> Mechanism:
         """The noise of the nodes of a level, all on one grid."""
@@ -135,10 +140,10 @@ class ContinualMeasurement(Measurement):
             self._levels[level] = mechanism("geometric", scale * grid)
         return self._levels[level]
 
-    def _noise(self, turn: int, ids: Ids) -> np.ndarray:
+    def _noise(self, epoch: int, ids: Ids) -> np.ndarray:
         """The noise of the nodes of an epoch for each bin, all nodes of a level at once."""
         total = np.zeros(len(ids), np.int64)
-        for level, parts in groupby(self.tree.parts(turn), key=lambda part: part[0]):
+        for level, parts in groupby(self.tree.parts(epoch), key=lambda part: part[0]):
             _, index, sign = (np.array(column) for column in zip(*parts, strict=True))
             drawn = self._level(level).draw(self._noises, self._blocks(level, index, ids))
             total += sign @ drawn.reshape(len(index), len(ids))

@@ -78,11 +78,12 @@ def test_trend_follows_a_power_law(count):
 
 
 def test_the_band_is_of_the_same_prior():
-    v, h = [40, 12, 22, 3], [3, 2, 1, 1]
+    v, h = [40, 12, 22, 3] + [0] * 60, [3, 2, 1, 1]
     fits = [reconcile(v, h, scales=(4, 4), prior=prior) for prior in ("uniform", "smooth")]
     quantiles = SmoothPosterior(v, h, (Fraction(4), Fraction(4))).quantiles((0.05, 0.5, 0.95))
     low, high = fits[1].band(0.9)
-    assert [low.tolist(), fits[1].cdf.tolist(), high.tolist()] == quantiles.tolist()
+    for mine, its in zip((low, fits[1].cdf, high), quantiles, strict=True):
+        assert np.array_equal(np.trim_zeros(mine, "b"), its[its > 0])
     assert not np.array_equal(fits[0].band(0.9)[1], high)
     assert np.array_equal(fits[0].cdf, reconcile(v, h, scales=(4, 4)).cdf)
 

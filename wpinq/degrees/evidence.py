@@ -6,6 +6,7 @@ quantiles as whole staircases, and sums of bins that are free of any prior: true
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,11 +17,10 @@ import numpy.typing as npt
 
 from wpinq.degrees.corridor import Ints
 from wpinq.degrees.durfee import Corner
-from wpinq.degrees.horizon import MOST_COLUMNS, MOST_ROWS, margin
+from wpinq.degrees.horizon import MOST_COLUMNS, MOST_ROWS
 from wpinq.degrees.path import conjugate
-from wpinq.degrees.posterior import Posterior
+from wpinq.degrees.posterior import REACH, Posterior
 from wpinq.degrees.smooth import SmoothPosterior
-from wpinq.degrees.squares import nondecreasing
 from wpinq.errors import PlanError
 from wpinq.exact import decimal
 
@@ -69,25 +69,25 @@ class Curves:
         return (SmoothPosterior if self.smooth else Posterior)(*self.noisy, self.scales)
 
     def staircases(self, levels: tuple[float, ...]) -> list[Staircase]:
-        """Posterior quantiles of the columns."""
-        return [self.staircase(heights) for heights in self.posterior.quantiles(levels)]
+        """Posterior quantiles of the columns given, and of the rows that reach beyond them."""
+        heights = self.posterior.quantiles(levels)
+        return [told(*pair) for pair in zip(heights, self._lengths(int(heights[:, -1].max()), levels), strict=True)]
 
     def staircase(self, heights: Ints) -> Staircase:
-        """Tell fitted heights of the observed columns by rows too.
+        """Tell a path by rows too; where the horizon cut the columns, the rows go on by their posterior medians."""
+        cut = len(heights) >= MOST_COLUMNS
+        return told(heights, self._lengths(int(heights[-1]), (0.5,))[0] if cut else heights[:0])
 
-        Where the horizon cut the columns, the sequence alone says how long the items are that reach its end: isotonic
-        regression of its first ranks.
+    def _lengths(self, last: int, levels: tuple[float, ...]) -> Ints:
+        """Posterior quantiles of the rows that may reach beyond the columns, of which the last one is `last` high.
+
+        Unless none plausibly does, these are the quantiles of the same staircases, told by the other side.
         """
-        longer: Ints = np.zeros(0, np.int64)
-        if len(heights) >= MOST_COLUMNS:
-            near = min(int(heights[-min(margin(self.scales[1]), len(heights))]), len(self.noisy[1]))
-            tops = -nondecreasing(-self.noisy[1][:near].astype(np.float64))
-            longer = np.rint(np.minimum(tops[tops > len(heights)], 2.0**53)).astype(np.int64)
-            heights = np.maximum(heights, len(longer))
-        cdf = heights[: int(np.count_nonzero(heights))]
-        sequence = conjugate(cdf, int(cdf[:1].sum()))
-        sequence[: len(longer)] = longer
-        return cdf, sequence
+        columns, rows = self.noisy
+        rows = rows[: last + math.ceil(REACH * self.scales[0])]
+        if float(rows.max()) + REACH * self.scales[1] < len(columns):
+            return np.zeros((len(levels), 0), np.int64)
+        return Posterior(rows, columns, self.scales[::-1]).quantiles(levels)
 
     def distinct(self) -> tuple[float, Noise]:
         """The first column."""
@@ -99,11 +99,14 @@ class Curves:
 
     def records(self) -> tuple[float, Noise]:
         """The columns and rows of the fitted corner's side, less the square that both count."""
-        cdf = self.staircases((0.5,))[0][0]
+        cdf, rows = self.staircases((0.5,))[0]
         side = int(np.count_nonzero(cdf > np.arange(len(cdf))))
-        columns, rows = (curve[:side] for curve in self.noisy)
+        # a side that was given too short for the square leaves more to the other
+        tall = min(len(self.noisy[0]), max(side, int(np.count_nonzero(cdf > len(self.noisy[1])))))
+        long = min(len(self.noisy[1]), max(side, int(np.count_nonzero(rows > len(self.noisy[0])))))
+        columns, rows = self.noisy[0][:tall], self.noisy[1][:long]
         noise = (float(self.scales[0]), len(columns)), (float(self.scales[1]), len(rows))
-        return float(columns.sum()) + float(rows.sum()) - side * len(rows), noise
+        return float(columns.sum()) + float(rows.sum()) - tall * long, noise
 
     def __str__(self) -> str:
         return f"scales {decimal(self.scales[0])} and {decimal(self.scales[1])}"
@@ -154,6 +157,23 @@ class Cornered:
 
     def __str__(self) -> str:
         return f"one corner, scale {decimal(self.scale)}"
+
+
+def told(heights: Ints, lengths: Ints) -> Staircase:
+    """Join the columns given with the rows that reach beyond them; what neither speaks of stays empty.
+
+    >>> [curve.tolist() for curve in told(np.array([3, 2]), np.array([4, 3]))]
+    [[3, 2, 2, 1], [4, 3, 1]]
+    """
+    beyond = lengths[lengths > len(heights)]
+    heights = np.maximum(heights, len(beyond))
+    if heights[0] > MOST_ROWS:
+        raise PlanError(f"reconcile(...): there are more than {MOST_ROWS:,} items; coarsen what is counted.")
+    kept = min(int(beyond[:1].sum()), max(len(heights), MOST_COLUMNS))
+    cdf = np.concatenate([heights, conjugate(np.minimum(beyond, kept), kept)[len(heights) :]])
+    sequence = conjugate(heights, int(heights[0]))
+    sequence[: len(beyond)] = beyond
+    return cdf[: int(np.count_nonzero(cdf))], sequence
 
 
 def whole(tall: Ints, long: Ints, most: int | None) -> Ints:

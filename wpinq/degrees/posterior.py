@@ -9,18 +9,20 @@ and posterior agree, the point of greatest evidence.
 A column's median is the best guess in absolute distance, and medians are monotone. The band that is looked at reaches
 12 scales beyond the value and the path in each column. Where the grid is long, rows bound it too: each ends where the
 columns and rows along it speak with 16 nats against going on. What lies outside has probability about e**-12.
-Rows beyond the observed ranks carry no weight, but the band ends there: give as many ranks as there are items.
+Rows beyond the ranks given carry no weight, and do not end the band: where the path reaches the last rank, it goes on
+as the columns alone have it (see `lifted`).
 
 Source: study "Fitting a degree staircase", section 4 (posterior algorithm, calibration).
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +70,7 @@ def frontier(
             while total < against and (c < len(v) if way == 1 else c > 0):
                 at = c if way == 1 else c - 1
                 column = min(max(2 * (j - v[at]) + 1, -1.0), 1.0)
-                row = min(max(2 * (at - h[j]) + 1, -1.0), 1.0)
+                row = min(max(2 * (at - h[j]) + 1, -1.0), 1.0) if j < len(h) else 0.0
                 total += (weights[0] * column + weights[1] * row) * (1 if way == 1 else -1)
                 c += 1 if way == 1 else -1
             ends[way][j] = c
@@ -78,13 +80,13 @@ def band_about(
     path: Ints, curves: tuple[Floats, Floats], weights: tuple[float, float], bounded_by_rows: bool
 ) -> tuple[Ints, Ints]:
     """Return least and greatest heights, both nonincreasing, that hold nearly all of the posterior."""
-    v, h = curves
+    v, _ = curves
     reach = int(np.ceil(REACH / weights[0]))
     lo = np.minimum.accumulate(np.maximum(np.floor(np.minimum(v, path)) - reach, 0).astype(np.int64))
     tops = (np.ceil(np.maximum(v, path)) + reach).astype(np.int64)
     hi = np.ascontiguousarray(np.maximum.accumulate(tops[::-1])[::-1])
     if bounded_by_rows:
-        count = min(len(h), int(np.count_nonzero(path > np.arange(len(path)))) + reach)
+        count = int(np.count_nonzero(path > np.arange(len(path)))) + reach
         lengths = conjugate(np.minimum(path, count), count)
         ends = lengths.copy(), lengths.copy()
         compiled(frontier)(curves, weights, lengths, AGAINST, ends)
@@ -93,6 +95,34 @@ def band_about(
         lo = np.maximum(lo, low)
         hi = np.where(high < count, np.minimum(hi, high), hi)
     return lo, hi
+
+
+def lifted(path: Ints, values: npt.NDArray[Any], rows: int) -> Ints:
+    """Let the columns that reach the last of `rows` go on by their values alone: their nearest decreasing sequence.
+
+    >>> lifted(np.array([2, 2, 1]), np.array([7, 9, 1]), 2).tolist()
+    [9, 9, 1]
+    """
+    touching = int(np.count_nonzero(path >= rows))
+    tops = decreasing(np.clip(values[:touching], rows, 2.0**53).tolist())
+    return np.concatenate([np.rint(tops).astype(np.int64), path[touching:]])
+
+
+def decreasing(values: list[float]) -> list[float]:
+    """Return a nonincreasing sequence that is nearest in absolute distance: medians, which one wild value cannot move.
+
+    The heap holds where the slope of the least cost of the values so far changes (slope trick).
+    """
+    slopes: list[float] = []
+    answer = []
+    for value in values:
+        heapq.heappush(slopes, value)
+        if slopes[0] < value:
+            heapq.heapreplace(slopes, value)
+        answer.append(slopes[0])
+    for c in range(len(answer) - 2, -1, -1):
+        answer[c] = max(answer[c], answer[c + 1])
+    return answer
 
 
 def settle(start: float, look: Callable[[float], tuple[float, Answer]]) -> Answer:
@@ -125,7 +155,7 @@ class Posterior:
 
     def __init__(self, cdf: npt.ArrayLike, sequence: npt.ArrayLike, scales: tuple[Fraction, Fraction]) -> None:
         v, h = np.asarray(cdf), np.asarray(sequence)
-        self._path = shortest_path(v, h, scales)
+        self._path = lifted(shortest_path(v, h, scales), v, len(h))
         reach = 20.0 * REACH * float(scales[0])
         self._curves = np.clip(v.astype(np.float64), self._path - reach, self._path + reach), h.astype(np.float64)
         self._weights = float(1 / scales[0]), float(1 / scales[1])

@@ -12,11 +12,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from wpinq.batch import Batch
 from wpinq.errors import InternalError
 from wpinq.schema import Schema
+from wpinq.state.table import Ids, Weights
 
 if TYPE_CHECKING:
     from wpinq.dataset import DataSet
@@ -34,6 +35,22 @@ class State(Protocol):
 
     def emit(self) -> Batch:
         """The change of the step's output since it was last asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """Weighted records by their identities alone."""
+
+    ids: Ids
+    weights: Weights
+
+
+@runtime_checkable
+class HashedState(Protocol):
+    """What a keyed step remembers that can also take records by their identities alone."""
+
+    def absorb_hashed(self, records: Hashed) -> None:
+        """Take in a change that arrived at the step's input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +75,12 @@ class Keyed:
     Attributes:
         keys: For each input the columns of its key; empty columns bring all records to one shard.
         state: Makes the state of a shard, from the data set's identity key.
+        hashed: Whether the one key is the whole record, and the state a `HashedState`.
     """
 
     keys: tuple[tuple[str, ...], ...]
     state: Callable[[bytes], State]
+    hashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,9 +150,9 @@ def broken(monkeypatch):
         new = classmethod(instead) if isinstance(raw, classmethod) else instead
         monkeypatch.setattr(owner, name, new)
         if owner is shards:
-            from wpinq.engines import flow
+            from wpinq.engines import exchange
 
-            monkeypatch.setattr(flow, "split", new)
+            monkeypatch.setattr(exchange, "split", new)
 
     return call
 

@@ -250,5 +250,5 @@ def test_gathered_shards_are_the_histogram(shards):
     records = [(i % 7, i % 3) for i in range(100)]
     plan = strategies.protected(records, user="integer", page="integer").map(lambda page: page).shave()
     key = wpinq.plan.sources(plan._node)[0].identity_key
-    found = [flow.run(flow.Job([plan._node], key, shards=n, gather=g))[0] for n, g in ((1, False), (shards, True))]
+    found = [flow.run(flow.Job([plan._node], key, shards=n, process=p))[0] for n, p in ((1, None), (shards, 0))]
     assert [one.tolist() for one in found[0].content()] == [one.tolist() for one in found[1].content()]

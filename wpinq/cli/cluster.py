@@ -45,7 +45,7 @@ def compute(measurements: Mapping[str, Measurement], addresses: Sequence[str]) -
     every = list(measurements.values())
     home = every[0].home
     home.ledger.check_version(home.version, home.content())
-    found = cluster.run(_job(every, len(addresses), Failure()), 0, addresses)
+    found = cluster.run(_job(every, 0, addresses, Failure()), 0, addresses)
     for one, histogram in zip(every, found, strict=True):
         if not one.settled:
             one.answer_from(histogram)
@@ -57,7 +57,7 @@ def help_out(
     """Be another process of a cluster, and say when it is about to join."""
     from wpinq.engines import cluster
 
-    job = _job(rebuilt(told), len(addresses), cluster.Fatal())
+    job = _job(rebuilt(told), process, addresses, cluster.Fatal())
     ready()
     cluster.run(job, process, addresses)
 
@@ -93,10 +93,18 @@ def helpers(told: Task, number: int) -> Iterator[list[str]]:
                 child.stdout.close()
 
 
-def _job(every: Sequence[Measurement], processes: int, failure: Failure) -> Job:
+def _job(every: Sequence[Measurement], process: int, addresses: Sequence[str], failure: Failure) -> Job:
     from wpinq.engines.flow import Job
 
-    return Job([one.node for one in every], every[0].home.identity_key, processes, failure=failure, gather=True)
+    hosts = [one.rpartition(":")[0] for one in addresses]
+    return Job(
+        [one.node for one in every],
+        every[0].home.identity_key,
+        len(addresses),
+        failure=failure,
+        process=process,
+        beside=hosts.count(hosts[process]),
+    )
 
 
 def _tell(child: subprocess.Popen[bytes], text: bytes) -> None:

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import TypeAlias
 
 from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 
 from wpinq.batch import Batch
+from wpinq.engines.exchange import Parcel
 from wpinq.engines.failures import Failure
 from wpinq.engines.reading import batches
 from wpinq.plan import Read
 from wpinq.state.histogram import Histogram
+from wpinq.state.histogram import Part as HistogramPart
 
 
 class ReaderSource(DynamicSource[Batch]):
     """Every worker reads its share of a source."""
 
-    def __init__(self, read: Read, progress: Callable[[int], None] | None, failure: Failure) -> None:
-        self._read, self._progress, self._failure = read, progress, failure
+    def __init__(self, read: Read, progress: Callable[[int], None] | None, failure: Failure, beside: int) -> None:
+        self._read, self._progress, self._failure, self._beside = read, progress, failure, beside
 
     def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSourcePartition[Batch]:
         """One worker's share."""
-        return _Share(self._read, (worker_index, worker_count), self._progress, self._failure)
+        found = batches(self._read, (worker_index, worker_count), self._progress, self._beside)
+        return _Share(found, self._read.data.name, self._failure)
 
 
 class _Share(StatelessSourcePartition[Batch]):
-    def __init__(
-        self, read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, failure: Failure
-    ) -> None:
-        self._batches = batches(read, share, progress)
+    def __init__(self, found: Generator[list[Batch], None, None], name: str, failure: Failure) -> None:
+        self._batches = found
         self._next: Callable[[], list[Batch] | None] = failure.guard(
-            f"reading {read.data.name}", lambda: next(self._batches, None), None
+            f"reading {name}", lambda: next(self._batches, None), None
         )
 
     def next_batch(self) -> list[Batch]:
@@ -42,23 +44,31 @@ class _Share(StatelessSourcePartition[Batch]):
         return found
 
 
-class Collector(DynamicSink[tuple[int, Histogram]]):
+Counted: TypeAlias = "Histogram | Parcel[HistogramPart]"
+"""What a process has counted: of its own all, of another the parts that were sent."""
+
+
+class Collector(DynamicSink[tuple[int, Counted]]):
     """Adds the shards of each measurement's histogram up in this process."""
 
     def __init__(self, found: list[Histogram], failure: Failure) -> None:
         self._found, self._failure = found, failure
 
-    def build(
-        self, step_id: str, worker_index: int, worker_count: int
-    ) -> StatelessSinkPartition[tuple[int, Histogram]]:
+    def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSinkPartition[tuple[int, Counted]]:
         """All workers of a process share one collector."""
         return _Collected(self._found, self._failure)
 
 
-class _Collected(StatelessSinkPartition[tuple[int, Histogram]]):
+class _Collected(StatelessSinkPartition[tuple[int, Counted]]):
     def __init__(self, found: list[Histogram], failure: Failure) -> None:
-        self._merge = failure.guard("measure", lambda number, histogram: found[number].merge(histogram), None)
+        def add(number: int, counted: Counted) -> None:
+            if isinstance(counted, Histogram):
+                found[number].merge(counted)
+            else:
+                found[number].add(counted.content)
 
-    def write_batch(self, items: list[tuple[int, Histogram]]) -> None:
-        for number, histogram in items:
-            self._merge(number, histogram)
+        self._add = failure.guard("measure", add, None)
+
+    def write_batch(self, items: list[tuple[int, Counted]]) -> None:
+        for number, counted in items:
+            self._add(number, counted)

@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias, TypeVar, assert_never
+from typing import TypeAlias, TypeVar, assert_never, cast
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow, Stream
-from bytewax.operators import KeyedStream, StatefulBatchLogic
+from bytewax.operators import StatefulBatchLogic
 from bytewax.testing import run_main
 
 from wpinq.batch import Batch
-from wpinq.engines.edges import Collector, ReaderSource
+from wpinq.engines.edges import Collector, Counted, ReaderSource
+from wpinq.engines.exchange import Merged, Parcel, Part, Routed, Tallied, Through, added, at_home, send
 from wpinq.engines.failures import Failure
 from wpinq.engines.placement import labels
-from wpinq.engines.shards import split
 from wpinq.engines.sharing import needed_columns, representatives
-from wpinq.plan import Keyed, Merge, Node, Read, State, Stateless, steps
-from wpinq.state.histogram import Histogram, is_steps
+from wpinq.plan import HashedState, Keyed, Merge, Node, Read, State, Stateless, steps
+from wpinq.state.histogram import Histogram
 
 V = TypeVar("V")
 W = TypeVar("W")
@@ -43,7 +43,8 @@ class Job:
         shards: Into how many shards each keyed step is cut.
         progress: Told how many bytes were read.
         failure: Keeps the first failure of a step.
-        gather: Whether the shards lie on several processes, and end in the first.
+        process: In a cluster, which of the processes this is; each holds the shard of its number.
+        beside: How many processes share the cores of this machine.
     """
 
     roots: Sequence[Node]
@@ -51,7 +52,13 @@ class Job:
     shards: int = 1
     progress: Progress | None = None
     failure: Failure = field(default_factory=Failure)
-    gather: bool = False
+    process: int | None = None
+    beside: int = 1
+
+    @property
+    def own(self) -> str | None:
+        """In a cluster, the label of what stays in this process."""
+        return None if self.process is None else labels(self.shards)[self.process]
 
 
 def run(job: Job) -> list[Histogram]:
@@ -78,13 +85,14 @@ def build(job: Job, found: list[Histogram]) -> Dataflow:
     lowering = Lowering(flow, job)
     streams = lowering.streams()
     for number, root in enumerate(job.roots):
-        keys = () if is_steps(root.schema) else root.schema.names
-        exchanged = _exchange(f"measure_{number}_in", streams[lowering.chosen[root]], keys, 0, job)
-        counted = op.stateful_batch(f"measure_{number}", exchanged, _builder(partial(_Counter, root, job)))
-        tagged = op.map(f"measure_{number}_tag", counted, _tagger(number))
-        if job.gather:
-            tagged = _gather(f"measure_{number}_home", tagged, labels(job.shards)[0])
-        op.output(f"measure_{number}_out", tagged, Collector(found, job.failure))
+        keyed = at_home(f"measure_{number}_in", streams[lowering.chosen[root]], job.own or "all")
+        counted = op.stateful_batch(f"measure_{number}", keyed, _builder(partial(_Counter, root, job)))
+        parts = op.map(f"measure_{number}_tag", counted, _tagger(number))
+        if job.own:
+            gathered = at_home(f"measure_{number}_home", parts, labels(job.shards)[0])
+            arrived = op.stateful_batch(f"measure_{number}_gather", gathered, _builder(Through))
+            parts = op.map(f"measure_{number}_arrived", arrived, lambda item: item[1])
+        op.output(f"measure_{number}_out", parts, Collector(found, job.failure))
     return flow
 
 
@@ -131,29 +139,21 @@ class Lowering:
 
     def read(self, name: str, shape: Read) -> Stream[Batch]:
         """The batches of a source."""
-        return op.input(name, self._flow, ReaderSource(shape, self.job.progress, self.job.failure))
+        return op.input(name, self._flow, ReaderSource(shape, self.job.progress, self.job.failure, self.job.beside))
 
     def _keyed(self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]]) -> Stream[Batch]:
-        ports = [
-            _exchange(f"{name}_{port}", up, keys, port, self.job)
-            for port, (up, keys) in enumerate(zip(ups, shape.keys, strict=True))
-        ]
+        ports = [self._routed(f"{name}_{port}", node.inputs[port], up, shape, port) for port, up in enumerate(ups)]
         logic = _builder(lambda: _Step(node.title, shape.state(self.job.key), self.job.failure, self.eager))
         changed = op.stateful_batch(name, op.merge(f"{name}_ports", *ports), logic)
         return op.flat_map_batch(f"{name}_out", changed, lambda items: [batch for _, batch in items])
 
-
-Routed: TypeAlias = "KeyedStream[tuple[int, Batch]]"
-
-
-def _exchange(name: str, up: Stream[Batch], keys: Sequence[str], port: int, job: Job) -> Routed:
-    """Send every record to the shard of its key."""
-
-    def route(batches: list[Batch]) -> list[tuple[str, tuple[int, Batch]]]:
-        pieces = (split(batch, keys, job.key, job.shards) for batch in batches)
-        return [(label, (port, part)) for parts in pieces for label, part in parts]
-
-    return op.flat_map_batch(name, up, job.failure.guard("exchange", route, []))
+    def _routed(self, name: str, source: Node, up: Stream[Batch], shape: Keyed, port: int) -> Routed:
+        """One input of a keyed step, cut into shards; in a cluster, equal records of a process made one before."""
+        job, parts = self.job, cast("Stream[Part]", up)
+        if job.own:
+            make = partial(Tallied, source.schema, job.key) if shape.hashed else Merged
+            parts = added(f"{name}_added", up, job.own, partial(make, job.failure))
+        return send(name, parts, shape.keys[port], port, key=job.key, shards=job.shards, failure=job.failure)
 
 
 def _each(kernel: Callable[[Batch], Batch | None]) -> Callable[[list[Batch]], list[Batch]]:
@@ -164,14 +164,7 @@ def _scaled(name: str, up: Stream[Batch], factor: int) -> Stream[Batch]:
     return up if factor == 1 else op.flat_map_batch(name, up, _each(lambda batch: batch.scale(factor)))
 
 
-def _gather(name: str, up: Stream[V], home: str) -> Stream[V]:
-    """Send all items to the worker of one label."""
-    sent = op.map(f"{name}_sent", up, lambda item: (home, item))
-    arrived = op.stateful_batch(name, sent, _builder(_Through))
-    return op.map(f"{name}_arrived", arrived, lambda item: item[1])
-
-
-def _tagger(number: int) -> Callable[[tuple[str, Histogram]], tuple[int, Histogram]]:
+def _tagger(number: int) -> Callable[[tuple[str, Counted]], tuple[int, Counted]]:
     return lambda item: (number, item[1])
 
 
@@ -179,21 +172,28 @@ def _builder(make: Callable[[], StatefulBatchLogic[V, W, None]]) -> Callable[[ob
     return lambda _resume: make()
 
 
-class _Step(StatefulBatchLogic[tuple[int, Batch], Batch, None]):
+class _Step(StatefulBatchLogic[tuple[int, Parcel[Part]], Batch, None]):
     """One shard of a keyed step."""
 
     def __init__(self, title: str, state: State, failure: Failure, eager: bool) -> None:
         self._eager = eager
-        self._absorb = failure.guard(title, state.absorb, None)
+        self._state = state
+        self._absorb = failure.guard(title, self._absorbed, None)
         self._emit: Callable[[], Batch | None] = failure.guard(title, state.emit, None)
 
-    def on_batch(self, values: list[tuple[int, Batch]]) -> tuple[list[Batch], bool]:
-        for port, batch in values:
-            self._absorb(port, batch)
+    def on_batch(self, values: list[tuple[int, Parcel[Part]]]) -> tuple[list[Batch], bool]:
+        for port, parcel in values:
+            self._absorb(port, parcel.content)
         return self._changes() if self._eager else [], False
 
     def on_eof(self) -> tuple[list[Batch], bool]:
         return [] if self._eager else self._changes(), False
+
+    def _absorbed(self, port: int, part: Part) -> None:
+        if isinstance(part, Batch):
+            self._state.absorb(port, part)
+        elif isinstance(self._state, HashedState):
+            self._state.absorb_hashed(part)
 
     def _changes(self) -> list[Batch]:
         change = self._emit()
@@ -203,30 +203,23 @@ class _Step(StatefulBatchLogic[tuple[int, Batch], Batch, None]):
         return None
 
 
-class _Through(StatefulBatchLogic[V, V, None]):
-    """Passes on what arrives."""
-
-    def on_batch(self, values: list[V]) -> tuple[list[V], bool]:
-        return values, False
-
-    def snapshot(self) -> None:
-        return None
-
-
-class _Counter(StatefulBatchLogic[tuple[int, Batch], Histogram, None]):
-    """One shard of a measured histogram."""
+class _Counter(StatefulBatchLogic[Batch, Counted, None]):
+    """What a process counts of a measured histogram: in a cluster parts of it, to be sent to the first process."""
 
     def __init__(self, root: Node, job: Job) -> None:
         self._histogram = Histogram(root.schema, job.key)
         self._absorb = job.failure.guard("measure", self._histogram.absorb, None)
+        whole: Callable[[], list[Counted]] = lambda: [self._histogram]  # noqa: E731
+        parts: Callable[[], list[Counted]] = lambda: [Parcel(part) for part in self._histogram.parts()]  # noqa: E731
+        self._parts = job.failure.guard("measure", parts if job.own and job.process else whole, [])
 
-    def on_batch(self, values: list[tuple[int, Batch]]) -> tuple[list[Histogram], bool]:
-        for _, batch in values:
+    def on_batch(self, values: list[Batch]) -> tuple[list[Counted], bool]:
+        for batch in values:
             self._absorb(batch)
         return [], False
 
-    def on_eof(self) -> tuple[list[Histogram], bool]:
-        return [self._histogram], False
+    def on_eof(self) -> tuple[list[Counted], bool]:
+        return self._parts(), False
 
     def snapshot(self) -> None:
         return None

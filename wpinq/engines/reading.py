@@ -32,11 +32,15 @@ MOST_THREADS = 4
 
 
 def batches(
-    read: Read, share: tuple[int, int], progress: Callable[[int], None] | None
+    read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, beside: int = 1
 ) -> Generator[list[Batch], None, None]:
-    """A share of a source in batches. A generator, so that a stray StopIteration is an error and never the end."""
+    """A share of a source in batches. A generator, so that a stray StopIteration is an error and never the end.
+
+    `beside` processes read on this machine at once, so each has its part of the threads.
+    """
     part, parts = share
-    threads = min(os.cpu_count() or 1, MOST_THREADS) if (read.data.reader.total_bytes or 0) >= THREADED else 1
+    most = max(1, min(os.cpu_count() or 1, MOST_THREADS) // beside)
+    threads = most if (read.data.reader.total_bytes or 0) >= THREADED else 1
     shares = [(part * threads + thread, parts * threads) for thread in range(threads)]
     told = progress and _one_by_one(progress)
     streams = [_lots(read, one, told) for one in shares]

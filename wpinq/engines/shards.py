@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -10,6 +10,15 @@ from wpinq.batch import Batch
 from wpinq.engines.placement import labels
 from wpinq.identity import identities
 from wpinq.schema import Schema
+from wpinq.state.table import Ids, Rows, Weights
+
+
+def cut(ids: Ids, weights: Weights, shards: int) -> Iterator[tuple[Ids, Weights]]:
+    """The identities and weights of each shard in turn; a record that is its own key lies where `split` puts it."""
+    shard = _shard(ids, shards)
+    for number in range(shards):
+        mine = shard == number
+        yield ids[mine], weights[mine]
 
 
 def split(batch: Batch, columns: Iterable[str], key: bytes, shards: int) -> list[tuple[str, Batch]]:
@@ -19,7 +28,7 @@ def split(batch: Batch, columns: Iterable[str], key: bytes, shards: int) -> list
         return [(labels(shards)[0], batch)]
     batch = batch.expand(name for name in names if batch.schema[name].ranged)
     ids = identities(batch.frame, Schema(tuple(batch.schema[name] for name in names)), key)  # in the key's order
-    shard = (ids[:, 1] % np.uint64(shards)).astype(np.int64)
+    shard = _shard(ids, shards)
     rows = np.argsort(shard, kind="stable")
     ends = np.searchsorted(shard[rows], np.arange(shards), side="right")
     frame = batch.frame[rows]
@@ -29,3 +38,7 @@ def split(batch: Batch, columns: Iterable[str], key: bytes, shards: int) -> list
         for number, (start, end) in enumerate(pieces)
         if end > start
     ]
+
+
+def _shard(ids: Ids, shards: int) -> Rows:
+    return (ids[:, 1] % np.uint64(shards)).astype(np.intp)

@@ -86,9 +86,12 @@ class Sums:
         ids, weights = np.ascontiguousarray(ids), np.ascontiguousarray(weights, np.int64)
         while (done := self._add(ids, weights)) < len(ids):
             ids, weights = ids[done:], weights[done:]
-            kept = self._items()
-            self._clear(self._bits + 2)
-            self._add(*kept)
+            self._grow()
+
+    def reserve(self, more: int) -> None:
+        """Make room for so many more: identities that come in order would crowd one end of a table that grows."""
+        while int(self._used[0]) + more > 7 * 2**self._bits // 10:
+            self._grow()
 
     def take(self) -> tuple[Words, Weights]:
         """All identities, each once and in order, with their weights; the table is empty afterwards."""
@@ -103,6 +106,11 @@ class Sums:
             len(ids), ids.ctypes.data, weights.ctypes.data,
         )  # fmt: skip
         return added
+
+    def _grow(self) -> None:
+        kept = self._items()
+        self._clear(self._bits + 2)
+        self._add(*kept)
 
     def _items(self) -> tuple[Words, Weights]:
         most = int(self._used[0]) + 1

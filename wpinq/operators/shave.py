@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,7 @@ from wpinq.exact import Amount, decimal, positive
 from wpinq.identity import identities
 from wpinq.operators.lattice import room
 from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Record, Shape, State, Unary
+from wpinq.plan import Hashed, Keyed, Record, Shape, State, Unary
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.histogram import is_steps, ranges
 from wpinq.state.steps import Integers, Steps
@@ -111,7 +111,8 @@ class Shave(Unary):
         if is_steps(self.source.schema):
             return Keyed(((),), lambda key: RangedSlices(self.schema, needed, units, lattices))
         keep = tuple(name for name in self.source.schema.names if name in needed)
-        return Keyed((self.source.schema.names,), lambda key: Slices(self.schema, keep, units, lattices, key))
+        made = partial(Slices, self.schema, keep, units, lattices)
+        return Keyed((self.source.schema.names,), made, hashed=not keep)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Slice by slice."""
@@ -140,6 +141,11 @@ class Slices(State):
     def absorb(self, port: int, batch: Batch) -> None:
         """Keep the change until it is asked for."""
         self._pending.absorb(batch)
+
+    def absorb_hashed(self, records: Hashed) -> None:
+        """Keep the change until it is asked for; of no column of these records anything is kept."""
+        if isinstance(self._pending, Tally):
+            self._pending.add(records.ids, records.weights)
 
     def emit(self) -> Batch:
         """Slices that came or went with the pending changes."""

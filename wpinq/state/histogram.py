@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 import polars as pl
 
@@ -10,6 +12,11 @@ from wpinq.schema import Schema
 from wpinq.state.steps import Steps
 from wpinq.state.table import Ids, Table, Weights
 from wpinq.state.waiting import Tally
+
+Part: TypeAlias = tuple[Ids, Weights] | tuple[Weights, Weights, Weights]
+"""Identities and weights; or the starts, ends and weights of steps."""
+PART = 1 << 21
+"""Identities that make a part, of 48 megabytes."""
 
 
 class Histogram:
@@ -33,12 +40,29 @@ class Histogram:
             self._coming.absorb(batch)
 
     def merge(self, other: Histogram) -> None:
-        """Add another shard's weights."""
+        """Add another histogram's weights."""
         mine, others = self._settled(), other._settled()
         if isinstance(mine, Steps) and isinstance(others, Steps):
             mine.add(*others.pieces())
         elif isinstance(mine, Table) and isinstance(others, Table):
             mine.add(*others.items())
+
+    def parts(self) -> list[Part]:
+        """What another process needs to add these weights to its own."""
+        store = self._settled()
+        if isinstance(store, Steps):
+            return [store.pieces()]
+        ids, weights = store.items()
+        cuts = (slice(start, start + PART) for start in range(0, len(ids), PART))
+        return [(np.ascontiguousarray(ids[one]), weights[one]) for one in cuts]
+
+    def add(self, part: Part) -> None:
+        """Add a part of another process's weights."""
+        if len(part) == 3 and isinstance(self._store, Steps):
+            self._store.add(*part)
+        elif len(part) == 2:
+            self._coming = self._coming or Tally(self._schema, self._key)
+            self._coming.add(*part)
 
     def lookup(self, bins: pl.DataFrame, ids: Ids) -> Weights:
         """The weights of bins, given as columns and as identities; 0 where there is none."""
@@ -67,15 +91,6 @@ class Histogram:
 
     def __repr__(self) -> str:
         return f"Histogram{self._schema}"
-
-    def __reduce__(self) -> str | tuple[object, ...]:
-        return _restore, (self._schema, self._key, self._settled())
-
-
-def _restore(schema: Schema, key: bytes, store: Steps | Table) -> Histogram:
-    histogram = Histogram(schema, key)
-    histogram._store = store
-    return histogram
 
 
 def _words(weights: np.ndarray) -> np.ndarray:

@@ -51,6 +51,15 @@ class Tally:
         self._schema, self._key = schema.expanded(), key
         self._sums = kernels.Sums(kernels.LIB) if kernels.LIB is not None else None
         self._waiting = Waiting(schema)
+        self._added: list[tuple[Ids, Weights]] = []
+
+    def add(self, ids: Ids, weights: Weights) -> None:
+        """Add weights of distinct identities, in order."""
+        if self._sums is not None and weights.dtype == np.int64:
+            self._sums.reserve(len(ids))
+            self._sums.add(ids, weights)
+        else:
+            self._added.append((ids, weights))
 
     def absorb(self, batch: Batch) -> None:
         """Add the weights of a batch."""
@@ -63,13 +72,14 @@ class Tally:
     def take(self) -> tuple[Ids, Weights]:
         """Distinct identities in order with their weights, as `combine` gives them; nothing waits afterwards."""
         batch = self._waiting.take()
-        _, ids, weights = combine(self._ids(batch), batch.weights)
-        if self._sums is None:
-            return ids, weights
-        summed = self._sums.take()
-        if not len(ids):
-            return summed
-        return combine(np.concatenate([ids, summed[0]]), np.concatenate([weights, summed[1]]))[1:]
+        found = [(self._ids(batch), batch.weights), *self._added]
+        self._added = []
+        if self._sums is not None:
+            summed = self._sums.take()
+            if not any(len(ids) for ids, _ in found):
+                return summed
+            found.append(summed)
+        return combine(np.concatenate([ids for ids, _ in found]), np.concatenate([one for _, one in found]))[1:]
 
     def _ids(self, batch: Batch) -> Ids:
         return identities(batch.frame, self._schema, self._key)

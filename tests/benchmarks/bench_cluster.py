@@ -1,0 +1,167 @@
+"""One process and several on the same Parquet files: wall, processor seconds, peak memory, bytes between them.
+
+    python tests/benchmarks/bench_cluster.py --rows 100000000 --processes 1 2 --json cluster.json
+    python tests/benchmarks/bench_cluster.py --smoke
+
+Each work is a whole `wpinq run`, from spawn to exit, over files made from a seed: text ids with a heavy tail. CPU
+seconds and the peak are those of all processes together (the peak: of the largest one). Bytes are counted by the
+loopback interface, in a network namespace of the run's own where one can be made; where not, other traffic counts too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import compileall
+import json
+import multiprocessing
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from wpinq import kernels
+
+CHUNK = 10_000_000
+"""Rows of a file."""
+SCRIPT = """
+def dataflow(views):
+    return {{"cdf": views.map(lambda {column}: {column}).shave().map(lambda index: index).measure("0.1")}}
+"""
+COUNTS = """
+def dataflow(views):
+    return {"counts": views.map(lambda page: page).measure("0.1")}
+"""
+WORKS = {
+    "CDF of pages": (SCRIPT.format(column="page"), "cdf=1..1000"),
+    "CDF of users": (SCRIPT.format(column="user"), "cdf=1..1000"),
+    "counts of pages": (COUNTS, "counts=page/1,page/2"),
+}
+QUIET = "ip link set lo up && exec "
+"""A new network namespace begins with its loopback interface down."""
+
+
+def make(folder: Path, rows: int) -> None:
+    """Zipf's pages and users, by seed, in files of `CHUNK` rows."""
+    import numpy as np
+    import polars as pl
+
+    rng = np.random.default_rng(7)
+    chances = {"user": _zipf(max(rows // 10, 1), 0.8), "page": _zipf(max(rows // 40, 1), 1.0)}
+    names = {
+        column: pl.select(pl.format(f"{column}/{{}}", pl.lit(pl.Series(rng.permutation(len(chance)))))).to_series()
+        for column, chance in chances.items()
+    }
+    for number, start in enumerate(range(0, rows, CHUNK)):
+        size = min(CHUNK, rows - start)
+        drawn = {column: np.searchsorted(chance, np.sort(rng.random(size))) for column, chance in chances.items()}
+        columns = {column: names[column].gather(rng.permutation(one)) for column, one in drawn.items()}
+        pl.DataFrame(columns).write_parquet(folder / f"{number:03}.parquet", row_group_size=122_700)
+
+
+def _zipf(distinct: int, power: float):
+    import numpy as np
+
+    share = np.cumsum(1 / np.arange(1, distinct + 1) ** power)
+    return share / share[-1]
+
+
+def timed(command: list[str]) -> dict[str, float]:
+    """Wall and CPU seconds, peak and megabytes between processes of a command and all that it starts."""
+    apart = ["unshare", "-n", "sh", "-c", QUIET + '"$@"; ', "sh"] if _namespaces() else []
+    counting = [sys.executable, "-c", COUNTING]
+    start = time.perf_counter()
+    child = subprocess.Popen([*apart, *counting, *command], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    out = child.stdout.read()
+    _, status, used = os.wait4(child.pid, 0)
+    if status:
+        raise SystemExit("a benchmark failed")
+    wall = time.perf_counter() - start
+    sent = float(out.rpartition("bytes ")[2])
+    return {
+        "wall": wall, "cpu": used.ru_utime + used.ru_stime, "peak MB": used.ru_maxrss / 1024, "sent MB": sent / 1e6
+    }  # fmt: skip
+
+
+COUNTING = """
+import subprocess, sys
+def sent():
+    lines = open("/proc/net/dev").read().splitlines()
+    return next(int(one.split()[9]) for one in lines if one.strip().startswith("lo:"))
+before = sent()
+done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)
+print("bytes", sent() - before)
+sys.exit(done.returncode)
+"""
+
+
+def _namespaces() -> bool:
+    try:
+        words = ["unshare", "-n", "sh", "-c", QUIET + "true"]
+        return subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def measure(folder: Path, processes: list[int], runs: int) -> list[dict[str, object]]:
+    """Every work with every number of processes, interleaved, the order reversed from run to run."""
+    rows: list[dict[str, object]] = []
+    for title, (script, asked) in WORKS.items():
+        (folder / "flow.py").write_text(script)
+        seen: dict[int, list[dict[str, float]]] = {number: [] for number in processes}
+        for run in range(runs):
+            for number in processes[:: 1 if run % 2 else -1]:
+                with tempfile.TemporaryDirectory() as place:
+                    words = [str(folder / "flow.py"), str(folder / "*.parquet"), "--budget", "1", "--observe", asked]
+                    more = ["--ledger", f"{place}/ledger", "--processes", str(number)]
+                    seen[number].append(timed([sys.executable, "-m", "wpinq", "run", *words, *more]))
+        for number, each in seen.items():
+            middle = {what: statistics.median(one[what] for one in each) for what in each[0]}
+            rows.append({"work": title, "processes": number, **middle})
+    return rows
+
+
+def show(rows: list[dict[str, object]]) -> None:
+    """One table."""
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    print(f"\n{machine}, load {os.getloadavg()[0]:.1f}, {'' if kernels.LIB is not None else 'no '}compiled kernels\n")
+    print("| work | processes | wall s | CPU s | peak MB | sent MB |\n|---|--:|--:|--:|--:|--:|")
+    for row in rows:
+        print(
+            f"| {row['work']} | {row['processes']} | {row['wall']:.2f} | {row['cpu']:.2f} "
+            f"| {row['peak MB']:.0f} | {row['sent MB']:.1f} |"
+        )
+
+
+def main() -> None:
+    """Make the data, measure, and show one table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=100_000_000)
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--smoke", action="store_true", help="200,000 rows, once")
+    parser.add_argument("--keep", type=Path, help="make the data here, or take what an earlier run made")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    rows, runs = (200_000, 1) if options.smoke else (options.rows, options.runs)
+    compileall.compile_dir(Path(kernels.__file__).parents[1], quiet=1)  # as an installation does
+    with tempfile.TemporaryDirectory() as made:
+        folder = options.keep or Path(made)
+        folder.mkdir(exist_ok=True)
+        if not list(folder.glob("*.parquet")):
+            # in another process, because a child's peak memory begins at that of its parent
+            maker = multiprocessing.get_context("spawn").Process(target=make, args=(folder, rows))
+            maker.start()
+            maker.join()
+        found = measure(folder, options.processes, runs)
+    show(found)
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

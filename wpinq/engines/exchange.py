@@ -1,0 +1,151 @@
+"""How records reach the shard of their key, and what of them goes from process to process.
+
+Within one process a batch is cut and handed on as it comes. Between processes every byte costs: so each process first
+adds up what it has read, and sends what is left. Where a step needs of a record its identity alone (`Keyed.hashed`), 24
+bytes for each distinct record of a process are sent, once, at its end; else batches of equal records made one. A
+measured histogram needs no exchange: each process counts its own, and the first adds them up.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, TypeAlias, TypeVar
+
+import bytewax.operators as op
+import numpy as np
+from bytewax.dataflow import Stream
+from bytewax.operators import KeyedStream, StatefulBatchLogic
+
+from wpinq.batch import Batch
+from wpinq.engines.failures import Failure
+from wpinq.engines.placement import labels
+from wpinq.engines.shards import cut, split
+from wpinq.plan import Hashed
+from wpinq.schema import Schema
+from wpinq.state.table import Ids, Weights
+from wpinq.state.waiting import ROWS, Tally
+
+T = TypeVar("T")
+PIECE = 1 << 21
+"""Identities that are sent as one message, of 48 megabytes."""
+
+
+class Parcel(Generic[T]):
+    """What goes from one process to another; the engine pickles an item twice, so the bytes are kept for the second."""
+
+    __slots__ = ("_bytes", "content")
+
+    def __init__(self, content: T) -> None:
+        self.content, self._bytes = content, b""
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Parcel[T]], tuple[bytes]]:
+        self._bytes = self._bytes or pickle.dumps(self.content, pickle.HIGHEST_PROTOCOL)
+        return _open, (self._bytes,)
+
+
+def _open(content: bytes) -> Parcel[T]:
+    return Parcel(pickle.loads(content))  # noqa: S301  the engine's own traffic is pickles already
+
+
+Part: TypeAlias = Batch | Hashed
+Routed: TypeAlias = "KeyedStream[tuple[int, Parcel[Part]]]"
+
+
+def pieces(ids: Ids, weights: Weights) -> Iterator[tuple[Ids, Weights]]:
+    """Identities and weights in messages of `PIECE`."""
+    for start in range(0, len(ids), PIECE):
+        yield np.ascontiguousarray(ids[start : start + PIECE]), weights[start : start + PIECE]
+
+
+def at_home(name: str, up: Stream[T], label: str) -> KeyedStream[T]:
+    """Give every item the label of one worker: a worker's own is no exchange."""
+    return op.map(name, up, lambda item: (label, item))
+
+
+def added(
+    name: str, up: Stream[Batch], label: str, make: Callable[[], Tallied | Merged]
+) -> Stream[Part]:  # fmt: skip
+    """What a process has read, with equal records made one."""
+    own = op.stateful_batch(name, at_home(f"{name}_own", up, label), lambda _resume: make())
+    return op.map(f"{name}_out", own, lambda item: item[1])
+
+
+def send(
+    name: str, up: Stream[Part], keys: Sequence[str], port: int, *, key: bytes, shards: int, failure: Failure
+) -> Routed:  # fmt: skip
+    """Send every record to the shard of its key."""
+
+    def parts(one: Part) -> Iterator[tuple[str, Part]]:
+        if isinstance(one, Batch):
+            yield from split(one, keys, key, shards)
+            return
+        for shard, (ids, weights) in enumerate(cut(one.ids, one.weights, shards)):
+            yield from ((labels(shards)[shard], Hashed(*piece)) for piece in pieces(ids, weights))
+
+    def step(items: list[Part]) -> list[tuple[str, tuple[int, Parcel[Part]]]]:
+        return [(label, (port, Parcel(part))) for one in items for label, part in parts(one)]
+
+    return op.flat_map_batch(name, up, failure.guard("exchange", step, []))
+
+
+class Tallied(StatefulBatchLogic[Batch, Part, None]):
+    """The identities of all records of a process with their weights, at its end."""
+
+    def __init__(self, schema: Schema, key: bytes, failure: Failure) -> None:
+        self._tally = Tally(schema, key)
+        self._absorb = failure.guard("exchange", self._tally.absorb, None)
+        self._take: Callable[[], list[Part]] = failure.guard("exchange", lambda: [Hashed(*self._tally.take())], [])
+
+    def on_batch(self, values: list[Batch]) -> tuple[list[Part], bool]:
+        """Take in what arrived."""
+        for batch in values:
+            self._absorb(batch)
+        return [], False
+
+    def on_eof(self) -> tuple[list[Part], bool]:
+        """Give what is left."""
+        return self._take(), False
+
+    def snapshot(self) -> None:
+        """Nothing is kept."""
+        return
+
+
+class Merged(StatefulBatchLogic[Batch, Part, None]):
+    """The records of a process, equal ones made one within some `ROWS` rows."""
+
+    def __init__(self, failure: Failure) -> None:
+        self._batches: list[Batch] = []
+        self._rows = 0
+        self._take: Callable[[], list[Part]] = failure.guard("exchange", self._taken, [])
+
+    def on_batch(self, values: list[Batch]) -> tuple[list[Part], bool]:
+        """Take in what arrived."""
+        self._batches += values
+        self._rows += sum(map(len, values))
+        return (self._take() if self._rows >= ROWS else []), False
+
+    def on_eof(self) -> tuple[list[Part], bool]:
+        """Give what is left."""
+        return self._take(), False
+
+    def _taken(self) -> list[Part]:
+        batches, self._batches, self._rows = self._batches, [], 0
+        return [Batch.concat(batches, batches[0].schema).consolidate()] if batches else []
+
+    def snapshot(self) -> None:
+        """Nothing is kept."""
+        return
+
+
+class Through(StatefulBatchLogic[T, T, None]):
+    """Passes on what arrives."""
+
+    def on_batch(self, values: list[T]) -> tuple[list[T], bool]:
+        """Take in what arrived."""
+        return values, False
+
+    def snapshot(self) -> None:
+        """Nothing is kept."""
+        return

@@ -6,6 +6,8 @@ from fractions import Fraction
 import duckdb
 import polars as pl
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from strategies import distance, evaluate, leaves
 
 import wpinq
@@ -161,6 +163,113 @@ def test_sums_and_means_are_those_of_duckdb(query, duck, tables):
     assert tables["views"]._node.data.ledger.spent() == (LOUD, 0)
 
 
+NUMBERS = [
+    ("SELECT SUM(age * 2 - weight), AVG((age + 1) / 2.0) FROM views LEFT JOIN pages USING (page)", (10, 0.1)),
+    ("SELECT SUM(CASE WHEN age < 30 THEN 1 ELSE 0 END), AVG(ABS(age - 40)), SUM(1) FROM views", (0.1, 0.1, 0.1)),
+    ("SELECT SUM(COALESCE(weight, -1)), AVG(-age), SUM(age * age) FROM views LEFT JOIN pages USING (page)",
+     (1, 1, 800)),
+    ("SELECT MIN(age), MAX(age), MEDIAN(age), MAX(DISTINCT age) FROM views WHERE user IS NOT NULL", (0, 0, 1, 0)),
+    ("SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age), PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY age DESC), "
+     "MAX(age % 7) FROM views", (1, 1, 0)),
+    ("SELECT VAR_POP(age), VARIANCE(age), STDDEV(age), STDDEV_POP(age), STDDEV_SAMP(age), VAR_SAMP(age) FROM views",
+     (1, 1, 0.1, 0.1, 0.1, 1)),
+    ("SELECT VARIANCE(age), STDDEV(age), VAR_POP(age) FROM views WHERE age = 30 OR age = 33", (0.6, 0.2, 0.6)),
+    ("SELECT COUNT(*) FILTER (WHERE age > 80), SUM(age) FILTER (WHERE page = 'Home'), "
+     "COUNT(DISTINCT user) FILTER (WHERE age < 3), MAX(age) FILTER (WHERE age < 50) FROM views", (0, 10, 0, 0)),
+    ("SELECT page, SUM(age) AS s, MAX(age) AS m FROM views GROUP BY page ORDER BY page", (0, 10, 0)),
+    ("SELECT page, COUNT(*) FILTER (WHERE age > 80) AS c, MEDIAN(age) FROM views GROUP BY page ORDER BY page",
+     (0, 0, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "near"), NUMBERS)
+def test_expressions_spreads_and_ranks_are_those_of_duckdb(query, near, duck, tables):
+    """Bounds of expressions follow from those of columns; groups are published by a count where none are given."""
+    bounds = {name: top for name, top in (("age", (0, 90)), ("weight", (0, 3))) if name in query.split(" FROM")[0]}
+    answer = wpinq.sql(query, tables, epsilon=LOUD, delta=1e-6, bounds=bounds)
+    truth = duck.sql(query).fetchall()
+    assert len(answer.rows) == len(truth)
+    for found, row, ends in zip(answer.rows, truth, answer.intervals, strict=True):
+        for one, other, slack, interval in zip(found, row, near, ends, strict=True):
+            text = other is None or isinstance(other, str)
+            assert one == other if text else one == pytest.approx(other, abs=slack + 1e-9)
+            assert interval is None or interval[0] <= one <= interval[1]
+    assert tables["views"]._node.data.ledger.spent()[0] <= LOUD
+
+
+def test_what_is_measured_alike_is_measured_once_and_all_share_epsilon(tables):
+    query = "SELECT VARIANCE(age), STDDEV(age), STDDEV_POP(age), MEDIAN(age), QUANTILE(age, 0.5), SUM(age) FROM views"
+    answer = wpinq.sql(query, tables, epsilon=3, bounds={"age": (0, 90)})
+    assert {one.epsilon for one in answer.measurements} == {1}
+    assert len({one.question for one in answer.measurements}) == 3
+    assert tables["views"]._node.data.ledger.spent() == (3, 0)
+
+
+def test_bounds_are_declared_for_expressions_as_the_query_or_a_person_writes_them(tables):
+    query = "SELECT SUM(age * 2), AVG(v.age*2) FROM views AS v"
+    for key in ("age * 2", "AGE*2", "(v.age * 2)"):
+        answer = wpinq.sql(query, tables, epsilon=LOUD, bounds={key: (0, 100)}, name=key)
+        ages = [min(2 * age, 100) for age in VIEWS["age"]]
+        assert answer.rows[0] == (pytest.approx(sum(ages), abs=10), pytest.approx(sum(ages) / len(ages), abs=0.01))
+    assert "SUM(age * 2), clamped to 0..100, epsilon 0.5" in prepare(query, tables, {"age * 2": (0, 100)}).explain(1)
+
+
+def expressions():
+    """Arithmetic over two columns, as text: whole numbers and others, divisions that are cut off, signs, branches."""
+    leaf = st.sampled_from(["a", "x", "3", "-2", "0.5", "7"])
+    pair = (
+        "({} + {})",
+        "({} - {})",
+        "({} * {})",
+        "({} / {})",
+        "(a % {1})",
+        "COALESCE({}, {})",
+        "ABS({} - {})",
+        ("CASE WHEN {0} > 0 THEN {0} ELSE {1} END"),
+    )
+    return st.recursive(leaf, lambda inner: st.builds(str.format, st.sampled_from(pair), inner, inner), max_leaves=6)
+
+
+@example("(a + 7) / 3")
+@example("(a - 7) / 3")
+@example("a % 3")
+@example("ABS(a - 1)")
+@given(expressions())
+@settings(max_examples=60)
+def test_no_number_is_beyond_the_bounds_that_follow(text):
+    frame = pl.DataFrame(
+        [(a, x) for a in range(-3, 6) for x in (-1.25, 0.0, 0.4, 2.0)], schema=["a", "x"], orient="row"
+    )
+    rows = wpinq.protect(frame, budget=1)
+    bounds = {name: ends for name, ends in {"a": (-3, 5), "x": (-1.25, 2)}.items() if name in text}
+    try:
+        number = prepare(f"SELECT SUM({text}) FROM t", {"t": rows}, bounds).numbers[0]
+    except PlanError as refused:
+        assert "declared bounds" in str(refused) or "% takes integers" in str(refused)
+        return
+    low, high = map(float, number.bounds)
+    values = [value for (value,) in evaluate(number.collection, frame.rows()) if value is not None]
+    assert all(low - 1e-9 <= value <= high + 1e-9 for value in values)
+
+
+@pytest.mark.parametrize("number", ["SUM(age)", "AVG(age)", "MIN(age)", "MAX(age)", "MEDIAN(age)", "VARIANCE(age)"])
+def test_of_no_records_there_is_a_noisy_answer_and_never_null(number, tables):
+    query = f"SELECT {number} AS x FROM views WHERE age > 1000"
+    answer = wpinq.sql(query, tables, epsilon=1, bounds={"age": (0, 90)})
+    assert isinstance(answer.rows[0][0], float)
+    low, high = answer.intervals[0][0]
+    assert low <= answer.rows[0][0] <= high
+
+
+def test_groups_are_published_from_a_count_of_their_own_where_none_is_asked_for(tables):
+    query = "SELECT page, SUM(age) AS s FROM views GROUP BY page"
+    answer = wpinq.sql(query, tables, epsilon=2, delta=1e-6, bounds={"age": (0, 90)})
+    assert {row[0] for row in answer.rows} == {"Home", "News", "Faq", None}
+    assert [one.epsilon for one in answer.measurements] == [1, 1]
+    assert answer.cost == {"epsilon": 2.0, "delta": 1e-6}
+    assert tables["views"]._node.data.ledger.spent() == (2, Fraction(1, 10**6))
+
+
 def test_numbers_are_clamped_to_their_bounds_and_absent_groups_are_answered(tables):
     query = "SELECT page, SUM(age), AVG(age) FROM views GROUP BY page"
     answer = wpinq.sql(query, tables, epsilon=LOUD, keys=["Faq", "nowhere"], bounds={"views.age": (10, 20)})
@@ -190,13 +299,20 @@ def test_intervals_of_sums_hold_and_noise_follows_bounds_and_unit():
 @pytest.mark.parametrize(
     ("query", "more", "reason"),
     [
-        ("SELECT page, SUM(age) FROM views GROUP BY page", {}, "groups that are given; give keys="),
-        ("SELECT page, SUM(age) FROM views GROUP BY page", {"delta": 1e-6}, "groups that are given; give keys="),
+        ("SELECT page, SUM(age) FROM views GROUP BY page", {}, "which groups there are is private too"),
+        ("SELECT SUM(age + weight) FROM views JOIN pages USING (page)", {}, "or those of its columns"),
+        ("SELECT SUM(age / (age - 3)) FROM views", {}, r"'age / \(age - 3\)': \(low, high\)"),
+        (
+            "SELECT MEDIAN(user) FROM views",
+            {"bounds": {"user": (0, 1)}},
+            "'user' is of the type text",
+        ),
+        ("SELECT MIN(age + 1) FROM views", {"bounds": {"age": (0, 1), "age + 2": (0, 1)}}, "'age . 2', which no SUM"),
         ("SELECT SUM(user) FROM views", {"bounds": {"user": (0, 1)}}, "of the type text"),
         ("SELECT COUNT(*), SUM(age) FROM views", {"bounds": {"age": (5, 5)}}, "not below the upper one"),
         ("SELECT COUNT(*), SUM(age) FROM views", {"bounds": {"age": 5}}, "bounds= are two numbers"),
-        ("SELECT AVG(age) FROM views", {"bounds": {"age": (0, 90), "wage": (0, 1)}}, "'wage', which no SUM or AVG"),
-        ("SELECT COUNT(*) FROM views", {}, "'age', which no SUM or AVG"),
+        ("SELECT AVG(age) FROM views", {"bounds": {"age": (0, 90), "wage": (0, 1)}}, "'wage', which no SUM"),
+        ("SELECT COUNT(*) FROM views", {}, "'age', which no SUM"),
     ],
 )
 def test_sums_are_refused_before_anything_is_charged(query, more, reason, tables):
@@ -260,11 +376,19 @@ REFUSED = [
     ("SELECT SUM(age) FROM views", "need declared bounds"),
     ("SELECT MAX(age) FROM views", "need declared bounds"),
     ("SELECT COUNT(*) OVER () FROM views", "windows look at other records"),
-    ("SELECT SUM(age + 1) FROM views", "take one column"),
-    ("SELECT AVG(DISTINCT age) FROM views", "take one column"),
+    ("SELECT SUM(age + 1) FROM views", "need declared bounds"),
+    ("SELECT AVG(DISTINCT age) FROM views", "without DISTINCT"),
+    ("SELECT MAX(age, 3) FROM views", "takes one number of each record"),
+    ("SELECT SUM(SUM(age)) FROM views", "is an aggregate"),
+    ("SELECT MODE() WITHIN GROUP (ORDER BY age) FROM views", "write PERCENTILE_CONT"),
+    ("SELECT PERCENTILE_CONT(age) WITHIN GROUP (ORDER BY age) FROM views", "with one number"),
+    ("SELECT PERCENTILE_CONT(1.5) WITHIN GROUP (ORDER BY age) FROM views", "between 0 and 1"),
+    ("SELECT SUM(age) FILTER (WHERE COUNT(*) > 3) FROM views", "is an aggregate"),
     ("SELECT SUM(age) OVER () FROM views", "windows look at other records"),
-    ("SELECT COUNT(*) FILTER (WHERE age > 3) FROM views", "need declared bounds"),
-    ("SELECT array_agg(user) FROM views", "need declared bounds"),
+    ("SELECT COUNT(*) FILTER (WHERE COUNT(*) > 3) FROM views", "is an aggregate"),
+    ("SELECT COUNT(*) FILTER (WHERE age > 3) OVER () FROM views", "windows look at other records"),
+    ("SELECT array_agg(user) FROM views", "other aggregates are not"),
+    ("SELECT CORR(age, age) FROM views", "other aggregates are not"),
     ("SELECT COUNT(*) FROM views GROUP BY ROLLUP (page)", "one record alone"),
     ("SELECT COUNT(*) FROM views GROUP BY ALL", "no ALL, CUBE or ROLLUP"),
     ("SELECT COUNT(*) FROM views GROUP BY 5", "no column number 5"),

@@ -123,7 +123,7 @@ def test_sqlite_and_postgres_answer_alike(run, tmp_path):
     [
         ("SELECT page, COUNT(*) FROM views GROUP BY page", (), "give --keys FILE, or --delta"),
         ("SELECT SUM(page) FROM views", (), "need declared bounds"),
-        ("SELECT SUM(page) FROM views", ("--epsilon", "1", "--bounds", "page=0"), "write COLUMN=LOW..HIGH"),
+        ("SELECT SUM(page) FROM views", ("--epsilon", "1", "--bounds", "page=0"), "write WHAT=LOW..HIGH"),
         ("SELECT SUM(page) FROM views", ("--epsilon", "1", "--bounds", "page=0..1"), "of the type text"),
         ("SELECT * FROM views", (), "would show records"),
         ("SELECT COUNT(*) FROM people", (), "no table 'people'"),

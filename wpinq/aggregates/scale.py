@@ -71,6 +71,21 @@ class Grid:
     usual: int = FINE
 
 
+def ends(bounds: Bounds, call: str) -> tuple[Fraction, Fraction]:
+    """Read bounds.
+
+    Raises:
+        PlanError: They are not two numbers that rise.
+        ExactnessError: One is no finite number.
+    """
+    if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
+        raise PlanError(f"{call}: bounds= are two numbers that do not depend on the data, for example bounds=(0, 100).")
+    low, high = (exact(bound, f"{call}(bounds=...)") for bound in bounds)
+    if low >= high:
+        raise PlanError(f"{call}: the lower of the bounds is not below the upper one.")
+    return low, high
+
+
 def limits(
     node: Node, column: str, bounds: Bounds, step: Amount | None, call: str, *, grid: Grid = Grid()
 ) -> tuple[Fraction, Fraction, Fraction]:  # fmt: skip
@@ -82,13 +97,10 @@ def limits(
     """
     kind = node.schema[column].kind
     if kind not in (Kind.INT, Kind.FLOAT, Kind.BOOL):
-        hint = f"declare it, for example columns={{{column!r}: float}}"
+        plain = kind in (Kind.TEXT, Kind.ANY)
+        hint = f"declare it, for example columns={{{column!r}: float}}" if plain else "compute a number from it first"
         raise PlanError(f"{call}: column {column!r} is of the type {kind.value}; {hint}.")
-    if not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
-        raise PlanError(f"{call}: bounds= are two numbers that do not depend on the data, for example bounds=(0, 100).")
-    low, high = (exact(bound, f"{call}(bounds=...)") for bound in bounds)
-    if low >= high:
-        raise PlanError(f"{call}: the lower of the bounds is not below the upper one.")
+    low, high = ends(bounds, call)
     whole = kind is not Kind.FLOAT and high - low <= grid.most and (low.denominator, high.denominator) == (1, 1)
     found = Fraction(1) if whole else (high - low) / grid.usual
     if step is not None:

@@ -164,28 +164,38 @@ def mean(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more:
     return _asked(self, plan, rule, epsilon, more)
 
 
-def variance(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:
-    """Charge for the variance of a column's numbers (of the records themselves: divided by their number).
+def variance(
+    self: Collection, column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
+) -> Answer:
+    """Charge for the variance of a column's numbers, by default of the records themselves: divided by their number.
 
-    A third of epsilon each is spent on number, sum and sum of squares. Arguments and errors are those of `sum`.
+    A third of epsilon each is spent on number, sum and sum of squares. With `sample` it is divided by one less, as SQL
+    does. The other arguments and the errors are those of `sum`.
     """
-    scale = _centred(self, column, bounds, more.get("step"), "variance")
-    plan = Moments(self._node, (), scale, (0, 1, 2), f"variance({column})")
-    half = float(scale.spacing) * plan.reach
-    return _asked(self, plan, lambda moments: _times(half**2, _spread(moments)), epsilon, more)
+    plan, half = _squared(self, column, bounds, more, "variance")
+    return _asked(self, plan, lambda moments: _times(half**2, _spread(moments, sample)), epsilon, more)
 
 
-def stdev(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:
+def stdev(
+    self: Collection, column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
+) -> Answer:
     """Charge for the standard deviation: the root of `variance`, with the same arguments and noise."""
-    scale = _centred(self, column, bounds, more.get("step"), "stdev")
-    plan = Moments(self._node, (), scale, (0, 1, 2), f"stdev({column})")
-    half = float(scale.spacing) * plan.reach
+    plan, half = _squared(self, column, bounds, more, "stdev")
 
     def rule(moments: Sequence[Range]) -> Range:
-        low, high = _spread(moments)
+        low, high = _spread(moments, sample)
         return _times(half, (np.sqrt(low), np.sqrt(high)))
 
     return _asked(self, plan, rule, epsilon, more)
+
+
+def _squared(
+    collection: Collection, column: str, bounds: Bounds, more: Numbers, call: str
+) -> tuple[Moments, float]:  # fmt: skip
+    """Three moments, and half of what lies between the bounds."""
+    scale = _centred(collection, column, bounds, more.get("step"), call)
+    plan = Moments(collection._node, (), scale, (0, 1, 2), f"{call}({column})")
+    return plan, float(scale.spacing) * plan.reach
 
 
 def _asked(collection: Collection, plan: Moments, rule: Rule, epsilon: Amount, more: Where | Numbers) -> Answer:
@@ -218,11 +228,15 @@ def _mean(number: Range, total: Range) -> Range:
     return np.clip(np.min(corners, axis=0), -1, 1), np.clip(np.max(corners, axis=0), -1, 1)
 
 
-def _spread(moments: Sequence[Range]) -> Range:
-    """The mean square less the square of the mean, of numbers in [-1, 1]."""
+def _spread(moments: Sequence[Range], sample: bool) -> Range:
+    """The mean square less the square of the mean, of numbers in [-1, 1]; of a sample, of at least two of them."""
     low, high = _mean(moments[0], moments[1])
     square_low, square_high = ((1 + side) / 2 for side in _mean(moments[0], moments[2]))
     sizes = np.abs(low), np.abs(high)
     least = np.where((low <= 0) & (high >= 0), 0, np.minimum(*sizes)) ** 2
     largest = np.maximum(*sizes) ** 2
-    return np.clip(square_low - largest, 0, 1), np.clip(square_high - least, 0, 1)
+    found = np.clip(square_low - largest, 0, 1), np.clip(square_high - least, 0, 1)
+    if not sample:
+        return found
+    few, many = (np.maximum(side, 2.0) for side in moments[0])
+    return found[0] * many / (many - 1), found[1] * few / (few - 1)

@@ -58,8 +58,9 @@ def sql(
     ] = None,
     bounds: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=LOW..HIGH", show_default=False,
-                     help="The least and the largest number of a column that is summed; can be given many times."),
+        typer.Option(metavar="WHAT=LOW..HIGH", show_default=False,
+                     help="The least and the largest number of a column or expression that is summed or ranked, such "
+                          "as 'price * qty=0..500'; can be given many times."),
     ] = None,
     columns: options.ColumnNames = None,
     header: options.Header = True,
@@ -68,7 +69,10 @@ def sql(
     explain: Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")] = False,
     json: options.JsonPath = None,
 ) -> None:  # fmt: skip
-    """Answer one SELECT: COUNT(*), COUNT(column), COUNT(DISTINCT column), SUM and AVG, in groups, with public joins.
+    """Answer one SELECT over a protected table, in groups, with public joins.
+
+    COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x),
+    VARIANCE and STDDEV of columns and expressions; all but counts need --bounds. They share epsilon equally.
 
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
@@ -92,10 +96,8 @@ def sql(
     asked = prepare(query, {**tables, table: _rehearsal(reader.schema, who)}, limits)
     groups = None if keys is None else read_keys(keys, asked.schema)
     if explain:
-        asked.explain(cost)
+        asked.explain(cost, groups is not None)
         return
-    if asked.keys and groups is None and asked.numbers:
-        raise PlanError("sql: SUM and AVG are answered for groups that are given; give --keys FILE.")
     if asked.keys and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
 
@@ -140,10 +142,10 @@ def read_keys(path: Path, schema: Schema) -> list[Any]:
 
 
 def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
-    """Read the bounds of a column.
+    """Read the bounds of a column or expression.
 
     Raises:
-        PlanError: It is not COLUMN=LOW..HIGH.
+        PlanError: It is not WHAT=LOW..HIGH.
         ExactnessError: A bound is no number.
 
     >>> parse_bounds("income=0..400000")
@@ -154,7 +156,7 @@ def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
     name, equals, ends = text.rpartition("=")
     low, dots, high = ends.partition("..")
     if not name or not equals or not dots:
-        raise PlanError("--bounds: write COLUMN=LOW..HIGH, for example income=0..400000.")
+        raise PlanError("--bounds: write WHAT=LOW..HIGH, for example income=0..400000.")
     return name, (exact(low, "--bounds"), exact(high, "--bounds"))
 
 
@@ -206,8 +208,9 @@ def _show(answer: Answer) -> None:
     if len(answer) > SHOWN:
         typer.echo(f"... and {len(answer) - SHOWN:,} more rows; --json OUT writes them all")
     for place, name in enumerate(names):
-        halves = [(ends[1] - ends[0]) / 2 for ends in (row[place] for row in answer.intervals) if ends]
-        if halves:
-            typer.echo(f"\n{name}: within {max(halves):g} of the truth with probability 95%.")
+        cells = [(row[place], ends[place]) for row, ends in zip(answer.rows, answer.intervals, strict=True)]
+        far = [max(ends[1] - value, value - ends[0]) for value, ends in cells if ends]
+        if far:
+            typer.echo(f"\n{name}: within {max(far):g} of the truth with probability 95%.")
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
     typer.echo(f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}. {budget_line(answer.measurements[0].home.ledger)}")

@@ -2,14 +2,17 @@
 
 tables     the protected table, and public tables as lookups of one record
 clauses    which clauses are read
-numbers    SUM and AVG, within declared bounds
-statement  what a SELECT asks for, or why it cannot be answered
+reach      declared bounds, and what follows from them for expressions
+numbers    sums, means, spreads and ranks, within these bounds
+asked      what a SELECT asks for
+statement  how it is read, or why it cannot be answered
 answer     measured, published, and finished by what touches released numbers only
 """
 
 from __future__ import annotations
 
 from wpinq.query.answer import Answer, sql
-from wpinq.query.statement import Statement, prepare
+from wpinq.query.asked import Statement
+from wpinq.query.statement import prepare
 
 __all__ = ["Answer", "Statement", "prepare", "sql"]

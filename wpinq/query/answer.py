@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.aggregates import Answer as Aggregate
+from wpinq.aggregates import Quantile
 from wpinq.aggregates.options import Bounds
 from wpinq.bins import bin_frame
 from wpinq.errors import BudgetError, PlanError
@@ -16,8 +17,10 @@ from wpinq.exact import Amount, positive
 from wpinq.ledger.cost import people
 from wpinq.measurement import Measurement
 from wpinq.plan import sources
-from wpinq.query.statement import Statement, prepare
+from wpinq.query.asked import Statement
+from wpinq.query.statement import prepare
 from wpinq.query.tables import CALL
+from wpinq.question import Question
 from wpinq.selection.table import readable
 
 
@@ -28,16 +31,16 @@ class Answer:
     Attributes:
         columns: Their names.
         rows: The largest first count first, where the query has no ORDER BY and no keys were given.
-        intervals: For each cell that is a count, sum or mean, the 95% interval of its noise; None for others.
+        intervals: For each cell that is an aggregate, the 95% interval of its noise; None for others.
         cost: What it cost the privacy unit: `epsilon` and `delta`.
-        measurements: What was measured, one for each count, then one for each sum or mean.
+        measurements: What was measured: for each count, or what groups were published from, then for other aggregates.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     intervals: tuple[tuple[tuple[float, float] | None, ...], ...]
     cost: dict[str, float]
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[Question, ...]
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.rows)
@@ -60,27 +63,31 @@ def sql(
     bounds: Mapping[str, Bounds] | None = None,
     name: str | None = None,
 ) -> Answer:
-    """Answer one SELECT: count and sum the records of a protected table, in groups.
+    """Answer one SELECT: aggregates over the records of a protected table, in groups.
 
     `SELECT page, COUNT(*) AS c FROM views WHERE ... GROUP BY page HAVING c >= 50 ORDER BY c DESC LIMIT 10`. There are
-    COUNT(*), COUNT(column), COUNT(DISTINCT column) (with `unit=users(...)`, COUNT(DISTINCT user) counts people), and
-    JOINs of public tables on a unique key. SUM(column) and AVG(column) need `bounds`, and `keys` where there are
-    groups; of no records they are noise, not NULL. Which groups there are is itself private, so they are either given
-    as `keys`, or published from a threshold that costs `delta`; HAVING then only leaves out more.
+    COUNT(*), COUNT(x), COUNT(DISTINCT x) (with `unit=users(...)`, COUNT(DISTINCT user) counts people), SUM, AVG, MIN,
+    MAX, MEDIAN, PERCENTILE_CONT(share) WITHIN GROUP (ORDER BY x), VARIANCE and STDDEV (_SAMP and _POP) of columns and
+    of expressions such as `price * qty`, each with FILTER (WHERE ...), and JOINs of public tables on a unique key. All
+    but counts need `bounds`, or follow from those of their columns; the extremes and ranks are points of a grid of a
+    thousandth of the bounds, and an extreme is one that a few records are beyond. Of no records an answer is noise, not
+    NULL. Which groups there are is itself private, so they are either given as `keys`, or published by COUNT(*), or
+    the first count, where its noisy value passes a threshold that costs `delta`; HAVING then only leaves out more.
 
     Args:
         query: One SELECT in PostgreSQL's dialect; conditions have SQL's three values.
         tables: The protected collection and public tables (frames, paths, ...) by name.
-        epsilon: What it costs in all, exact; several counts, sums and means share it equally.
+        epsilon: What it costs in all, exact; several aggregates share it equally, and so does a count that nobody asked
+            for where groups are published.
         delta: What publishing the groups costs; `protect(delta=)` allows it.
         keys: The groups to show, present or not, as `observe_many` takes bins; costs no delta.
-        bounds: For each column that is summed the least and the largest number, to which its numbers are clamped; they
-            do not depend on the data.
+        bounds: For each column or expression that is summed or ranked, as the query has it, the least and the largest
+            number, to which its numbers are clamped; they do not depend on the data.
         name: Tells repetitions apart, and names the charge in the ledger.
 
     Raises:
         PlanError: The query cannot be read, or cannot be private; nothing was charged.
-        BudgetError: It costs more than is left; of several counts those before it stay charged.
+        BudgetError: It costs more than is left; of several aggregates those before it stay charged.
         BinError: A key is no group of the query; nothing was charged.
         SourceError, EngineError, LedgerError: The dataflow could not run.
 
@@ -92,15 +99,16 @@ def sql(
     asked = prepare(query, tables, bounds)
     cost = positive(epsilon, "sql(epsilon=...)")
     known = _known(asked, keys, delta)
-    share = cost / asked.parts
+    given = known is not None
+    share = cost / asked.parts(given)
     counted: list[Measurement] = [one.measure(epsilon=share, name=name) for one in asked.counts]
-    paid = 0.0
+    more = [one.measure(epsilon=share, name=name) for one in asked.published_from(given)]
     if known is None:
         assert delta is not None  # noqa: S101  refused above
-        known = counted[0].release(delta=delta).frame.select(asked.keys)
-        paid = float(positive(delta, "sql(delta=...)"))
+        known = (*counted, *more)[asked.widest].release(delta=delta).frame.select(asked.keys)
     numbers = [one.measure(share, known if asked.keys else None, name) for one in asked.numbers]
-    return _finished(asked, known, counted, numbers, {"epsilon": float(cost), "delta": paid})
+    paid = {"epsilon": float(cost), "delta": 0.0 if given else float(positive(delta, "sql(delta=...)"))}
+    return _finished(asked, known, (*counted, *more), numbers, paid)
 
 
 def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | None:
@@ -110,17 +118,17 @@ def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | 
     if keys is not None:
         found = bin_frame(keys, asked.schema).unique(maintain_order=True)
         return found.with_columns(readable(found[one.name], one.kind) for one in asked.schema)
-    if asked.numbers:
-        raise PlanError(f"{CALL}: SUM and AVG are answered for groups that are given; give keys=.")
     if delta is None:
         raise PlanError(f"{CALL}: which groups there are is private too; give keys=, or delta= (for example 1e-6).")
-    allowed = sources(asked.counts[0]._node)[0].ledger.delta_budget
+    allowed = sources(asked.groups._node)[0].ledger.delta_budget
     if positive(delta, "sql(delta=...)") > allowed:
         raise BudgetError(f"{CALL}: delta {delta} is asked, and {people(allowed)} is allowed; set protect(delta=...).")
     return None
 
 
-def _columns(groups: pl.DataFrame, counted: Sequence[Measurement], numbers: Sequence[Aggregate]) -> list[pl.Series]:
+def _columns(
+    groups: pl.DataFrame, counted: Sequence[Measurement], numbers: Sequence[Aggregate | Quantile]
+) -> list[pl.Series]:
     """Each count and number of each group, and the ends of its interval."""
     found = []
     for place, one in enumerate(counted):
@@ -138,7 +146,7 @@ def _finished(
     asked: Statement,
     groups: pl.DataFrame,
     counted: Sequence[Measurement],
-    numbers: Sequence[Aggregate],
+    numbers: Sequence[Aggregate | Quantile],
     cost: dict[str, float],
 ) -> Answer:
     """HAVING, ORDER BY, LIMIT and the columns of the answer, from released numbers."""
@@ -154,9 +162,9 @@ def _finished(
     frame = frame.slice(*asked.limit)
     cells = frame.select(reader.term(item.node).value.alias(str(place)) for place, item in enumerate(asked.items))
     ends = [_interval(frame, item.node) for item in asked.items]
-    measured = (*counted, *(one.measurement for one in numbers))
+    asked_of = [one if isinstance(one, Quantile) else one.measurement for one in numbers]
     labels = tuple(item.label for item in asked.items)
-    return Answer(labels, tuple(cells.rows()), tuple(zip(*ends, strict=True)), cost, measured)
+    return Answer(labels, tuple(cells.rows()), tuple(zip(*ends, strict=True)), cost, (*counted, *asked_of))
 
 
 def _interval(frame: pl.DataFrame, node: Any) -> list[tuple[float, float] | None]:

@@ -30,7 +30,21 @@ def plain_select(query: str) -> Any:
     for name in (name for name, value in select.args.items() if value and name not in KNOWN):
         clause = name.strip("_").upper()
         raise PlanError(f"{CALL}: {INSTEAD.get(name, f'{clause} is not answered here')}.")
-    return select
+    return select.transform(_unfiltered)
+
+
+def _unfiltered(node: Any) -> Any:
+    """COUNT(x) FILTER (WHERE test) is COUNT(CASE WHEN test THEN x END), and so is every aggregate that skips NULL."""
+    from sqlglot import exp
+
+    if type(node).__name__ != "Filter" or node.find(exp.Window):
+        return node
+    aggregate, test = node.this.copy(), node.expression.this
+    operand = next((one for one in aggregate.find_all(exp.Ordered, exp.Distinct)), aggregate)
+    for one in operand.expressions or [operand.this]:
+        value = exp.Literal.number(1) if type(one).__name__ == "Star" else one.copy()
+        one.replace(exp.Case(ifs=[exp.If(this=test.copy(), true=value)]))
+    return aggregate
 
 
 def label(node: Any) -> str:

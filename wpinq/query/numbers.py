@@ -1,40 +1,59 @@
-"""SUM and AVG in a query: of one column each, whose numbers are clamped to declared bounds."""
+"""Sums, means, spreads and ranks in a query: of numbers that are clamped to declared bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.aggregates import Answer as Aggregate
-from wpinq.aggregates import mean
+from wpinq.aggregates import Answer, Quantile, mean, median, quantile, stdev, variance
+from wpinq.aggregates import max as largest
+from wpinq.aggregates import min as least
 from wpinq.aggregates import sum as total
 from wpinq.aggregates.options import Bounds
 from wpinq.aggregates.scale import limits
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, exact
-from wpinq.functions.terms import shown
-from wpinq.query.tables import CALL
+from wpinq.query.tables import CALL, plainly
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from wpinq.collection import Collection
 
-NUMBERS = {"Sum": total, "Avg": mean}
-"""What is asked for each of these in a query."""
+AGGREGATES: dict[str, tuple[str, Callable[..., Answer | Quantile]]] = {
+    "Sum": ("sum", total),
+    "Avg": ("mean", mean),
+    "Min": ("min", least),
+    "Max": ("max", largest),
+    "Median": ("quantile 1/2", median),
+    "Variance": ("spread", partial(variance, sample=True)),
+    "VariancePop": ("spread", variance),
+    **dict.fromkeys(("Stddev", "StddevSamp"), ("spread", partial(stdev, sample=True))),
+    "StddevPop": ("spread", stdev),
+}
+"""What is measured for each of these, and how the answer follows; what is measured alike is measured once."""
+
+RANKS = ("Quantile", "ApproxQuantile", "WithinGroup")
+NUMBERS = (*AGGREGATES, *RANKS)
+LISTED = (
+    "COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, PERCENTILE_CONT, VARIANCE and STDDEV of one "
+    "record's numbers are answered here"
+)
 
 
 @dataclass(frozen=True)
 class Number:
-    """A sum or a mean that a query asks for.
+    """A sum, a mean, a spread or a rank that a query asks for.
 
     Attributes:
         collection: Its records are the group keys and, last, the number.
-        kind: Which one: Sum or Avg.
+        measured: What is measured; equal for two numbers that follow from one measurement.
+        ask: Charges for it.
         bounds: The least and the largest number.
+        written: How the query has it.
 
     Raises:
         PlanError: The column holds no numbers, or the bounds are none.
@@ -42,58 +61,60 @@ class Number:
     """
 
     collection: Collection
-    kind: str
+    measured: tuple[str, Any]
+    ask: Callable[..., Answer | Quantile]
     bounds: Bounds
+    written: str
 
     def __post_init__(self) -> None:
-        limits(self.collection._node, self.collection.columns[-1], self.bounds, None, CALL)
+        limits(self.collection._node, self.collection.columns[-1], self.bounds, None, f"{CALL}: {self.written}")
 
     @property
     def text(self) -> str:
         """How `explain` shows it."""
         low, high = (decimal(exact(bound, CALL)) for bound in self.bounds)
-        return f"{self.kind.upper()}({self.collection.columns[-1]}), clamped to {low}..{high}"
+        return f"{self.written}, clamped to {low}..{high}"
 
-    def measure(self, epsilon: Fraction, groups: pl.DataFrame | None, name: str | None) -> Aggregate:
+    def measure(self, epsilon: Fraction, groups: pl.DataFrame | None, name: str | None) -> Answer | Quantile:
         """Charge for it in each of the groups, or in all."""
         *by, column = self.collection.columns
         keys = None if groups is None else groups if groups.width > 1 else groups.to_series()
-        return NUMBERS[self.kind](self.collection, column, self.bounds, epsilon, by=by or None, keys=keys, name=name)
+        return self.ask(
+            self.collection, column, bounds=self.bounds, epsilon=epsilon, by=by or None, keys=keys, name=name
+        )
 
 
-class Declared:
-    """Bounds of columns, by `column` or `table.column`.
+def read(node: Any) -> tuple[Any, str, Callable[..., Answer | Quantile]]:
+    """What an aggregate is of, what is measured for it, and what charges for it.
 
     Raises:
-        PlanError: They are not given by name.
+        PlanError: It says more than is answered.
     """
+    kind = type(node).__name__
+    share, what = _ranked(node) if kind in RANKS else (None, node.this)
+    if type(what).__name__ == "Distinct" and kind in ("Min", "Max") and len(what.expressions) == 1:
+        what = what.expressions[0]
+    more = {name for name, value in node.args.items() if value} - {"this", "quantile", "expression"}
+    if what is None or more or type(what).__name__ in ("Distinct", "Star", "Order"):
+        raise PlanError(
+            f"{CALL}: {plainly(node)} takes one number of each record, without DISTINCT or ORDER BY; {LISTED}."
+        )
+    if share is None:
+        return what, *AGGREGATES[kind]
+    if not 0 <= share <= 1:
+        raise PlanError(f"{CALL}: {plainly(node)}: a share is between 0 and 1; the median is 0.5.")
+    return what, f"quantile {share}", partial(quantile, share=share)
 
-    def __init__(self, bounds: Mapping[str, Bounds] | None) -> None:
-        self._unused = dict(bounds or {})
-        self._bounds = dict(self._unused)
 
-    def of(self, node: Any) -> Bounds:
-        """The bounds of what is summed.
-
-        Raises:
-            PlanError: There are none, or it is not one column.
-        """
-        what = node.this
-        if type(what).__name__ != "Column":
-            raise PlanError(f"{CALL}: {shown(node)}: SUM and AVG take one column; compute it with map in Python first.")
-        for name in (f"{what.text('table')}.{what.name}", what.name):
-            if name in self._bounds:
-                self._unused.pop(name, None)
-                return self._bounds[name]
-        raise PlanError(f"{CALL}: {shown(node)}: sums and means need declared bounds, which do not depend on the data: "
-                        f"bounds={{{what.name!r}: (low, high)}}, or --bounds {what.name}=LOW..HIGH.")  # fmt: skip
-
-    def check(self) -> None:
-        """Refuse bounds of a column that is not summed, which is most likely misspelled.
-
-        Raises:
-            PlanError: There are such.
-        """
-        if self._unused:
-            raise PlanError(f"{CALL}: bounds are given of {', '.join(map(repr, self._unused))}, "
-                            "which no SUM or AVG is of.")  # fmt: skip
+def _ranked(node: Any) -> tuple[Fraction, Any]:
+    """The share and what is ranked, of QUANTILE(x, share) or PERCENTILE_CONT(share) WITHIN GROUP (ORDER BY x)."""
+    ranks = type(node).__name__ == "WithinGroup"
+    share = node.this.this if ranks else node.args.get("quantile")
+    known = not ranks or type(node.this).__name__ in ("PercentileCont", "PercentileDisc")
+    order = node.expression.expressions if ranks and type(node.expression).__name__ == "Order" else [node]
+    if not known or len(order) != 1 or type(share).__name__ != "Literal" or share.is_string:
+        raise PlanError(
+            f"{CALL}: {plainly(node)}: write PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x), with one number."
+        )
+    found = exact(share.this, CALL)
+    return (1 - found if order[0].args.get("desc") else found), order[0].this

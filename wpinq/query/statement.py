@@ -1,4 +1,4 @@
-"""What a SELECT asks for: a plan for each of its counts, and how released numbers become its rows.
+"""Reads a SELECT, clause by clause, into what it asks for.
 
 Group keys, WHERE and public joins are functions of one record. Everything else, HAVING, ORDER BY, LIMIT and what is
 computed from counts, is done with released numbers, so it costs nothing and can tell nothing more.
@@ -7,7 +7,6 @@ computed from counts, is done with released numbers, so it costs nothing and can
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any
@@ -17,79 +16,18 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions.outputs import named as uniquely
 from wpinq.functions.predicate import Reader
-from wpinq.functions.terms import Term, shown
+from wpinq.functions.terms import shown
+from wpinq.query.asked import Item, Statement, check
 from wpinq.query.clauses import label, limits, plain_select
-from wpinq.query.numbers import NUMBERS, Declared, Number
-from wpinq.query.tables import CALL, Tables
-from wpinq.schema import Kind, Schema
+from wpinq.query.numbers import LISTED, NUMBERS, Number, read
+from wpinq.query.reach import Declared
+from wpinq.query.tables import CALL, Tables, plainly
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
     from wpinq.aggregates.options import Bounds
     from wpinq.collection import Collection
-
-COUNTS = "COUNT(*), COUNT(column), COUNT(DISTINCT column), SUM(column) and AVG(column) are answered here"
-
-
-@dataclass(frozen=True)
-class Item:
-    """One column of the answer, as an expression over group keys and counts."""
-
-    label: str
-    node: Any
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A SELECT that can be answered.
-
-    Attributes:
-        keys: Names of the group keys.
-        schema: What names a group; a query without GROUP BY has one that is called 0.
-        counts: The collection to measure for each count; its records are the group keys.
-        numbers: The sums and means to measure.
-        items: The columns of the answer.
-        having: What released rows must fulfil.
-        order: Expressions to order by, each with whether it descends and whether NULL comes first.
-        limit: How many rows, after how many.
-    """
-
-    keys: tuple[str, ...]
-    schema: Schema
-    counts: tuple[Collection, ...]
-    numbers: tuple[Number, ...]
-    items: tuple[Item, ...]
-    having: Any
-    order: tuple[tuple[Any, bool, bool], ...]
-    limit: tuple[int, int | None]
-
-    @property
-    def parts(self) -> int:
-        """How many measurements share epsilon."""
-        return len(self.counts) + len(self.numbers)
-
-    def reader(self) -> Reader:
-        """Translates what is computed from released numbers."""
-        released = {f"key {place}": column.kind for place, column in enumerate(self.schema) if self.keys}
-        released |= {f"number {place}": Kind.FLOAT for place in range(len(self.numbers))}
-        for place, count in enumerate(self.counts):  # weights that people share are fractions
-            released[f"count {place}"] = Kind.INT if count._node.lattice == 1 else Kind.FLOAT
-        return Reader(lambda node: Term(pl.col(node.name), released[node.name], shown(node)), CALL)
-
-    def explain(self, epsilon: Any = None) -> str:
-        """Print and return the plan of each count, and what it would cost at its share of epsilon."""
-        from wpinq.exact import decimal, positive
-
-        share = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / self.parts
-        found = [str(one.explain(share)) for one in self.counts]
-        for one in self.numbers:
-            found += [
-                str(one.collection.explain()),
-                one.text + ("" if share is None else f", epsilon {decimal(share)}"),
-            ]
-            print(found[-1])  # noqa: T201  as explain of a collection does
-        return "\n".join(found)
 
 
 def prepare(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None = None) -> Statement:
@@ -98,7 +36,7 @@ def prepare(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] 
     Args:
         query: One SELECT over one protected table, which may join public ones.
         tables: Protected collections and public tables (what `protect` takes: frames, paths) by name.
-        bounds: The least and the largest number of each column that is summed.
+        bounds: The least and the largest number of each column or expression that is summed or ranked.
 
     Raises:
         ExactnessError: A bound is no finite number.
@@ -109,7 +47,7 @@ def prepare(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] 
         raise PlanError(f"{CALL}: FROM is missing; there are {', '.join(tables)}.")
     try:
         found = Tables(dict(tables), select.args["from_"].this, select.args.get("joins") or [])
-        return _Select(select, found, Declared(bounds)).read()
+        return _Select(select, found, bounds).read()
     except RecursionError:
         raise PlanError(f"{CALL}: the query is nested too deeply.") from None
 
@@ -117,8 +55,9 @@ def prepare(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] 
 class _Select:
     """Reads the clauses in their logical order."""
 
-    def __init__(self, select: Any, tables: Tables, declared: Declared) -> None:
-        self.select, self.tables, self.declared = select, tables, declared
+    def __init__(self, select: Any, tables: Tables, bounds: Mapping[str, Bounds] | None) -> None:
+        self.select, self.tables = select, tables
+        self.declared = Declared(bounds, self._canonical)
         self.aliases = {one.alias: one.this for one in select.expressions if type(one).__name__ == "Alias"}
         self.groups: list[Any] = []
         self.asked: list[Any] = []
@@ -136,16 +75,16 @@ class _Select:
         condition = self._released(self._aliased(having.this)) if having else None
         order = tuple(self._order(one, given) for one in getattr(self.select.args.get("order"), "expressions", ()))
         if not self.asked and not self.summed:
-            raise PlanError(f"{CALL}: the query counts nothing, so it would show records; {COUNTS}.")
+            raise PlanError(f"{CALL}: the query counts nothing, so it would show records; {LISTED}.")
         names = uniquely([one.name if type(one).__name__ == "Column" else None for one in self.groups])
         kept = self._kept()
-        counts = tuple(self._counted(kept, names, one) for one in self.asked)
+        groups = kept.map(self._keyed(names))
+        counts = tuple(self._counted(kept, groups, names, one) for one in self.asked)
         numbers = tuple(self._summed(kept, names, one) for one in self.summed)
         self.declared.check()
-        schema = kept.map(self._keyed(names))._node.schema
         found = Statement(
             names if self.groups else (),
-            schema,
+            groups,
             counts,
             numbers,
             items,
@@ -153,7 +92,7 @@ class _Select:
             order,
             limits(self.select, bool(order)),
         )
-        _check(found)
+        check(found)
         return found
 
     def _groups(self, given: list[Any]) -> list[Any]:
@@ -210,8 +149,8 @@ class _Select:
                     found.append(one)
                 return exp.column(f"{what} {found.index(one)}", quoted=True)
             if isinstance(one, (exp.AggFunc, exp.Filter, exp.Window)):
-                raise PlanError(f"{CALL}: {shown(one)}: {COUNTS}; ask other aggregates, which need declared bounds, in "
-                                "Python; windows look at other records.")  # fmt: skip
+                raise PlanError(f"{CALL}: {shown(one)}: {LISTED}; other aggregates are not, and windows look at "
+                                "other records.")  # fmt: skip
             if type(one).__name__ == "Column":
                 raise PlanError(f"{CALL}: {shown(one)} is neither in GROUP BY nor counted, so it would show records.")
             return one
@@ -241,16 +180,16 @@ class _Select:
             tests.append(Reader(self.tables.resolve, CALL).condition(self._canonical(where.this)).value)
         return self.tables.base.filter(reduce(and_, tests)) if tests else self.tables.base
 
-    def _counted(self, kept: Collection, names: tuple[str, ...], count: Any) -> Collection:
+    def _counted(self, kept: Collection, groups: Collection, names: tuple[str, ...], count: Any) -> Collection:
         """The collection whose bins are the groups and whose weights are the counts."""
         keys = self._keyed(names)
         what = count.this
         if type(what).__name__ == "Star":
-            return kept.map(keys)
+            return groups
         distinct = type(what).__name__ == "Distinct"
         asked = what.expressions if distinct else [what]
         if (distinct and what.args.get("on")) or count.expressions or not asked:
-            raise PlanError(f"{CALL}: {shown(count)}: {COUNTS}.")
+            raise PlanError(f"{CALL}: {shown(count)}: {LISTED}.")
         terms = [Reader(self.tables.resolve, CALL).term(self._canonical(one)).value for one in asked]
         kept = kept.filter(reduce(and_, [term.is_not_null() for term in terms]))
         if not distinct:
@@ -261,10 +200,11 @@ class _Select:
 
     def _summed(self, kept: Collection, names: tuple[str, ...], number: Any) -> Number:
         """The group keys and the number of each record."""
-        bounds = self.declared.of(number)
-        *_, name = uniquely([*names, number.this.name])
-        term = self.tables.resolve(number.this)
-        return Number(kept.map([*self._keys(names), term.value.alias(name)]), type(number).__name__, bounds)
+        what, measured, ask = read(number)
+        *_, name = uniquely([*names, what.name if type(what).__name__ == "Column" else "number"])
+        term = Reader(self.tables.resolve, CALL).term(what)
+        records = kept.map([*self._keys(names), term.value.alias(name)])
+        return Number(records, (measured, what), ask, self.declared.of(number, what), plainly(number))
 
     def _keyed(self, names: tuple[str, ...]) -> list[pl.Expr]:
         """The group keys, or one constant for the group of all records."""
@@ -275,15 +215,3 @@ class _Select:
         terms = [self.tables.bare(node) if type(node).__name__ == "Column" else reader.term(node)
                  for node in self.groups]  # fmt: skip
         return [term.value.alias(name) for term, name in zip(terms, names, strict=True)]
-
-
-def _check(found: Statement) -> None:
-    """Find out now, before anything is charged, whether released numbers can be finished."""
-    reader = found.reader()
-    for item in found.items:
-        reader.term(item.node)
-    if found.having is not None:
-        reader.condition(found.having)
-    for node, _, _ in found.order:
-        if reader.term(node).kind is Kind.ANY:
-            raise PlanError(f"{CALL}: ORDER BY a column of any type has no order; declare its type with columns=.")

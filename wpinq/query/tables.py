@@ -169,6 +169,18 @@ class Tables:
             self.present.append(ours.value.is_in(old) if old else pl.lit(False))
 
 
+def plainly(node: Any) -> str:
+    """An expression with canonical columns, as a person would write it over one table."""
+    from sqlglot import exp
+
+    def bare(one: Any) -> Any:
+        if type(one).__name__ != "Column":
+            return one
+        return exp.column(one.name, quoted=not (one.name.isidentifier() and one.name.islower()))
+
+    return shown(node.transform(bare))
+
+
 def _identifier(name: str) -> Any:
     from sqlglot import exp
 

@@ -153,7 +153,8 @@ def _arithmetic(reader: Reader, node: Any) -> Term:
         raise PlanError(f"{reader.call}: {reader.spell(node)}: % takes integers.")
     if name in ("Div", "Mod"):
         whole = kind is Kind.INT
-        quotient = (left.abs() // right.abs() * left.sign() * right.sign()) if whole else left / right
+        each = pl.when(left.is_not_null()).then(right)  # by a constant, Polars would multiply columns with its inverse
+        quotient = (left.abs() // right.abs() * left.sign() * right.sign()) if whole else left / each
         found = pl.when(right != 0).then(quotient if name == "Div" else left - right * quotient)
     else:
         found = {"Add": operator.add, "Sub": operator.sub, "Mul": operator.mul}[name](left, right)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from wpinq.measurement import Measurement
     from wpinq.protection import protect
     from wpinq.query import sql
+    from wpinq.sources.kafka import kafka
     from wpinq.sources.postgres import postgres
     from wpinq.sources.sqlite import sqlite
     from wpinq.streaming import Live, live
@@ -38,6 +39,7 @@ _HOMES = {
     "Live": "streaming",
     "Measurement": "measurement",
     "Unit": "unit",
+    "kafka": "sources.kafka",
     "live": "streaming",
     "postgres": "sources.postgres",
     "protect": "protection",
@@ -72,6 +74,7 @@ __all__ = [
     "WpinqError",
     "aggregates",
     "degrees",
+    "kafka",
     "live",
     "postgres",
     "protect",

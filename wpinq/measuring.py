@@ -10,7 +10,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.measurement import Measurement, epsilon_for
 from wpinq.operators.lattice import measurable
-from wpinq.versions import at_epoch, live_log
+from wpinq.versions import at_epoch, live_log, refuse_forgotten
 from wpinq.windowed import WindowedMeasurement, windows
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def measure(
 
     Raises:
         ExactnessError: An amount is not a finite number above zero, or there is none.
-        PlanError: Both of `epsilon` and `within` are given, `continual` does not fit the plan, or its windows are of
-            several lengths.
+        PlanError: Both of `epsilon` and `within` are given, `continual` does not fit the plan, its windows are of
+            several lengths, or the live source has let go of records that it needs (`live(keep=...)`).
         BudgetError: It costs more than is left; nothing was charged and nothing drawn.
         LedgerError: The ledger cannot be trusted or written; nothing was drawn.
     """
@@ -57,6 +57,7 @@ def measure(
     if continual:
         if log is None:
             raise PlanError("measure(continual=True): a finite source has no epochs; use wpinq.live(...).")
+        refuse_forgotten(log, node)
         found: Measurement = ContinualMeasurement(node, amount, name, mechanism, analyst)
         log.asked.append((found, node))
         return found
@@ -64,6 +65,7 @@ def measure(
         return WindowedMeasurement(node, amount, name, mechanism, analyst)
     if log is None:
         return Measurement(node, amount, name, mechanism, analyst)
+    refuse_forgotten(log, node)
     found = Measurement(at_epoch(node, log.closed + 1), amount, name, mechanism, analyst)
     log.asked.append((found, node))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,7 +12,7 @@ from wpinq.operators.bound import Bound
 from wpinq.operators.partition import Part
 from wpinq.operators.share import Share
 from wpinq.operators.window import Window
-from wpinq.plan import Node, Read, Shape, Source, sources
+from wpinq.plan import Node, Read, Shape, Source, fingerprints, sources
 from wpinq.rewrite import rewrite
 from wpinq.sources.epochs import Closed, Log
 
@@ -26,6 +27,25 @@ def live_log(root: Node) -> Log | None:
     if len(found) > 1:
         raise PlanError("measure(...): the plan reads two live sources; send the records of both to one of them.")
     return found[0] if found else None
+
+
+def name_of(root: Node) -> Hashable:
+    """Tells a plan from others that are kept up to date."""
+    return (fingerprints(root)[root] or id(root), root.schema)
+
+
+def refuse_forgotten(log: Log, root: Node) -> None:
+    """Refuse a plan that would have to begin with records that are held no more.
+
+    Raises:
+        PlanError: It is not one of those that are kept up to date.
+    """
+    waiting = {name_of(one) for _, one in log.asked} if log.forgotten else ()
+    if log.forgotten and name_of(root) not in log.plans and name_of(root) not in waiting:
+        raise PlanError(
+            f"measure(...): {log.name} keeps {log.keep} epochs, and has let go of its first ones; measure a plan "
+            "before that, or windows, or give live(keep=...) more."
+        )
 
 
 def at_epoch(root: Node, epoch: int, number: int | None = None) -> Node:

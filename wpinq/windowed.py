@@ -17,6 +17,9 @@ from wpinq.plan import Node, steps
 from wpinq.rewrite import rewrite
 from wpinq.versions import at_epoch, live_log
 
+MOST = 1000
+"""Windows whose answers are held at once for a live source that does not keep all."""
+
 
 def windows(root: Node) -> list[Window]:
     """The windows of a plan that have no number yet.
@@ -38,7 +41,7 @@ class WindowedMeasurement(Measurement):
     """
 
     def __init__(self, node: Node, epsilon: Fraction, name: str | None, noise: str, analyst: str | None) -> None:
-        self._first = windows(node)[0]
+        self._first, self._log = windows(node)[0], live_log(node)
         self._made: dict[int, Measurement] = {}
         self._noise, self._analyst = noise, analyst
         super().__init__(node, epsilon, name, noise, analyst)
@@ -101,20 +104,40 @@ class WindowedMeasurement(Measurement):
             NotReadyError: The window has not closed yet.
         """
         number = self._first.holding(time)
+        plan = self._closed(number)
         if number not in self._made:
-            node = rewrite(self._closed(number), partial(_numbered, number))
+            node = rewrite(plan, partial(_numbered, number))
             self._made[number] = Measurement(node, self.epsilon, self.name, self._noise, self._analyst)
+            if self._log is not None and self._log.keep is not None and len(self._made) > MOST:
+                del self._made[min(self._made)]
         return self._made[number]
+
+    def closed(self, epoch: int) -> list[Any]:
+        """When the windows begin that an epoch of a live source closed, in order; those before the first are not told.
+
+        Args:
+            epoch: A closed epoch, from the second on.
+
+        Returns:
+            Times, as the column of the time holds them: none, one, or several.
+        """
+        if self._log is None or not self._log.forgotten + 1 < epoch <= self._log.closed:
+            return []
+        before, until = self._log.until(epoch - 1), self._log.until(epoch)
+        if before is None or until is None:
+            return []
+        span = self._first.span
+        return [self._first.time(number) for number in range(before // span, until // span)]
 
     def _closed(self, number: int) -> Node:
         """The plan over records that were there when the window closed; a finite source is closed at its end."""
-        log = live_log(self.node)
-        if log is None:
+        if self._log is None:
             return self.node
-        epoch = log.closing((number + 1) * self._first.span)
+        epoch = self._log.closing((number + 1) * self._first.span)
         if epoch is None:
             raise NotReadyError(
-                f"observe: this window of {log.name} is still open; advance(until=...) closes all that end by a time."
+                f"observe: this window of {self._log.name} is still open; "
+                "advance(until=...) closes all that end by a time."
             )
         return at_epoch(self.node, epoch, number)
 

@@ -130,7 +130,7 @@ def test_the_command_goes_on_where_it_was_and_cleans_up(tmp_path, views, monkeyp
     out.unlink()
     from wpinq.sources import recovered as room
 
-    write, left = room._write, [6]
+    write, left = room.write, [6]
 
     def failing(path, content):
         left[0] -= 1
@@ -138,7 +138,7 @@ def test_the_command_goes_on_where_it_was_and_cleans_up(tmp_path, views, monkeyp
             raise OSError(28, "No space left on device")
         write(path, content)
 
-    monkeypatch.setattr(room, "_write", failing)
+    monkeypatch.setattr(room, "write", failing)
     assert main(command(tmp_path, views, out, "--recover", str(keep))) == 2
     monkeypatch.undo()
     assert len(list(keep.glob("*.part"))) == 5

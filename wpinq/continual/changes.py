@@ -26,6 +26,7 @@ class Changes:
     def __init__(self, empty: Callable[[], Histogram]) -> None:
         self._empty = empty
         self._levels: list[list[Histogram]] = []
+        self._gone: list[int] = []
 
     def append(self, change: Histogram) -> None:
         """Add the change of one epoch."""
@@ -33,18 +34,29 @@ class Changes:
         while True:
             if level == len(self._levels):
                 self._levels.append([])
+                self._gone.append(0)
             self._levels[level].append(change)
-            if len(self._levels[level]) % WIDTH:
+            if (self._gone[level] + len(self._levels[level])) % WIDTH:
                 return
             change = _sum(self._empty(), self._levels[level][-WIDTH:])
             level += 1
+
+    def forget(self, epochs: int) -> None:
+        """Let go of what is not needed for this number of epochs or more: what whole sums of it tell."""
+        size = WIDTH
+        for level in range(len(self._levels) - 1):
+            useless = epochs // size * WIDTH - self._gone[level]
+            if useless > 0:
+                del self._levels[level][:useless]
+                self._gone[level] += useless
+            size *= WIDTH
 
     def lookup(self, epochs: int, bins: pl.DataFrame, ids: Ids) -> Weights:
         """The weights of bins after so many epochs."""
         total: Weights = np.zeros(len(ids), np.int64)
         done, size = 0, WIDTH ** max(len(self._levels) - 1, 0)
-        for histograms in reversed(self._levels):
-            for one in histograms[done // size : epochs // size]:
+        for histograms, gone in zip(reversed(self._levels), reversed(self._gone), strict=True):
+            for one in histograms[done // size - gone : epochs // size - gone]:
                 total = total + one.lookup(bins, ids)
             done = epochs // size * size
             size //= WIDTH

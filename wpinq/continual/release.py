@@ -28,6 +28,7 @@ from wpinq.siphash import siphash
 from wpinq.state.histogram import Histogram
 from wpinq.state.table import Ids
 from wpinq.values import KEY_SIZE
+from wpinq.versions import live_log
 
 
 class ContinualMeasurement(Measurement):
@@ -59,6 +60,8 @@ class ContinualMeasurement(Measurement):
         self._levels: dict[int, Mechanism] = {}
         self._changes = Changes(lambda: Histogram(node.schema, self.home.identity_key))
         self._closed = 0
+        log = live_log(node)
+        self._keep = None if log is None else log.keep
 
     @property
     def settled(self) -> bool:
@@ -70,6 +73,8 @@ class ContinualMeasurement(Measurement):
         self._first = self._first or epoch
         self._changes.append(change)
         self._closed = epoch
+        if self._keep is not None:
+            self._changes.forget(epoch - self._keep - self._first + 2)
 
     def observe(self, bin: Any, epoch: int | None = None) -> int | float:  # noqa: A002
         """The noisy weight of one bin at the end of an epoch.
@@ -128,6 +133,8 @@ class ContinualMeasurement(Measurement):
         last = self._closed if epoch is None else epoch
         if not self._closed or last > self._closed:
             raise NotReadyError("observe: the epoch is still open; call advance() first.")
+        if self._keep is not None and last <= self._closed - self._keep:
+            raise NotReadyError(f"observe: the last {self._keep} epochs are kept, no earlier one; see live(keep=...).")
         if last < self._first:
             raise NotReadyError(f"observe: made after epoch {last} closed; ask for epoch {self._first} or a later one.")
         return last

@@ -13,7 +13,7 @@ import polars as pl
 
 from wpinq.batch import Batch
 from wpinq.errors import BinError, PlanError
-from wpinq.functions.kinds import write
+from wpinq.functions.kinds import read, write
 from wpinq.plan import Collection as Weighted
 from wpinq.plan import Record, Shape, Stateless, Unary, fingerprints
 from wpinq.schema import Column, Kind, Schema
@@ -139,6 +139,11 @@ class Window(Unary):
     def holding(self, value: Any) -> int:
         """The number of the window that a time lies in."""
         return moment(value, self.kind) // self.span
+
+    def time(self, number: int) -> Any:
+        """When a window begins, as the column holds times."""
+        start = number * self.span
+        return read(start // DAY if self.kind is Kind.DATE else start, self.kind)
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later and the time."""

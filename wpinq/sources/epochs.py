@@ -2,11 +2,16 @@
 
 Epochs and the time up to which windows are closed come from the caller or the clock, never from the number or the
 contents of records (privacy rule 13). A closed epoch never changes: what is sent later belongs to a later one.
+
+What was sent is held for windows that are asked for after they closed, and for plans that are measured later. A log
+that keeps n epochs holds twice as many: a window can be asked for as long as the epoch that closed it is among the last
+n, and counts what was sent in the n epochs up to that one, so that its answer never depends on when it is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +24,19 @@ from wpinq.sources.columns import wanted
 from wpinq.sources.readers import ObjectReader
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Epoch:
+    """A closed epoch.
+
+    Attributes:
+        frame: Its records, with their weights.
+        until: Up to which time its windows are closed; times as columns store them.
+    """
+
+    frame: pl.DataFrame
+    until: int | None
+
+
 @dataclass(eq=False, repr=False)
 class Log(ObjectReader):
     """Everything that was sent, as one counted frame for each closed epoch.
@@ -26,48 +44,93 @@ class Log(ObjectReader):
     Attributes:
         schema: All columns with their kinds.
         name: Names the data set.
+        keep: For how many epochs records are held for what is asked later; None for all.
         closed: How many epochs are closed.
-        until: For each closed epoch, up to which time its windows are closed; times as columns store them.
+        forgotten: How many of them are held no more.
         asked: Measurements that wait for the next epoch, each with its plan over the open source.
+        plans: The plans that are kept up to date.
         versions: The data set as of the end of each epoch, as far as anybody asked.
     """
 
     schema: Schema
     name: str
-    until: list[int | None] = field(default_factory=list)
+    keep: int | None = None
+    forgotten: int = 0
     asked: list[tuple[Any, Any]] = field(default_factory=list)
+    plans: set[Hashable] = field(default_factory=set)
     versions: dict[int, object] = field(default_factory=dict)
-    _epochs: list[pl.DataFrame] = field(default_factory=list)
+    _epochs: list[Epoch] = field(default_factory=list)
+    _before: int | None = None
     _sent: list[pl.DataFrame] = field(default_factory=list)
 
     @property
     def closed(self) -> int:
         """How many epochs are closed."""
-        return len(self._epochs)
+        return self.forgotten + len(self._epochs)
 
     def send(self, frame: pl.DataFrame) -> None:
         """Take in records for the epoch that is open."""
         self._sent.append(frame.select(self.schema.names))
 
-    def close(self, until: int | None) -> Batch:
-        """Close the open epoch and return its records, equal ones counted together."""
+    def ready(self, until: int | None) -> Epoch:
+        """What the open epoch is if it is closed now: equal records are counted together, and no clock goes back."""
         sent = [Batch.of(frame, self.schema) for frame in self._sent]
-        batch = Batch.concat(sent, self.schema).consolidate()
+        before = self.until(self.closed)
+        latest = before if until is None else until if before is None else max(before, until)
+        return Epoch(Batch.concat(sent, self.schema).consolidate().frame, latest)
+
+    def close(self, epoch: Epoch) -> Batch:
+        """Close the open epoch as this and return its records."""
         self._sent = []
-        before = self.until[-1] if self.until else None
-        self.until.append(before if until is None else until if before is None else max(before, until))
-        self._epochs.append(batch.frame)
-        return batch
+        self._epochs.append(epoch)
+        return Batch(epoch.frame, self.schema)
+
+    def forget(self) -> None:
+        """Let go of what nothing may ask for any more."""
+        while self.keep is not None and len(self._epochs) > 2 * self.keep:
+            self._before = self._epochs.pop(0).until
+            self.forgotten += 1
+            self.versions.pop(self.forgotten, None)
+
+    def until(self, epoch: int) -> int | None:
+        """Up to which time windows are closed at the end of an epoch that is held; None for none."""
+        number = epoch - self.forgotten
+        return self._epochs[number - 1].until if number > 0 else self._before
 
     def closing(self, end: int) -> int | None:
-        """The first epoch at whose end all windows that end by this time were closed; None if none was yet."""
-        epochs = (number for number, until in enumerate(self.until, 1) if until is not None and until >= end)
-        return next(epochs, None)
+        """The first epoch at whose end all windows that end by this time were closed; None if none was yet.
+
+        Raises:
+            NotReadyError: What they hold is kept no more.
+        """
+        least = -(1 << 63)
+        place = bisect_left(self._epochs, end, key=lambda one: least if one.until is None else one.until)
+        if place == len(self._epochs):
+            return None
+        epoch = self.forgotten + place + 1
+        early = self._before is not None and self._before >= end
+        if early or (self.keep is not None and epoch <= self.closed - self.keep):
+            raise NotReadyError(
+                f"observe: {self.name} has closed this window more than {self.keep} epochs ago, and keeps no more; "
+                "see live(keep=...)."
+            )
+        return epoch
 
     def read(self, columns: Sequence[str], epochs: int, share: tuple[int, int] = (0, 1)) -> Iterator[pl.DataFrame]:
-        """Frames of these columns of the first epochs, with the weights of their rows."""
+        """Frames of these columns of the epochs up to one, the last `keep` of them, with the weights of their rows."""
+        first = 0 if self.keep is None else max(epochs - self.keep, 0)
+        if first < self.forgotten:
+            raise NotReadyError(f"observe: {self.name} keeps no records for epoch {epochs}; see live(keep=...).")
+        return self._frames(columns, first, epochs, share)
+
+    def held(self, epochs: int) -> Iterator[pl.DataFrame]:
+        """All that was sent in the epochs up to one and is still held."""
+        return self._frames(self.schema.names, self.forgotten, epochs, (0, 1))
+
+    def _frames(self, columns: Sequence[str], first: int, last: int, share: tuple[int, int]) -> Iterator[pl.DataFrame]:
         names = wanted(self.schema, columns, self.name).names
-        for number, frame in enumerate(self._epochs[:epochs]):
+        for number in range(first, last):
+            frame = self._epochs[number - self.forgotten].frame
             if number % share[1] == share[0] and frame.height:
                 yield frame.select(*names, WEIGHT)
 

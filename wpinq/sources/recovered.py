@@ -11,7 +11,6 @@ changed; nobody but their owner may read them. They belong to one data set, vers
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -23,12 +22,12 @@ from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import SourceError
 from wpinq.schema import Schema
 from wpinq.sources.columns import Reader, wanted
+from wpinq.sources.sealed import opened, private, sealed, write
 
 PART = 1 << 25
 """Bytes of files that make a part; there are at least `LEAST` parts."""
 LEAST = 16
 HEAD = "belongs-to"
-NONCE = 12
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class Recovered:
     def _kept(self, schema: Schema, part: int) -> pl.DataFrame | None:
         path = self._file(schema, part)
         try:
-            return pl.read_ipc(io.BytesIO(_opened(self.key, path.name, path.read_bytes())))
+            return pl.read_ipc(io.BytesIO(opened(self.key, path.name, path.read_bytes())))
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -111,7 +110,7 @@ class Recovered:
         buffer = io.BytesIO()
         frame.write_ipc(buffer)
         path = self._file(schema, part)
-        _write(path, _closed(self.key, path.name, buffer.getvalue()))
+        write(path, sealed(self.key, path.name, buffer.getvalue()))
 
 
 def recovered(reader: Reader, place: Path, key: bytes) -> Recovered:
@@ -128,14 +127,12 @@ def recovered(reader: Reader, place: Path, key: bytes) -> Recovered:
     parts = max(LEAST, (reader.total_bytes or 0) // PART)
     head = place / HEAD
     try:
-        place.mkdir(mode=0o700, exist_ok=True)
-        if place.stat().st_mode & 0o077:
-            raise SourceError(f"--recover {place}: others may read it; run `chmod 700 {place}`, or give a new one.")
+        private(place)
         if not head.exists() and any(one.suffix == ".part" for one in place.iterdir()):
             raise SourceError(f"--recover {place}: it lacks {HEAD!r}; give a new directory.")
         if not head.exists():
-            _write(head, _closed(key, HEAD, str(parts).encode()))
-        parts = int(_opened(key, HEAD, head.read_bytes()))
+            write(head, sealed(key, HEAD, str(parts).encode()))
+        parts = int(opened(key, HEAD, head.read_bytes()))
     except OSError as error:
         raise SourceError(f"--recover {place}: {error.strerror}; give a directory that can be written.") from None
     return Recovered(reader, place, key, parts)
@@ -145,39 +142,3 @@ def forget(place: Path) -> None:
     """Remove what was kept, when it is needed no more."""
     for path in [*place.glob("*.part"), *place.glob(".*.draft"), place / HEAD]:
         path.unlink(missing_ok=True)
-
-
-def _closed(key: bytes, name: str, content: bytes) -> bytes:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-    nonce = os.urandom(NONCE)
-    return nonce + AESGCM(key).encrypt(nonce, content, name.encode())
-
-
-def _opened(key: bytes, name: str, content: bytes) -> bytes:
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-    try:
-        return AESGCM(key).decrypt(content[:NONCE], content[NONCE:], name.encode())
-    except (InvalidTag, ValueError):
-        raise SourceError(
-            "--recover: what was kept belongs to another dataflow, data set or version, or is damaged; "
-            "give a new directory."
-        ) from None
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file that is there whole or not at all, durably, for its owner alone."""
-    draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}.draft")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as file:  # noqa: PTH123
-        file.write(content)
-        file.flush()
-        os.fsync(descriptor)
-    draft.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from weakref import WeakSet
 
 from wpinq.batch import Batch
 from wpinq.continual import ContinualMeasurement
 from wpinq.dataset import DataSet
 from wpinq.engines.live import Item, LiveFlow
 from wpinq.engines.reading import batches
-from wpinq.plan import Node, Read, fingerprints, sources
+from wpinq.plan import Node, Read, sources
 from wpinq.sources.epochs import Log
 from wpinq.state.histogram import Histogram
+from wpinq.versions import name_of
 
 
 @dataclass
@@ -22,12 +24,12 @@ class Kept:
     Attributes:
         root: The plan, over the open source.
         total: Its histogram after the last epoch; None before the first.
-        followers: Measurements that are told every change.
+        followers: Measurements that are told every change, as long as somebody holds them.
     """
 
     root: Node
     total: Histogram | None = None
-    followers: list[ContinualMeasurement] = field(default_factory=list)
+    followers: WeakSet[ContinualMeasurement] = field(default_factory=WeakSet)
 
 
 class Running:
@@ -61,7 +63,7 @@ class Running:
             total = self._copy(kept)
             if isinstance(measurement, ContinualMeasurement):
                 measurement.receive(self._log.closed, total)
-                kept.followers.append(measurement)
+                kept.followers.add(measurement)
             else:
                 measurement.answer_from(total)
 
@@ -76,7 +78,8 @@ class Running:
             self._flow.close()
 
     def _keep(self, root: Node) -> Kept:
-        name: Hashable = (fingerprints(root)[root] or id(root), root.schema)
+        name = name_of(root)
+        self._log.plans.add(name)
         return self._kept.setdefault(name, Kept(root))
 
     def _restart(self) -> None:
@@ -107,7 +110,7 @@ class Running:
     def _sent(self) -> Iterator[Item]:
         """All epochs before the one that was just closed."""
         schema = self._log.schema
-        for frame in self._log.read(schema.names, self._log.closed - 1):
+        for frame in self._log.held(self._log.closed - 1):
             yield self._data, Batch(frame, schema)
 
     def _finite(self) -> Iterator[Item]:

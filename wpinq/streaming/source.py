@@ -7,8 +7,9 @@ import os
 import threading
 import time
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from wpinq.collection import Collection
 from wpinq.dataset import DataSet
@@ -23,8 +24,10 @@ from wpinq.runs import refuse_inside
 from wpinq.schema import Kind
 from wpinq.sources import Columns
 from wpinq.sources.columns import named
-from wpinq.sources.epochs import Log
+from wpinq.sources.epochs import Epoch, Log
 from wpinq.sources.given import frames
+from wpinq.sources.journal import Journal, Positions
+from wpinq.sources.kafka import Followed, Topic
 from wpinq.sources.stream import Growing
 from wpinq.streaming.running import Running
 from wpinq.unit import Unit
@@ -41,6 +44,8 @@ def live(
     unit: Unit | None = None,
     name: str = "live",
     lateness: dt.timedelta | None = None,
+    keep: int | None = None,
+    recover: str | os.PathLike[str] | None = None,
     secret: Secret | None = None,
 ) -> Live:
     """Protect records that are still to come.
@@ -54,13 +59,26 @@ def live(
         name: Names the data set in its ledger.
         lateness: Windows are closed by the clock, this long after they end, at every `advance()`; columns without a
             zone hold UTC then. By default they are closed by `advance(until=...)` alone.
+        keep: For how many epochs what was sent is held. By default for ever, so that a plan may be measured at any
+            time and counts all that was ever sent, and memory grows with that. With a number, memory is bounded by what
+            is sent in twice as many epochs, and by the bins of what is measured: once the first epochs are let go, only
+            plans that were measured before can be measured again; a window can be observed while the epoch that closed
+            it is among the last ones, and counts what was sent in as many epochs up to that one; and a continual
+            measurement can be observed at the last ones.
+        recover: A directory in which each epoch is kept, encrypted, before anything is answered from it. A process
+            that is killed loses the open epoch alone. The next one, with the same arguments, takes in the closed epochs
+            when it first sends, follows or advances, so what it measures before that is what was measured at the very
+            beginning: it costs nothing again and has the same answers. Followed files and topics are read on from where
+            the last closed epoch ended. The directory grows with all that is sent. It needs a ledger.
         secret: The secret of the data set; by default the one beside the ledger, or the environment's.
 
     Returns:
         The source, which is also the protected collection of all that was sent.
 
     Raises:
-        SourceError: The columns are not declared well.
+        SourceError: The columns are not declared well, or the directory belongs to another data set, was put back from
+            a copy, or is in use.
+        PlanError: `keep` is no whole number above zero, or there is a directory and no ledger.
         ExactnessError: The budget is not a finite number above zero.
         LedgerError: The ledger cannot be trusted or written, or holds another unit or budget.
 
@@ -73,14 +91,42 @@ def live(
     <class 'int'>
     >>> views.close()
     """
+    return opened(
+        columns,
+        budget,
+        ledger=ledger,
+        unit=unit,
+        name=name,
+        lateness=lateness,
+        keep=keep,
+        recover=recover,
+        secret=secret,
+    )
+
+
+def opened(
+    columns: Columns, budget: Amount, *, ledger: str | os.PathLike[str] | None = None, unit: Unit | None = None,
+    name: str = "live", lateness: dt.timedelta | None = None, keep: int | None = None,
+    recover: str | os.PathLike[str] | None = None, secret: Secret | None = None, script: bytes = b"",
+) -> Live:  # fmt: skip
+    """See `live`; what is kept for a restart is also bound to a digest of the script."""
     refuse_inside("live")
-    log = Log(named(columns, Kind.ANY, None, "live"), name)
+    if keep is not None and (not isinstance(keep, int) or isinstance(keep, bool) or keep < 1):
+        raise PlanError(f"live(keep={keep!r}): give a number of epochs above zero, or nothing to keep all.")
+    if recover is not None and ledger is None:
+        raise PlanError("live(recover=...): give ledger=PATH too; one in memory is lost with the process.")
+    log = Log(named(columns, Kind.ANY, None, "live"), name, keep)
     unit = unit or Unit()
     place = None if ledger is None else Path(ledger)
     amount = positive(budget, "live(budget=...)")
     book = Ledger.open(place, name=name, unit=unit.text, budget=amount, secret=secret)
-    data = DataSet(log, book, name, f"live {os.urandom(16).hex()}", unit, declared=False)
-    return Live(data, log, lateness)
+    journal = None
+    if recover is not None and place is not None:
+        key = book.secret.derive("journal", name, unit.text, repr(log.schema), script)
+        journal = Journal(Path(recover), place.with_name(place.name + ".live"), key)
+    version = os.urandom(16).hex() if journal is None else journal.version
+    data = DataSet(log, book, name, f"live {version}", unit, declared=False)
+    return Live(data, log, lateness, journal)
 
 
 class Live(Collection):
@@ -89,14 +135,19 @@ class Live(Collection):
     Safe under threads. Epochs are closed by the caller alone, never by the number or the contents of records.
     """
 
-    __slots__ = ("__weakref__", "_data", "_end", "_growing", "_lateness", "_lock", "_log", "_running")
+    __slots__ = (
+        "__weakref__", "_data", "_end", "_followed", "_journal", "_lateness", "_lock", "_log", "_positions", "_resumed",
+        "_running",
+    )  # fmt: skip
 
-    def __init__(self, data: DataSet, log: Log, lateness: dt.timedelta | None) -> None:
+    def __init__(self, data: DataSet, log: Log, lateness: dt.timedelta | None, journal: Journal | None = None) -> None:
         super().__init__(_bounded(Source(data)))
         self._data, self._log, self._lateness = data, log, lateness
-        self._growing: dict[str, Growing] = {}
+        self._followed: dict[str, Growing | Followed] = {}
+        self._journal, self._resumed = journal, journal is None
+        self._positions: Positions = {}
         self._lock, self._running = threading.RLock(), Running(data, log)
-        self._end = weakref.finalize(self, self._running.close)
+        self._end = weakref.finalize(self, _closed, self._running, journal, self._followed)
 
     @property
     def epoch(self) -> int:
@@ -121,23 +172,22 @@ class Live(Collection):
             for frame in read:
                 self._log.send(frame)
 
-    def follow(self, files: str | os.PathLike[str]) -> None:
-        """Add what was appended to files since they were last followed, whole lines only.
+    def follow(self, source: str | os.PathLike[str] | Topic) -> None:
+        """Add what has come to files, or to a topic of Kafka, since they were last followed.
 
         Args:
-            files: A path or pattern of `.log` (of web servers), `.csv`, `.tsv` or `.txt` files. Those that match may
-                change from call to call; one that was cut or replaced is read from its beginning.
+            source: A path or pattern of `.log` (of web servers), `.csv`, `.tsv` or `.txt` files, of which whole lines
+                are read. Those that match may change from call to call; one that was cut or replaced is read from its
+                beginning. Or a topic, as `wpinq.kafka(...)` names it, from the first message that the broker holds.
 
         Raises:
-            SourceError: There is no such file, or its columns are not those of the source.
+            SourceError: There is no such file or topic, or its columns are not those of the source.
             EngineError: The dataflow has failed or was closed.
         """
         refuse_inside("follow")
         with self._lock:
             self._check()
-            given = os.fspath(files)
-            growing = self._growing.setdefault(given, Growing(given, self._log.schema))
-            for frame in growing.take():
+            for frame in self._following(source).take():
                 self._log.send(frame)
 
     def advance(self, until: Any = None) -> int:
@@ -158,8 +208,28 @@ class Live(Collection):
         refuse_inside("advance")
         with self._lock:
             self._check()
-            time_ = self._clock() if until is None else _moment(until)
-            self._running.take(self._log.close(time_))
+            epoch = self._log.ready(self._clock() if until is None else _moment(until))
+            if self._journal is not None:
+                self._positions |= {name: one.positions() for name, one in self._followed.items()}
+                self._journal.append(epoch, self._positions)
+            self._close(epoch)
+            return self._log.closed
+
+    def resume(self) -> int:
+        """Take in the epochs that are kept in the directory of `live(recover=...)`, if that was not done yet.
+
+        It is done by itself when something is first sent, followed or advanced.
+
+        Returns:
+            The number of the last closed epoch; 0 where there is none.
+
+        Raises:
+            SourceError: What is kept is damaged.
+            EngineError, LedgerError: See `advance`.
+        """
+        refuse_inside("resume")
+        with self._lock:
+            self._check()
             return self._log.closed
 
     def close(self) -> None:
@@ -170,6 +240,23 @@ class Live(Collection):
         if not self._end.alive:
             raise EngineError("the live source was closed; make another one with wpinq.live(...).")
         self._running.check()
+        if self._journal is not None and not self._resumed:
+            self._resumed = True
+            for epoch, positions in self._journal.read():
+                self._positions = positions
+                self._close(epoch)
+
+    def _following(self, source: str | os.PathLike[str] | Topic) -> Growing | Followed:
+        topic = source if isinstance(source, Topic) else None
+        name = f"kafka {topic.topic}" if topic else os.fspath(cast("str", source))
+        if name not in self._followed:
+            before, schema = self._positions.get(name), self._log.schema
+            self._followed[name] = Followed(topic, schema, before) if topic else Growing(name, schema, before)
+        return self._followed[name]
+
+    def _close(self, epoch: Epoch) -> None:
+        self._running.take(self._log.close(epoch))
+        self._log.forget()
 
     def _clock(self) -> int | None:
         if self._lateness is None:
@@ -178,6 +265,14 @@ class Live(Collection):
 
     def _then(self, node: Node) -> Collection:
         return Collection(node)
+
+
+def _closed(running: Running, journal: Journal | None, followed: Mapping[str, Growing | Followed]) -> None:
+    running.close()
+    for one in followed.values():
+        one.close()
+    if journal is not None:
+        journal.close()
 
 
 def _bounded(source: Source) -> Node:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.dataset import DataSet
     from wpinq.schema import Schema
+    from wpinq.sources import Reader
+    from wpinq.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,14 @@ class Input:
     """Records to protect, as a command line names them.
 
     Attributes:
-        source: A path or pattern.
+        source: A path or pattern, or a table or query of a database, as a URL.
         columns: Names and types of columns, as they were written.
         header: Whether the first line of text names the columns.
         ledger: Where the ledger is kept.
         name: Names the data set in its ledger.
         version: Names this version of the data.
+        unit: Whom it protects; by default one record.
+        delta: What a new ledger allows for publishing bins that nobody named.
     """
 
     source: str
@@ -35,16 +39,26 @@ class Input:
     ledger: Path | None = None
     name: str | None = None
     version: str | None = None
+    unit: Unit | None = None
+    delta: Fraction = Fraction(0)
 
-    def schema(self) -> Schema:
-        """The columns, which are public; nothing else is read, and no ledger is made.
+    def reader(self) -> Reader:
+        """The records, of which nothing but headers and schemas is read; no ledger is made.
 
         Raises:
             SourceError: It cannot be read as records.
         """
         from wpinq.sources import open_source
 
-        return open_source(self.source, columns=parse_columns(self.columns), header=self.header).schema
+        return open_source(self.source, columns=parse_columns(self.columns), header=self.header)
+
+    def schema(self) -> Schema:
+        """The columns, which are public.
+
+        Raises:
+            SourceError: It cannot be read as records.
+        """
+        return self.reader().schema
 
     def protect(self, budget: Fraction | None) -> Collection:
         """Protect the records, with the budget that the data set has or is given."""
@@ -58,6 +72,8 @@ class Input:
             header=self.header,
             name=self.name,
             version=self.version,
+            unit=self.unit,
+            delta=0 if budget is None else self.delta,
         )
 
     def protect_to_spend(self, epsilon: Fraction) -> Collection:
@@ -77,13 +93,12 @@ class Input:
             SourceError: The input is not there, or of no known format.
         """
         from wpinq.protection import beside
-        from wpinq.sources.files import Files
 
-        found = Files.find(self.source)
-        ledger = self.ledger or beside(found.path)
-        return {file.path for file in found.files} | {
-            Path(f"{ledger}{end}").resolve() for end in ("", ".secret", ".head", ".lock")
-        }
+        reader = self.reader()
+        found = getattr(reader, "found", None)  # the files of a pattern; a database is one file, or none
+        files = {file.path for file in found.files} if found else {reader.path} if reader.path else set()
+        ledger = self.ledger or beside(reader.path)
+        return files | {Path(f"{ledger}{end}").resolve() for end in ("", ".secret", ".head", ".lock") if ledger}
 
 
 def version_of(data: DataSet) -> str:

@@ -21,7 +21,8 @@ InputPath = Annotated[
     typer.Argument(
         metavar="INPUT",
         help="A .csv, .tsv, .txt (whitespace-separated pairs), .log (of a web server; each also .gz) or .parquet file, "
-        "or a quoted pattern; or - for lines of a web log by standard input.",
+        "or a quoted pattern; sqlite:FILE?table=NAME; postgresql://user@host/database?table=NAME (then with --ledger); "
+        "or - for lines of a web log by standard input.",
         show_default=False,
     ),
 ]

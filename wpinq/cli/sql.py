@@ -11,14 +11,14 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.bins import parse_bins, parse_value
+from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
-from wpinq.errors import BinError, LedgerError, PlanError, SourceError
+from wpinq.errors import BinError, PlanError, SourceError
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.query import Answer
     from wpinq.schema import Schema
-    from wpinq.sources import Columns
     from wpinq.unit import Unit
 
 SHOWN = 40
@@ -76,24 +76,19 @@ def sql(
 
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
-    from wpinq.cli.columns import parse_columns
     from wpinq.exact import positive
     from wpinq.query import prepare
     from wpinq.query import sql as answered
-    from wpinq.sources import open_source
 
-    table, place = _named(source, "--from")
+    table, where = _named(source, "--from")
     tables: dict[str, Any] = dict(_named(one, "--public") for one in public or [])
     cost = positive(epsilon, "--epsilon")
     chance = None if delta is None else positive(delta, "--delta")
     amount = None if budget is None else positive(budget, "--budget")
-    given = parse_columns(columns)
-    reader = open_source(place, columns=given, header=header)
-    kept = {reader.path.resolve()} if reader.path else set()
-    check_outputs({"--json": (json, ())}, kept | ({ledger.resolve()} if ledger else set()))
-    who = _unit(unit, at_most)
+    place = Input(where, columns, header, ledger, name, data_version, _unit(unit, at_most), chance or Fraction(0))
+    check_outputs({"--json": (json, ())}, place.places())
     limits = dict(parse_bounds(one) for one in bounds or [])
-    asked = prepare(query, {**tables, table: _rehearsal(reader.schema, who)}, limits)
+    asked = prepare(query, {**tables, table: _rehearsal(place.schema(), place.unit)}, limits)
     groups = None if keys is None else read_keys(keys, asked.schema)
     if explain:
         asked.explain(cost, groups is not None)
@@ -101,18 +96,7 @@ def sql(
     if asked.keys and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
 
-    def protected(total: Fraction | None) -> Collection:
-        return _protect(place, given, total, chance, who, header=header, ledger=ledger, name=name, version=data_version)
-
-    try:
-        tables[table] = protected(amount or cost)
-    except LedgerError as refused:
-        if amount is not None:
-            raise
-        try:
-            tables[table] = protected(None)  # a ledger that is there keeps its budget
-        except LedgerError:
-            raise refused from None
+    tables[table] = place.protect_to_spend(cost) if amount is None else place.protect(amount)
     answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits)
     if json is not None:
         write_json(json, answer.content())
@@ -185,15 +169,6 @@ def _rehearsal(schema: Schema, unit: Unit | None) -> Collection:
 
     columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
     return protect([], budget=LIMITLESS, unit=unit, columns=columns)
-
-
-def _protect(
-    place: str, columns: Columns, budget: Fraction | None, delta: Fraction | None, unit: Unit | None, **more: Any
-) -> Collection:
-    from wpinq import protect
-
-    allowed = 0 if budget is None or delta is None else delta
-    return protect(place, budget=budget, columns=columns, unit=unit, delta=allowed, **more)
 
 
 def _show(answer: Answer) -> None:

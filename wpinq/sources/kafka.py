@@ -34,7 +34,12 @@ PATIENCE = 10.0
 """Seconds in which a broker must answer."""
 QUIET = 1.0
 """Seconds without a message after which what a partition still seems to hold are marks of transactions."""
-CONFIG = {"auto.offset.reset": "error", "fetch.wait.max.ms": "100", "queued.max.messages.kbytes": "16384"}
+CONFIG = {
+    "auto.offset.reset": "error",
+    "fetch.wait.max.ms": "100",
+    "queued.max.messages.kbytes": "16384",
+    "log_level": "2",
+}
 LOG_APPEND = 2
 
 
@@ -131,12 +136,20 @@ class Followed:
             SourceError: The broker does not answer, or holds no such topic, or no longer the next message.
         """
         with _said(self._topic):
-            for name in self._source.list_parts():
+            for name in self._partitions():
                 if name not in self._parts:
                     self._parts[name] = self._source.build_part("wpinq", name, self._offsets.get(name))
             for name, part in self._parts.items():
                 for messages in self._messages(name, part):
                     yield from self._frames(messages)
+
+    def _partitions(self) -> list[str]:
+        """The partitions that there are by now, as the connector names them; it would wait for a broker for ever."""
+        topic = self._topic.topic
+        found = self._watch.list_topics(topic, timeout=PATIENCE).topics[topic]
+        if found.error is not None:
+            raise KeyError
+        return [f"{number}-{topic}" for number in sorted(found.partitions)]
 
     def _messages(self, name: str, part: Any) -> Iterator[list[Any]]:
         """Batches of messages of a partition, up to the last one that there is now."""
@@ -145,6 +158,11 @@ class Followed:
         place = TopicPartition(self._topic.topic, int(name.partition("-")[0]))
         low, high = self._watch.get_watermark_offsets(place, timeout=PATIENCE)
         following, latest = self._offsets.get(name, low), time.monotonic()
+        if not low <= following <= high:
+            raise SourceError(
+                f"kafka topic {self._topic.topic!r}: the next message is held no more, or the topic was made anew; "
+                "what is missing cannot be counted, so begin anew."
+            )
         while following < high and self._skipped.get(name) != high:
             messages = part.next_batch()
             if messages:
@@ -217,13 +235,19 @@ def _said(topic: Topic) -> Iterator[None]:
 
 def _json(values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
     """Objects; the value of a key is read as a field of a text file is."""
-    from wpinq.sources.convert import parse, valid_text
+    from wpinq.sources.convert import valid_text
 
     text = valid_text(values, "message")
     objects = text.str.json_path_match("$").str.starts_with("{").fill_null(value=False)
     text = text.filter(objects)
-    found = [parse(text.str.json_path_match(f'$["{one.name}"]').alias(one.name), one.kind) for one in schema]
+    found = [_field(text.str.json_path_match(f'$["{one.name}"]').alias(one.name), one.kind) for one in schema]
     return pl.DataFrame(found if times is None else [*found, times.filter(objects)])
+
+
+def _field(text: pl.Series, kind: Kind) -> pl.Series:
+    from wpinq.sources.convert import parse
+
+    return text if kind is Kind.TEXT else parse(text, kind)
 
 
 def _separated(delimiter: str, values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:

@@ -23,6 +23,7 @@ FEW = 0.01  # repeated pairs beyond this share: swapping distorts, so trade afte
 MANY = 0.25  # beyond this share: do not try to swap
 PASSES = 4
 ROUNDS = 12
+LARGE = 400_000  # edges from which compiled loops do it, see `curveball`
 TRADES = 8  # after swapping; thrice as many from a constructed graph
 
 
@@ -37,6 +38,10 @@ def sample(user_degrees: Ints, page_degrees: Ints, rng: np.random.Generator) -> 
     Returns:
         User and page of each edge, counted from 0, grouped by user; no pair is repeated.
     """
+    if int(user_degrees.sum()) >= LARGE:
+        from wpinq.degrees.curveball import sample_large
+
+        return sample_large(user_degrees, page_degrees, rng)
     users = np.repeat(np.arange(len(user_degrees), dtype=np.int32), user_degrees)
     pages = np.repeat(np.arange(len(page_degrees), dtype=np.int32), page_degrees)
     rng.shuffle(pages)

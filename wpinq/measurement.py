@@ -26,7 +26,7 @@ from wpinq.noise.threshold import least_threshold
 from wpinq.plan import Node
 from wpinq.question import Question
 from wpinq.runs import refuse_inside
-from wpinq.selection import Release, moves, names_of, ordered, present, probability
+from wpinq.selection import Release, names_of, ordered, present, probability, spreads
 from wpinq.stability import noise_scale
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ class Measurement(Question):
         """Publish bins as a table: those that pass a threshold, without naming them first, or exactly the given ones.
 
         Without `keys`, the least threshold is published from which a unit shows the existence of bins that nobody else
-        is in with probability `delta` only, over all of its bins together. Then delta is charged, once, before anything
-        is looked at. The counts are those that `observe` gives. With `keys`, absent bins are published like present
-        ones, and nothing is charged.
+        is in with probability `delta` only, over all of its bins together (a lower one where `users(..., per=)` bounds
+        a person's records in one bin). Then delta is charged, once, before anything is looked at. The counts are those
+        that `observe` gives. With `keys`, absent bins are published like present ones, and nothing is charged.
 
         Args:
             threshold: Publish from this noisy weight on, where it is above the private threshold; costs no more.
@@ -131,7 +131,8 @@ class Measurement(Question):
             return self._table(bin_frame(keys, self.node.schema), least, Fraction(0))
         lost = probability(delta, "release(delta=...)")
         grid = self._mechanism.grid
-        tau = least_threshold(self._mechanism.scale * grid, grid, moves(self.node), lost)
+        scale = self._mechanism.scale * grid
+        tau = max(least_threshold(scale, grid, move, lost, one) for move, one in spreads(self.node))
         self.charge_also("release", lost)
         tau = tau if least is None else max(tau, least)
         chosen = quietly("release", lambda: self._passing(tau))

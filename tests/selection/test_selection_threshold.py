@@ -60,13 +60,14 @@ def test_tails_are_those_of_the_noise_that_is_drawn():
         assert abs(Decimal(low + high) / 2 / 2**128 - points) < Decimal("1e-30")
 
 
-@given(st.integers(0, 2**100), st.sampled_from([1, 2, 3, 17, 1000, 10**12]))
-def test_any_of_many_lies_within_its_bounds(chance, trials):
-    low, high = any_bounds((chance, chance), trials, 100)
-    p = Decimal(chance) / 2**100
-    true = (1 - (1 - p) ** trials) * 2**100
+@given(st.lists(st.tuples(st.integers(0, 2**100), st.sampled_from([0, 1, 2, 3, 17, 1000, 10**12])), max_size=3))
+def test_any_of_many_lies_within_its_bounds(trials):
+    low, high = any_bounds((((chance, chance), many) for chance, many in trials), 100)
+    none = Decimal(1)
+    for chance, many in trials:
+        none *= (1 - Decimal(chance) / 2**100) ** many
     slack = Decimal("1e-20")
-    assert low - slack <= true <= high + slack
+    assert low - slack <= (1 - none) * 2**100 <= high + slack
 
 
 @given(scales, st.integers(1, 8), st.integers(1, 60))
@@ -75,6 +76,30 @@ def test_no_way_to_spread_a_unit_is_worse_than_the_two_that_are_looked_at(scale,
     worst = max(seen(scale, 1, weights, tau) for weights in partitions(moves))
     low, high = seen_bounds(scale, 1, moves, tau, 200)
     assert abs(worst * 2**200 - Decimal(low + high) / 2) < Decimal(2) ** 60
+
+
+@given(scales, st.integers(1, 9), st.integers(1, 9), st.integers(1, 60))
+@settings(max_examples=150)
+def test_no_way_within_a_bound_on_each_bin_is_worse_than_the_three_that_are_looked_at(scale, moves, most, tau):
+    """All ways to spread so much or less over bins of at most so much, each summed exactly; and one of them is met."""
+    ways = [one for total in range(1, moves + 1) for one in partitions(total, min(most, moves))]
+    worst = max(seen(scale, 1, weights, tau) for weights in ways)
+    low, high = seen_bounds(scale, 1, moves, tau, 200, most=most)
+    assert abs(worst * 2**200 - Decimal(low + high) / 2) < Decimal(2) ** 60
+
+
+@pytest.mark.parametrize("most", [1, 2, 4, 5])
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(2)])
+@pytest.mark.parametrize("delta", [Fraction(1, 20), Fraction(1, 10**6)])
+def test_the_threshold_within_a_bound_on_each_bin_is_the_least_that_keeps_delta(most, scale, delta):
+    tau = least_threshold(scale, 1, 7, delta, most)
+
+    def worst(at):
+        return max(seen(scale, 1, weights, at) for weights in partitions(7, most) if weights)
+
+    assert worst(tau) <= number(delta)
+    assert tau == 1 or worst(tau - 1) > number(delta)
+    assert tau <= least_threshold(scale, 1, 7, delta)
 
 
 @pytest.mark.parametrize("moves", [1, 2, 3, 6])

@@ -1,6 +1,7 @@
 """Bins that nobody named: which of them may be published, and under what names.
 
-publish  the bins that there are, and the least threshold that hides one unit
+publish  the bins that there are
+spread   how far one unit can move all bins, and how far one
 naming   the names of bins that were chosen by identity
 table    published bins as a table
 select   bins that pass optimal partition selection, without their weights
@@ -8,6 +9,9 @@ select   bins that pass optimal partition selection, without their weights
 
 from wpinq.selection.publish import moves, names_of, present, probability
 from wpinq.selection.select import Selection, select
+from wpinq.selection.spread import spreads
 from wpinq.selection.table import Release, by_name, ordered
 
-__all__ = ["Release", "Selection", "by_name", "moves", "names_of", "ordered", "present", "probability", "select"]
+__all__ = [
+    "Release", "Selection", "by_name", "moves", "names_of", "ordered", "present", "probability", "select", "spreads",
+]  # fmt: skip

@@ -7,7 +7,6 @@ private one only leaves out what would be published, so it costs no more (rule 3
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import TypeAlias
@@ -21,7 +20,7 @@ from wpinq.identity import identities
 from wpinq.plan import Node, sources
 from wpinq.schema import Schema
 from wpinq.selection.naming import name
-from wpinq.stability import sensitivities
+from wpinq.selection.spread import spreads
 from wpinq.state.histogram import Histogram, is_steps
 from wpinq.state.table import Ids, Weights
 
@@ -46,7 +45,7 @@ def probability(delta: Amount, call: str) -> Fraction:
 
 def moves(node: Node) -> int:
     """The largest movement that one unit can cause, in lattice units; weights are whole, so it is too."""
-    return math.floor(max(sensitivities(node).values()) * node.lattice)
+    return max(move for move, _ in spreads(node))
 
 
 def present(histogram: Histogram, node: Node) -> Iterator[Bins]:

@@ -1,0 +1,102 @@
+"""How far one person moves one bin: what is proved of plans, held against the definitions, and met by thresholds."""
+
+from fractions import Fraction
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+from strategies import evaluate
+
+import wpinq
+from wpinq.noise.threshold import seen_bounds
+from wpinq.secret import Secret
+from wpinq.selection import spreads
+
+ONE = Secret(bytes(range(32)))
+COLUMNS = {"user": str, "page": str, "age": int}
+UNIT = wpinq.users("user", at_most=6, per=("page", 2))
+
+
+def views(records=(), unit=UNIT, **settings):
+    return wpinq.protect(
+        list(records), budget=10**6, delta="0.9", secret=ONE, version="1", unit=unit, columns=COLUMNS, **settings
+    )
+
+
+LOCAL = {
+    "itself": lambda v: v,
+    "choice": lambda v: v.map(lambda page: page),
+    "renamed": lambda v: v.map(pl.col("page").alias("p")),
+    "sql": lambda v: v.filter("age > 3").map("age, page"),
+    "with others": lambda v: v.map(lambda page, age: (age // 10, page)),
+    "distinct": lambda v: v.map(lambda user, page: (user, page)).distinct().map(lambda page: page),
+    "shave": lambda v: v.map(lambda page: page).shave(),
+    "thin": lambda v: v.map(lambda page: page).shave("1/3"),
+    "part": lambda v: v.partition("age", [1, 2])[1],
+    "concat": lambda v: v.map("page").concat(v.filter("age < 3").map("page")),
+    "union": lambda v: v.map("page").union(v.map(pl.col("page").alias("p"))),
+}
+LOOSE = {
+    "another column": lambda v: v.map("user"),
+    "computed": lambda v: v.map(lambda page: page[:1]),
+    "lower": lambda v: v.map("lower(page) AS page"),
+    "plain": lambda v: v.map(lambda page: f"{page}"),
+    "dropped": lambda v: v.map("page").shave().map(lambda index: index),
+    "swapped": lambda v: v.map(lambda user, page: (page, user), columns=["user", "page"]).map("user", columns=["page"])
+    .concat(v.map("user", columns=["page"])),
+    "one side": lambda v: v.map("page").concat(v.map("user", columns=["page"])),
+    "group": lambda v: v.map("page, age").group_by(lambda age: age, len),
+    "flat": lambda v: v.flat_map(lambda page: [page, "all"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("plan", LOCAL.values(), ids=LOCAL)
+def test_plans_that_keep_the_column_are_known(plan):
+    node = plan(views())._node
+    ((whole, one),) = spreads(node)
+    assert Fraction(one, whole) == Fraction(2, 6)
+    ((whole, one),) = spreads(plan(views(unit=wpinq.users("user", at_most=6)))._node)
+    assert one == whole
+
+
+@pytest.mark.parametrize("plan", LOOSE.values(), ids=LOOSE)
+def test_where_nothing_is_proved_one_bin_may_move_as_far_as_all(plan):
+    ((whole, one),) = spreads(plan(views())._node)
+    assert one == whole
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 5)), max_size=12),
+    st.lists(st.tuples(st.sampled_from("uv"), st.sampled_from("abcd"), st.integers(0, 5)), max_size=8),
+    st.sampled_from(sorted(LOCAL)),
+)
+def test_no_bin_moves_further_than_is_proved(own, others, which):
+    """By the definitions: with and without all records of one person, bin by bin and all together."""
+    collection = LOCAL[which](views())
+    ((whole, one),) = spreads(collection._node)
+    with_, without = (evaluate(collection, [*others, *(("ann", *record) for record in some)]) for some in (own, []))
+    moved = [abs(with_.get(key, 0) - without.get(key, 0)) for key in {*with_, *without}]
+    assert sum(moved) * collection._node.lattice <= whole
+    assert max(moved, default=0) * collection._node.lattice <= one
+
+
+def test_a_person_is_published_with_delta_only_and_the_threshold_is_lower():
+    """4,000 people of 9 records on 3 pages of their own, 6 kept, 2 a page; at this epsilon bins of 2 are the worst.
+
+    The bound is met exactly, so the share of people of whom anything is published is known from both sides; binomial
+    tails, false alarm 1e-6 had the secret been drawn.
+    """
+    size, epsilon, delta = 4000, 30, Fraction(1, 50)
+    records = [(f"u{i}", f"{i} {k % 3}", k) for i in range(size) for k in range(9)]
+    table = views(records).map(lambda page: page).measure(epsilon).release(delta=delta)
+    loose = views(records, unit=wpinq.users("user", at_most=6)).map("page").measure(epsilon).release(delta=delta)
+    assert table.threshold < loose.threshold
+    hits = len({page.split()[0] for page, _ in table})
+    low, high = (bound / 2**128 for bound in seen_bounds(Fraction(6, epsilon), 1, 6, int(table.threshold), 128, most=2))
+    ones = [bound / 2**128 for bound in seen_bounds(Fraction(6, epsilon), 1, 6, int(table.threshold), 128, most=1)]
+    assert ones[1] < low <= high <= delta, "bins of 2 are the worst"
+    assert binom.sf(hits - 1, size, high) > 5e-7
+    assert binom.cdf(hits, size, low) > 5e-7
+    assert hits > 0

@@ -49,8 +49,10 @@ def settle(question: Question) -> None:
             return
         together = [one for one in _waiting if one.home is question.home and not one.settled]
         together.sort(key=lambda one: one.question)
-        for one, histogram in zip(together, compute([one.node for one in together]), strict=True):
-            one.answer_from(histogram)
+        plans = list(dict.fromkeys(one.node for one in together))  # repetitions of one plan share its histogram
+        histograms = dict(zip(plans, compute(plans), strict=True))
+        for one in together:
+            one.answer_from(histograms[one.node])
         _waiting.difference_update(together)
 
 

@@ -71,10 +71,15 @@ def collected(child: int, reader: int) -> tuple[str, bool]:
 
 
 def kill(path: str, rounds: str, seed: str) -> dict[str, Any]:
-    """Kill a spending child at random moments; what every child was granted, and what the ledger says."""
+    """Kill a spending child at random moments; what every child was granted, and what the ledger says.
+
+    On a machine so busy that few of them come to spend, more are killed.
+    """
     moments, granted, trouble, killed = random.Random(int(seed)), [], [], 0
     opened(path)
-    for turn in range(int(rounds)):
+    for turn in range(10 * int(rounds)):
+        if turn >= int(rounds) and len(granted) >= 100:
+            break
 
         def loop(writer: int, turn: int = turn) -> None:
             ledger = opened(path)

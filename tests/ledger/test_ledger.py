@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from wpinq.errors import BudgetError, ExactnessError, InternalError, LedgerError
-from wpinq.ledger import Charge, Cost, Ledger, charge_all
+from wpinq.ledger import Charge, Cost, Ledger, chain, charge_all
 from wpinq.secret import Secret
 
 Open = Callable[..., Ledger]
@@ -53,6 +53,30 @@ def test_07_a_budget_that_is_no_amount_is_refused(bad: object, opened: Open, pla
     with pytest.raises(ExactnessError):
         opened(budget=bad)
     assert not any(place.parent.iterdir())
+
+
+def test_a_row_s_code_is_computed_when_it_is_written_and_when_it_is_read_and_then_never_again(
+    ledger: Ledger, spend: Spend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the price of a question grows with every one asked before: 1,000 took minutes."""
+    codes, link = [], chain.link
+    monkeypatch.setattr(chain, "link", lambda *row: codes.append(row) or link(*row))
+    for number in range(30):
+        spend(ledger, number, "1/100")
+        ledger.remaining()
+    assert len(codes) == 30
+
+
+def test_rows_of_another_process_are_verified_and_only_they(
+    opened: Open, spend: Spend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, other = opened(), opened()
+    for number in range(5):
+        spend(other, number)
+    codes, link = [], chain.link
+    monkeypatch.setattr(chain, "link", lambda *row: codes.append(row) or link(*row))
+    assert mine.remaining() == Fraction(1, 2)
+    assert len(codes) == 5
 
 
 def test_the_same_question_on_the_same_version_is_free(ledger: Ledger, spend: Spend) -> None:

@@ -5,7 +5,7 @@ It is not a way around the budget: it needs the records themselves, as Python va
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from wpinq.plan import Collection, Node, Record, Source, steps
@@ -35,14 +35,19 @@ def run(root: Node, collections: Mapping[Source, Collection]) -> dict[Record, Fr
     Returns:
         The records of non-zero weight.
     """
+    return run_all([root], collections)[0]
+
+
+def run_all(roots: Sequence[Node], collections: Mapping[Source, Collection]) -> list[dict[Record, Fraction]]:
+    """Evaluate some plans, each step that they share once; see `run`."""
     found: dict[Node, dict[Record, Fraction]] = {}
-    for node in steps(root):
+    for node in steps(*roots):
         if isinstance(node, Source):
             weights = dict(collections[node])
         else:
             weights = node.define(*(found[one] for one in node.inputs))
         found[node] = {record: weight for record, weight in _merged(weights).items() if weight != 0}
-    return found[root]
+    return [found[root] for root in roots]
 
 
 def _merged(weights: Collection) -> dict[Record, Fraction]:

@@ -41,7 +41,11 @@ class Plain(Function):
         return tuple(read(value, column.kind) for value, column in zip(found, self.output, strict=True))
 
     def test(self, record: tuple[Any, ...]) -> bool:  # noqa: D102
-        return each(self._tested, [plain_record(record, self.schema, self.reads)])[0] is True
+        return self.tests([record])[0]
+
+    def tests(self, records: Sequence[tuple[Any, ...]]) -> list[bool]:  # noqa: D102
+        given = [plain_record(record, self.schema, self.reads) for record in records]
+        return [found is True for found in each(self._tested, given)]
 
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
         rows, distinct, keys = self._distinct(frame, keep)

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.errors import BudgetError, InternalError
-from wpinq.ledger.chain import RefusedError
+from wpinq.ledger.chain import RefusedError, Row
 from wpinq.ledger.cost import ZERO, Composition, Cost, people, read, write
 
 FORMAT = 1
@@ -91,21 +91,21 @@ class Books:
     poisoned: set[str] = field(default_factory=set)
     caps: dict[str, Fraction] = field(default_factory=dict)
     paid: dict[str | None, Fraction] = field(default_factory=dict)
-    last: bytes = b""
+    rows: list[Row] = field(default_factory=list)
 
     def draft(self) -> Books:
         """A copy to write on; these books stay as they are."""
         result = copy(self)
-        for name in ("entries", "charges", "seals", "poisoned", "caps", "paid"):
+        for name in ("entries", "charges", "seals", "poisoned", "caps", "paid", "rows"):
             setattr(result, name, copy(getattr(self, name)))
         return result
 
-    def apply(self, body: dict[str, Any], mac: bytes) -> None:
+    def apply(self, body: dict[str, Any], row: Row) -> None:
         """Check one row and enter it.
 
         Args:
             body: The row's text, read.
-            mac: Its code, by which these books are known to go on with the same ledger.
+            row: The row itself, by which these books are known to go on with the same ledger.
 
         Raises:
             BudgetError: A charge that does not fit.
@@ -113,7 +113,7 @@ class Books:
         entry = getattr(self, f"_{body['kind']}")(body)
         number, kind = len(self.entries) + 1, body["kind"]
         self.entries.append(Entry(number, body["at"], kind, **entry))
-        self.last = mac
+        self.rows.append(row)
 
     def _open(self, body: dict[str, Any]) -> dict[str, Any]:
         if self.entries or body["format"] != FORMAT:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hmac import compare_digest
+from typing import NamedTuple
 
 from wpinq.errors import LedgerError
 from wpinq.secret import Secret, encode
@@ -36,8 +37,7 @@ EDITED = (
 )
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One row of the ledger: its number from 1, its text and the code that links it to the row before."""
 
     number: int
@@ -65,8 +65,15 @@ def head(secret: Secret, last: Row | None) -> Head:
     return Head(number, secret.mac("ledger head", encode(number, mac)))
 
 
-def verify(secret: Secret, rows: Sequence[Row], found: Head) -> bool:
-    """Recompute the whole chain and compare it with the head.
+def verify(secret: Secret, rows: Sequence[Row], found: Head, known: int = 0) -> bool:
+    """Recompute the chain and compare it with the head.
+
+    Args:
+        secret: The data set's secret.
+        rows: All rows.
+        found: The head.
+        known: How many of the first rows are equal, byte for byte, to rows that this process verified before. Their
+            codes need no second computation, which would make the price of a question grow with every one asked before.
 
     Returns:
         True when the head is one row behind: a crash after the commit and before the head, where no
@@ -75,8 +82,8 @@ def verify(secret: Secret, rows: Sequence[Row], found: Head) -> bool:
     Raises:
         RefusedError: The rows are not the ones written, or the head is of another history.
     """
-    last: Row | None = None
-    for row in rows:
+    last = rows[known - 1] if known else None
+    for row in rows[known:]:
         expected = link(secret, last, row.body)
         if row.number != expected.number or not compare_digest(row.mac, expected.mac):
             raise RefusedError(EDITED)
@@ -85,7 +92,7 @@ def verify(secret: Secret, rows: Sequence[Row], found: Head) -> bool:
         raise RefusedError(OLDER)
     if found.number < len(rows) - 1:
         raise RefusedError(FORKED)
-    known = rows[found.number - 1] if found.number else None
-    if not compare_digest(head(secret, known).mac, found.mac):
+    named = rows[found.number - 1] if found.number else None
+    if not compare_digest(head(secret, named).mac, found.mac):
         raise RefusedError(FORKED)
     return found.number < len(rows)

@@ -31,7 +31,8 @@ from wpinq.secret import Secret
 class Ledger:
     """The budget of one data set and everything that was charged to it; use `Ledger.open`.
 
-    Safe under threads and processes. Every use re-verifies the whole chain and the head.
+    Safe under threads and processes. Every use re-reads all rows and the head: a row must
+    be the one that was verified before, byte for byte, or is verified now.
     """
 
     def __init__(self, store: Store, secret: Secret) -> None:

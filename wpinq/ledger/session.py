@@ -26,7 +26,7 @@ class Session:
     Args:
         pages: The locked ledger.
         secret: The data set's secret.
-        known: The books of an earlier session of the same ledger, so that only new rows are entered.
+        known: The books of an earlier session of the same ledger, so that only new rows are verified and entered.
 
     Attributes:
         books: All rows that are durable, and those that are staged. Never those of an earlier session.
@@ -38,13 +38,14 @@ class Session:
     def __init__(self, pages: Pages, secret: Secret, known: Books) -> None:
         self._pages, self._secret = pages, secret
         rows = pages.rows()
-        if chain.verify(secret, rows, pages.head()):
+        count = len(known.rows)
+        same = rows[:count] == known.rows
+        if chain.verify(secret, rows, pages.head(), count if same else 0):
             pages.adopt(chain.head(secret, rows[-1]))
         self._last = rows[-1] if rows else None
         self._pending: list[Row] = []
         self.books = known.draft()
-        count = len(known.entries)
-        if count and (count > len(rows) or rows[count - 1].mac != known.last):
+        if not same:
             raise RefusedError("it is another ledger than the one that was opened; open it again.")
         for row in rows[count:]:
             _enter(self.books, row)
@@ -58,7 +59,7 @@ class Session:
         body = {**body, "at": datetime.now(UTC).isoformat(timespec="seconds")}
         row = chain.link(self._secret, self._last, json.dumps(body, sort_keys=True))
         draft = self.books.draft()
-        draft.apply(body, row.mac)
+        draft.apply(body, row)
         self.books, self._last = draft, row
         self._pending.append(row)
 
@@ -106,6 +107,6 @@ class Session:
 def _enter(books: Books, row: Row) -> None:
     """Enter a row that was read; its code was right, so only another version of wpinq explains a failure."""
     try:
-        books.apply(json.loads(row.body), row.mac)
+        books.apply(json.loads(row.body), row)
     except (WpinqError, KeyError, ValueError, TypeError, AttributeError):
         raise RefusedError("its rows were written by another version of wpinq; use that version.") from None

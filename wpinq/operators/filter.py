@@ -68,7 +68,8 @@ class Filter(Unary):
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Call the predicate on each record."""
-        return {record: weight for record, weight in inputs[0].items() if self.predicate.test(record)}
+        kept = self.predicate.tests(list(inputs[0]))
+        return {record: weight for (record, weight), keep in zip(inputs[0].items(), kept, strict=True) if keep}
 
     def _apply(self, batch: Batch) -> Batch:
         batch = batch.expand(name for name in self.predicate.reads if batch.schema[name].ranged)

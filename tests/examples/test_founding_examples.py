@@ -64,14 +64,16 @@ def test_laplace_or_geometric(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_attacker_is_right_with_privacy_off_and_guesses_with_privacy_on():
-    """In 10 attempts at scale 10 a difference of 1 is found more than 3 times with a chance below 1 in 10,000."""
-    text = run("statistical_database", "--attempts", 10)
-    for name, most in (
-        ("her age, by a difference", 30),
-        ("the richest, age and income", 30),
-        ("is she in the data", 100),
+def test_the_attacker_is_right_with_privacy_off_and_no_more_than_epsilon_allows_with_privacy_on(tmp_path):
+    """Fifty attempts exceed the bound by 5 of its standard errors and one attempt in fewer than 1 of 10,000 runs."""
+    text = run("statistical_database", tmp_path, "--attempts", 50)
+    for name, guess, bound in (
+        ("her age, by a difference", 1 / 48, math.exp(0.2) / (47 + math.exp(0.2))),
+        ("the richest, age and income", 1 / 9600, math.exp(0.2) / (47 + math.exp(0.2))),
+        ("is she in the data", 1 / 2, math.exp(0.1) / (1 + math.exp(0.1))),
     ):
-        off, on, *_ = numbers(text, name)
-        assert off == 100
-        assert on <= most
+        off, on, blind, most = (one / 100 for one in numbers(text, name))
+        assert off == 1
+        assert on <= bound + 5 * math.sqrt(bound * (1 - bound) / 50) + 1 / 50
+        assert (blind, most) == (pytest.approx(guess, abs=1e-4), pytest.approx(bound, abs=1e-3))
+    assert (tmp_path / "statistical_database.png").read_bytes().startswith(b"\x89PNG")

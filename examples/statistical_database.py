@@ -147,8 +147,8 @@ def main(out: Path, attempts: int) -> None:
         off, on, _ = found[name]
         print(f"   {name:<29}{off:>12.0%}{on:>12.1%}{guess:>13.2%}{bound:>13.1%}", flush=True)
     half = table.map("zip").measure(EPSILON).interval(Fraction(9, 10))
-    print(f"\nCounts of many people are hardly touched: nine in ten are within {half:g} of the truth. The last column is")
-    print("what epsilon allows the best attacker there could be, apart from luck in a finite number of attempts.")
+    print(f"\nCounts of many people are hardly touched: nine in ten are within {half:g} of the truth. The last column")
+    print("is what epsilon allows the best attacker there could be, apart from luck in a finite number of attempts.")
     out.mkdir(parents=True, exist_ok=True)
     _draw(found, out / "statistical_database.png")
     print(f"The picture is {out / 'statistical_database.png'}.")

@@ -17,6 +17,12 @@ from wpinq.errors import ExactnessError
 Amount: TypeAlias = "int | float | str | Decimal | Fraction"
 """What a caller may write where an exact number is wanted."""
 
+LONGEST = 60
+"""Characters of the longest number that is printed digit by digit."""
+
+MOST_DIGITS = 400
+"""Digits, before or after the point, of the longest number that is read."""
+
 
 def exact(value: object, call: str) -> Fraction:
     """Read a number exactly.
@@ -38,13 +44,22 @@ def exact(value: object, call: str) -> Fraction:
         if isinstance(value, numbers.Rational):
             return Fraction(int(value.numerator), int(value.denominator))
         if isinstance(value, (str, Decimal)):
-            return Fraction(value)
+            return _written(str(value))
         number = float(value)  # type: ignore[arg-type]
         if math.isfinite(number):
             return Fraction(repr(number))
-    except (ValueError, TypeError, OverflowError, ZeroDivisionError):
+    except (ValueError, TypeError, ArithmeticError):
         pass
-    raise ExactnessError(f"{call}: {value!r} is not a finite number; write it as 0.1 or '1/10'.")
+    found = repr(str(value)[:LONGEST])
+    usual = f"not a finite number of at most {MOST_DIGITS} digits"
+    raise ExactnessError(f"{call}: {found} is {usual}; write it as 0.1 or '1/10'.")
+
+
+def _written(text: str) -> Fraction:
+    """Read a decimal or a fraction; one beyond what floats can be is refused, for its digits would fill the memory."""
+    if len(text) > MOST_DIGITS or ("/" not in text and abs(Decimal(text).adjusted()) > MOST_DIGITS):
+        raise ValueError
+    return Fraction(text)
 
 
 def positive(value: object, call: str) -> Fraction:
@@ -60,10 +75,12 @@ def positive(value: object, call: str) -> Fraction:
 
 
 def decimal(number: Fraction, digits: int = 6) -> str:
-    """Print a fraction for people: exactly as a decimal where that is short, else as a fraction.
+    """Print a fraction for people: exactly as a decimal or a fraction where that is short, else nearly.
 
     >>> decimal(Fraction(1, 10)), decimal(Fraction(1, 3)), decimal(Fraction(20))
     ('0.1', '1/3', '20')
+    >>> decimal(Fraction(10) ** 400), decimal(Fraction(2, 3) / 10**400)
+    ('1.00000e+400', '6.66667e-401')
     """
     denominator = number.denominator
     while denominator % 10 == 0:
@@ -71,7 +88,11 @@ def decimal(number: Fraction, digits: int = 6) -> str:
     for prime in (2, 5):
         while denominator % prime == 0:
             denominator //= prime
-    if denominator != 1:
-        return str(number) if len(str(number)) <= 2 * digits + 3 else f"{float(number):.{digits}g}"
-    text = f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
+    near = Decimal(number.numerator) / Decimal(number.denominator)
+    text = f"{near:f}"
+    long = number.denominator.bit_length() > 64 or len(text) > LONGEST
+    if denominator != 1 and not long and len(str(number)) <= 2 * digits + 3:
+        return str(number)
+    if denominator != 1 or long:
+        return f"{near:.{digits}g}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import typer
@@ -12,6 +12,7 @@ from wpinq.cli import options
 from wpinq.cli.dataflow import load
 from wpinq.cli.errors import BAD, say, told
 from wpinq.cli.inputs import Input
+from wpinq.cli.interrupt import interruptible
 from wpinq.errors import WpinqError
 
 if TYPE_CHECKING:
@@ -44,8 +45,15 @@ def shell(
 
         typer.echo("All measurements are charged; bins cost nothing more. Type help for the commands.")
         _answer(commands, lines(commands))
-    elif not _answer(commands, sys.stdin):
+    elif not _answer(commands, _piped()):
         raise typer.Exit(BAD)
+
+
+def _piped() -> Iterator[str]:
+    interruptible()
+    while line := sys.stdin.readline():
+        yield line
+        interruptible()
 
 
 def _answer(commands: Commands, lines: Iterable[str]) -> bool:

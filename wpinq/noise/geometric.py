@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.errors import PlanError
+from wpinq.exact import decimal
 from wpinq.noise.digits import Threshold, exp_bounds, thresholds
 from wpinq.noise.words import WordSource, checked, pieces
 
@@ -43,7 +44,8 @@ class DiscreteLaplace:
 
     def __post_init__(self) -> None:
         if self.scale < SMALLEST:
-            raise PlanError(f"noise: scale {self.scale} is below 1/1000 of a lattice unit; ask for a smaller epsilon.")
+            told = decimal(self.scale)
+            raise PlanError(f"noise: scale {told} is below 1/1000 of a lattice unit; ask for a smaller epsilon.")
         if self.scale > LARGEST:
             raise PlanError("noise: the scale is above 2^57 lattice units; take a larger epsilon or a coarser lattice.")
 

@@ -1,0 +1,43 @@
+"""Amounts: read exactly, refused where they are none or would fill the memory, and shown shortly."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wpinq.errors import ExactnessError
+from wpinq.exact import decimal, exact
+
+
+@given(st.fractions())
+def test_every_short_number_survives_its_text(number):
+    assert exact(str(number), "call") == number
+    assert exact(decimal(number), "call") == pytest.approx(number, rel=1e-5)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_float_is_the_decimal_that_it_prints(number):
+    assert exact(number, "call") == Fraction(repr(number))
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["nan", "inf", "x", "1/0", "", "1e99999999", "-1e-99999999", "9" * 500, Decimal("1e-9999999"), Decimal("NaN")],
+)
+def test_what_is_no_number_or_has_too_many_digits_is_refused_at_once(what):
+    with pytest.raises(ExactnessError, match="not a finite number of at most 400 digits") as told:
+        exact(what, "call")
+    assert len(str(told.value)) < 200
+
+
+def test_long_numbers_are_shown_shortly():
+    for number in (
+        Fraction(10) ** 400,
+        Fraction(10**5000),
+        Fraction(1, 10**400),
+        Fraction(10**5000, 3),
+        Fraction(10**5000, 3**9999),
+    ):
+        assert len(decimal(number)) < 30

@@ -15,6 +15,7 @@ from wpinq.measurement import Measurement
 from wpinq.operators.window import Window
 from wpinq.plan import Node, steps
 from wpinq.rewrite import rewrite
+from wpinq.schema import Kind
 from wpinq.versions import at_epoch, live_log
 
 MOST = 1000
@@ -50,6 +51,16 @@ class WindowedMeasurement(Measurement):
     def settled(self) -> bool:
         """There is nothing to compute but for one window."""
         return True
+
+    @property
+    def span(self) -> int:
+        """The length of a window: microseconds, or ones where the column holds whole numbers."""
+        return self._first.span
+
+    @property
+    def timed(self) -> bool:
+        """Whether its windows are cut by a time, not by whole numbers."""
+        return self._first.kind is not Kind.INT
 
     def observe(self, bin: Any, window: Any = None) -> int | float:  # noqa: A002
         """The noisy weight of one bin in one window that has closed.

@@ -1,5 +1,6 @@
 """`tail -f access.log | wpinq run DATAFLOW -`."""
 
+import datetime as dt
 import subprocess
 import sys
 import time
@@ -40,6 +41,37 @@ def start(tmp_path):
             pipe.close()
 
 
+WINDOWS = """
+def dataflow(views):
+    seconds = views.window("2s", at="time").map(lambda page: page)
+    return {"seconds": seconds.measure(60), "noisy": seconds.shave().map(lambda page, index: index).measure(1)}
+"""
+
+
+def test_windows_are_answered_when_the_clock_closes_them(start, tmp_path):
+    """Seven records in a window, and as many that are late by an hour; five seconds to spare for a slow machine."""
+    (tmp_path / "flow.py").write_text(WINDOWS)
+    run = start("--budget", "61", "--columns", "page,time", "--every", "0.2", "--lateness", "5",
+                "--observe", "seconds=/a,/b", "--observe", "noisy=1")  # fmt: skip
+    time.sleep(2)
+    now = dt.datetime.now(dt.UTC)
+    for when in (now, now - dt.timedelta(hours=1)):
+        text = LINE.format("ann", "a").replace("10/Oct/2026:13:55:36", when.strftime("%d/%b/%Y:%H:%M:%S"))
+        run.stdin.write(text * 6 + text.replace("/a", "/b"))
+    run.stdin.flush()
+    wanted = dt.datetime.fromtimestamp(now.timestamp() // 2 * 2, dt.UTC).isoformat()
+    deadline, seen = time.monotonic() + 40, {}
+    while time.monotonic() < deadline and (wanted, "noisy", "1") not in seen:
+        _, window, name, one, value = run.stdout.readline().split()
+        assert (window, name, one) not in seen, "each window is answered once"
+        seen[window, name, one] = int(value)
+    assert seen.pop((wanted, "seconds", "/a")) == 6
+    assert seen.pop((wanted, "seconds", "/b")) == 1
+    assert {value for (_, name, _), value in seen.items() if name == "seconds"} <= {0}, "none lies elsewhere"
+    windows = [window for window, name, _ in seen if name == "noisy"]
+    assert windows == sorted(windows)
+
+
 def test_answers_come_while_the_stream_goes_on(start):
     run = start("--budget", "600", "--columns", "user,page,time", "--every", "0.2", "--observe", "so far=/a,/b",
                 "--observe", "first=1..2")  # fmt: skip
@@ -66,7 +98,8 @@ def test_answers_come_while_the_stream_goes_on(start):
     [
         ([], "--budget"),
         (["--budget", "600", "--columns", "who"], "no column"),
-        (["--budget", "600", "--observe", "hours=/a"], "observed in a script"),
+        (["--budget", "600", "--recover", "keep"], "--ledger"),
+        (["--budget", "600", "--data-version", "1"], "no version"),
         (["--budget", "600", "--observe", "none=/a"], "no measurement"),
         (["--budget", "1"], "costs epsilon"),
         (["--budget", "600", "--json", "out.json"], "leave out"),

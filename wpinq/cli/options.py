@@ -22,7 +22,8 @@ InputPath = Annotated[
         metavar="INPUT",
         help="A .csv, .tsv, .txt (whitespace-separated pairs), .log (of a web server; each also .gz) or .parquet file, "
         "or a quoted pattern; sqlite:FILE?table=NAME; postgresql://user@host/database?table=NAME (then with --ledger); "
-        "or - for lines of a web log by standard input.",
+        "kafka://HOST:PORT/TOPIC, with JSON messages or ?form=csv, tsv or log; or - for lines of a web log by standard "
+        "input.",
         show_default=False,
     ),
 ]
@@ -69,7 +70,7 @@ RecoverPath = Annotated[
     typer.Option(
         "--recover",
         help="Keep what is read here, encrypted, so that a run that is killed goes on where it was when it is started "
-        "again; emptied at its end.",
+        "again; emptied at its end. Of a stream the closed epochs are kept, for good.",
         metavar="DIR",
         show_default=False,
     ),
@@ -98,7 +99,21 @@ ClusterKeys = Annotated[
         show_default=False,
     ),
 ]
+Follow = Annotated[
+    bool,
+    typer.Option("--follow", help="INPUT grows: go on, and answer about what is added. A topic and - always do."),
+]
 Every = Annotated[
     float,
-    typer.Option("--every", help="Seconds between answers about standard input.", metavar="SECONDS", min=0.01),
+    typer.Option("--every", help="Seconds between the answers about a stream.", metavar="SECONDS", min=0.01),
+]
+Lateness = Annotated[
+    float,
+    typer.Option(
+        "--lateness",
+        help="Seconds after its end at which a window of a stream is closed by the clock; what comes later for it is "
+        "counted nowhere.",
+        metavar="SECONDS",
+        min=0,
+    ),
 ]

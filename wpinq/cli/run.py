@@ -18,7 +18,7 @@ from wpinq.cli.inputs import Input, version_of
 from wpinq.cli.others import Others
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.cli.recover import recovering
-from wpinq.cli.stream import Stream, answer
+from wpinq.cli.stream import LINES, TOPIC, Stream, answer
 from wpinq.cli.task import task
 from wpinq.errors import BinError, PlanError
 
@@ -53,7 +53,9 @@ def run(
     process_id: options.ProcessId = 0,
     addresses: options.Addresses = None,
     keys: options.ClusterKeys = None,
+    follow: options.Follow = False,
     every: options.Every = 60.0,
+    lateness: options.Lateness = 60.0,
 ) -> None:
     """Run a dataflow script and answer the bins asked for.
 
@@ -64,10 +66,13 @@ def run(
         others.join(find(dataflow), source)
         return
     others.check(recover, data_version)
-    if source == "-":
-        if json is not None or recover is not None or others.several:
-            raise PlanError("-: a stream is answered as it comes; leave out --json, --recover and --processes.")
-        stream = Stream(columns, budget, ledger, name, every)
+    if follow or source == LINES or source.startswith(TOPIC):
+        if json is not None or data_version is not None or not header or others.several:
+            raise PlanError(
+                f"{source}: a stream is answered as it comes, has a header if it is a CSV file, and no version; leave "
+                "out --json, --data-version, --no-header and --processes."
+            )
+        stream = Stream(source, find(dataflow), columns, budget, ledger, name, every, lateness, recover)
         answer(stream, load(dataflow), _asked(observe or []), sys.stdin.buffer)
         return
     place = Input(source, columns, header, ledger, name, data_version)

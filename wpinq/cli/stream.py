@@ -1,112 +1,211 @@
-"""`tail -f access.log | wpinq run DATAFLOW -`: lines of a web log as they come, answers at each epoch."""
+"""`tail -f access.log | wpinq run DATAFLOW -`: records as they come, answers at each epoch and of each closed window.
+
+A stream is standard input, files that grow (`--follow`), or a topic of Kafka. Epochs are closed by the clock every so
+many seconds, and windows a declared lateness after they end. With `--recover` a closed epoch is on the disk before
+anything is answered from it, so a run that is killed goes on with the same answers: files and topics are read on from
+where the last closed epoch ended, and of standard input what had not been closed is lost, and counted nowhere.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import io
+import math
 import queue
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
 from wpinq.cli.bins import parse_bins
+from wpinq.cli.columns import parse_columns
 from wpinq.cli.dataflow import LIMITLESS, Dataflow, chosen
-from wpinq.errors import NotReadyError, PlanError
+from wpinq.errors import NotReadyError, PlanError, SourceError
 
 if TYPE_CHECKING:
     from wpinq.measurement import Measurement
+    from wpinq.sources.kafka import Topic
     from wpinq.streaming import Live
 
 BLOCK = 1 << 20
+WAITING = 64
+"""Blocks that are read ahead of the dataflow."""
+TOPIC = "kafka://"
+LINES = "-"
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Records that come by standard input, as the command line names them.
+    """Records that come for as long as the command runs, as the command line names them.
 
     Attributes:
-        columns: Which columns of a web log.
+        source: "-" for lines of a web log, a topic, or a path or pattern of files that grow.
+        script: The dataflow script.
+        columns: Names and types of columns, as they were written.
         budget: Epsilon, as it was written.
-        ledger: Where the ledger is kept; in memory by default.
+        ledger: Where the ledger is kept; by default beside the files, or in memory.
         name: Names the data set in its ledger.
         every: Seconds after which an epoch is closed.
+        lateness: Seconds after its end at which a window is closed.
+        recover: Where closed epochs are kept for a restart.
     """
 
+    source: str
+    script: Path
     columns: str | None
     budget: str | None
     ledger: Path | None
     name: str | None
     every: float
+    lateness: float
+    recover: Path | None
 
-    def source(self, budget: Fraction | None = None) -> Live:
-        """The live source; with a budget one in memory, for a rehearsal.
+    @property
+    def topic(self) -> Topic | None:
+        """The topic, if it is one."""
+        from wpinq.sources.kafka import from_url
+
+        return from_url(self.source) if self.source.startswith(TOPIC) else None
+
+    def kinds(self) -> dict[str, str | None]:
+        """The columns with their types; nothing but a header is read.
 
         Raises:
-            PlanError: There is no budget.
-            SourceError: A web log has no such column.
+            SourceError: There is no such column, or a topic's columns are not named.
         """
-        import wpinq
+        from wpinq.sources import open_source
         from wpinq.sources.columns import chosen as picked
         from wpinq.sources.weblog import KINDS
 
-        names = None if self.columns is None else [one.strip() for one in self.columns.split(",")]
-        kinds = {column.name: column.kind.value for column in picked(KINDS, names, "a web log")}
-        if budget is None and self.budget is None:
+        columns, topic = parse_columns(self.columns), self.topic
+        if topic is not None and topic.form != "log":
+            if columns is None:
+                raise SourceError("--columns: name those of the messages, as in --columns user,page:int.")
+            types = columns if isinstance(columns, Mapping) else dict.fromkeys(columns)
+            return {name: str(kind or "text") for name, kind in types.items()}
+        if topic is None and self.source != LINES:
+            found = open_source(self.source, columns=columns).schema
+        else:
+            arrived = {topic.arrived: "instant"} if topic is not None and topic.arrived else {}
+            names = None if columns is None else [name for name in columns if name not in arrived]
+            found = picked(KINDS, names, "a web log")
+            return {**{column.name: column.kind.value for column in found}, **arrived}
+        return {column.name: column.kind.value for column in found}
+
+    def rehearse(self, script: Dataflow) -> dict[str, Measurement]:
+        """Run the script over a source in memory: it fails here as it would fail later, and charges nobody."""
+        from wpinq.streaming.source import opened
+
+        rehearsal = opened(self.kinds(), LIMITLESS, name=self.name or "stream")
+        with contextlib.redirect_stdout(io.StringIO()):
+            found = script(rehearsal)
+        rehearsal.close()
+        return found
+
+    def open(self, windows: Sequence[int]) -> Live:
+        """The live source.
+
+        Args:
+            windows: The lengths of the windows that will be asked for, in microseconds; so long their records are held.
+
+        Raises:
+            PlanError: There is no budget, or no ledger to go on with.
+            SourceError: The broker of a topic does not answer.
+        """
+        from wpinq.sources.kafka import reach
+        from wpinq.streaming.source import opened
+
+        name, place = self._home()
+        if self.budget is None:
             raise PlanError("--budget: a stream needs one; it holds for all that comes.")
-        place = None if budget is not None else self.ledger
-        return wpinq.live(kinds, budget or self.budget or 0, ledger=place, name=self.name or "stdin")
+        if self.recover is not None and place is None:
+            raise PlanError("--recover: give --ledger PATH too; one in memory is lost with the process.")
+        if (topic := self.topic) is not None:
+            reach(topic)
+        longest = max(windows, default=0) / 1e6 + self.lateness
+        return opened(
+            self.kinds(), self.budget, ledger=place, name=self.name or name,
+            lateness=dt.timedelta(seconds=self.lateness), keep=math.ceil(longest / self.every) + 1,
+            recover=self.recover, script=blake2b(self.script.read_bytes()).digest(),
+        )  # fmt: skip
+
+    def _home(self) -> tuple[str, Path | None]:
+        """The name of the data set and the place of its ledger where they were not given."""
+        from wpinq.protection import beside
+        from wpinq.sources.files import Files
+
+        if self.source == LINES:
+            return "stdin", self.ledger
+        if (topic := self.topic) is not None:
+            return topic.topic, self.ledger
+        found = Files.find(self.source)
+        return found.name, self.ledger or beside(found.path)
+
+    def feed(self, views: Live, lines: BinaryIO) -> Callable[[], bool]:
+        """What sends the records of one epoch, and tells whether more can come."""
+        if self.source == LINES:
+            blocks: queue.Queue[bytes | None] = queue.Queue(WAITING)
+            threading.Thread(target=_read, args=(lines, blocks), name="wpinq reads", daemon=True).start()
+            return partial(_take, views, blocks, self.every)
+        return partial(_look, views, self.topic or self.source, self.every)
 
 
 def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]], lines: BinaryIO) -> None:
-    """Answer the bins asked for at the end of each epoch: of continual measurements each time, of others once."""
+    """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
     from wpinq.windowed import WindowedMeasurement
 
-    rehearsal = stream.source(LIMITLESS)
-    with contextlib.redirect_stdout(io.StringIO()):
-        rehearsed = script(rehearsal)
+    rehearsed = stream.rehearse(script)
+    windowed = [one for one in rehearsed.values() if isinstance(one, WindowedMeasurement)]
+    if any(not one.timed for one in windowed):
+        raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
     questions: dict[str, list[Any]] = {}
     for name, texts in asked.items():
-        measurement = chosen(rehearsed, name)
-        if isinstance(measurement, WindowedMeasurement):
-            raise PlanError(f"--observe {name}: windows of a stream are observed in a script, not here.")
-        schema = measurement.node.schema
+        schema = chosen(rehearsed, name).node.schema
         questions[name] = [one for text in texts for one in parse_bins(text, schema)]
-    rehearsal.close()
-    views = stream.source()
-    measurements = script(views)
+    views = stream.open([one.span for one in windowed])
     try:
-        _follow(views, lines, stream.every, lambda: _show(views.epoch, measurements, questions))
+        measurements = script(views)
+        feed, going, known = stream.feed(views, lines), True, views.resume()
+        if known:
+            _show(known, measurements, questions, once=True)
+        while going:
+            going = feed()
+            epoch = views.advance()
+            _show(epoch, measurements, questions, once=epoch == 1)
     finally:
         views.close()
 
 
-def _follow(views: Live, lines: BinaryIO, every: float, closed: Callable[[], None]) -> None:
-    """Send what comes, and close an epoch by the clock, and one at the end."""
-    blocks: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(lines, blocks), name="wpinq reads", daemon=True).start()
+def _look(views: Live, source: Topic | str, every: float) -> bool:
+    """Wait, and see what has come."""
+    time.sleep(every)
+    views.follow(source)
+    return True
+
+
+def _take(views: Live, blocks: queue.Queue[bytes | None], every: float) -> bool:
+    """Send lines as they come, until it is time to close the epoch or there are no more."""
     end = time.monotonic() + every
-    block: bytes | None = b""
-    while block is not None:
+    while (left := end - time.monotonic()) > 0:
         try:
-            block = blocks.get(timeout=max(0.0, end - time.monotonic()))
+            block = blocks.get(timeout=left)
         except queue.Empty:
-            block = b""
-        if block:
-            _send(views, block)
-        if block is None or time.monotonic() >= end:
-            end = time.monotonic() + every
-            views.advance()
-            closed()
+            break
+        if block is None:
+            return False
+        _send(views, block)
+    return True
 
 
-def _read(lines: BinaryIO, blocks: queue.SimpleQueue[bytes | None]) -> None:
+def _read(lines: BinaryIO, blocks: queue.Queue[bytes | None]) -> None:
     """Whole lines as they come, from a thread of its own, since a pipe may be silent for long."""
     rest = b""
     read = getattr(lines, "read1", lines.read)
@@ -128,19 +227,27 @@ def _send(views: Live, block: bytes) -> None:
     views.send(parse(series(valid_text(as_lines(block)), "line")).select(views.columns))
 
 
-def _show(epoch: int, measurements: Mapping[str, Measurement], questions: Mapping[str, list[Any]]) -> None:
-    """Print the answers of an epoch."""
-    from wpinq.cli.show import written
+def _show(
+    epoch: int, measurements: Mapping[str, Measurement], questions: Mapping[str, list[Any]], *, once: bool
+) -> None:
+    """Print the answers that an epoch brought."""
     from wpinq.continual import ContinualMeasurement
+    from wpinq.windowed import WindowedMeasurement
 
     for name, bins in questions.items():
-        measurement = measurements[name]
-        if epoch > 1 and not isinstance(measurement, ContinualMeasurement):
-            continue
-        try:
-            values = measurement.observe_many(bins).tolist()
-        except NotReadyError:
-            continue
-        for one, value in zip(bins, values, strict=True):
-            typer.echo(f"epoch {epoch}  {name}  {written(one)}  {value:,}")
+        one = measurements[name]
+        if isinstance(one, WindowedMeasurement):
+            for time_ in one.closed(epoch):
+                _print(f"window {time_.isoformat()}", name, bins, one.observe_many(bins, time_).tolist())
+        elif once or isinstance(one, ContinualMeasurement):
+            with contextlib.suppress(NotReadyError):
+                when = epoch if isinstance(one, ContinualMeasurement) else 1
+                _print(f"epoch {when}", name, bins, one.observe_many(bins).tolist())
     sys.stdout.flush()
+
+
+def _print(when: str, name: str, bins: Sequence[Any], values: Sequence[Any]) -> None:
+    from wpinq.cli.show import written
+
+    for one, value in zip(bins, values, strict=True):
+        typer.echo(f"{when}  {name}  {written(one)}  {value:,}")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -136,20 +136,12 @@ class Followed:
             SourceError: The broker does not answer, or holds no such topic, or no longer the next message.
         """
         with _said(self._topic):
-            for name in self._partitions():
+            for name in _partitions(self._topic, self._watch):
                 if name not in self._parts:
                     self._parts[name] = self._source.build_part("wpinq", name, self._offsets.get(name))
             for name, part in self._parts.items():
                 for messages in self._messages(name, part):
                     yield from self._frames(messages)
-
-    def _partitions(self) -> list[str]:
-        """The partitions that there are by now, as the connector names them; it would wait for a broker for ever."""
-        topic = self._topic.topic
-        found = self._watch.list_topics(topic, timeout=PATIENCE).topics[topic]
-        if found.error is not None:
-            raise KeyError
-        return [f"{number}-{topic}" for number in sorted(found.partitions)]
 
     def _messages(self, name: str, part: Any) -> Iterator[list[Any]]:
         """Batches of messages of a partition, up to the last one that there is now."""
@@ -185,6 +177,25 @@ class Followed:
         frame = _READ[self._topic.form](values, times, self._fields)
         if frame.height:
             yield frame.select(self._schema.names)
+
+
+def reach(topic: Topic) -> None:
+    """Make sure that the broker answers and holds the topic.
+
+    Raises:
+        SourceError: It does not.
+    """
+    _, watch = _connect(topic)
+    with _said(topic), closing(watch):
+        _partitions(topic, watch)
+
+
+def _partitions(topic: Topic, watch: Any) -> list[str]:
+    """The partitions that there are by now, as the connector names them; it would wait for a broker for ever."""
+    found = watch.list_topics(topic.topic, timeout=PATIENCE).topics[topic.topic]
+    if found.error is not None:
+        raise KeyError
+    return [f"{number}-{topic.topic}" for number in sorted(found.partitions)]
 
 
 def _check(topic: Topic, schema: Schema, fields: Schema) -> None:

@@ -12,7 +12,7 @@ from wpinq.operators.bound import Bound
 from wpinq.operators.partition import Part
 from wpinq.operators.share import Share
 from wpinq.operators.window import Window
-from wpinq.plan import Node, Read, Shape, Source, fingerprints, sources
+from wpinq.plan import Node, Read, Shape, Source, fingerprints, sources, steps
 from wpinq.rewrite import rewrite
 from wpinq.sources.epochs import Closed, Log
 
@@ -46,6 +46,24 @@ def refuse_forgotten(log: Log, root: Node) -> None:
             f"measure(...): {log.name} keeps {log.keep} epochs, and has let go of its first ones; measure a plan "
             "before that, or windows, or give live(keep=...) more."
         )
+
+
+def answerable(root: Node, call: str) -> Node:
+    """The plan of a question that has one answer, given at once: of a live source that of the next epoch to close.
+
+    Raises:
+        PlanError: There are windows, so there would be an answer for each.
+    """
+    if any(isinstance(node, Window) and node.number is None for node in steps(root)):
+        raise PlanError(
+            f"{call}: there would be an answer for each window. Measurements, counts, sums and means have one, "
+            ".at(time); for others use partition(...) by hour or day, whose parts cost as one."
+        )
+    log = live_log(root)
+    if log is None:
+        return root
+    refuse_forgotten(log, root)
+    return at_epoch(root, log.closed + 1)
 
 
 def at_epoch(root: Node, epoch: int, number: int | None = None) -> Node:

@@ -23,6 +23,7 @@ from wpinq.plan import Keyed, Record, Shape, Source, Unary, steps
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.table import Table, combine
 from wpinq.values import encode
+from wpinq.versions import live_log
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -51,12 +52,16 @@ def suggest_bound(
         A number of the grid; the same whenever it is asked.
 
     Raises:
-        PlanError: The unit is not a person, there are several sources, or the grid does not rise.
+        PlanError: The unit is not a person, there are several sources, one is live, or the grid does not rise.
         BudgetError, LedgerError, ExactnessError: See `measure`.
     """
     sources = [node for node in steps(collection._node) if isinstance(node, Source)]
     if len(sources) != 1 or sources[0].data.unit.column is None:
         raise PlanError("suggest_bound: takes a collection over one source whose unit is wpinq.users(...).")
+    if live_log(collection._node) is not None:
+        raise PlanError(
+            "suggest_bound: answers at once, and a live source when an epoch closes; give a file of the past."
+        )
     numbers = tuple(grid)
     whole = all(isinstance(number, int) and 0 < number < 2**31 for number in numbers)
     if not numbers or not whole or any(one >= two for one, two in pairwise(numbers)):

@@ -32,6 +32,7 @@ from wpinq.plan import Node
 from wpinq.question import Question
 from wpinq.runs import refuse_inside
 from wpinq.selection import moves
+from wpinq.versions import answerable, live_log
 
 LEVEL = Fraction(95, 100)
 
@@ -95,7 +96,8 @@ class Quantile(Question):
         epsilon, confidence, call = cost["epsilon"], cost["confidence"], cost["call"]
         if not 0 < confidence < 1:
             raise PlanError(f"{call}: confidence= is strictly between 0 and 1; write 0.95, say.")
-        plan, self._where, self._points, self.confidence = measurable(node), where, tuple(points), confidence
+        root = measurable(node)
+        plan, self._where, self._points, self.confidence = answerable(root, call), where, tuple(points), confidence
         self._call = node.title
         self._unit_moves = moves(plan)
         miss = (1 - confidence) / 2
@@ -114,6 +116,8 @@ class Quantile(Question):
             analyst=cost["analyst"],
         )
         self._found: np.ndarray | None = None
+        if (log := live_log(root)) is not None:
+            log.asked.append((self, root))
 
     @property
     def value(self) -> float:

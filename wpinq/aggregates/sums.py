@@ -11,6 +11,7 @@ bounds, and its interval says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
@@ -28,6 +29,7 @@ from wpinq.operators.lattice import room
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
+    from wpinq.measurement import Measurement
 
 Range: TypeAlias = tuple[np.ndarray, np.ndarray]
 """Numbers from below and above, one of each for every group."""
@@ -41,6 +43,8 @@ LEVEL = Fraction(95, 100)
 class Answer:
     """A charged aggregate, computed when it is first asked for, with intervals for its noise.
 
+    Over windows there is one for each, `answer.at(time)`; over a live source it is that of the next epoch to close.
+
     Attributes:
         measurement: The charged measurement of moments that it follows from.
     """
@@ -48,6 +52,24 @@ class Answer:
     def __init__(self, collection: Collection, plan: Moments, where: Groups, rule: Rule, **cost: Any) -> None:
         self.measurement = collection._then(plan).measure(**cost)
         self._plan, self._where, self._rule = plan, where, rule
+
+    def at(self, time: Any) -> Answer:
+        """The answer for one window that has closed.
+
+        Args:
+            time: Any time in the window, as the column of the time holds them.
+
+        Raises:
+            BinError: The column could never hold such a time.
+            NotReadyError: The window has not closed yet.
+            PlanError: There are no windows.
+        """
+        at: Callable[[Any], Measurement] | None = getattr(self.measurement, "at", None)
+        if at is None:
+            raise PlanError(f"{self._plan.call}: the collection has no windows; ask value, interval() or table().")
+        found = copy(self)
+        found.measurement = at(time)
+        return found
 
     @property
     def value(self) -> float:
@@ -81,6 +103,8 @@ class Answer:
         return self.measurement.interval(level, bins=len(self._plan.powers) * together)
 
     def _ranges(self, width: float) -> Range:
+        if hasattr(self.measurement, "at"):
+            raise PlanError(f"{self._plan.call}: there is an answer for each window; take one, .at(time).")
         noisy = self.measurement.observe_many(self._where.bins(self._plan.powers))
         moments = noisy.astype(np.float64).reshape(-1, len(self._plan.powers)).T
         return self._rule([(one - width, one + width) for one in moments])

@@ -22,6 +22,7 @@ from wpinq.query.clauses import label, limits, plain_select
 from wpinq.query.numbers import LISTED, NUMBERS, Number, read
 from wpinq.query.reach import Declared
 from wpinq.query.tables import CALL, Tables, plainly
+from wpinq.versions import answerable
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -47,6 +48,10 @@ def prepare(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] 
         raise PlanError(f"{CALL}: FROM is missing; there are {', '.join(tables)}.")
     try:
         found = Tables(dict(tables), select.args["from_"].this, select.args.get("joins") or [])
+        if answerable(found.base._node, CALL) is not found.base._node:
+            raise PlanError(
+                f"{CALL}: a query is answered at once, and a live source when an epoch closes; measure(...)."
+            )
         return _Select(select, found, bounds).read()
     except RecursionError:
         raise PlanError(f"{CALL}: the query is nested too deeply.") from None

@@ -16,6 +16,7 @@ from wpinq.question import Question
 from wpinq.runs import refuse_inside
 from wpinq.selection.publish import moves, names_of, present, probability
 from wpinq.selection.table import by_name
+from wpinq.versions import answerable, live_log
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -37,6 +38,7 @@ def select(
         analyst: Who is charged, where the curator keeps caps for each analyst.
 
     Raises:
+        PlanError: The plan has windows, which would have a selection each.
         ExactnessError: `epsilon` is not above zero, or `delta` not strictly between 0 and 1.
         BudgetError: It costs more than is left; nothing was charged and nothing drawn.
         LedgerError: The ledger cannot be trusted or written; nothing was drawn.
@@ -51,6 +53,7 @@ class Selection(Question):
     """Charged names of bins, found when they are first asked for and the same for ever."""
 
     def __init__(self, node: Node, epsilon: Fraction, delta: Fraction, name: str | None, analyst: str | None) -> None:
+        root, node = node, answerable(node, "select")
         super().__init__(
             node, epsilon, name, call="select", purpose="selection", fields=("selection", delta), delta=delta,
             analyst=analyst,
@@ -58,6 +61,8 @@ class Selection(Question):
         self.delta = delta
         self._mechanism = step(epsilon, delta, moves(node))
         self._found: pl.DataFrame | None = None
+        if (log := live_log(root)) is not None:
+            log.asked.append((self, root))
 
     @property
     def bins(self) -> pl.DataFrame:

@@ -176,6 +176,11 @@ def test_more_items_than_can_be_observed_are_refused(monkeypatch):
         ({"cdf": [1], "sequence": [1], "scales": (1, 0)}, "above zero"),
         ({"cdf": [1], "sequence": [1], "scales": (-1, 1)}, "above zero"),
         ({"cdf": [1], "sequence": [1], "scales": (math.nan, 1)}, "finite"),
+        ({"cdf": [1], "sequence": [1], "scales": (1, "1e-10")}, "between 10"),
+        ({"cdf": [1], "sequence": [1], "scales": (1, Fraction(10**400))}, "between 10"),
+        ({"cdf": [1e18] * 3, "sequence": [1], "scales": (1, 1)}, "more than 33,554,432 items"),
+        ({"cdf": [10**30], "sequence": [1], "scales": (1, 1)}, "cdf="),
+        ({"cdf": [True], "sequence": [1], "scales": (1, 1)}, "cdf="),
         ({"cdf": [1], "sequence": [1], "scales": 3}, "scales"),
         ({"cdf": [1], "sequence": [1], "scales": (1, 1, 1)}, "scales"),
         ({"cdf": [1], "sequence": [1], "scales": (1, 1), "method": "best"}, "method='best'"),
@@ -186,6 +191,28 @@ def test_more_items_than_can_be_observed_are_refused(monkeypatch):
 def test_refuses_clearly(arguments, match):
     with pytest.raises(PlanError, match=match):
         reconcile(**arguments)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scales", [(1, 1), ("1e-9", 10**12), (10**12, Fraction(1, 3))], ids=str)
+@pytest.mark.parametrize(
+    "curve",
+    [[-5, -7], [0] * 50, [2**40, 1], [-(2**63)] * 4, [1, 50, 3, 40, 2], [1e18, -1e18, 5, 0.5], [1e-300], [1e300, 3]],
+    ids=lambda curve: str(curve[:2]),
+)
+def test_wild_numbers_are_answered_or_refused(curve, scales, method):
+    """Either a staircase with its band and intervals, or one error; nothing else is raised, nothing hangs."""
+    plain = [30, 10, 3, 1, 0, 2, -1]
+    for pair in ((curve, plain), (plain, curve)):
+        try:
+            fit = reconcile(*pair, scales=scales, method=method)
+            low, high = fit.band()
+            assert fit.interval("records")[0] <= fit.interval("records")[1]
+        except PlanError as error:
+            assert "items" in str(error) or "memory" in str(error)
+            continue
+        assert np.all(low <= high) and np.all(np.diff(fit.cdf) <= 0)
+        assert fit.records == sum(fit.sequence.tolist()) >= 0
 
 
 def test_a_measurement_of_another_shape_is_refused():

@@ -41,8 +41,8 @@ def sample_large(user_degrees: Ints, page_degrees: Ints, rng: np.random.Generato
     owner: Indices = np.repeat(np.arange(len(owners), dtype=np.int32), owners)
     if not turned:
         return owner, items
-    order = np.argsort(items, kind="stable")
-    return items[order], owner[order]
+    by_user = np.argsort(items, kind="stable")
+    return items[by_user], owner[by_user]
 
 
 @compiled

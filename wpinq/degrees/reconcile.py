@@ -23,6 +23,9 @@ from wpinq.exact import positive
 Method: TypeAlias = Literal["posterior", "path", "squares"]
 Prior: TypeAlias = Literal["uniform", "smooth"]
 
+LEAST, MOST = Fraction(1, 10**9), Fraction(10**12)
+"""Scales that double precision tells apart, squared and in ratio."""
+
 
 def reconcile(
     cdf: Observable | npt.ArrayLike,
@@ -37,7 +40,8 @@ def reconcile(
         cdf: Measurement of the numbers of items of multiplicity at least 1, 2, 3, ...; or those noisy numbers.
         sequence: Measurement of the multiplicities of the items of rank 1, 2, 3, ..., largest first; or those numbers.
             Of measurements, as many bins are observed as the released numbers call for (see `horizon`).
-        scales: Scales of the noise of the two arrays, exact; not given with measurements, which know theirs.
+        scales: Scales of the noise of the two arrays, exact, from 10**-9 to 10**12; not given with measurements, which
+            know theirs.
         method: `"posterior"`, the medians over all staircases, which err least (on MiCo by 28%), save where thousands
             of items share one multiplicity;
             `"path"`, the nearest staircase in scaled absolute distance, which is the likeliest one under Laplace noise;
@@ -115,8 +119,11 @@ def read_scales(scales: Any) -> tuple[Fraction, Fraction]:
     """Return the two scales as fractions above zero."""
     try:
         first, second = scales
-        return positive(first, "reconcile(scales=...)"), positive(second, "reconcile(scales=...)")
+        pair = positive(first, "reconcile(scales=...)"), positive(second, "reconcile(scales=...)")
     except ExactnessError as error:
         raise PlanError(str(error)) from None
     except (TypeError, ValueError):
         raise PlanError("reconcile(scales=...): expected (scale of cdf, scale of sequence).") from None
+    if min(pair) < LEAST or max(pair) > MOST:
+        raise PlanError("reconcile(scales=...): scales of noise are expected between 10**-9 and 10**12.")
+    return pair

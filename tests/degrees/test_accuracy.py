@@ -100,7 +100,7 @@ def test_release_through_the_engine(tmp_path):
 def test_bands_of_a_corner_cover(mico, shape):
     """As above, at scale 5, of both curves; columns that are zero are left out, since their bands are exact.
 
-    A hundred runs. The top ten ranks of MiCo, nearly alike, have 87.5% (400 runs); 85% is 2.5 standard errors below.
+    Sixty runs. Of the top ten ranks, two of them tied, the prior under which ties are rare had 87.5%.
     """
     rng, p = np.random.default_rng(2029), 1 - math.exp(-0.2)
     cdf = shape(mico)[: int(np.count_nonzero(shape(mico)))]
@@ -108,7 +108,7 @@ def test_bands_of_a_corner_cover(mico, shape):
     levels = np.concatenate([tail, np.arange(0.15, 0.9, 0.05), 1 - tail])
     bins = [np.maximum(curve[:512] - np.arange(512) - 1 + side, 0) for side, curve in enumerate(curves)]
     covered = [], []
-    for _ in range(100):
+    for _ in range(60):
         noisy = tuple(one + rng.geometric(p, 512) - rng.geometric(p, 512) for one in bins)
         stairs = Cornered(noisy, Fraction(5)).staircases(tuple(levels))
         for side, truth in enumerate(curves):
@@ -118,4 +118,4 @@ def test_bands_of_a_corner_cover(mico, shape):
             position = below + rng.random(size) * (upto - below)
             covered[side].append((position >= 0.05) & (position <= 0.95))
     shares = [float(np.mean(np.array(side)[:, a:b])) for side in covered for a, b in RANGES]
-    assert min(shares) >= 0.85 and max(shares) <= 0.97, shares
+    assert min(shares) >= 0.88 and max(shares) <= 0.97, shares

@@ -11,7 +11,6 @@ import pytest
 
 import wpinq
 from wpinq.degrees import durfee, release, volume
-from wpinq.degrees.durfee import Corner
 from wpinq.degrees.evidence import Cornered
 from wpinq.degrees.fit import Fit, half_width
 from wpinq.degrees.path import conjugate
@@ -57,20 +56,32 @@ def partitions(rest, most):
             yield first, *others
 
 
-@pytest.mark.parametrize("pull", [0.05, 0.6])
-def test_equals_enumeration(pull, monkeypatch):
+def steps(degrees):
+    """How often columns, and rows, that reach beyond the corner go down, as far as to its side."""
+    side = sum(degree > rank for rank, degree in enumerate(degrees))
+    columns = [sum(degree > c for degree in degrees) for c in range(side)]
+    return len({*columns, side}) + len({*degrees[:side], side}) - 2
+
+
+@pytest.mark.parametrize(("pull", "step"), [(0.05, 1.0), (0.6, 1.0), (0.3, 0.25), (0.6, 0.01)])
+def test_equals_enumeration(pull, step, monkeypatch):
     """All staircases of up to 24 cells; with these scales the larger ones have next to no weight."""
-    monkeypatch.setattr(durfee, "settle", lambda start, look: look(pull)[1])
+    monkeypatch.setattr(durfee, "settle", lambda start, look: look(pull / durfee.growth(step))[1])
+    monkeypatch.setattr(durfee, "STEPS", (step,))
+    monkeypatch.setattr(durfee, "REACH", 60)
+    monkeypatch.setattr(durfee, "FAR", 30.0)
     every = [stairs for cells in range(25) for stairs in partitions(cells, cells)]
     truths = np.array([np.concatenate(corner_bins(stairs, 5)) for stairs in every])
     cells = np.zeros((len(every), 24, 24), bool)  # [staircase, rank, index]
     for one, stairs in zip(cells, every, strict=True):
         for rank, degree in enumerate(stairs):
             one[rank, :degree] = True
+    prior = math.log(step) * np.array([steps(stairs) for stairs in every]) - pull * cells.sum(axis=(1, 2))
     rng, checked = np.random.default_rng(4), 0
     for _ in range(60):
         noisy = truths[rng.integers(200)] + rng.integers(-1, 2, 10)
-        weights = np.exp(-np.abs(noisy - truths).sum(axis=1) / 0.4 - pull * cells.sum(axis=(1, 2)))
+        logs = -np.abs(noisy - truths) / 0.4
+        weights = np.exp(logs.sum(axis=1) + prior)
         chances = np.tensordot(weights / weights.sum(), cells, 1)
         evidence = Cornered((noisy[:5], noisy[5:]), Fraction("0.4"))
         if np.abs(chances[:, :, None] - (1 - np.array(LEVELS))).min() < 1e-4:
@@ -80,7 +91,45 @@ def test_equals_enumeration(pull, monkeypatch):
             held = chances > 1 - level
             assert np.array_equal(heights, held.sum(axis=0)[: held[0].sum()])
             assert np.array_equal(lengths, held.sum(axis=1)[: held[:, 0].sum()])
+        # each bin's probability given all others: the sums with and without its own likelihood
+        reach = evidence.corner.reach
+        bins = [*range(reach), *range(5, 5 + reach)]
+        without = [np.exp(logs.sum(axis=1) - logs[:, at] + prior).sum() for at in bins]
+        if pull > 0.5:  # of a bin that is left out, others stop the enumeration short
+            assert evidence.corner.weighed(0).score == pytest.approx(np.log(weights.sum() / without).sum(), abs=0.05)
     assert checked >= 40
+
+
+@pytest.mark.parametrize(
+    ("degrees", "error", "few"),
+    [([50] * 2_000, 80, True), ([1_000], 20, True), ([300] * 3 + [50] * 100 + [10] * 400, 110, True),
+     (np.random.default_rng(6).geometric(0.1, 4_000), 400, False)],
+    ids=["alike", "one", "blocks", "smooth"],
+)  # fmt: skip
+def test_few_steps_where_the_data_have_few(degrees, error, few):
+    """Means of five runs; with all staircases alike the first three erred by 280, 45 and 330."""
+    truth = conjugate(np.append(np.sort(degrees)[::-1], 0), int(np.max(degrees)))
+    fits = [Release(degrees, 5, seed).fit() for seed in range(5)]
+    assert np.mean([volume(fit.cdf, truth) for fit in fits]) < error
+    assert all((fit.evidence.corner.chosen >= 3) == few for fit in fits)
+
+
+def test_the_growth_of_staircases_with_few_steps():
+    """Partitions of n weighed by w for each distinct part: their number grows by the pull with each record, roughly."""
+    for step in (0.25, 0.05):
+        counts = np.append(1.0, np.zeros(600))
+        for part in range(1, 601):
+            before = counts.copy()
+            for times in range(1, 600 // part + 1):
+                counts[times * part :] += step * before[: 601 - times * part]
+        grows = math.pi / math.sqrt(6 * 600) * durfee.growth(step)
+        assert math.log(counts[600] / counts[500]) / 100 == pytest.approx(grows, rel=0.15)
+
+
+def test_wider_is_the_union_and_what_both_have():
+    pairs = [np.array([5, 4]), np.array([3, 2])], [np.array([4]), np.array([6])]
+    assert [side.tolist() for side in durfee.wider(*pairs, outward=True)] == [[5, 4], [6, 2]]
+    assert [side.tolist() for side in durfee.wider(*pairs, outward=False)] == [[4], [3]]
 
 
 @pytest.mark.parametrize("degrees", [[], [1], [1] * 9, [70_000], [40] * 40, list(range(1, 90)), [5_000] * 300], ids=len)
@@ -112,19 +161,19 @@ GEOMETRIC = np.random.default_rng(6).geometric(0.1, 400)
 @pytest.mark.slow
 @pytest.mark.parametrize("degrees", [HEAVY, GEOMETRIC, [3, 2, 2, 1] * 5], ids=["heavy", "geometric", "hidden"])
 def test_intervals_hold_the_truth(degrees):
-    """Two hundred runs at 90%: a right one falls below 84% once in 200 tests. Medians of hidden items: no promise."""
+    """Eighty runs at 90%: a right one falls below 80% once in 200 tests. Medians of hidden items: no promise."""
     truth = np.sort(degrees)
     asked = {"distinct": len(truth), "largest": truth[-1], "records": truth.sum()}
     if len(truth) > 20:
         asked |= {q: truth[math.ceil(q * len(truth)) - 1] for q in (0.5, 0.9)}
     held, widths = dict.fromkeys(asked, 0), []
-    for seed in range(200):
+    for seed in range(80):
         answer = Release(degrees, 5, seed).fit()
         for of, value in asked.items():
             low, high = answer.interval(of)
             held[of] += low <= value <= high
         widths.append(np.subtract(*answer.interval("distinct")))
-    assert all(count >= 168 for count in held.values()), held
+    assert all(count >= 64 for count in held.values()), held
     assert min(widths) >= -26
 
 
@@ -224,10 +273,3 @@ def test_release_errs_less_than_two_curves():
         noisy = [curve + rng.geometric(p, len(curve)) - rng.geometric(p, len(curve)) for curve in curves]
         two.append(volume(wpinq.degrees.reconcile(*noisy, scales=(10, 10)).cdf, columns))
     assert np.mean(one) < 0.75 * np.mean(two), (np.mean(one), np.mean(two))
-
-
-def test_samples_of_the_posterior_have_its_quantiles():
-    corner = Corner(*(bins[:256] for bins in Release(HEAVY, 5, 3).bins), Fraction(5))
-    volumes = corner.volumes(2_000, np.random.default_rng(8))
-    heights, lengths = corner.quantiles((0.5,))[0]
-    assert np.median(volumes) == pytest.approx(heights.sum() + lengths.sum() - len(heights) ** 2, rel=0.02)

@@ -8,7 +8,18 @@ square in the staircase's corner (Durfee's), only 2 D bins hold more than noise:
 the tail.
 
 Inference is exact and cheap. Given D, the columns and the rows are independent staircases of D columns, at least
-D high, and all other bins are noise: two chains, joined by the distribution of D. Prior as in `posterior`.
+D high, and all other bins are noise: two chains, joined by the distribution of D.
+
+The prior is that of `posterior`, with one weight more: each step of the staircase costs a factor, the same for all. At
+1 all staircases of one size are alike, as suits most data; the less it is, the fewer steps, as where thousands of items
+share one multiplicity, or where there is one item. It is the one, of powers of 1/4, under which each bin is predicted
+best from all the others: by the product of P(bin | other bins), with a nat to spare. (The evidence does not choose
+well: it charges each step for all the heights that it might have had, and so takes few steps even where more of them
+err less.) The logarithm of the number of staircases is c(w) / pull, with c(w) = pi**2 / 6 - Li2(1 - w) at the weight w,
+so the pull on each cell follows from the size as in `posterior`.
+
+Bands are the widest of three priors: the chosen weight and its neighbours. Where ranks are tied, a prior under which
+ties are rare is too sure that they differ: of MiCo's first ten ranks its 90% bands held 87.5%, and hold 89% so.
 
 Measured at epsilon 0.2, mean error in volume against the best of four splits of two whole curves: MiCo 1,122 and 1,338,
 retail 1,905 and 2,725, CA-GrQc 242 and 325, a power law of 10**6 items 3,136 and 4,909: less on every real data set.
@@ -18,19 +29,30 @@ on lumpy ones and twice as much on the tails of power laws.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.degrees.chain import Chain, Floats, begins
+from wpinq.degrees.chain import Chain, Floats, Marginals, begins
 from wpinq.degrees.corridor import Ints
 from wpinq.degrees.posterior import REACH, check_room, settle
 
+Pair: TypeAlias = tuple[Ints, Ints]
+"""Heights of the columns and lengths of the rows that reach beyond the corner."""
+
 CERTAIN = 30.0
 """Nats of evidence that settle that the corner is smaller."""
+STEPS = tuple(4.0**-power for power in range(6))
+SPARE = 1.0
+"""Nats by which another weight than 1 must predict better."""
+WORSE = 4.0
+FAR = 20.0
+"""Scales between a bin and a height at which the chance of the height is lost in rounding."""
 
 
 class Corner:
@@ -56,45 +78,100 @@ class Corner:
         self.reach = min(self.reach, len(columns))
         self._bands = [side.band(self.reach) for side in self._sides]
         check_room(*self._bands)
+        self._weighed: dict[int, Weighed] = {}
+        self._size = max(sum(float(side.bins[: self.reach].sum()) for side in self._sides), 1.0)
 
     @cached_property
-    def chains(self) -> tuple[Chain, Chain]:
-        """Columns and rows, weighed with the prior of the size that is most plausible."""
-        first = sum(float(side.bins[: self.reach].sum()) for side in self._sides)
-        return settle(max(first, 1.0), self._weighed)
+    def chosen(self) -> int:
+        """Which of `STEPS` predicts each bin best from the others; the search ends where it gets clearly worse."""
+        best, score = 0, self.weighed(0).score + SPARE
+        for number in range(1, len(STEPS)):
+            found = self.weighed(number).score
+            if found > score:
+                best, score = number, found
+            elif found < score - WORSE:
+                break
+        return best
 
-    def quantiles(self, levels: tuple[float, ...]) -> list[tuple[Ints, Ints]]:
-        """Return for each level the quantiles of the heights of columns and of the lengths of rows, D of each."""
-        return self._quantiles(self.chains, levels)
+    def quantiles(self, levels: tuple[float, ...]) -> list[Pair]:
+        """Return for each level the quantiles of the heights of columns and of the lengths of rows, D of each.
 
-    def volumes(self, count: int, rng: np.random.Generator) -> Floats:
-        """Draw staircases, and return how many cells each has."""
-        chains = self.chains
-        ends = chains[0].masses + self._ends(chains)[0]
-        chances = np.exp(ends - ends.max())
-        sizes = rng.choice(len(chances), size=count, p=chances / chances.sum())
-        overlap = sizes.astype(np.float64) ** 2  # both chains count the square
-        return chains[0].volumes(sizes, rng) + chains[1].volumes(sizes, rng) - overlap
+        Below and above the median they are the widest ones of three priors: the chosen one and its neighbours.
+        """
+        answers = self.weighed(self.chosen).quantiles(levels)
+        for number in {max(self.chosen - 1, 0), min(self.chosen + 1, len(STEPS) - 1)}:
+            others = self.weighed(number).quantiles(levels)
+            answers = [
+                one if level == 0.5 else wider(one, other, outward=level > 0.5)
+                for level, one, other in zip(levels, answers, others, strict=True)
+            ]
+        return answers
 
-    def _weighed(self, pull: float) -> tuple[float, tuple[Chain, Chain]]:
-        weighed = zip(self._sides, self._bands, strict=True)
-        columns, rows = (Chain.of(side.weigh(band, pull), band, large=False) for side, band in weighed)
-        heights, lengths = self._quantiles((columns, rows), (0.5,))[0]
-        return float(heights.sum() + lengths.sum() - len(heights) ** 2), (columns, rows)
+    def weighed(self, number: int) -> Weighed:
+        """Weigh all staircases, with the prior of the size that is most plausible; the last three are kept."""
+        if number not in self._weighed:
+            found = settle(self._size, lambda pull: self._look(STEPS[number], pull))
+            self._size = max(found.size, 1.0)
+            self._weighed = {**dict(list(self._weighed.items())[-2:]), number: found}
+        return self._weighed[number]
 
-    def _ends(self, chains: tuple[Chain, Chain]) -> tuple[Floats, Floats]:
-        """Weights of ending after d columns: what lies beyond is noise, and the other chain ends with as many."""
+    def _look(self, step: float, pull: float) -> tuple[float, Weighed]:
+        pull *= growth(step)
+        weighing = list(zip(self._sides, self._bands, strict=True))
+        chains = [Chain.of(side.weigh(band, pull), band, large=False, step=step) for side, band in weighing]
+        # what lies beyond is noise, and the other chain ends with as many
         noise = self._sides[0].beyond(self.reach) + self._sides[1].beyond(self.reach)
-        return noise + chains[1].masses, noise + chains[0].masses
+        marginals = [chain.marginals(noise + other.masses) for chain, other in zip(chains, chains[::-1], strict=True)]
+        score = sum(side.foretold(band, one) for (side, band), one in zip(weighing, marginals, strict=True))
+        found = Weighed((marginals[0], marginals[1]), score)
+        return found.size, found
 
-    def _quantiles(self, chains: tuple[Chain, Chain], levels: tuple[float, ...]) -> list[tuple[Ints, Ints]]:
-        both = [chain.quantiles(ends, levels) for chain, ends in zip(chains, self._ends(chains), strict=True)]
+
+@dataclass(frozen=True, eq=False)
+class Weighed:
+    """All staircases, weighed.
+
+    Attributes:
+        sides: Distributions of the heights of columns and of the lengths of rows.
+        score: Logarithm of the product of the probabilities of the bins, each given all others.
+    """
+
+    sides: tuple[Marginals, Marginals]
+    score: float
+
+    @cached_property
+    def size(self) -> float:
+        """How many cells the median staircase has."""
+        heights, lengths = self.quantiles((0.5,))[0]
+        return float(heights.sum() + lengths.sum() - len(heights) ** 2)
+
+    def quantiles(self, levels: tuple[float, ...]) -> list[Pair]:
+        """Return for each level the quantiles of the heights of columns and of the lengths of rows, D of each."""
         answers = []
-        for heights, lengths in zip(*both, strict=True):
-            side = min(int(np.count_nonzero(heights)), int(np.count_nonzero(lengths)))
-            pair = (np.minimum.accumulate(np.maximum(one[:side], side)) for one in (heights, lengths))
+        for heights, lengths in zip(*(side.quantiles(levels) for side in self.sides), strict=True):
+            size = min(int(np.count_nonzero(heights)), int(np.count_nonzero(lengths)))
+            pair = (np.minimum.accumulate(np.maximum(one[:size], size)) for one in (heights, lengths))
             answers.append((next(pair), next(pair)))
         return answers
+
+
+def wider(one: Pair, other: Pair, *, outward: bool) -> Pair:
+    """Return what both staircases have, or, `outward`, what either has."""
+    size = max(len(one[0]), len(other[0])) if outward else min(len(one[0]), len(other[0]))
+    padded = [[np.pad(side, (0, max(size - len(side), 0)))[:size] for side in pair] for pair in (one, other)]
+    columns, rows = (np.maximum(*pair) if outward else np.minimum(*pair) for pair in zip(*padded, strict=True))
+    return columns, rows
+
+
+@cache
+def growth(step: float) -> float:
+    """Return how the pull of the prior on each cell answers to the weight of a step: the square root of c(w) / c(1).
+
+    >>> growth(1.0), round(growth(0.25), 3)
+    (1.0, 0.638)
+    """
+    terms = np.arange(1.0, 200_000.0)
+    return math.sqrt(1 - float(np.sum((1 - step) ** terms / terms**2)) * 6 / math.pi**2)
 
 
 class Side:
@@ -131,3 +208,12 @@ class Side:
         cells = np.arange(starts[-1]) - np.repeat(starts[:-1] - lo, widths) - columns - self._offset
         own: Floats = -np.abs(self.bins[columns] - cells) / self._scale - pull * cells
         return own
+
+    def foretold(self, band: tuple[Ints, Ints], marginals: Marginals) -> float:
+        """Logarithm of the product of the probabilities of the bins, each given all others.
+
+        That is the harmonic mean of the bin's likelihood (Geisser and Eddy, JASA 1979).
+        """
+        own, empty = -self.weigh(band, 0.0), np.abs(self.bins[: len(band[0])]) / self._scale
+        means = marginals.means(np.exp(np.minimum(own, FAR)), np.exp(np.minimum(empty, FAR)))
+        return -float(np.log(means).sum())

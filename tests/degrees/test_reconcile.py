@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -251,7 +252,7 @@ def test_bands_of_a_wider_level_hold_the_narrower_and_the_median():
 @given(*[st.lists(st.integers(1, 30), min_size=1, max_size=20)] * 3)
 @settings(max_examples=100, deadline=None)
 def test_distances_are_metrics_and_agree_with_scipy(a, b, c):
-    from scipy.stats import wasserstein_distance
+    from scipy.stats import ks_2samp, wasserstein_distance
 
     curves = [conjugate(np.array(degrees), 30) for degrees in (a, b, c)]
     for measure in (distance.volume, distance.earth_movers, distance.kolmogorov_smirnov):
@@ -260,6 +261,11 @@ def test_distances_are_metrics_and_agree_with_scipy(a, b, c):
         triangle = measure(curves[0], curves[1]) + measure(curves[1], curves[2])
         assert measure(curves[0], curves[2]) <= triangle + 1e-12
     assert distance.earth_movers(curves[0], curves[1]) == pytest.approx(wasserstein_distance(a, b))
+    with warnings.catch_warnings(action="ignore"):  # its p-value divides by a distance of zero
+        statistic = ks_2samp(a, b, method="asymp").statistic
+    assert distance.kolmogorov_smirnov(curves[0], curves[1]) == pytest.approx(statistic)
+    ranked = [np.pad(-np.sort(-np.array(one)), (0, 20 - len(one))) for one in (a, b)]
+    assert distance.volume(curves[0], curves[1]) == np.abs(ranked[0] - ranked[1]).sum()
 
 
 def test_distances_refuse_what_is_no_staircase():

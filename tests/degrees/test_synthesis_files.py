@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import networkx as nx
@@ -10,6 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import ipc
 
 from wpinq.degrees import sampler, writers
 from wpinq.degrees.synthesize import synthesize, to_networkx
@@ -26,6 +29,8 @@ def read(path):
     match path.suffix.lower():
         case ".parquet":
             return pl.read_parquet(path)
+        case ".arrow":
+            return pl.read_ipc(path)
         case ".csv":
             return pl.read_csv(path)
         case ".tsv":
@@ -34,7 +39,7 @@ def read(path):
             return pl.read_csv(path, separator=" ", has_header=False, comment_prefix="#", new_columns=["who", "what"])
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.tsv", "a.txt", "A.CSV"])
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.csv", "a.tsv", "a.txt", "A.CSV"])
 @pytest.mark.parametrize("batch", [7, 1 << 20])
 def test_a_file_holds_what_the_table_holds(tmp_path, monkeypatch, name, batch):
     monkeypatch.setattr(writers, "BATCH", batch)
@@ -59,8 +64,10 @@ def test_an_empty_fit_is_an_empty_file(tmp_path, suffix):
     synthesize(SimpleNamespace(sequence=np.array([])), path)
     if suffix == ".parquet":
         assert pq.read_table(path).schema == writers.schema(("user", "page"))
+    if suffix == ".arrow":
+        assert ipc.open_file(path).read_all().schema == writers.schema(("user", "page"))
     lines = {".csv": "user,page\n", ".tsv": "user\tpage\n", ".txt": "# user page\n"}
-    assert suffix == ".parquet" or path.read_text() == lines[suffix]
+    assert suffix not in lines or path.read_text() == lines[suffix]
 
 
 @pytest.mark.parametrize("failure", [MemoryError, KeyboardInterrupt])
@@ -92,9 +99,38 @@ def test_a_full_disk_is_one_clear_line(tmp_path, monkeypatch):
     assert names(tmp_path) == []
 
 
+LIMITED = """
+import resource, signal, sys
+from types import SimpleNamespace
+from wpinq.degrees.synthesize import synthesize
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+for path in sys.argv[1:]:
+    try:
+        synthesize(SimpleNamespace(sequence=[200] * 200), path, seed=1)
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_a_file_that_the_system_cuts_off_is_not_left(tmp_path):
+    """For real: the process may write 20 kB a file, and each format needs more."""
+    paths = [tmp_path / f"a{suffix}" for suffix in writers.WRITERS]
+    for path in paths:
+        path.write_text("old")
+    ran = subprocess.run(
+        [sys.executable, "-c", LIMITED, *paths], capture_output=True, text=True, check=True, timeout=60
+    )
+    lines = ran.stdout.splitlines()
+    assert len(lines) == len(paths) and not ran.stderr
+    assert all(line.startswith("SourceError synthesize(") and "File too large" in line for line in lines)
+    assert {path.read_text() for path in paths} == {"old"}
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+
+
 @pytest.mark.parametrize("name", ["a.xlsx", "a", "a.csv.gz", "nul\0.csv"])
 def test_an_unknown_suffix_is_refused(tmp_path, name):
-    with pytest.raises(SourceError, match=r"must end in one of \.parquet, \.csv, \.tsv, \.txt"):
+    with pytest.raises(SourceError, match=r"must end in one of \.parquet, \.arrow, \.csv, \.tsv, \.txt"):
         synthesize(FIT, tmp_path / name)
     assert names(tmp_path) == []
 

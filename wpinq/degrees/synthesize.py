@@ -55,8 +55,8 @@ def synthesize(
 
     Args:
         fit: Fit of the pages' degrees; only `fit.sequence` is read.
-        path: Where to write: `.parquet`, `.csv`, `.tsv` (both with a header) or `.txt` (pairs after a `#` line). The
-            file appears whole or not at all. None returns the table instead.
+        path: Where to write: `.parquet`, `.arrow`, `.csv`, `.tsv` (both with a header) or `.txt` (pairs after a `#`
+            line). The file appears whole or not at all. None returns the table instead.
         users: Fit of the users' degrees, or a number of users to spread the views over evenly.
         columns: Names of the users' and the pages' column.
         seed: Seed or generator; the same seed gives the same rows.

@@ -77,6 +77,12 @@ def _parquet(file: IO[bytes], fields: pa.Schema) -> Any:
     return parquet.ParquetWriter(file, fields)
 
 
+def _arrow(file: IO[bytes], fields: pa.Schema) -> Any:
+    from pyarrow import ipc
+
+    return ipc.new_file(file, fields)
+
+
 def _text(delimiter: str, comment: str = "") -> Callable[[IO[bytes], pa.Schema], Any]:
     def open_text(file: IO[bytes], fields: pa.Schema) -> Any:
         from pyarrow import csv as arrow_csv
@@ -92,6 +98,7 @@ def _text(delimiter: str, comment: str = "") -> Callable[[IO[bytes], pa.Schema],
 
 WRITERS: dict[str, Callable[[IO[bytes], pa.Schema], Any]] = {
     ".parquet": _parquet,
+    ".arrow": _arrow,
     ".csv": _text(","),
     ".tsv": _text("\t"),
     ".txt": _text(" ", comment="# "),

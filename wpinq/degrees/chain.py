@@ -27,8 +27,8 @@ NEVER = -1e18
 def forward(own: Floats, band: tuple[Ints, Ints], starts: Ints, step: float, found: tuple[Floats, Floats]) -> None:
     """Write the mass of all beginnings that are at least y high in their last column, scaled.
 
-    And the logarithmic masses of those that end after 1, 2, ... columns: `found` has room for both. What arrives at a height is what was there,
-    and `step` times what was above it: the tail there, less 1 - `step` of the tail above.
+    And the logarithmic masses of those that end after 1, 2, ... columns: `found` has room for both. What arrives at a
+    height is what was there, and `step` times what was above: the tail there, less 1 - `step` of the tail above.
     Sums are floored at 1e-300, so that curves that contradict each other cannot end in 0 / 0.
     """
     (lo, hi), (tails, masses) = band, found

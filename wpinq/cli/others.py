@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from wpinq.errors import PlanError, SourceError
 
 if TYPE_CHECKING:
     from wpinq.cli.task import Task
+    from wpinq.collection import Collection
+    from wpinq.dataset import DataSet
     from wpinq.measurement import Measurement
 
 
@@ -44,6 +47,8 @@ class Others:
             raise PlanError("--addresses and --keys go together, and not with --processes.")
         if not all(one.rpartition(":")[0] and one.rpartition(":")[2].isdigit() for one in found):
             raise PlanError("--addresses: write host:port of each process, as in a.example:2101,b.example:2101.")
+        if len(set(found)) < len(found) or len(found) == 1:
+            raise PlanError("--addresses: give two or more, each of another process.")
         if not 0 <= process < max(len(found), 1):
             raise PlanError(f"--process-id {process}: it counts the addresses, from 0.")
         return cls(number, process, found, keys)
@@ -53,27 +58,19 @@ class Others:
         """Whether there is more than this process."""
         return self.number > 1 or len(self.addresses) > 1
 
-    def check(self, recover: Path | None, version: str | None) -> None:
-        """Refuse what does not go with several processes.
+    @contextmanager
+    def meeting(self, task: Callable[[DataSet], Task]) -> Iterator[Meeting]:
+        """Start or wait for the others; at the end of the block they are told how it ended."""
+        if self.number > 1:
+            with cluster.helpers(self.number) as found:
+                yield Meeting(found, task)
+        elif self.addresses:
+            with cluster.closing(cluster.Cluster(self.addresses)) as found:
+                yield Meeting(found, task, self.keys)
+        else:
+            yield Meeting(None, task)
 
-        Raises:
-            PlanError: It does not.
-        """
-        if self.several and recover is not None:
-            raise PlanError("--recover: goes with one process; a cluster that fails is run again from the start.")
-        if self.addresses and version is None:
-            raise PlanError("--addresses: files differ in place and time on each machine; name them by --data-version.")
-
-    def compute(self, measurements: Mapping[str, Measurement], task: Callable[[], Task]) -> None:
-        """Compute with the others, as the first of them; alone there is nothing to do yet."""
-        if self.keys is not None and self.addresses:
-            write_task(task(), self.keys)
-            cluster.compute(measurements, self.addresses)
-        elif self.number > 1:
-            with cluster.helpers(task(), self.number) as addresses:
-                cluster.compute(measurements, addresses)
-
-    def join(self, script: Path, source: str) -> None:
+    def join(self, script: Path, source: str, recover: Path | None) -> None:
         """Be one of the others, with the script and the input as they lie on this machine.
 
         Raises:
@@ -84,4 +81,41 @@ class Others:
             told = read_task(self.keys.read_text(encoding="utf-8"))
         except OSError as error:
             raise SourceError(f"--keys {self.keys}: {error.strerror}; process 0 writes it, copy it here.") from None
-        cluster.help_out(replace(told, script=str(script), source=source), self.process, self.addresses)
+        kept = None if recover is None else str(recover)
+        cluster.help_out(replace(told, script=str(script), source=source, recover=kept), self.process, self.addresses)
+        if recover is not None:
+            from wpinq.sources.recovered import forget
+
+            forget(recover)
+
+
+@dataclass
+class Meeting:
+    """The first process among the others, if there are others.
+
+    Attributes:
+        cluster: All processes; None where this one is alone.
+        task: What the others are told of a data set.
+        keys: The file that tells those on other machines.
+    """
+
+    cluster: cluster.Cluster | None
+    task: Callable[[DataSet], Task]
+    keys: Path | None = None
+    told: Task | None = None
+
+    def meet(self, views: Collection) -> Collection:
+        """Meet the others; `views` are protected, and nothing has been charged yet."""
+        if self.cluster is not None:
+            from wpinq.plan import sources
+
+            self.told = self.task(sources(views._node)[0])
+            if self.keys is not None:
+                write_task(self.told, self.keys)
+            self.cluster.meet(self.told)
+        return views
+
+    def compute(self, measurements: Mapping[str, Measurement]) -> None:
+        """Compute with the others; alone there is nothing to do yet."""
+        if self.cluster is not None and self.told is not None:
+            self.cluster.compute(self.told, measurements)

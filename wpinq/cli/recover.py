@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
+    from wpinq.dataset import DataSet
     from wpinq.plan import Node
 
 
@@ -24,13 +25,16 @@ def recovering(views: Collection, place: Path, script: Path) -> Collection:
     from wpinq.rewrite import rewrite
     from wpinq.sources.recovered import recovered
 
-    digest = blake2b(script.read_bytes(), digest_size=32).digest()
-
     def change(node: Node) -> Node:
         if type(node) is not Source:
             return node
         data = node.data
-        key = data.ledger.secret.derive("recovery", data.name, data.version, data.unit.text, digest)
-        return Source(replace(data, reader=recovered(data.reader, place, key)))
+        return Source(replace(data, reader=recovered(data.reader, place, recovery_key(data, script))))
 
     return views._then(rewrite(views._node, change))
+
+
+def recovery_key(data: DataSet, script: Path) -> bytes:
+    """The key of what is kept of a data set for a script."""
+    digest = blake2b(script.read_bytes(), digest_size=32).digest()
+    return data.ledger.secret.derive("recovery", data.name, data.version, data.unit.text, digest)

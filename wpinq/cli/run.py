@@ -63,9 +63,8 @@ def run(
     """
     others = Others.read(processes, process_id, addresses, keys)
     if others.process:
-        others.join(find(dataflow), source)
+        others.join(find(dataflow), source, recover)
         return
-    others.check(recover, data_version)
     if follow or source == LINES or source.startswith(TOPIC):
         if json is not None or data_version is not None or not header or others.several:
             raise PlanError(
@@ -80,8 +79,12 @@ def run(
     script = load(dataflow)
     asked = _asked(observe or [])
     through = None if recover is None else partial(recovering, place=recover, script=find(dataflow))
-    measurements, questions = begin(script, place, budget, asked, through)
-    others.compute(measurements, partial(task, measurements, find(dataflow), source, columns, header))
+    told = partial(task, script=find(dataflow), source=source, columns=columns, header=header, recover=recover)
+    with others.meeting(told) as meeting:
+        measurements, questions = begin(
+            script, place, budget, asked, lambda views: meeting.meet(through(views) if through else views)
+        )
+        meeting.compute(measurements)
     answers = {one: measurements[one].observe_many(bins).tolist() for one, bins in questions.items()}
     if json is not None:
         write_json(json, {one: _content(measurements[one], questions[one], answers[one]) for one in questions})

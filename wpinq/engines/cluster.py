@@ -1,4 +1,4 @@
-"""The same dataflow on several processes, of this machine or others: each reads its share, all shards end in the first.
+"""The same dataflow on several processes, of this machine or others: each reads its share, all counts end in the first.
 
 Traffic between the processes is bytewax's own: pickles over TCP, neither encrypted nor authenticated. Whoever reaches
 an address can run code, so give addresses of a private network only. Nothing else is opened: not the web interface of
@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn, ParamSpec, TypeVar
 
 from bytewax._bytewax import cluster_main
@@ -25,6 +26,13 @@ from wpinq.state.histogram import Histogram
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_spoken = [2]
+"""Where this process says what failed, also while the engine's own words are hidden."""
+
+
+class LostError(EngineError):
+    """Another process failed or went away."""
 
 
 def run(job: Job, process: int, addresses: Sequence[str]) -> list[Histogram]:
@@ -39,23 +47,33 @@ def run(job: Job, process: int, addresses: Sequence[str]) -> list[Histogram]:
         The histograms of all roots in the first process, empty ones in the others.
 
     Raises:
-        SourceError, EngineError: A step of this process failed, or another process did.
+        LostError: Another process failed.
+        SourceError, EngineError: A step of this process failed.
     """
     found = [Histogram(root.schema, job.key) for root in job.roots]
     os.environ.pop("BYTEWAX_DATAFLOW_API_ENABLED", None)
     try:
-        cluster_main(build(job, found), list(addresses), process)  # type: ignore[no-untyped-call]
+        with _hidden():
+            cluster_main(build(job, found), list(addresses), process)  # type: ignore[no-untyped-call]
     except BaseException as error:  # noqa: BLE001  a panic of the engine is no Exception
         job.failure.tell()
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
             raise told("the cluster", error) from None
-        raise EngineError("another process of the cluster failed or went away; nothing was answered.") from None
+        raise LostError("another process of the cluster failed or went away; nothing was answered.") from None
     job.failure.tell()
     return found
 
 
 class Fatal(Failure):
-    """Failures of a process that is not the first: it ends at once, so that the first can never take a part for all."""
+    """Failures of a process that is not the first: it ends at once, so that the first can never take a part for all.
+
+    Args:
+        tell: Tells the first process why.
+    """
+
+    def __init__(self, tell: Callable[[str], object]) -> None:
+        super().__init__()
+        self._tell = tell
 
     def guard(self, step: str, function: Callable[P, T], instead: T) -> Callable[P, T]:
         """Wrap a step; see `Failure.guard`."""
@@ -64,12 +82,38 @@ class Fatal(Failure):
             try:
                 return function(*args, **kwargs)
             except BaseException as error:  # noqa: BLE001  its text may quote data
-                end(told(step, error))
+                known = told(step, error)
+                self._tell(str(known) or f"{step} was stopped.")
+                end(known)
 
         return call
 
 
 def end(error: BaseException) -> NoReturn:
     """Tell what may be told of an error, and leave without another step."""
-    print(f"wpinq: {error}", file=sys.stderr, flush=True)  # noqa: T201
-    os._exit(3)
+    say(str(error))
+    os._exit(2)
+
+
+def say(text: str) -> None:
+    """Write a line where people read it."""
+    os.write(_spoken[0], f"wpinq: {text}\n".encode())
+
+
+@contextmanager
+def _hidden() -> Iterator[None]:
+    """Hide what the engine writes by itself: a backtrace where a process goes away, and that it tries again."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept, nothing = [os.dup(1), os.dup(2)], os.open(os.devnull, os.O_WRONLY)
+    _spoken[0] = kept[1]
+    try:
+        for number in (1, 2):
+            os.dup2(nothing, number)
+        yield
+    finally:
+        for number, one in zip((1, 2), kept, strict=True):
+            os.dup2(one, number)
+            os.close(one)
+        os.close(nothing)
+        _spoken[0] = 2

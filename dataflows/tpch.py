@@ -7,7 +7,11 @@ charged for each use. So every query here is measured at that scale, and says wh
 - Q4 counts orders of a quarter with a late line item by priority. A semijoin keeps a whole order where the join of
   wPINQ keeps half of it; the order's key is enforced and not trusted, for which orders are used twice, items once.
 - Q13 counts customers by their number of orders without special requests: customers and the customers of those orders
-  in one collection, shaved; slice k counts the customers with k - 1 orders or more. 1 use of each.
+  in one collection, shaved; slice k counts the customers with k - 1 orders or more. 1 use of each. McSherry measures
+  these counts ("exactly like a degree-distribution CCDF") and does not say which ones his error, of one run, is of.
+  At scale factor 1 and epsilon 0.1, median of 20 runs: of the counts that are measured 3.0e-4; of their differences,
+  which are customers with just k - 1 orders and what SQL asks, 6.9e-3, from 4.4e-3 to 1.2e-2. So 0.0045 lies among
+  the second kind, and far above the first. What is printed is the error of the measured counts.
 - Q16 counts the suppliers of each (brand, type, size). The groups are too small to be counted one by one, so what is
   measured is how many groups have k suppliers or more, and every group is given the typical number: as McSherry says,
   a joke about data that are statistically dumb, and no way to learn about any one group. Suppliers with complaints are

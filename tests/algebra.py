@@ -59,6 +59,7 @@ BINARY = {
     "join": lambda c, d: c.join(d, on="a").map(lambda b, b_2: (b, b_2)),
     "join: result": lambda c, d: c.join(d, left="b", right="a", result=lambda b, b_2: (b, b_2)),
     "join: made": lambda c, d: c.join(d, on="a", result=lambda a, b, b_2: (a + b, 6 // b_2), columns=PAIR),
+    "join: at most": lambda c, d: c.join(d, on="a", at_most=3).map(lambda b, b_2: (b, b_2)),
     "join: crossed": lambda c, d: c.join(d, left=["a", "b"], right=["b", "a"]),
     "join: function": lambda c, d: c.join(d, on=halve, result=lambda key_1, b: (key_1, b)),
 }

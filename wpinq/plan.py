@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
@@ -35,6 +35,14 @@ class State(Protocol):
 
     def emit(self) -> Batch:
         """The change of the step's output since it was last asked."""
+
+
+@runtime_checkable
+class Piecewise(State, Protocol):
+    """What a keyed step remembers whose change may be too large to be held at once."""
+
+    def pieces(self) -> Iterator[Batch]:
+        """The same as `emit`, in pieces whose sum it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ in the times; it is in the memory. By hand, weights are floats; here they are ex
 
 How a heavy key is handled: each side is summed over the records of a key that agree in the columns read later, and the
 sums are paired. So Zipf keys are quicker than uniform ones. `heavy key` is one key of 20,000 records a side, whose
-4 * 10^8 pairs are all told apart by the function of the result: they are made four million at a time and added up, here
-and by hand (by hand all at once they would take more than 20 GB).
+4 * 10^8 pairs are all told apart by the function of the result: they are made some millions at a time and added up,
+here and by hand (by hand all at once they would take more than 20 GB).
 """
 
 from __future__ import annotations

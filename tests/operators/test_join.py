@@ -10,7 +10,7 @@ from strategies import Driver, distance, evaluate, expected, protected, run_flow
 
 import wpinq
 from wpinq.errors import PlanError
-from wpinq.operators.join import reciprocal
+from wpinq.operators.pairs import Rule
 from wpinq.plan import steps
 from wpinq.stability import paths
 
@@ -26,21 +26,25 @@ def weight(a, b, total):
     return Fraction(a * b * max(0, K * K // total - K), K * K)
 
 
-@given(st.integers(1, 60), st.integers(0, 60), st.integers(1, 200))
-def test_the_step_that_the_proof_bounds(a, b, scale):
+def reciprocal(total, scale, most=None):
+    return Rule(scale, 1, most).rate(total)
+
+
+@given(st.integers(1, 60), st.integers(0, 60), st.integers(1, 200), st.none() | st.integers(1, 200))
+def test_the_step_that_the_proof_bounds(a, b, scale, most):
     """One unit more on one side moves the output by one unit at the most, for every K and however the side is split."""
     total = a + b
-    g, d = reciprocal(total + 1, scale), reciprocal(total, scale) - reciprocal(total + 1, scale)
+    g, d = reciprocal(total + 1, scale, most), reciprocal(total, scale, most) - reciprocal(total + 1, scale, most)
     assert d >= 0
     assert b * (g + a * d) <= scale * scale
     for own in range(a + 1):
         assert b * abs((own + 1) * g - own * (g + d)) + (a - own) * b * d <= scale * scale
 
 
-@given(st.integers(2, 2**41), st.integers(0, 2**41))
-def test_the_step_near_the_ends(total, left):
+@given(st.integers(2, 2**41), st.integers(0, 2**41), st.none() | st.integers(1, 2**32))
+def test_the_step_near_the_ends(total, left, most):
     a = left % (total + 1)
-    g, d = reciprocal(total + 1, K), reciprocal(total, K) - reciprocal(total + 1, K)
+    g, d = reciprocal(total + 1, K, most), reciprocal(total, K, most) - reciprocal(total + 1, K, most)
     assert (total - a) * (g + a * d) <= K * K
 
 
@@ -178,6 +182,33 @@ def test_order_and_shards_do_not_matter(records, shards):
     counted = {r: Fraction(records.count(r)) for r in records}
     assert same(run_flow(plan, shards), plan._node, expected(plan, counted))
     assert same(run_flow(again, 1), again._node, expected(again, counted))
+
+
+def test_a_bound_on_keys_bounds_pairs_and_costs_nothing():
+    """Key 1 weighs 6 and key 2 weighs 10: the one keeps 1 - 6/10 of its weight, the other has no pairs."""
+    rows = [(1, n) for n in range(3)] + [(2, n) for n in range(5)]
+    left, right = edges(rows, name="l"), edges(rows, name="r")
+    plan = left.join(right, on="a", at_most=10)
+    found = expected(plan, *[dict.fromkeys(rows, Fraction(1))] * 2)
+    assert set(found) == {(1, x, y) for x in range(3) for y in range(3)}
+    ideal = Fraction(1, 6) - Fraction(1, 10)
+    assert all(abs(one - ideal) <= Fraction(1, 2**40) for one in found.values())  # the measurement's dither
+    assert same(run_flow(plan, 2), plan._node, found)
+    assert set(paths(plan._node).values()) == {1}
+    assert "keep 1 - D/10" in plan._node.rounding
+    assert "at most 10" in plan._node.title
+    assert plan._node.identity != left.join(right, on="a")._node.identity
+    for most in (0, -1, 2**32 + 1, 1.5, True):
+        with pytest.raises(PlanError, match="a whole number from 1"):
+            left.join(right, on="a", at_most=most)
+
+
+def test_a_bound_far_off_changes_nothing_but_little():
+    rows = [(1, n) for n in range(4)]
+    left, right = edges(rows, name="l"), edges(rows, name="r")
+    bounded, free = (left.join(right, on="a", at_most=most) for most in (2**32, None))
+    one, other = (expected(plan, *[dict.fromkeys(rows, Fraction(1))] * 2) for plan in (bounded, free))
+    assert all(0 <= other[x] - one[x] <= other[x] * 9 / 2**32 for x in other)
 
 
 def test_refusals():

@@ -21,9 +21,10 @@ from wpinq.batch import Batch
 from wpinq.engines.edges import Collector, Counted, ReaderSource
 from wpinq.engines.exchange import Merged, Parcel, Part, Routed, Tallied, Through, added, at_home, send
 from wpinq.engines.failures import Failure
+from wpinq.engines.linear import Linear, Parts
 from wpinq.engines.placement import labels
 from wpinq.engines.sharing import needed_columns, representatives
-from wpinq.plan import HashedState, Keyed, Merge, Node, Read, State, Stateless, steps
+from wpinq.plan import HashedState, Keyed, Node, Piecewise, Read, State, steps
 from wpinq.state.histogram import Histogram
 
 V = TypeVar("V")
@@ -112,28 +113,30 @@ class Lowering:
         self._needed = needed_columns(job.roots, self.chosen)
 
     def streams(self) -> dict[Node, Stream[Batch]]:
-        """One stream for each representative step."""
-        found: dict[Node, Stream[Batch]] = {}
-        for node in steps(*self.job.roots):
-            if self.chosen[node] is node:
-                ups = [found[self.chosen[one]] for one in node.inputs]
-                found[node] = self._step(f"step_{len(found)}", node, ups)
-        return found
+        """For each representative step that a measurement or a keyed step reads, the stream of its batches."""
+        order = [node for node in steps(*self.job.roots) if self.chosen[node] is node]
+        shapes = {node: node.lower(self._needed[node]) for node in order}
+        readers = [node.inputs for node, shape in shapes.items() if isinstance(shape, Keyed)] + [self.job.roots]
+        read = dict.fromkeys(self.chosen[one] for some in readers for one in some)  # in one order in all processes
+        found: dict[Node, list[Stream[Batch]]] = {node: [] for node in read}
+        for number, (node, shape) in enumerate(shapes.items()):
+            if isinstance(shape, Read | Keyed):
+                follows = Linear(node, shapes, self.chosen, read, self.job.failure)
+                ups = [_merged(f"step_{number}_up_{i}", found[self.chosen[up]]) for i, up in enumerate(node.inputs)]
+                out = self._step(f"step_{number}", node, shape, ups, follows)
+                for i, end in enumerate(follows.ends):
+                    found[end].append(op.flat_map_batch(f"step_{number}_to_{i}", out, _picker(end)))
+        return {node: _merged(f"read_{number}", found[node]) for number, node in enumerate(read)}
 
-    def _step(self, name: str, node: Node, ups: list[Stream[Batch]]) -> Stream[Batch]:
-        shape = node.lower(self._needed[node])
+    def _step(
+        self, name: str, node: Node, shape: Read | Keyed, ups: list[Stream[Batch]], follows: Linear
+    ) -> Stream[Parts]:
         match shape:
             case Read():
-                return self.read(name, shape)
-            case Stateless():
-                return op.flat_map_batch(name, ups[0], _each(self.job.failure.guard(node.title, shape.kernel, None)))
-            case Merge():
-                scaled = [
-                    _scaled(f"{name}_{i}", up, f) for i, (up, f) in enumerate(zip(ups, shape.factors, strict=True))
-                ]
-                return op.merge(name, *scaled)
+                push = self.job.failure.guard("exchange", follows.push, {})
+                return op.map(f"{name}_on", self.read(name, shape), push)
             case Keyed():
-                return self._keyed(name, node, shape, ups)
+                return self._keyed(name, node, shape, ups, follows)
             case _:
                 assert_never(shape)
 
@@ -141,11 +144,12 @@ class Lowering:
         """The batches of a source."""
         return op.input(name, self._flow, ReaderSource(shape, self.job.progress, self.job.failure, self.job.beside))
 
-    def _keyed(self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]]) -> Stream[Batch]:
+    def _keyed(self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]], follows: Linear) -> Stream[Parts]:
         ports = [self._routed(f"{name}_{port}", node.inputs[port], up, shape, port) for port, up in enumerate(ups)]
-        logic = _builder(lambda: _Step(node.title, shape.state(self.job.key), self.job.failure, self.eager))
+        failure, eager = self.job.failure, self.eager
+        logic = _builder(lambda: _Step(node.title, shape.state(self.job.key), follows, failure, eager))
         changed = op.stateful_batch(name, op.merge(f"{name}_ports", *ports), logic)
-        return op.flat_map_batch(f"{name}_out", changed, lambda items: [batch for _, batch in items])
+        return op.map(f"{name}_out", changed, lambda item: item[1])
 
     def _routed(self, name: str, source: Node, up: Stream[Batch], shape: Keyed, port: int) -> Routed:
         """One input of a keyed step, cut into shards; in a cluster, equal records of a process made one before."""
@@ -156,12 +160,12 @@ class Lowering:
         return send(name, parts, shape.keys[port], port, key=job.key, shards=job.shards, failure=job.failure)
 
 
-def _each(kernel: Callable[[Batch], Batch | None]) -> Callable[[list[Batch]], list[Batch]]:
-    return lambda batches: [out for batch in batches if (out := kernel(batch))]
+def _merged(name: str, streams: list[Stream[V]]) -> Stream[V]:
+    return streams[0] if len(streams) == 1 else op.merge(name, *streams)
 
 
-def _scaled(name: str, up: Stream[Batch], factor: int) -> Stream[Batch]:
-    return up if factor == 1 else op.flat_map_batch(name, up, _each(lambda batch: batch.scale(factor)))
+def _picker(end: Node) -> Callable[[list[Parts]], list[Batch]]:
+    return lambda items: [batch for parts in items for batch in parts.get(end, ())]
 
 
 def _tagger(number: int) -> Callable[[tuple[str, Counted]], tuple[int, Counted]]:
@@ -172,32 +176,32 @@ def _builder(make: Callable[[], StatefulBatchLogic[V, W, None]]) -> Callable[[ob
     return lambda _resume: make()
 
 
-class _Step(StatefulBatchLogic[tuple[int, Parcel[Part]], Batch, None]):
-    """One shard of a keyed step."""
+def _change(state: State, follows: Linear) -> Parts:
+    return follows.push_all(state.pieces()) if isinstance(state, Piecewise) else follows.push(state.emit())
 
-    def __init__(self, title: str, state: State, failure: Failure, eager: bool) -> None:
+
+class _Step(StatefulBatchLogic[tuple[int, Parcel[Part]], Parts, None]):
+    """One shard of a keyed step, and the linear steps that follow."""
+
+    def __init__(self, title: str, state: State, follows: Linear, failure: Failure, eager: bool) -> None:
         self._eager = eager
         self._state = state
         self._absorb = failure.guard(title, self._absorbed, None)
-        self._emit: Callable[[], Batch | None] = failure.guard(title, state.emit, None)
+        self._emit: Callable[[], Parts] = failure.guard(title, lambda: _change(state, follows), {})
 
-    def on_batch(self, values: list[tuple[int, Parcel[Part]]]) -> tuple[list[Batch], bool]:
+    def on_batch(self, values: list[tuple[int, Parcel[Part]]]) -> tuple[list[Parts], bool]:
         for port, parcel in values:
             self._absorb(port, parcel.content)
-        return self._changes() if self._eager else [], False
+        return [self._emit()] if self._eager else [], False
 
-    def on_eof(self) -> tuple[list[Batch], bool]:
-        return [] if self._eager else self._changes(), False
+    def on_eof(self) -> tuple[list[Parts], bool]:
+        return [] if self._eager else [self._emit()], False
 
     def _absorbed(self, port: int, part: Part) -> None:
         if isinstance(part, Batch):
             self._state.absorb(port, part)
         elif isinstance(self._state, HashedState):
             self._state.absorb_hashed(part)
-
-    def _changes(self) -> list[Batch]:
-        change = self._emit()
-        return [change] if change else []
 
     def snapshot(self) -> None:
         return None

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import numpy as np
+import polars as pl
 
 from wpinq.plan import Collection as Weighted
 from wpinq.plan import Keyed, Record, Shape, Unary
 from wpinq.schema import Schema
 from wpinq.state.pointwise import Points, Pointwise
-from wpinq.state.table import Ids, Weights
+from wpinq.state.table import Ids
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -66,5 +66,5 @@ class Distinct(Unary):
         """Record by record."""
         return {record: min(max(weight, Fraction(0)), Fraction(1)) for record, weight in inputs[0].items()}
 
-    def _clamp(self, weights: Sequence[Weights], ids: Ids) -> Weights:
-        return np.minimum(np.maximum(weights[0], 0), self.lattice)
+    def _clamp(self, weights: Sequence[pl.Series], ids: Callable[[], Ids]) -> pl.Series:
+        return weights[0].clip(0, self.lattice)

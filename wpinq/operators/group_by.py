@@ -154,7 +154,7 @@ class GroupBy(Unary):
                 levels.append((members, sign * (level - below) / 2))
         return levels
 
-    def _compute(self, sides: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    def _compute(self, sides: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
         rows, kind = sides[0], weight_type(self.lattice)
         parts = [rows.filter(pl.col(WEIGHT) > 0)]
         if not self.whole:
@@ -164,7 +164,7 @@ class GroupBy(Unary):
             sized = part.with_columns(pl.col(WEIGHT) * sign)
             groups = self._gathered(sized) if self.whole else self._prefixes(sized)
             found.append(groups.with_columns(pl.col(WEIGHT).cast(kind) * sign))
-        return pl.concat(found).select(*self.schema.names, WEIGHT)
+        return [pl.concat(found).select(*self.schema.names, WEIGHT)]
 
     def _prefixes(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The first so many records of each key, wherever the next weight is smaller."""

@@ -2,9 +2,10 @@
 
 A heavy key is aggregated, not expanded: each side is first summed over the records that agree in all columns that any
 later step reads, and the groups are paired. 150,000 records on each side of one key are one pair, if only the key is
-read. What tells pairs apart is written out a piece at a time, handed to the function of the result, and added up; so
-memory follows the number of different results. A shard that would have to hold too many stops with an error, as it
-would when memory ends; like the time that a run takes, that is not hidden from whoever may run plans.
+read. What tells pairs apart is written out a piece at a time, and each piece goes at once through all steps that follow
+and remember nothing (`map`, `filter`, `flat_map`, `concat` ...), behind which equal records are added up. So a join
+holds its inputs, and what the next step that remembers something has to hold anyway: the different records that reach
+it. Nothing is refused because the data are so; a bound on the pairs that holds for all data is `at_most`.
 """
 
 from __future__ import annotations
@@ -19,22 +20,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wpinq.errors import PlanError
-from wpinq.functions import Function, bind
+from wpinq.functions import bind
 from wpinq.operators.keys import keyed
 from wpinq.operators.lattice import DITHERED, ROUNDED, common, dither_key, record_ids, record_key
 from wpinq.operators.map import Map
-from wpinq.operators.pairs import Pairs
+from wpinq.operators.pairs import Joined, Pairs, Rule
 from wpinq.plan import Collection as Weighted
 from wpinq.plan import Keyed, Node, Record, Shape
 from wpinq.schema import Column, Schema
-from wpinq.state.bykey import ByKey, Port
-from wpinq.state.dither import GRID, draws, rounded
+from wpinq.state.bykey import Port
+from wpinq.state.dither import GRID, draws
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
 
 BITS = 40
 LEAST_BITS = 32
+MOST = 2**LEAST_BITS
 ROOM = 80  # bits of a lattice; 47 more are left for the total weight
 
 
@@ -46,6 +48,7 @@ def join(
     left: object = None,
     right: object = None,
     result: object = None,
+    at_most: int | None = None,
     columns: Sequence[str] | Mapping[str, object] | None = None,
 ) -> Collection:
     """Pair the records of two collections that have equal keys.
@@ -63,6 +66,9 @@ def join(
                 b is 40 for whole weights, and less where the lattice is finer, so that all fits 128 bits. Where b would
                 be below 32, as in a join of joins, pairs are divided exactly and rounded to 2^-40 by a keyed dither:
                 stability 1 + 2^-16, but for a probability below 2^-180.
+                With `at_most` N: R(D) = max(0, floor(K^2 / D) - S), S = ceil(K^2 / (L N)) >= K, in the ideal
+                self[x] * other[y] * (1 / D - 1 / N). Proof: the same with S for the K that is subtracted, because
+                A < K <= S where g > 0; where g = 0 < d, d <= K^2 / (D (D + 1)) + 1, so B A d <= K^2 / 4 + K^2 / 4.
     Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("Join"); privacy rule 1.
 
     Args:
@@ -74,10 +80,13 @@ def join(
         result: A function of the paired record, as in `map`; by default the key, the other columns of this collection
             and those of the other (with `_2` after names that are taken). Naming few columns makes a join cheap, and
             so does making few different values: pairs are not kept.
+        at_most: Leave out keys that weigh this or more, both sides together; others keep 1 - D / at_most of their
+            weight. It costs no privacy, and no data can then make more than at_most / 4 pairs for each record.
         columns: Names for the columns of the result, as in `map`.
 
     Raises:
-        PlanError: A key is missing, or the two keys have different numbers of columns.
+        PlanError: A key is missing, the two keys have different numbers of columns, or `at_most` is no whole number
+            from 1 to 2^32.
 
     >>> views, users = protected(user="text", page="text"), protected(user="text", town="text")
     >>> towns = views.join(users, on="user", result=lambda page, town: (page, town))
@@ -87,36 +96,38 @@ def join(
     ours, theirs = (on if side is None else side for side in (left, right))
     if ours is None or theirs is None:
         raise PlanError("join: name the key of both sides, on='user' or left=..., right=....")
+    if at_most is not None and (isinstance(at_most, bool) or not isinstance(at_most, int) or not 0 < at_most <= MOST):
+        raise PlanError("join(at_most=...): give a whole number from 1 to 2^32.")
     (one, two), _ = common([self._node, other._node])
     one, left_keys = keyed(one, ours, "join(on=...)")
     two, right_keys = keyed(two, theirs, "join(on=...)")
     if len(left_keys) != len(right_keys):
         raise PlanError(f"join: the keys ({', '.join(left_keys)}) and ({', '.join(right_keys)}) differ in number.")
-    whole = Join(one, two, left_keys, right_keys, None, None)
+    whole = Join(one, two, left_keys, right_keys, None, at_most)
     return self._then(whole if result is None else _made(whole, result, columns))
 
 
-def _made(whole: Join, result: object, columns: Sequence[str] | Mapping[str, object] | None) -> Node:
-    """The results of a function of the columns that it reads, or those columns alone where it only chooses."""
+def _made(whole: Join, result: object, columns: Sequence[str] | Mapping[str, object] | None) -> Map:
+    """The results of a function of the columns that it reads."""
     function = bind(result, whole.schema, "join(result=...)", columns=columns)
     pairs = replace(whole, chosen=function.reads or whole.schema.names[:1])
     try:
         function = bind(result, pairs.schema, "join(result=...)", columns=columns)
     except PlanError:  # parameters matched by position: all columns have their place
         pairs = whole
-    return Map(pairs, function) if function.projection is not None else replace(pairs, function=function)
+    return Map(pairs, function)
 
 
 @dataclass(frozen=True, eq=False)
 class Join(Node):
-    """Plan node of `join`: the columns of `chosen`, or all, or what a function makes of them."""
+    """Plan node of `join`: the columns of `chosen`, or all."""
 
     left: Node
     right: Node
     left_keys: tuple[str, ...]
     right_keys: tuple[str, ...]
     chosen: tuple[str, ...] | None
-    function: Function | None
+    at_most: int | None
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -135,14 +146,9 @@ class Join(Node):
             found[fresh] = (side, column)
         return {name: place for name, place in found.items() if self.chosen is None or name in self.chosen}
 
-    @property
-    def schema(self) -> Schema:
-        """What the function returns; without one the key, and the other columns of both."""
-        return self.function.output if self.function else self.pairs
-
     @cached_property
-    def pairs(self) -> Schema:
-        """The columns of a pair."""
+    def schema(self) -> Schema:
+        """The key, and the other columns of both, as far as they are chosen."""
         return Schema(tuple(Column(name, column.kind) for name, (_, column) in self.places.items()))
 
     @cached_property
@@ -155,6 +161,11 @@ class Join(Node):
         """K, where the exact rule fits 128 bits."""
         bits = min(BITS, (ROOM - 3 * (self.fine - 1).bit_length()) // 2)
         return self.fine << bits if bits >= LEAST_BITS else None
+
+    @property
+    def rule(self) -> Rule:
+        """How pairs are weighed."""
+        return Rule(self.scale, self.fine, self.at_most)
 
     @property
     def lattice(self) -> int:
@@ -172,21 +183,23 @@ class Join(Node):
         keys = [
             one if one == two else f"{one} = {two}" for one, two in zip(self.left_keys, self.right_keys, strict=True)
         ]
-        made = f"; {self.function.note}" if self.function else ""
-        return f"join({', '.join(keys)}{made})" + ("" if self.scale else " with dither")
+        bound = f"; at most {self.at_most:,}" if self.at_most else ""
+        return f"join({', '.join(keys)}{bound})" + ("" if self.scale else " with dither")
 
     @property
     def rounding(self) -> str:
         """The factor that pays for the floor, or the dither."""
+        most = f"{self.at_most:,}" if self.at_most else ""
         if self.scale is None:
-            return ROUNDED
-        return f"pairs of a key that weighs D keep 1 - D/2^{(self.scale // self.fine).bit_length() - 1} of their weight"
+            return ROUNDED + (f", after keys that weigh D keep 1 - D/{most}" if most else "")
+        most = most or f"2^{(self.scale // self.fine).bit_length() - 1}"
+        return f"pairs of a key that weighs D keep 1 - D/{most} of their weight"
 
     @property
     def identity(self) -> tuple[bytes | None, ...]:
-        """Keys, columns and the function, as far as it can be covered."""
-        own = repr((self.left_keys, self.right_keys, self.pairs.names)).encode()
-        return (own, self.function.fingerprint) if self.function else (own,)
+        """Keys, columns and the bound."""
+        own = (self.left_keys, self.right_keys, self.schema.names, *((self.at_most,) if self.at_most else ()))
+        return (repr(own).encode(),)
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whole records: their absolute weights are summed by key."""
@@ -194,8 +207,7 @@ class Join(Node):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Records by key. A dither is drawn for whole output records, so its columns are never pruned."""
-        wanted = frozenset(self.function.reads) if self.function else needed
-        schema = self.pairs.select((wanted if self.scale else self.pairs.names) or self.pairs.names[:1])
+        schema = self.schema.select((needed if self.scale else self.schema.names) or self.schema.names[:1])
         columns = [
             {name: column.name for name, (at, column) in self.places.items() if at == side and name in schema}
             for side in (0, 1)
@@ -205,9 +217,8 @@ class Join(Node):
             for node, keys, own in zip(self.inputs, (self.left_keys, self.right_keys), columns, strict=True)
         ]
         key = record_key(self)
-        pairs = Pairs(self.title, schema, columns, self.scale, self.fine, (key, dither_key(self)), self.function)
-        made = self.schema if self.function else schema
-        return Keyed((self.left_keys, self.right_keys), lambda _: ByKey(ports, pairs, made, key))
+        pairs = Pairs(schema, columns, self.rule, (key, dither_key(self)))
+        return Keyed((self.left_keys, self.right_keys), lambda _: Joined(ports, pairs, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Pair by pair, key by key."""
@@ -225,21 +236,16 @@ class Join(Node):
                     sums[tuple((x, y)[side][place] for side, place in places)] += a * b
             for record, weight in zip(sums, self._weights(key, sums, total), strict=True):
                 out[record] += weight
-        return Map(self, self.function).define(out) if self.function else out
+        return out
 
     def _weights(self, key: Record, sums: dict[Record, int], total: int) -> list[Fraction]:
         if self.scale:
-            return [Fraction(product * reciprocal(total, self.scale), self.lattice) for product in sums.values()]
+            return [Fraction(product * self.rule.rate(total), self.lattice) for product in sums.values()]
         keys = Schema(tuple(self.left.schema[name] for name in self.left_keys))
         ids = np.repeat(record_ids([key], keys, record_key(self)), len(sums), axis=0)
-        draw = draws(dither_key(self), ids, record_ids(sums, self.pairs, record_key(self)))
+        draw = draws(dither_key(self), ids, record_ids(sums, self.schema, record_key(self)))
         products = np.array(list(sums.values()), object)
-        return [Fraction(int(weight), GRID) for weight in rounded(products * GRID, total * self.fine, draw)]
-
-
-def reciprocal(total: int, scale: int) -> int:
-    """R(D) of the exact rule."""
-    return max(0, scale * scale // total - scale)
+        return [Fraction(int(weight), GRID) for weight in self.rule.dithered(products, total, draw)]
 
 
 def _by_key(given: Weighted, places: list[int], lattice: int) -> dict[Record, list[tuple[Record, int]]]:

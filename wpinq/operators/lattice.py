@@ -7,7 +7,7 @@ not fit 128 bits any more, and before noise is added, it is brought back to 2^-4
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from wpinq.batch import FINEST, Batch
+from wpinq.batch import FINEST, Batch, integers, weight_series
 from wpinq.errors import PlanError
 from wpinq.functions.kinds import read, series, write
 from wpinq.identity import identities
@@ -187,18 +187,21 @@ class Coarse(Unary):
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
         keep = tuple(name for name in self.schema.names if name in needed) or self.schema.names[:1]
-        points = Points(self.schema, keep, 1, self.source.lattice, GRID, partial(self._round, dither_key(self)))
+        points = Points(self.schema, keep, 1, self.source.lattice, GRID, partial(self._rule, dither_key(self)))
         return Keyed((self.schema.names,), lambda _: Pointwise(points, record_key(self)))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Round each weight by the record's dither."""
         ids = record_ids(inputs[0], self.schema, record_key(self))
         units = np.array([int(weight * self.source.lattice) for weight in inputs[0].values()], object)
-        found = self._round(dither_key(self), [units], ids)
+        found = self._round(dither_key(self), units, ids)
         return {record: Fraction(weight, GRID) for record, weight in zip(inputs[0], found.tolist(), strict=True)}
 
-    def _round(self, key: bytes, weights: Sequence[Weights], ids: Ids) -> Weights:
-        return rounded(weights[0].astype(object) * GRID, self.source.lattice, draws(key, ids))
+    def _rule(self, key: bytes, weights: Sequence[pl.Series], ids: Callable[[], Ids]) -> pl.Series:
+        return weight_series(self._round(key, integers(weights[0]), ids()), GRID)
+
+    def _round(self, key: bytes, weights: Weights, ids: Ids) -> Weights:
+        return rounded(weights.astype(object) * GRID, self.source.lattice, draws(key, ids))
 
 
 def record_key(node: Node) -> bytes:

@@ -1,7 +1,7 @@
-"""What a join makes of the rows of some keys: pairs of groups, written out in pieces that are summed as they come.
+"""What a join makes of the rows of some keys: pairs of groups, written out in pieces.
 
 Each side is first summed over the records of a key that agree in all columns that are read later, and the groups are
-paired. So memory follows the number of different results and not the number of pairs, which are made `PIECE` at a time.
+paired, `PIECE` at a time. Whoever takes the pieces adds them up as they come, so no more pairs exist at once.
 """
 
 from __future__ import annotations
@@ -12,19 +12,51 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from wpinq.batch import WEIGHT, integers, weight_series
-from wpinq.errors import EngineError
-from wpinq.functions import Function
+from wpinq.batch import WEIGHT, Batch, integers, weight_series, weight_type
 from wpinq.identity import identities
-from wpinq.schema import Schema
-from wpinq.state.bykey import KEY
+from wpinq.schema import Kind, Schema
+from wpinq.state.bykey import KEY, ByKey, Port
 from wpinq.state.dither import GRID, draws, rounded
+from wpinq.state.table import Weights
+from wpinq.state.waiting import Waiting
 
-LEFT, RIGHT, TOTAL, COUNT = "\0left", "\0right", "\0total", "\0count"
-PIECE = 1 << 22
+LEFT, RIGHT, TOTAL, COUNT, RATE = "\0left", "\0right", "\0total", "\0count", "\0rate"
+ON = "\0key "
+"""What the names of key columns begin with."""
+PIECE = 1 << 21
 """Pairs that are written out at a time."""
-MOST = 1 << 26
-"""Different results that one shard may hold, where they are not few for the records that it has."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How pairs are weighed; see `join`.
+
+    Attributes:
+        scale: K of the exact rule; None where pairs are rounded by a dither.
+        fine: Lattice of the inputs.
+        at_most: Keys that weigh so much have no pairs.
+    """
+
+    scale: int | None
+    fine: int
+    at_most: int | None
+
+    @property
+    def cut(self) -> int:
+        """What is subtracted from K^2 / D: K, or more where keys are bounded."""
+        scale = self.scale or 0
+        return max(scale, -(-(scale**2) // (self.fine * self.at_most))) if self.at_most else scale
+
+    def rate(self, total: int) -> int:
+        """R(D) of the exact rule."""
+        return max(0, (self.scale or 0) ** 2 // total - self.cut)
+
+    def dithered(self, products: Weights, totals: Weights | int, draw: Weights) -> Weights:
+        """Products of weights over the weights of their keys, as exact fractions, rounded by their dither."""
+        if self.at_most is None:
+            return rounded(products * GRID, totals * self.fine, draw)
+        most = self.fine * self.at_most
+        return rounded(products * GRID * np.maximum(most - totals, 0), totals * self.fine * most, draw)
 
 
 @dataclass(frozen=True)
@@ -32,80 +64,61 @@ class Pairs:
     """The rows of some keys on both sides, to their weighted pairs.
 
     Attributes:
-        title: Name of the step, for messages.
         schema: Columns of a pair.
         columns: For each side, the columns of a pair that it gives, and their names there.
-        scale: K of the exact rule; None where pairs are rounded by a dither.
-        fine: Lattice of the inputs.
+        rule: How they are weighed.
         keys: Of the identities of pairs, and of their dither.
-        function: What is made of a pair, if anything.
     """
 
-    title: str
     schema: Schema
     columns: Sequence[Mapping[str, str]]
-    scale: int | None
-    fine: int
+    rule: Rule
     keys: tuple[bytes, bytes]
-    function: Function | None
 
-    def __call__(self, sides: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        """Results and their weights; equal ones may stand in several rows.
+    def __call__(self, sides: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """Pairs and their weights, in pieces; equal ones may stand in several rows.
 
-        Raises:
-            EngineError: There are more different results than memory should be given to.
+        Args:
+            sides: Rows of whole keys: the columns of the key, the columns that are kept, and `WEIGHT`. A record may
+                stand in several rows if they agree in sign.
         """
-        totals = pl.concat([side.select(*KEY, pl.col(WEIGHT).abs().cast(pl.Int128).alias(TOTAL)) for side in sides])
-        totals = totals.group_by(KEY).agg(pl.col(TOTAL).sum())
-        left, right = (_groups(*one) for one in zip(sides, self.columns, (LEFT, RIGHT), strict=True))
-        partners = right.group_by(KEY).agg(pl.len().cast(pl.Int64).alias(COUNT))
-        left = left.join(totals.join(partners, on=KEY), on=KEY)
-        if self.scale:  # all of a pair's weight but what the right side gives
-            top, whole = (pl.lit(number, pl.Int128) for number in (self.scale**2, self.scale))
-            left = left.with_columns(pl.col(LEFT) * (top // pl.col(TOTAL) - whole)).filter(pl.col(TOTAL) < self.scale)
-        made = (self._weighed(piece.lazy().join(right.lazy(), on=KEY)) for piece in pieces(left))
-        if left[COUNT].sum() <= PIECE:
-            return next(made)
-        return self._summed(made, max(MOST, 4 * sum(side.height for side in sides)))
+        on = [name for name in sides[0].columns if name.startswith(ON)]
+        left, right = (_groups(*one, on) for one in zip(sides, self.columns, (LEFT, RIGHT), strict=True))
+        counts = (pl.lit(0, pl.Int64), (pl.col(RIGHT) != 0).cast(pl.Int64))
+        sized = (side.select(*on, TOTAL, one.alias(COUNT)) for side, one in zip((left, right), counts, strict=True))
+        keys = pl.concat(sized).group_by(on).agg(pl.col(TOTAL, COUNT).sum()).filter(pl.col(COUNT) > 0)
+        if self.rule.scale:
+            top, cut = (pl.lit(number, pl.Int128) for number in (self.rule.scale**2, self.rule.cut))
+            keys = keys.with_columns((top // pl.col(TOTAL) - cut).alias(RATE)).filter(pl.col(RATE) > 0)
+        elif self.rule.at_most:
+            keys = keys.filter(pl.col(TOTAL) < self.rule.fine * self.rule.at_most)
+        left, right = (side.drop(TOTAL).filter(pl.col(own) != 0) for side, own in ((left, LEFT), (right, RIGHT)))
+        left = left.join(keys, on=on, nulls_equal=True)
+        if self.rule.scale:  # all of a pair's weight but what the right side gives
+            left = left.with_columns(pl.col(LEFT) * pl.col(RATE)).drop(RATE)
+        for piece in pieces(left):
+            yield self._weighed(piece.lazy().join(right.lazy(), on=on, nulls_equal=True))
 
     def _weighed(self, pairs: pl.LazyFrame) -> pl.DataFrame:
-        if self.scale:
-            found = pairs.select(*self.schema.names, (pl.col(LEFT) * pl.col(RIGHT)).alias(WEIGHT)).collect()
-        else:
-            found = self._dithered(pairs.collect())
-        found = found.filter(pl.col(WEIGHT) != 0)
-        return found if self.function is None else self.function.apply(found, [WEIGHT])
+        if self.rule.scale:
+            return pairs.select(*self.schema.names, (pl.col(LEFT) * pl.col(RIGHT)).alias(WEIGHT)).collect()
+        return self._dithered(pairs.collect())
 
     def _dithered(self, pairs: pl.DataFrame) -> pl.DataFrame:
         """Exact fractions, rounded by the dither of the key and the pair."""
         identity, dither = self.keys
         draw = draws(dither, pairs.select(KEY).to_numpy(), identities(pairs, self.schema, identity))
         products = integers(pairs[LEFT]) * integers(pairs[RIGHT])
-        weight = rounded(products * GRID, integers(pairs[TOTAL]) * self.fine, draw)
-        return pairs.select(self.schema.names).with_columns(weight_series(weight, GRID))
-
-    def _summed(self, made: Iterator[pl.DataFrame], most: int) -> pl.DataFrame:
-        """Each result once: what was added up waits until as much again has come."""
-        waiting: list[pl.DataFrame] = []
-        rows = settled = 0
-        for piece in made:
-            waiting.append(_added([piece]))
-            rows += waiting[-1].height
-            if rows > max(PIECE, 2 * settled):
-                waiting = [_added(waiting)]
-                rows = settled = waiting[0].height
-            if settled > most:
-                raise EngineError(
-                    f"{self.title}: over {most:,} different pairs would be held; let result=... make fewer of them."
-                )
-        return _added(waiting)
+        weight = self.rule.dithered(products, integers(pairs[TOTAL]), draw)
+        return pairs.select(self.schema.names).with_columns(weight_series(weight, GRID)).filter(pl.col(WEIGHT) != 0)
 
 
-def _groups(rows: pl.DataFrame, columns: Mapping[str, str], weight: str) -> pl.DataFrame:
-    """Sums over the records that agree in the key and in the columns that are needed."""
+def _groups(rows: pl.DataFrame, columns: Mapping[str, str], weight: str, on: Sequence[str]) -> pl.DataFrame:
+    """Sums over the records that agree in the key and in the columns that are needed; and of absolute weights."""
     named = [pl.col(old).alias(new) for new, old in columns.items()]
-    grouped = rows.select(*KEY, *named, pl.col(WEIGHT).alias(weight)).group_by(*KEY, *columns).agg(pl.col(weight).sum())
-    return grouped.with_columns(pl.col(weight).cast(pl.Int128))
+    size = pl.col(WEIGHT).abs().cast(pl.Int128).alias(TOTAL)
+    grouped = rows.select(*on, *named, size, pl.col(WEIGHT).alias(weight)).group_by(*on, *columns)
+    return grouped.agg(pl.col(weight, TOTAL).sum()).with_columns(pl.col(weight).cast(pl.Int128))
 
 
 def pieces(left: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -121,8 +134,69 @@ def pieces(left: pl.DataFrame) -> Iterator[pl.DataFrame]:
         start = stop
 
 
-def _added(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Add up the weights of equal results."""
-    whole = pl.concat(frames)
-    names = [name for name in whole.columns if name != WEIGHT]
-    return whole.group_by(names).agg(pl.col(WEIGHT).sum()).filter(pl.col(WEIGHT) != 0)
+class Joined:
+    """State of a join: the first change is paired by key columns, twice as fast; a second one by identities.
+
+    Args:
+        ports: The inputs.
+        pairs: Makes pairs of rows.
+        key: The key of identities.
+    """
+
+    def __init__(self, ports: Sequence[Port], pairs: Pairs, key: bytes) -> None:
+        self._ports, self._pairs, self._key = ports, pairs, key
+        self._pending = [Waiting(port.schema) for port in ports]
+        self._first: list[Batch] = []
+        self._table = None if pairs.rule.scale and comparable(ports) else self._made()
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Keep the change until it is asked for."""
+        if self._table is None:
+            self._pending[port].absorb(batch)
+        else:
+            self._table.absorb(port, batch)
+
+    def emit(self) -> Batch:
+        """How the output moved with the pending changes."""
+        return Batch.concat(self.pieces(), self._pairs.schema).consolidate()
+
+    def pieces(self) -> Iterator[Batch]:
+        """The same, in pieces whose sum it is."""
+        if self._table is None and not self._first:
+            yield from self._in_columns()
+            return
+        if self._table is None:
+            self._table = self._made()
+            for changes in (self._first, [waiting.rows() for waiting in self._pending]):
+                for port, batch in enumerate(changes):
+                    self._table.absorb(port, batch)
+                if changes is self._first:
+                    self._table.settle()
+            self._first = []
+        yield from self._table.pieces()
+
+    def _made(self) -> ByKey:
+        return ByKey(self._ports, self._pairs, self._pairs.schema, self._key)
+
+    def _in_columns(self) -> Iterator[Batch]:
+        changes = [waiting.rows() for waiting in self._pending]
+        self._first = changes if any(map(len, changes)) else []
+        sides = [_rows(port, change) for port, change in zip(self._ports, changes, strict=True)]
+        for piece in self._pairs(sides):
+            yield Batch(piece, self._pairs.schema)
+
+
+def comparable(ports: Sequence[Port]) -> bool:
+    """Whether columns are equal where values are: not floats, whose 0.0 is -0.0, or values of any type."""
+    kinds = [[port.schema[name].kind for name in port.keys] for port in ports]
+    odd = (Kind.FLOAT, Kind.ANY)
+    return kinds[0] == kinds[1] and not any(column.kind in odd for port in ports for column in port.schema)
+
+
+def _rows(port: Port, change: Batch) -> pl.DataFrame:
+    """The rows of one side by the columns of its key."""
+    if (change.frame[WEIGHT] < 0).any():  # what cancels has no absolute weight
+        change = change.consolidate()
+    change = change.refine(port.coarse, port.fine)
+    keys = [pl.col(name).alias(f"{ON}{place}") for place, name in enumerate(port.keys)]
+    return change.frame.select(*keys, *port.keep, pl.col(WEIGHT).cast(weight_type(port.fine)))

@@ -196,7 +196,7 @@ class Fill(Node):
             out[_pick(record, schema, self.own)] = choose(sums[key], bound) - choose(before, bound)
         return out
 
-    def _compute(self, sides: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    def _compute(self, sides: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
         """Cumulative weights, cut at the bound."""
         kind = weight_type(self.lattice)
         zero = pl.lit(0, kind)
@@ -212,7 +212,7 @@ class Fill(Node):
         cut = pl.max_horizontal if self.above else pl.min_horizontal
         share = cut(total, "\0bound") - cut(total - pl.col(WEIGHT), "\0bound")
         kept = [name for name in self.own if name in rows.columns]
-        return rows.select(*kept, share.alias(WEIGHT)).filter(pl.col(WEIGHT) != 0)
+        return [rows.select(*kept, share.alias(WEIGHT)).filter(pl.col(WEIGHT) != 0)]
 
 
 def _pick(record: Record, schema: Schema, names: Sequence[str]) -> Record:

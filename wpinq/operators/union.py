@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-import numpy as np
 import polars as pl
 
-from wpinq.batch import WEIGHT, Batch, weight_type
 from wpinq.operators.lattice import Align, aligned
 from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Node, Record, Shape, State, fingerprints
-from wpinq.schema import Kind, Schema
+from wpinq.plan import Keyed, Node, Record, Shape, fingerprints
+from wpinq.schema import Schema
 from wpinq.state.pointwise import Points, Pointwise
-from wpinq.state.table import Ids, Weights
-from wpinq.state.waiting import Waiting
+from wpinq.state.table import Ids
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -98,7 +95,7 @@ class Extreme(Node):
         names = self.schema.names
         keep = tuple(name for name in names if name in needed) or names[:1]
         points = Points(self.schema, keep, 2, self.lattice, self.lattice, self._choose)
-        return Keyed((names, names), lambda key: Extremes(points, self.larger, key))
+        return Keyed((names, names), lambda key: Pointwise(points, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Record by record."""
@@ -106,61 +103,6 @@ class Extreme(Node):
         zero = Fraction(0)
         return {x: choose(inputs[0].get(x, zero), inputs[1].get(x, zero)) for x in {**inputs[0], **inputs[1]}}
 
-    def _choose(self, weights: Sequence[Weights], ids: Ids) -> Weights:
-        chosen: Weights = (np.maximum if self.larger else np.minimum)(*weights)
-        return chosen
-
-
-SIDES = ["\0left", "\0right"]
-
-
-class Extremes(State):
-    """The first change is compared in columns, many times faster; identities are made when a second one comes."""
-
-    def __init__(self, points: Points, larger: bool, key: bytes) -> None:
-        self._points, self._key = points, key
-        self._choose = pl.max_horizontal if larger else pl.min_horizontal
-        self._pending = [Waiting(points.schema) for _ in SIDES]
-        self._compared: list[Batch] = []
-        floats = any(column.kind is Kind.FLOAT for column in points.schema)  # 0.0 and -0.0 are one value
-        self._table = Pointwise(points, key) if floats else None
-
-    def absorb(self, port: int, batch: Batch) -> None:
-        """Keep the change until it is asked for."""
-        (self._table.absorb if self._table else self._in_columns)(port, batch)
-
-    def emit(self) -> Batch:
-        """How the output moved with the pending changes."""
-        if self._table:
-            return self._table.emit()
-        changes = [waiting.take() for waiting in self._pending]
-        if self._compared:
-            return self._settled(changes)
-        self._compared = changes if any(len(change) for change in changes) else []
-        return self._extremes(changes)
-
-    def _in_columns(self, port: int, batch: Batch) -> None:
-        self._pending[port].absorb(batch)
-
-    def _settled(self, changes: Sequence[Batch]) -> Batch:
-        """Take in by identity what was compared in columns, and from now on all."""
-        self._table = Pointwise(self._points, self._key)
-        for batches in (self._compared, changes):
-            for port, batch in enumerate(batches):
-                self._table.absorb(port, batch)
-            found = self._table.emit()
-        self._compared = []
-        return found
-
-    def _extremes(self, changes: Sequence[Batch]) -> Batch:
-        kind, names, keep = weight_type(self._points.lattice), self._points.schema.names, self._points.keep
-        zero, own = pl.lit(0, kind), pl.col(WEIGHT).cast(kind)
-        sides = [
-            change.frame.lazy().select(
-                *names, *((own if place == port else zero).alias(name) for place, name in enumerate(SIDES))
-            )
-            for port, change in enumerate(changes)
-        ]
-        sums = pl.concat(sides).group_by(names).agg(pl.col(SIDES).sum())
-        found = sums.select(*keep, self._choose(SIDES).alias(WEIGHT)).filter(pl.col(WEIGHT) != 0)
-        return Batch(found.collect(), self._points.schema.select(keep))
+    def _choose(self, weights: Sequence[pl.Series], ids: Callable[[], Ids]) -> pl.Series:
+        choose = pl.max_horizontal if self.larger else pl.min_horizontal
+        return pl.select(choose(*weights)).to_series()

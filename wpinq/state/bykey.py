@@ -6,7 +6,7 @@ the output needs. A change touches some keys; what those gave before is taken ba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -44,7 +44,7 @@ class ByKey:
     Args:
         ports: The inputs.
         compute: From the rows of some whole keys at each input (`KEY`, `RECORD`, the kept columns, `WEIGHT`) to the
-            output's columns and `WEIGHT`.
+            output's columns and `WEIGHT`, in pieces.
         schema: The columns of the output.
         key: The key of identities.
     """
@@ -52,7 +52,7 @@ class ByKey:
     def __init__(
         self,
         ports: Sequence[Port],
-        compute: Callable[[Sequence[pl.DataFrame]], pl.DataFrame],
+        compute: Callable[[Sequence[pl.DataFrame]], Iterable[pl.DataFrame]],
         schema: Schema,
         key: bytes,
     ) -> None:
@@ -66,20 +66,34 @@ class ByKey:
 
     def emit(self) -> Batch:
         """How the output moved with the pending changes."""
+        return Batch.concat(self.pieces(), self._schema).consolidate()
+
+    def pieces(self) -> Iterator[Batch]:
+        """The same, in pieces whose sum it is."""
+        before, changes = self._rows, self._taken()
+        if all(rows.is_empty() for rows in before):
+            self._rows = changes
+            yield from self._computed(changes)
+            return
+        touched = pl.concat([change.select(KEY) for change in changes]).unique()
+        others = [rows.join(touched, on=KEY, how="anti") for rows in before]
+        before = [rows.join(touched, on=KEY, how="semi") for rows in before]
+        after = [_merged(pl.concat([old, change])) for old, change in zip(before, changes, strict=True)]
+        self._rows = [pl.concat([rows, new]) for rows, new in zip(others, after, strict=True)]
+        yield from self._computed(after)
+        yield from (piece.scale(-1) for piece in self._computed(before))
+
+    def settle(self) -> None:
+        """Take in the pending changes, which are the first, without an answer."""
+        self._rows = self._taken()
+
+    def _computed(self, rows: Sequence[pl.DataFrame]) -> Iterator[Batch]:
+        return (Batch(piece, self._schema) for piece in self._compute(rows))
+
+    def _taken(self) -> list[pl.DataFrame]:
         changes = [self._change(port, pending) for port, pending in zip(self._ports, self._pending, strict=True)]
         self._pending = [[] for _ in self._ports]
-        if all(rows.is_empty() for rows in self._rows):
-            self._rows = changes
-            return Batch(self._compute(changes), self._schema)
-        touched = pl.concat([change.select(KEY) for change in changes]).unique()
-        before = [rows.join(touched, on=KEY, how="semi") for rows in self._rows]
-        after = [_add(old, change) for old, change in zip(before, changes, strict=True)]
-        self._rows = [
-            pl.concat([rows.join(touched, on=KEY, how="anti"), new])
-            for rows, new in zip(self._rows, after, strict=True)
-        ]
-        gone = self._compute(before).with_columns(pl.col(WEIGHT) * -1)
-        return Batch(pl.concat([self._compute(after), gone]), self._schema).consolidate()
+        return changes
 
     def _change(self, port: Port, pending: list[Batch]) -> pl.DataFrame:
         """Pending records, each once, as rows of the state."""
@@ -96,10 +110,6 @@ class ByKey:
         rows = batch.frame.select(*port.keep, pl.col(WEIGHT).cast(weight_type(port.fine))).with_columns(words)
         alike = any(column.kind is Kind.FLOAT for column in port.schema)  # 0.0 and -0.0 are one value in two rows
         return _merged(rows) if alike else rows
-
-
-def _add(rows: pl.DataFrame, change: pl.DataFrame) -> pl.DataFrame:
-    return _merged(pl.concat([rows, change]))
 
 
 def _merged(rows: pl.DataFrame) -> pl.DataFrame:

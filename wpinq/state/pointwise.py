@@ -1,6 +1,7 @@
 """State of a step that maps the weights of one record, at each of its inputs, to its weight in the output.
 
-One table of weights by identity for each input. A record's columns pass through and are not kept.
+The first change is added up in columns, many times faster. Identities are made when a second one comes; from then on
+there is one table of weights by identity for each input, and a record's columns pass through and are not kept.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from wpinq.batch import WEIGHT, Batch, array_type, weight_series
+from wpinq.batch import WEIGHT, Batch, array_type, integers, weight_series, weight_type
 from wpinq.identity import identities
-from wpinq.schema import Schema
-from wpinq.state.table import Ids, Table, Weights, combine
+from wpinq.schema import Kind, Schema
+from wpinq.state.table import Ids, Table, combine
+from wpinq.state.waiting import Waiting
 
-Rule: TypeAlias = Callable[[Sequence[Weights], Ids], Weights]
-"""From the weights of some records at each input, and their identities, to their weights in the output."""
+Rule: TypeAlias = Callable[[Sequence[pl.Series], Callable[[], Ids]], pl.Series]
+"""From the weights of some records at each input, and their identities if it asks, to their weights in the output."""
 
 
 @dataclass(frozen=True)
@@ -41,25 +43,70 @@ class Points:
     lattice: int
     rule: Rule
 
+    @property
+    def sides(self) -> list[str]:
+        """Names of columns for the weights at each input."""
+        return [f"\0side {port}" for port in range(self.ports)]
+
+    def ruled(self, records: pl.DataFrame, weight: pl.Series) -> Batch:
+        """Some records, as far as they are passed on, with their weights in the output."""
+        kept = records.select(self.keep).with_columns(weight.cast(weight_type(self.lattice)).alias(WEIGHT))
+        return Batch(kept.filter(pl.col(WEIGHT) != 0), self.schema.select(self.keep))
+
 
 class Pointwise:
+    """Weights by record: of the first change in columns, of all changes by identity."""
+
+    def __init__(self, points: Points, key: bytes) -> None:
+        self._points, self._key = points, key
+        self._pending = [Waiting(points.schema) for _ in points.sides]
+        self._first: list[Batch] = []
+        floats = any(column.kind is Kind.FLOAT for column in points.schema)  # 0.0 and -0.0 are one value
+        self._tables = _Tables(points, key) if floats else None
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Keep the change until it is asked for."""
+        self._pending[port].absorb(batch)
+
+    def emit(self) -> Batch:
+        """How the output moved with the pending changes."""
+        changes = [waiting.rows() for waiting in self._pending]
+        if self._tables is None and self._first:
+            self._tables = _Tables(self._points, self._key)
+            self._tables.moved(self._first)
+            self._first = []
+        if self._tables is not None:
+            return self._tables.moved(changes)
+        self._first = changes if any(map(len, changes)) else []
+        return self._in_columns(changes)
+
+    def _in_columns(self, changes: Sequence[Batch]) -> Batch:
+        points, names = self._points, self._points.schema.names
+        kind = weight_type(points.coarse)
+        zero, own = pl.lit(0, kind), pl.col(WEIGHT).cast(kind)
+        rows = [
+            change.frame.lazy().select(
+                *names, *((own if place == port else zero).alias(name) for place, name in enumerate(points.sides))
+            )
+            for port, change in enumerate(changes)
+        ]
+        sums = pl.concat(rows).group_by(names).agg(pl.col(points.sides).sum()).collect()
+        weights = sums[points.sides].get_columns()
+        return points.ruled(sums, points.rule(weights, lambda: identities(sums, points.schema, self._key)))
+
+
+class _Tables:
     """The weights of records at each input by identity."""
 
     def __init__(self, points: Points, key: bytes) -> None:
         self._points, self._key = points, key
         self._type = array_type(points.coarse)
-        self._tables = [Table(self._type) for _ in range(points.ports)]
-        self._pending: list[list[Batch]] = [[] for _ in range(points.ports)]
+        self._tables = [Table(self._type) for _ in points.sides]
 
-    def absorb(self, port: int, batch: Batch) -> None:
-        """Keep the change until it is asked for."""
-        self._pending[port].append(batch.expand(batch.schema.ranged).consolidate())
-
-    def emit(self) -> Batch:
-        """How the output moved with the pending changes."""
+    def moved(self, changes: Sequence[Batch]) -> Batch:
+        """How the output moves with changes, which are taken in."""
         points = self._points
-        changes = [Batch.concat(pending, points.schema).consolidate() for pending in self._pending]
-        self._pending = [[] for _ in changes]
+        changes = [change.consolidate() for change in changes]
         found = [identities(change.frame, points.schema, self._key) for change in changes]
         ids = np.concatenate(found)
         rows, ids, _ = combine(ids, np.ones(len(ids), np.int64))
@@ -70,10 +117,10 @@ class Pointwise:
             before.append(table.lookup(ids))
             after.append(before[-1] + moved.lookup(ids))
             table.add(*moved.items())
-        weight = points.rule(after, ids) - points.rule(before, ids)
-        alive = np.flatnonzero(weight)
-        records = pl.concat([change.frame.select(points.keep) for change in changes])[rows[alive]]
-        return Batch(
-            records.with_columns(weight_series(weight[alive], points.lattice).alias(WEIGHT)),
-            points.schema.select(points.keep),
-        )
+        weight = self._ruled(after, ids) - self._ruled(before, ids)
+        records = pl.concat([change.frame.select(points.keep) for change in changes])[rows]
+        return points.ruled(records, weight_series(weight, points.lattice))
+
+    def _ruled(self, weights: Sequence[np.ndarray], ids: Ids) -> np.ndarray:
+        columns = [weight_series(one, self._points.coarse) for one in weights]
+        return integers(self._points.rule(columns, lambda: ids))

@@ -26,12 +26,16 @@ class Waiting:
         """Let the records of a batch wait."""
         self._batches.append(batch.expand(batch.schema.ranged))
         self._rows += len(self._batches[-1])
-        if self._rows > self._most:
+        if self._rows > self._most and len(self._batches) > 1:
             self._hold([self.take()])
 
     def take(self) -> Batch:
         """All records, each once; none waits afterwards."""
-        whole = Batch.concat(self._batches, self._schema).consolidate()
+        return self.rows().consolidate()
+
+    def rows(self) -> Batch:
+        """All records, equal ones perhaps in several rows; none waits afterwards."""
+        whole = Batch.concat(self._batches, self._schema)
         self._hold([])
         return whole
 

@@ -1,0 +1,77 @@
+"""What follows from a batch by steps that remember nothing. They are linear, so a part of a change can go ahead alone.
+
+A step that answers in pieces, such as a join, has all that follows from a piece computed at once, as far as to the next
+steps that remember something. There equal records are added up as they come. So a piece never waits for another, and
+what is held is what those steps hold anyway: the different records that reach them, thrice at the most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from wpinq.batch import Batch
+from wpinq.engines.failures import Failure
+from wpinq.plan import Merge, Node, Shape, Stateless
+from wpinq.state.waiting import Waiting
+
+Edge: TypeAlias = tuple[Node, Callable[[Batch], Batch | None]]
+Parts: TypeAlias = dict[Node, list[Batch]]
+"""Batches that leave, by the step that made them."""
+
+
+class Linear:
+    """The linear steps that follow a step.
+
+    Args:
+        origin: The step.
+        shapes: All steps that are computed, inputs first.
+        chosen: For each step the one that is computed in its place.
+        read: The steps whose output is read by something that remembers.
+        failure: Keeps the first failure of a step.
+
+    Attributes:
+        ends: Those of the steps, or the origin itself, whose output leaves.
+    """
+
+    def __init__(
+        self,
+        origin: Node,
+        shapes: Mapping[Node, Shape],
+        chosen: Mapping[Node, Node],
+        read: Collection[Node],
+        failure: Failure,
+    ) -> None:
+        self._steps: dict[Node, list[Edge]] = {origin: []}
+        for node, shape in shapes.items():
+            if isinstance(shape, Stateless | Merge):
+                ups = zip((chosen[one] for one in node.inputs), _kernels(node, shape, failure), strict=True)
+                edges = [(up, kernel) for up, kernel in ups if up in self._steps]
+                if edges:
+                    self._steps[node] = edges
+        self.ends = [node for node in self._steps if node in read]
+
+    def push(self, batch: Batch) -> Parts:
+        """What follows from a batch."""
+        found: dict[Node, list[Batch]] = {}
+        for node, edges in self._steps.items():
+            made = (kernel(one) for up, kernel in edges for one in found[up])
+            found[node] = [one for one in (made if edges else [batch]) if one]
+        return {end: found[end] for end in self.ends if found[end]}
+
+    def push_all(self, pieces: Iterator[Batch]) -> Parts:
+        """What follows from a change that comes in pieces; equal records are added up as they come."""
+        sums: dict[Node, Waiting] = {}
+        for piece in pieces:
+            for end, batches in self.push(piece).items():
+                for batch in batches:
+                    sums.setdefault(end, Waiting(batch.schema)).absorb(batch)
+        return {end: [one.rows()] for end, one in sums.items()}
+
+
+def _kernels(node: Node, shape: Stateless | Merge, failure: Failure) -> Sequence[Callable[[Batch], Batch | None]]:
+    """For each input of a step, what becomes of a batch."""
+    if isinstance(shape, Stateless):
+        return [failure.guard(node.title, shape.kernel, None)]
+    return [partial(Batch.scale, factor=factor) for factor in shape.factors]

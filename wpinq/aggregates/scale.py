@@ -21,6 +21,9 @@ from wpinq.schema import Kind
 FINE = 1 << 20
 """Steps within the bounds, by default and at the most."""
 
+LARGEST = Fraction(10**100)
+"""No bound is larger: sums of such numbers and their squares still are floats."""
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -83,6 +86,8 @@ def ends(bounds: Bounds, call: str) -> tuple[Fraction, Fraction]:
     low, high = (exact(bound, f"{call}(bounds=...)") for bound in bounds)
     if low >= high:
         raise PlanError(f"{call}: the lower of the bounds is not below the upper one.")
+    if max(abs(low), abs(high)) > LARGEST or high - low < 1 / LARGEST:
+        raise PlanError(f"{call}: the bounds are beyond 10^100, or nearer to each other than 10^-100.")
     return low, high
 
 

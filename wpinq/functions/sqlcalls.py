@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from wpinq.errors import PlanError
-from wpinq.functions.terms import NUMBERS, Term, to, together
+from wpinq.functions.terms import NUMBERS, Term, constant, to, together
 from wpinq.schema import Kind, polars_type
 
 if TYPE_CHECKING:
@@ -56,6 +56,55 @@ def _absolute(reader: Reader, node: Any) -> Term:
     term = _argument(reader, node.this, *NUMBERS)
     wide = term.value.cast(pl.Int128, strict=False) if term.kind is Kind.INT else term.value
     return Term(wide.abs().cast(polars_type(term.kind or Kind.INT), strict=False), term.kind, "")
+
+
+def _round(reader: Reader, node: Any) -> Term:
+    """To the nearest even whole number, or to so many digits, half away from zero."""
+    digits = _whole(reader, node.args.get("decimals"), node, None)
+    if digits is None:
+        found: Term = _rounded(lambda number: number.round(0, mode="half_to_even"))(reader, node)
+        return found
+    if not 0 <= digits <= 15:
+        raise PlanError(f"{reader.call}: {reader.spell(node)}: round to 0 to 15 digits.")
+    number = to(_argument(reader, node.this, *NUMBERS), Kind.FLOAT, reader.call)
+    return Term(number.value.round(digits, mode="half_away_from_zero"), Kind.FLOAT, "")
+
+
+def _end(reader: Reader, node: Any) -> Term:
+    """LEFT and RIGHT: so many characters of one end; below zero, all but so many of the other."""
+    value = _argument(reader, node.this, Kind.TEXT).value
+    size = _whole(reader, node.expression, node, None)
+    if size is None:
+        raise reader.refused(node)
+    found = value.str.head(size) if type(node).__name__ == "Left" else value.str.tail(size)
+    return Term(found, Kind.TEXT, "")
+
+
+def _most(reader: Reader, node: Any) -> Term:
+    """GREATEST and LEAST, which skip NULL."""
+    terms, kind = together([reader.term(one) for one in (node.this, *node.expressions)], reader.call)
+    found = terms[0].value
+    for term in terms[1:]:
+        wins = found >= term.value if type(node).__name__ == "Greatest" else found <= term.value
+        found = pl.when(wins | term.value.is_null()).then(found).otherwise(term.value)
+    return Term(found, kind, "")
+
+
+def shifted(reader: Reader, node: Any) -> Term:
+    """A time and an interval, which make a timestamp."""
+    interval = node.expression
+    number, unit = interval.args.get("this"), interval.args.get("unit")
+    step = STEPS.get("" if unit is None else unit.name.lower().removesuffix("s"))
+    known = type(number).__name__ == "Literal" and number.this.isdecimal() and int(number.this) < 10**6
+    term = to(_argument(reader, node.this, *TIMES), Kind.TIME, reader.call)
+    if step is None or not known or term.kind is Kind.INSTANT:
+        raise PlanError(f"{reader.call}: {reader.spell(node)}: write an interval as INTERVAL '90' DAY; there are "
+                        f"{', '.join(STEPS)}.")  # fmt: skip
+    sign = "-" if type(node).__name__ == "Sub" else ""
+    found = term.value.dt.offset_by(f"{sign}{int(number.this) * int(step[0])}{step[1:]}")
+    if term.constant is None:
+        return Term(found, Kind.TIME, "")
+    return constant(pl.select(found).item(), Kind.TIME, reader.spell(node))
 
 
 def _rounded(work: Callable[[pl.Expr], pl.Expr]) -> Any:
@@ -168,7 +217,11 @@ RULES: dict[str, tuple[frozenset[str], Any]] = {
     "Abs": (ONE, _absolute),
     "Floor": (ONE, _rounded(lambda number: number.floor())),
     "Ceil": (ONE, _rounded(lambda number: number.ceil())),
-    "Round": (ONE, _rounded(lambda number: number.round(0, mode="half_to_even"))),
+    "Round": (frozenset(["this", "decimals"]), _round),
+    "Left": (frozenset(["this", "expression"]), _end),
+    "Right": (frozenset(["this", "expression"]), _end),
+    "Greatest": (frozenset(["this", "expressions", "ignore_nulls"]), _most),
+    "Least": (frozenset(["this", "expressions", "ignore_nulls"]), _most),
     "Substring": (frozenset(["this", "start", "length"]), _substring),
     "Extract": (frozenset(["this", "expression"]), _extract),
     "TimestampTrunc": (frozenset(["this", "unit"]), _truncated),

@@ -148,6 +148,8 @@ def _numbers(reader: Reader, *nodes: Any) -> tuple[list[pl.Expr], Kind]:
 
 def _arithmetic(reader: Reader, node: Any) -> Term:
     name = type(node).__name__
+    if name in ("Add", "Sub") and type(node.expression).__name__ == "Interval":
+        return sqlcalls.shifted(reader, node)
     (left, right), kind = _numbers(reader, node.this, node.expression)
     if name == "Mod" and kind is Kind.FLOAT:
         raise PlanError(f"{reader.call}: {reader.spell(node)}: % takes integers.")

@@ -49,7 +49,12 @@ def _unfiltered(node: Any) -> Any:
 
 def label(node: Any) -> str:
     """What PostgreSQL would call a column of the answer."""
-    return str(node.alias_or_name) if type(node).__name__ in ("Alias", "Column") else type(node).__name__.lower()
+    from sqlglot import exp
+
+    if type(node).__name__ in ("Alias", "Column"):
+        return str(node.alias_or_name)
+    inner = node.this if isinstance(node, exp.WithinGroup) else node
+    return str(inner.sql_name()).lower() if isinstance(inner, exp.AggFunc) else type(inner).__name__.lower()
 
 
 def limits(select: Any, ordered: bool) -> tuple[int, int | None]:

@@ -27,9 +27,14 @@ class Declared:
     Args:
         bounds: As they were given.
         canonical: Writes an expression's columns in one way, so that equal ones are equal.
+
+    Raises:
+        PlanError: They are not given by name.
     """
 
     def __init__(self, bounds: Mapping[str, Bounds] | None, canonical: Callable[[Any], Any]) -> None:
+        if bounds is not None and not isinstance(bounds, Mapping):
+            raise PlanError(f"{CALL}: bounds= maps columns or expressions to pairs, for example {{'age': (0, 120)}}.")
         self._bounds = dict(bounds or {})
         self._unused = dict(self._bounds)
         self._written = {node: key for key in self._bounds for node in _read(key, canonical)}
@@ -98,6 +103,8 @@ class Declared:
 
 def _read(key: str, canonical: Callable[[Any], Any]) -> list[Any]:
     """A key as the expressions that it could be: one, or none where it does not read as such."""
+    if not isinstance(key, str):
+        return []
     try:
         return [canonical(one) for one in parsed(key, CALL)[:1]]
     except PlanError:

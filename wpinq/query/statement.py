@@ -127,6 +127,7 @@ class _Select:
 
     def _canonical(self, node: Any) -> Any:
         """An expression whose columns are written in one way, so that equal ones are equal."""
+        from sqlglot import exp
 
         def canonical(one: exp.Expression) -> exp.Expression:
             if type(one).__name__ != "Column":
@@ -138,6 +139,10 @@ class _Select:
 
         while type(node).__name__ == "Paren":
             node = node.this
+        inner = node.find(exp.Query, exp.Exists)
+        if inner is not None:
+            raise PlanError(f"{CALL}: {shown(inner)} is a query of its own, which would look at other records; join, "
+                            "or list the values.")  # fmt: skip
         return node.transform(canonical)
 
     def _released(self, node: Any) -> Any:

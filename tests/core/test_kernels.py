@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from wpinq import identity, kernels, siphash
 from wpinq.kernels import build
+from wpinq.noise import Words, geometric, mechanism
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state import waiting
 from wpinq.state.table import combine
@@ -46,7 +48,7 @@ def both(library, compute):
     found = []
     for lib in (library, None):
         with pytest.MonkeyPatch.context() as patch:
-            for module in (kernels, siphash, identity):
+            for module in (kernels, siphash, identity, geometric):
                 patch.setattr(module, "LIB", lib)
             found.append(compute())
     return found
@@ -77,6 +79,48 @@ def test_many_pieces_of_words_are_the_same(library):
     words.append(np.broadcast_to(np.uint64(24 << 56), words[0].shape))
     compiled, plain = both(library, lambda: siphash.siphash(KEY, words))
     assert (compiled == plain).all()
+
+
+def test_neighbours_of_every_length_are_the_same(library):
+    texts = [chr(97 + row) * length for length in range(34) for row in range(19)]
+    frame = pl.DataFrame({"a": texts})
+    compiled, plain = both(library, lambda: identity.identities(frame, Schema((Column("a", Kind.TEXT),)), KEY))
+    assert (compiled == plain).all()
+
+
+@given(st.lists(st.integers(0, 9)), st.lists(st.integers(-5, 5), min_size=10, max_size=10))
+def test_numbers_are_counted_alike(library, numbers, before):
+    low = -(2**63) + 3
+    found = []
+    for lib in (library, None):
+        counts = np.array(before)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "LIB", lib)
+            kernels.count(np.array(numbers, np.int64) + low, low, counts)
+        found.append(counts.tolist())
+    assert found == [[old + numbers.count(place) for place, old in enumerate(before)]] * 2
+
+
+class Tied:
+    """Words of which every third is the digit's limit itself, so that the next word decides."""
+
+    def __init__(self, scale):
+        self.words, self.limits = Words(bytes(32)), geometric.thresholds(scale)
+
+    def pair(self, identities, number):
+        found = self.words.pair(identities, number).copy()
+        if number < len(self.limits) - 1:
+            found[::3, number % 2] = self.limits[number].word(0)
+        return found
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 1000), Fraction(2, 3), Fraction(10), Fraction(10**4), Fraction(2**57)])
+@pytest.mark.parametrize("source", [lambda _: Words(bytes(32)), Tied])
+def test_noise_is_the_same(library, scale, source):
+    ids = np.random.default_rng(5).integers(0, 2**64, (5_000 if source is not Tied else 99, 2), np.uint64)
+    compiled, plain = both(library, lambda: mechanism("geometric", scale).draw(source(scale), ids))
+    assert (compiled == plain).all()
+    assert scale < 1 or len(set(compiled.tolist())) > 9
 
 
 def ids_of(numbers):

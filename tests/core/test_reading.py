@@ -15,7 +15,9 @@ from wpinq.batch import WEIGHT
 from wpinq.engines import reading
 from wpinq.errors import SourceError
 from wpinq.plan import Read
+from wpinq.schema import Column, Kind, Schema
 from wpinq.sources import open_source
+from wpinq.state import dense
 
 
 def arrived(reader, columns, share=(0, 1), progress=None):
@@ -74,6 +76,36 @@ def test_integers_are_counted_wherever_they_lie(tmp_path, numbers):
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"n": pa.array(numbers, pa.int64())}), path)
     assert arrived(open_source(path), ("n",)) == Counter((n,) for n in numbers)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lots=st.lists(
+        st.lists(st.integers(-3, 9) | st.integers(2**63 - 9, 2**63 - 1) | st.none(), max_size=40), max_size=6
+    ),
+    rows=st.integers(1, 60),
+)
+def test_what_is_counted_and_what_is_not_is_everything(lots, rows):
+    schema = Schema((Column("n", Kind.INT),))
+    frames = [pl.DataFrame({"n": lot}, {"n": pl.Int64}) for lot in lots]
+    reader = SimpleNamespace(schema=schema, batches=lambda *_, **__: iter(frames), total_bytes=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "LOT", 200)
+        patch.setattr(reading, "ROWS", rows)
+        patch.setattr(dense, "PIECE", 4)
+        found = arrived(reader, ("n",))
+    assert found == Counter((n,) for lot in lots for n in lot)
+
+
+def test_dense_integers_leave_once_and_in_pieces():
+    schema = Schema((Column("n", Kind.INT),))
+    counter = dense.Dense(schema)
+    some = [pl.DataFrame({"n": range(low, low + 1000)}) for low in (0, 500, -700)]
+    assert all(counter.add([frame]) for frame in some)
+    assert not counter.add([pl.DataFrame({"n": [dense.MOST]})])
+    assert sum(map(len, counter.take())) == 2200
+    assert counter.rows == 0
+    assert list(counter.take()) == []
 
 
 def test_threads_bring_what_one_brings(tmp_path, threads):

@@ -34,7 +34,7 @@ LAYERS = [
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
 WALLS = {
-    "noise": {"errors", "exact", "secret"},
+    "noise": {"errors", "exact", "secret", "kernels"},
     "ledger": {"errors", "exact", "secret"},
     "functions": {"errors", "exact", "schema", "values", "batch"},
     "sources": {"errors", "exact", "schema", "values", "batch"},

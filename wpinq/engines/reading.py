@@ -1,8 +1,8 @@
 """Reading a source ahead of the flow: in threads where there is much to read, and in lots that are worth a call.
 
 Where it is cheap, equal records leave as one row with their number as the weight: a reader counts a column by its
-dictionary, and dense integers are counted here. What a lot holds, and how it is counted, changes the speed and never a
-histogram: weights add up exactly, in any order.
+dictionary, and dense integers are counted in an array. What a lot holds, and how it is counted, changes the speed and
+never a histogram: weights add up exactly, in any order.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TypeVar
 
-import numpy as np
 import polars as pl
 
 from wpinq.batch import WEIGHT, Batch
 from wpinq.plan import Read
-from wpinq.schema import Kind, Schema
+from wpinq.schema import Schema
+from wpinq.state.dense import ROWS, Dense
 
 T = TypeVar("T")
 
@@ -72,37 +72,33 @@ def _one_by_one(progress: Callable[[int], None]) -> Callable[[int], None]:
 
 
 def _lots(read: Read, share: tuple[int, int], progress: Callable[[int], None] | None) -> Generator[Batch, None, None]:
-    """Batches of a share, of about `LOT` bytes each before equal records become one."""
+    """Batches of a share, of about `LOT` bytes each, or of more if they are counted."""
     reader = read.data.reader
     schema = reader.schema.select(read.columns)
+    dense = Dense.of(schema)
+    for frames in _gathered(reader.batches(schema.names, share=share, progress=progress)):
+        if dense is None or WEIGHT in frames[0].columns or not dense.add(frames):
+            yield _lot(pl.concat(frames), schema)
+        elif dense.rows >= ROWS:
+            yield from dense.take()
+    if dense is not None:
+        yield from dense.take()
+
+
+def _gathered(frames: Iterator[pl.DataFrame]) -> Iterator[list[pl.DataFrame]]:
+    """Frames of about `LOT` bytes together, each lot until the next one is asked for."""
     waiting: list[pl.DataFrame] = []
     size = 0.0
-    for frame in reader.batches(schema.names, share=share, progress=progress):
+    for frame in frames:
         waiting.append(frame)
         size += frame.estimated_size()
         if size >= LOT:
-            yield _lot(waiting, schema)
-            waiting, size = [], 0.0
+            yield waiting
+            waiting.clear()  # whoever took them holds the list until the next one comes
+            size = 0.0
     if waiting:
-        yield _lot(waiting, schema)
+        yield waiting
 
 
-def _lot(frames: Sequence[pl.DataFrame], schema: Schema) -> Batch:
-    frame = pl.concat(frames)
-    if WEIGHT in frame.columns:
-        return Batch(frame, schema)
-    counted = _counted(frame) if len(schema) == 1 and schema.columns[0].kind is Kind.INT else None
-    return Batch.of(frame, schema) if counted is None else Batch(counted, schema)
-
-
-def _counted(frame: pl.DataFrame) -> pl.DataFrame | None:
-    """How often each integer occurs, where they lie dense enough to count them in an array."""
-    column = frame.to_series()
-    if len(column) and not column.null_count():
-        values = column.to_numpy()
-        low, high = int(values.min()), int(values.max())
-        if high - low < 4 * len(values):
-            counts = np.bincount(values - low)
-            found = np.flatnonzero(counts)
-            return pl.DataFrame({column.name: found + low, WEIGHT: counts[found]})
-    return None
+def _lot(frame: pl.DataFrame, schema: Schema) -> Batch:
+    return Batch(frame, schema) if WEIGHT in frame.columns else Batch.of(frame, schema)

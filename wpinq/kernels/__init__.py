@@ -1,4 +1,4 @@
-"""Compiled kernels: 100 lines of C, compiled when the package is built, called through ctypes; or nothing.
+"""Compiled kernels: 200 lines of C, compiled when the package is built, called through ctypes; or nothing.
 
 Everything works without them. Where there was no compiler, or the library is not that of the source beside it, the same
 identities and sums come from NumPy and Polars, which is the only other path.
@@ -29,6 +29,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_hash_views": (None, (ctypes.c_char_p, _N, _P, _P, _I, _P)),
     "wpinq_tally": (_N, (_P, _I, _P, _N, _N, _P, _P)),
     "wpinq_items": (_N, (_P, _I, _P, _P)),
+    "wpinq_count": (None, (_N, _P, _N, _P)),
+    "wpinq_digit": (_N, (_N, _P, ctypes.c_uint64, _I, _P)),
 }
 
 
@@ -68,6 +70,21 @@ def hash_views(library: ctypes.CDLL, key: bytes, array: Any, family: int) -> Wor
     pointers = (_P * max(len(buffers), 1))(*(buffer.address for buffer in buffers))
     library.wpinq_hash_views(key, len(array), views.address + 16 * array.offset, pointers, family, out.ctypes.data)
     return out
+
+
+def count(numbers: Weights, low: int, counts: Weights) -> None:
+    """Add to counts how often each number occurs; the first stands for `low`, and all numbers have their place."""
+    if LIB is None:
+        counts += np.bincount(numbers - low, minlength=len(counts))
+    else:
+        LIB.wpinq_count(len(numbers), numbers.ctypes.data, low, counts.ctypes.data)
+
+
+def digit(library: ctypes.CDLL, words: Words, limit: int, place: int, noise: Weights) -> int:
+    """Add one digit of both variables of each bin to its noise, by its two words; how many words are the limit."""
+    words = np.ascontiguousarray(words)
+    ties: int = library.wpinq_digit(len(noise), words.ctypes.data, limit, place, noise.ctypes.data)
+    return ties
 
 
 SMALL = 12

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.errors import PlanError
+from wpinq.kernels import LIB, digit
 from wpinq.exact import decimal
 from wpinq.noise.digits import Threshold, exp_bounds, thresholds
 from wpinq.noise.words import WordSource, checked, pieces
@@ -106,17 +107,35 @@ class DiscreteLaplace:
 def _draw(
     words: WordSource, identities: NDArray[np.uint64], limits: tuple[Threshold, ...], noise: NDArray[np.int64]
 ) -> None:
-    """Add noise to zeros, in place. Eight digits of both variables gather in bytes before they are subtracted."""
+    """Add noise to zeros, in place."""
     *digits, tail = limits
+    if LIB is None:
+        _plain_digits(words, identities, digits, noise)
+    else:
+        for j, limit in enumerate(digits):
+            drawn = words.pair(identities, j)
+            if digit(LIB, drawn, limit.word(0), j, noise):
+                for row, side in np.argwhere(drawn == np.uint64(limit.word(0))).tolist():
+                    if _bernoulli(words, identities[row : row + 1], side, limit, j):
+                        _move(noise, row, (1 - 2 * side) << j)
+    for row, side in np.argwhere(_below(words, identities, tail, len(digits))).tolist():
+        hits = _hits(words, identities[row : row + 1], side, tail, len(digits))
+        _move(noise, row, (hits << len(digits)) * (1 - 2 * side))
+
+
+def _move(noise: NDArray[np.int64], row: int, step: int) -> None:
+    noise[row] = (int(noise[row]) + step + 2**63) % 2**64 - 2**63
+
+
+def _plain_digits(
+    words: WordSource, identities: NDArray[np.uint64], digits: list[Threshold], noise: NDArray[np.int64]
+) -> None:
+    """The same digits. Eight of both variables gather in bytes before they are subtracted."""
     for first in range(0, len(digits), 8):
         packed = np.zeros((len(identities), 2), dtype=np.uint8)
         for j in range(first, min(first + 8, len(digits))):
             packed |= _below(words, identities, digits[j], j).view(np.uint8) << np.uint8(j - first)
         noise += np.subtract(packed[:, 0], packed[:, 1], dtype=np.int64) << first
-    for row, side in np.argwhere(_below(words, identities, tail, len(digits))).tolist():
-        hits = _hits(words, identities[row : row + 1], side, tail, len(digits))
-        step = (hits << len(digits)) * (1 - 2 * side)
-        noise[row] = (int(noise[row]) + step + 2**63) % 2**64 - 2**63
 
 
 def _below(words: WordSource, identities: NDArray[np.uint64], limit: Threshold, index: int) -> NDArray[np.bool_]:

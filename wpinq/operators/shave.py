@@ -213,6 +213,9 @@ def _alike(before: Integers, after: Integers) -> tuple[Integers, Integers, Integ
     """Each movement of a weight once, and how many records made it."""
     if before.dtype == object:
         return before, after, np.ones(len(before), np.int64)
+    if not before.any():
+        after, times = np.unique(after, return_counts=True)
+        return np.zeros_like(after), after, times
     moves = pl.DataFrame({"before": before, "after": after}).group_by("before", "after").len()
     first, second, times = (moves[name].cast(pl.Int64).to_numpy() for name in moves.columns)
     return first, second, times

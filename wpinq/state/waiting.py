@@ -13,6 +13,8 @@ from wpinq.state.table import Ids, Weights, combine
 
 ROWS = 1 << 21
 """Rows that wait before equal records are made one."""
+PIECE = 1 << 15
+"""Rows whose identities are made and added up at a time: they stay in the cache."""
 
 
 class Waiting:
@@ -71,7 +73,9 @@ class Tally:
             self._waiting.absorb(batch)
             return
         batch = batch.expand(batch.schema.ranged)
-        self._sums.add(self._ids(batch), batch.weights)
+        for frame in batch.frame.iter_slices(PIECE):
+            piece = Batch(frame, batch.schema)
+            self._sums.add(self._ids(piece), piece.weights)
 
     def take(self) -> tuple[Ids, Weights]:
         """Distinct identities in order with their weights, as `combine` gives them; nothing waits afterwards."""

@@ -1,0 +1,69 @@
+"""How often each integer of a column occurs, counted in an array where they lie dense: no row is hashed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+
+from wpinq import kernels
+from wpinq.batch import WEIGHT, Batch
+from wpinq.schema import Kind, Schema
+from wpinq.state.table import Weights
+
+MOST = 1 << 21
+"""The length of the array, of 16 megabytes, that a thread may have."""
+ROWS = 1 << 24
+"""Rows that are counted before what was counted goes on, so that a reader can be stopped."""
+PIECE = 1 << 17
+"""Places of the array that leave in one batch."""
+SPARSE = 4
+"""Integers on an average place of the array may be this rare, one in so many places."""
+
+
+class Dense:
+    """Counts of the integers in a range, which grows with them."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema, self.rows, self._low = schema, 0, 0
+        self._counts: Weights = np.zeros(0, np.int64)
+
+    @classmethod
+    def of(cls, schema: Schema) -> Dense | None:
+        """For one column of integers; else None."""
+        return cls(schema) if len(schema) == 1 and schema.columns[0].kind is Kind.INT else None
+
+    def add(self, frames: Sequence[pl.DataFrame]) -> bool:
+        """Count the integers of frames; or none of them, and say so, where there is a null or they do not lie dense."""
+        columns = [frame.to_series() for frame in frames if frame.height]
+        if any(column.null_count() for column in columns):
+            return False
+        parts = [np.ascontiguousarray(column.to_numpy()) for column in columns]
+        rows = self.rows + sum(map(len, parts))
+        edges = [edge for part in parts for edge in (int(part.min()), int(part.max()) + 1)]
+        if len(self._counts):
+            edges += [self._low, self._low + len(self._counts)]
+        if not edges or max(edges) - min(edges) > min(SPARSE * rows, MOST):
+            return not edges
+        self._reach(min(edges), max(edges))
+        for part in parts:
+            kernels.count(part, self._low, self._counts)
+        self.rows = rows
+        return True
+
+    def take(self) -> Iterator[Batch]:
+        """What was counted, piece by piece, with its numbers as weights; nothing is counted afterwards."""
+        for start in range(0, len(self._counts), PIECE):
+            counts = self._counts[start : start + PIECE]
+            found = np.flatnonzero(counts)
+            if len(found):
+                numbers = found + (self._low + start)
+                yield Batch(pl.DataFrame({self._schema.names[0]: numbers, WEIGHT: counts[found]}), self._schema)
+        self.rows, self._counts = 0, np.zeros(0, np.int64)
+
+    def _reach(self, low: int, high: int) -> None:
+        if high - low > len(self._counts):
+            counts = np.zeros(high - low, np.int64)
+            counts[self._low - low :][: len(self._counts)] = self._counts
+            self._low, self._counts = low, counts

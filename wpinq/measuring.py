@@ -9,7 +9,9 @@ from wpinq.continual import ContinualMeasurement
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.measurement import Measurement, epsilon_for
+from wpinq.operators.first import first
 from wpinq.operators.lattice import measurable
+from wpinq.rewrite import rewrite
 from wpinq.versions import at_epoch, live_log, refuse_forgotten
 from wpinq.windowed import WindowedMeasurement, windows
 
@@ -42,7 +44,9 @@ def measure(
             significant digits, is charged, and is told by `epsilon`, `repr` and `explain`.
         confidence: How often a bin shall be as near as `within`.
         continual: Answer at every epoch of a live source, for ever, for this epsilon in all. Only where every step is
-            linear for each record: map, filter, flat_map, concat, subtract and partition.
+            linear for each record: map, filter, flat_map, concat, subtract and partition. Of people, each with
+            `at_most` records, the first ones are kept then, for ever; a sample or a share would take back what was
+            counted before.
 
     Raises:
         ExactnessError: An amount is not a finite number above zero, or there is none.
@@ -57,6 +61,7 @@ def measure(
     if continual:
         if log is None:
             raise PlanError("measure(continual=True): a finite source has no epochs; use wpinq.live(...).")
+        node = rewrite(node, first)
         refuse_forgotten(log, node)
         found: Measurement = ContinualMeasurement(node, amount, name, mechanism, analyst)
         log.asked.append((found, node))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq
+import wpinq.secret
 from wpinq.continual.changes import Changes
 from wpinq.continual.release import ContinualMeasurement
 from wpinq.continual.tree import BINARY, ELDERS, Tree
@@ -215,10 +216,100 @@ def test_rule_11_steps_in_which_records_meet_are_refused(views, name):
     assert views._data.ledger.spent()[0] == 0
 
 
-def test_rule_12_bounds_on_people_retract_and_are_refused():
-    for unit in (wpinq.users("user", at_most=3), wpinq.users("user", shared=True)):
+def test_rule_12_of_people_the_first_records_are_kept_for_ever_and_nothing_is_taken_back():
+    source = wpinq.live(TYPED, budget=10**6, unit=wpinq.users("user", at_most=3))
+    pages = source.map(page)
+    m = pages.measure(3 * EXACT, continual=True)
+    assert m.scale == Fraction(3, 3 * EXACT), "a user moves the nodes of a level by three in all"
+    assert source._data.ledger.spent()[0] == 3 * EXACT
+    late = None
+    for epoch in range(1, 8):
+        source.send([("ann", f"page {epoch}"), ("ann", f"page {epoch}"), (f"user {epoch}", "home")])
+        source.advance()
+        if epoch == 4:
+            late = pages.measure(3 * EXACT, name="made later", continual=True)
+            more = source.filter(lambda user: user == "ann").map(page).measure(3 * EXACT, continual=True)
+        total = m.observe_many([f"page {n}" for n in range(1, 8)]).tolist()
+        assert total == ([2, 1, 0, 0, 0, 0, 0] if epoch > 1 else [2, 0, 0, 0, 0, 0, 0])
+        assert m.observe("home") == epoch
+    for one in (late, more):
+        assert one.observe_many(["page 1", "page 2", "page 3"]).tolist() == [2, 1, 0]
+    source.close()
+
+
+users = st.lists(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("wxyz")), max_size=8), max_size=5)
+
+
+@settings(max_examples=10)
+@given(users, st.integers(1, 4))
+def test_rule_12_without_a_user_nothing_else_moves_and_the_user_moves_no_more_than_the_bound(epochs, most):
+    """Over all epochs together, which is what the tree's noise is good for: not by the difference of two samples."""
+    streams = []
+    for left_out in ("a", None):
+        source = wpinq.live(TYPED, budget=1, unit=wpinq.users("user", at_most=most), secret=SECRET)
+        source.measure(1, continual=True)
+        found, before = [], {}
+        for rows in epochs:
+            source.send([row for row in rows if row[0] != left_out])
+            source.advance()
+            now = weights(source)
+            found.append({key: now[key] - before.get(key, 0) for key in now if now[key] != before.get(key, 0)})
+            before = now
+        streams.append(found)
+        source.close()
+    without, whole = streams
+    moved = 0
+    for one, other in zip(without, whole, strict=True):
+        for key in {*one, *other}:
+            moved += abs(one.get(key, 0) - other.get(key, 0))
+        assert all(value > 0 for value in other.values()), "nothing is taken back"
+        assert one.items() <= other.items()
+    mine = sum(row[0] == "a" for rows in epochs for row in rows)
+    assert moved == min(mine, most)
+
+
+def test_a_plan_that_is_made_later_keeps_the_same_first_records():
+    """The name of the release does not tell when it was made, so under one noise there must be one histogram."""
+    found = []
+    for late in (0, 2, 4):
+        source = wpinq.live(TYPED, budget=9, unit=wpinq.users("user", at_most=4), secret=SECRET)
+        for epoch in range(5):
+            if epoch == late:
+                source.measure(1, continual=True)
+            source.send([("ann", f"{epoch} {n}") for n in range(3)])
+            source.advance()
+        found.append(weights(source))
+        source.close()
+    assert found[0] == found[1] == found[2]
+    assert sum(found[0].values()) == 4
+
+
+SECRET = wpinq.secret.Secret.fresh()
+
+
+def weights(source):
+    (kept,) = source._running._kept.values()
+    ids, found = kept.total.content()
+    return {one.tobytes(): weight for one, weight in zip(ids, found.tolist(), strict=True)}
+
+
+@given(st.dictionaries(st.tuples(st.sampled_from("ab"), st.integers(0, 5)), st.integers(1, 4), max_size=8))
+def test_the_first_records_are_those_of_the_reference_engine(weights):
+    from wpinq.operators.first import first
+    from wpinq.rewrite import rewrite
+
+    people = wpinq.protect([], budget=1, columns={"user": "text", "n": "integer"}, unit=wpinq.users("user", at_most=5))
+    plan = people._then(rewrite(people._node, first))
+    given_ = {record: Fraction(weight) for record, weight in weights.items()}
+    driver = strategies.Driver(plan)
+    driver.feed(given_)
+    assert strategies.same(driver.histogram, plan._node, strategies.expected(plan, given_))
+
+
+def test_rule_12_bounds_that_retract_are_refused():
+    for unit in (wpinq.users("user", at_most=3, per=("page", 1)), wpinq.users("user", shared=True)):
         source = wpinq.live(TYPED, budget=1, unit=unit)
-        with pytest.raises(wpinq.PlanError, match="not linear"):
+        with pytest.raises(wpinq.PlanError, match=r"not linear|not kept over epochs"):
             source.map(page).measure(1, continual=True)
         assert source._data.ledger.spent()[0] == 0
 

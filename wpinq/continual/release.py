@@ -20,6 +20,7 @@ from wpinq.identity import identities
 from wpinq.measurement import Measurement
 from wpinq.noise import Mechanism, Words, mechanism
 from wpinq.noise.accuracy import level_of_each
+from wpinq.operators.first import First
 from wpinq.operators.window import Window
 from wpinq.plan import Keyed, Node, steps
 from wpinq.runs import refuse_inside
@@ -168,7 +169,7 @@ class ContinualMeasurement(Measurement):
 
 
 def refuse_unless_linear(root: Node) -> None:
-    """Refuse a plan in which records meet.
+    """Refuse a plan in which records meet; but for what bounds each person for ever, and takes nothing back.
 
     Raises:
         PlanError: A step is not linear for each record.
@@ -178,7 +179,7 @@ def refuse_unless_linear(root: Node) -> None:
     for node in steps(root):
         if isinstance(node, Window):
             raise PlanError("measure(continual=True): leave it out; each window is measured when it has closed.")
-        if isinstance(node.lower(frozenset(node.schema.names)), Keyed):
+        if not isinstance(node, First) and isinstance(node.lower(frozenset(node.schema.names)), Keyed):
             raise PlanError(
                 f"measure(continual=True): {node.title} is not linear for each record, so one early record can move "
                 "every later epoch. Use window(...) and measure each window when it has closed, or measure an epoch."

@@ -11,7 +11,8 @@ from wpinq.continual import ContinualMeasurement
 from wpinq.dataset import DataSet
 from wpinq.engines.live import Item, LiveFlow
 from wpinq.engines.reading import batches
-from wpinq.plan import Node, Read, sources
+from wpinq.operators.first import First
+from wpinq.plan import Node, Read, sources, steps
 from wpinq.sources.epochs import Log
 from wpinq.state.histogram import Histogram
 from wpinq.versions import name_of
@@ -86,8 +87,20 @@ class Running:
         """A flow is frozen: with new plans a new one starts, over all that was sent before."""
         self.close()
         self._flow = LiveFlow([kept.root for kept in self._kept.values()], self._key)
-        for kept, change in zip(self._kept.values(), self._push([*self._sent(), *self._finite()]), strict=True):
-            kept.total = change if kept.total is None else kept.total
+        totals = self._push([])
+        for lot in self._lots():
+            for total, change in zip(totals, self._push(lot), strict=True):
+                total.merge(change)
+        for kept, total in zip(self._kept.values(), totals, strict=True):
+            kept.total = total if kept.total is None else kept.total
+
+    def _lots(self) -> Iterator[list[Item]]:
+        """All that was sent, at once, or epoch by epoch where a plan depends on the order."""
+        sent = list(self._sent())
+        ordered = any(isinstance(node, First) for kept in self._kept.values() for node in steps(kept.root))
+        yield [*self._finite(), *([] if ordered else sent)]
+        if ordered:
+            yield from ([item] for item in sent)
 
     def _push(self, items: Sequence[Item]) -> list[Histogram]:
         if self._flow is None or not items:

@@ -1,0 +1,122 @@
+"""First: keep the first records that each user contributed, so that a live bound never takes anything back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from wpinq.batch import WEIGHT, Batch
+from wpinq.errors import PlanError
+from wpinq.identity import identities
+from wpinq.operators.bound import Bound
+from wpinq.operators.lattice import record_ids
+from wpinq.plan import Collection as Weighted
+from wpinq.plan import Keyed, Node, Record, Shape, Source, Unary
+from wpinq.schema import Schema
+from wpinq.state.table import Table, combine
+from wpinq.unit import Unit
+from wpinq.values import encode
+
+USER, RANK = ("\0user0", "\0user1"), ("\0rank0", "\0rank1")
+
+
+def first(node: Node) -> Node:
+    """The plan for continual release: a bound on users keeps their first records instead of a sample of all.
+
+    Weights:    of the records of a user, in the order of their epochs, the first `at_most`; in one epoch in the order
+                of a keyed hash of all columns
+    Stability:  1 for users: what is kept of one user depends on that user's records alone, and weighs `at_most` over
+                all epochs together. A sample of all that came (`Bound`) would push out what was counted before, so
+                that its changes would weigh more with every epoch.
+    Source:     privacy rule 12.
+
+    Raises:
+        PlanError: The unit also bounds the records that share a value, which is not kept over epochs.
+    """
+    if not isinstance(node, Bound):
+        return node
+    if node.unit.per is not None:
+        raise PlanError(
+            "measure(continual=True): users(per=...) is not kept over epochs; leave it out, or use windows."
+        )
+    return First(node.source)
+
+
+@dataclass(frozen=True, eq=False)
+class First(Unary):
+    """Plan node of a bound on users that never takes anything back."""
+
+    source: Source
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the source."""
+        return self.source.data.unit
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return f"first({self.unit})"
+
+    @property
+    def identity(self) -> tuple[bytes | None, ...]:
+        """The unit; the order is fixed by the epochs and the secret."""
+        return (self.unit.text.encode(),)
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """The hash covers all columns."""
+        return (frozenset(self.source.schema.names),)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A user's records meet each other."""
+        names = self.schema.names
+        keep = tuple(name for name in names if name in needed) or names[:1]
+        key = self.source.data.sampling_key
+        return Keyed(((str(self.unit.column),),), lambda _: Firsts(self.schema, self.unit, keep, key))
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """All in one epoch: each user's records one by one, in the order of their hashes."""
+        records = list(inputs[0])
+        ranks = record_ids(records, self.schema, self.source.data.sampling_key).tolist()
+        who = self.schema.names.index(str(self.unit.column))
+        left: dict[bytes, Fraction] = {}
+        out = {}
+        for _, record in sorted(zip(ranks, records, strict=True), key=lambda pair: pair[0]):
+            user = encode(record[who])
+            room = left.get(user, self.unit.bound)
+            out[record] = min(room, inputs[0][record])
+            left[user] = room - out[record]
+        return out
+
+
+class Firsts:
+    """How much was kept of each user. What was kept is not remembered, since it never changes."""
+
+    def __init__(self, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
+        self._schema, self._keep, self._key = schema, keep, key
+        self._user = schema.select([str(unit.column)])
+        self._most = int(unit.bound)
+        self._kept = Table()
+        self._waiting: list[Batch] = []
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Take in records of an epoch."""
+        self._waiting.append(batch)
+
+    def emit(self) -> Batch:
+        """The records of the epoch that there is room for."""
+        arrived, self._waiting = Batch.concat(self._waiting, self._schema).consolidate(), []
+        users = identities(arrived.frame, self._user, self._key)
+        ranks = identities(arrived.frame, self._schema, self._key)
+        room = np.maximum(self._most - self._kept.lookup(users), 0)
+        columns = [*zip(USER, users.T, strict=True), *zip(RANK, ranks.T, strict=True), ("\0room", room)]
+        frame = arrived.frame.with_columns(pl.Series(name, np.ascontiguousarray(one)) for name, one in columns)
+        before = pl.col(WEIGHT).cum_sum().over(USER) - pl.col(WEIGHT)
+        weight = pl.min_horizontal(pl.col(WEIGHT), pl.max_horizontal(pl.col("\0room") - before, pl.lit(0, pl.Int64)))
+        kept = frame.sort([*USER, *RANK]).with_columns(weight).filter(pl.col(WEIGHT) > 0)
+        ids = np.stack([kept[name].to_numpy() for name in USER], axis=1)
+        self._kept.add(*combine(ids, kept[WEIGHT].to_numpy())[1:])
+        return Batch(kept.select(*self._keep, WEIGHT), self._schema.select(self._keep)).consolidate()

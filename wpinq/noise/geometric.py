@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.errors import PlanError
-from wpinq.kernels import LIB, digit
 from wpinq.exact import decimal
+from wpinq.kernels import LIB, digit
 from wpinq.noise.digits import Threshold, exp_bounds, thresholds
 from wpinq.noise.words import WordSource, checked, pieces
 

@@ -1,12 +1,12 @@
 """The same salary histogram in wpinq, Diffprivlib, OpenDP and plain Polars: lines of code, error, time.
 
-python -m examples.compare_libraries
+pip install '.[peers]' && python -m examples.compare_libraries
 
 Each function below is what a user of that library would write, and one record is protected by epsilon 1 (by nothing in
 Polars). Noise has the same scale in all, so errors agree but for chance: the libraries differ in what is around the
 noise. wpinq always charges a budget; Diffprivlib's BudgetAccountant and OpenDP's compositors do where they are used.
 Lines are those of the function's body; error is the mean distance of a bin from the truth, and time the median, over
-some runs. A library that cannot be imported is left out.
+some runs. A library that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def main() -> None:
         try:
             error, took = compared(histogram, paid)
         except ImportError:
-            print(f"   {name:<14}left out, for it cannot be imported: pip install {name}")
+            print(f"   {name:<14}left out, for it is not installed: pip install '.[peers]'")
         else:
             print(f"   {name:<14}{lines(histogram):>6}{error:>8.2f}{took:>10.1f}")
 

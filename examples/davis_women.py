@@ -38,9 +38,7 @@ def main(out: Path) -> None:
     for event in events:
         print(f"   {event:<7}{events_measured.observe(event):>6}{graph.degree[event]:>8}")
     half = events_measured.interval(0.9)
-    print(
-        f"\nThe noise has scale {events_measured.scale}: nine in ten answers are within {half:g} of the truth, and the"
-    )
+    print(f"\nThe noise has scale {events_measured.scale}: nine in ten answers are within {half:g} of the truth,")
     print(f"and the truths themselves lie between {truth.min()} and {truth.max()}. Do not rank the events by this.")
 
     fit = wpinq.degrees.reconcile(cdf, sequence)

@@ -3,7 +3,8 @@
 python -m examples.laplace_or_geometric OUT
 
 Both noises cost the same epsilon. The geometric one (discrete Laplace) is made for whole counts: it is never worse, the
-same for small epsilon, and for large epsilon it is mostly zero, while Laplace noise is almost never.
+same for small epsilon (below 1 the variances differ by less than a tenth), and for large epsilon it is mostly zero,
+while Laplace noise is almost never: its variance is 2 times the other's at epsilon 3 and 10 times from 5.9 on.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def main(out: Path) -> None:
     width = (HIGH - LOW) // BINS
     bins = table.map(f"CAST(floor((salary - {LOW}) / {width}) AS INTEGER)")
     found = {name: np.array([errors(bins, truth, one, name) for one in EPSILONS]) for name in ("laplace", "geometric")}
-    print(f"{PEOPLE:,} salaries in {BINS} bins, {RUNS} runs; variance ratio is Laplace to geometric.\n")
+    print(f"{PEOPLE:,} salaries in {BINS} bins, {RUNS} runs; L1 is the error of all bins together, mean ± one standard")
+    print("deviation. The variance ratio is that of Laplace to geometric noise.\n")
     print(f"   {'epsilon':>7}{'variance ratio':>16}{'L1, Laplace':>16}{'L1, geometric':>16}")
     for place, epsilon in enumerate(EPSILONS):
         laplace, geometric = variances(float(epsilon))
@@ -73,14 +75,18 @@ def _draw(found: dict[str, np.ndarray], path: Path) -> None:
     left.plot(grid, [laplace / geometric for laplace, geometric in map(variances, grid)], color="#333333")
     left.axhline(1, color="grey", linewidth=0.8, linestyle="--")
     left.set(xscale="log", yscale="log", xlabel="epsilon", ylabel="variance of Laplace / of geometric noise")
+    left.set_yticks((1, 2, 5, 10, 20, 50, 100, 200), ("1", "2", "5", "10", "20", "50", "100", "200"))
     at = np.array(list(map(float, EPSILONS)))
     for (name, rows), colour in zip(found.items(), ("#c44e52", "#4c72b0"), strict=True):
         mean, spread = rows.mean(axis=1), rows.std(axis=1)
         right.plot(at, mean, color=colour, label=name, marker="o", markersize=3)
         right.fill_between(at, np.maximum(mean - spread, 0.05), mean + spread, color=colour, alpha=0.2, linewidth=0)
     right.set(xscale="log", yscale="log", xlabel="epsilon", ylabel=f"L1 error of {BINS} bins", ylim=(0.1, None))
-    right.legend(frameon=False, title="mean, one standard deviation")
+    right.set_yticks((0.1, 1, 10, 100, 500), ("0.1", "1", "10", "100", "500"))
+    right.legend(frameon=False, loc="lower left", title=f"mean of {RUNS} runs,\none standard deviation")
     for axes in (left, right):
+        axes.set_xticks(at, EPSILONS)
+        axes.minorticks_off()
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
     plt.close(figure)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -37,10 +38,15 @@ def audit(seen: np.ndarray, unseen: np.ndarray) -> float:
     return max(0.0, math.log(max(bound(seen, -1), 1e-9) / bound(unseen, 1)))
 
 
-def naive_bins(_: np.random.Generator) -> float:
-    """Noise on every bin that there is: one person's bin is always printed, or never."""
-    published = np.ones(TRIALS, bool)  # with her there is a bin, and whatever its noise, it has a name
-    return audit(published, np.zeros(TRIALS, bool))
+def naive_bins(random: np.random.Generator) -> float:
+    """Noise on every bin that there is: whatever its noise, the bin of one person has a name."""
+
+    def named(pages: list[str]) -> np.ndarray:
+        counts = Counter(pages)
+        trials = ({page: n + random.laplace(0, 1 / EPSILON) for page, n in counts.items()} for _ in range(TRIALS))
+        return np.array(["her page" in published for published in trials])
+
+    return audit(named(["home"] * 500 + ["her page"]), named(["home"] * 500))
 
 
 def mended_bins(_: np.random.Generator) -> float:
@@ -49,7 +55,8 @@ def mended_bins(_: np.random.Generator) -> float:
     views = wpinq.protect(pages, budget=1, delta=1e-6, columns={"user": str, "page": str})
     released = views.map("page").measure(EPSILON).release(delta=1e-6)
     named = {page for page, _ in released}
-    return audit(np.array([f"page {i}" in named for i in range(TRIALS)]), np.zeros(TRIALS, bool))
+    published = np.array([f"page {i}" in named for i in range(2 * TRIALS)])  # nobody viewed the second half
+    return audit(published[:TRIALS], published[TRIALS:])
 
 
 def naive_unit(_: np.random.Generator) -> float:
@@ -105,7 +112,9 @@ def main(out: Path) -> None:
     print(f"   {'pitfall':<22}{'naive':>8}{'mended':>8}")
     for name, (naive, mended) in found.items():
         print(f"   {name:<22}{naive:>8.2f}{mended:>8.2f}")
-    print("\nAn audit proves what is broken, and never that something is not: proofs stand in the docstrings.")
+    most = audit(np.ones(TRIALS), np.zeros(TRIALS))
+    print(f"\nSo many trials can prove {most:.2f} at most, however broken a query is. And an audit only proves what is")
+    print("broken, never that something is not: the proofs of what wpinq does stand in its docstrings.")
     out.mkdir(parents=True, exist_ok=True)
     _draw(found, out / "pitfalls.png")
 
@@ -129,7 +138,7 @@ def _draw(found: dict[str, list[float]], path: Path) -> None:
     axes.axhline(EPSILON, color="black", linewidth=1, linestyle="--", label=f"promised: {EPSILON}")
     axes.set(xticks=place, xticklabels=list(found), ylabel="epsilon proved by the audit")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    figure.legend(frameon=False, ncols=3, loc="outside upper center")
     figure.savefig(path, dpi=150)
     plt.close(figure)
 

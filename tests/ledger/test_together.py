@@ -96,7 +96,7 @@ def test_13_killed_at_random_moments_every_grant_is_in_the_ledger(opened: Open, 
     ledger = opened()
     charged = [entry.question for entry in ledger.entries() if entry.kind == "charge"]
     assert set(done["granted"]) <= set(charged)
-    assert len(done["granted"]) >= 10, "the children should have come to spend, even on a busy machine"
+    assert len(done["granted"]) >= 100, "the children should have come to spend"
     assert len(charged) - len(done["granted"]) <= done["killed"], "at most the one under way is charged and not granted"
     assert ledger.spent()[0] == len(charged) * Fraction(1, 4000) <= 1
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from wpinq.degrees import curveball, gale_ryser, sampler
+from wpinq.errors import InternalError
 
 
 def down(values):
@@ -113,3 +114,26 @@ def test_many_edges_take_this_way_and_a_seed_repeats(monkeypatch):
     monkeypatch.setattr(curveball, "sample_large", lambda *three: (calls.append(1), real(*three))[1])
     one, two = (sampler.sample(degrees, degrees, np.random.default_rng(7)) for _ in range(2))
     assert len(calls) == 2 and np.array_equal(one[1], two[1])
+
+
+def test_two_hubs_that_would_meet_often_are_swapped_apart():
+    """A quarter of the hub's views repeat one pair; there is room elsewhere, so nothing is given up."""
+    degrees = np.append([3_000], np.ones(9_000, np.int64))
+    starts, items = np.append(0, np.cumsum(degrees)), np.repeat(np.arange(9_001, dtype=np.int32), degrees)
+    rng = np.random.default_rng(8)
+    rng.shuffle(items)
+    assert curveball.arrange(starts, items) > 500
+    assert curveball.untangle(starts, items, rng, curveball.STEPS * len(items))
+    check(np.repeat(np.arange(9_001), degrees), items, degrees, degrees)
+    assert not curveball.untangle(np.array([0, 2]), np.zeros(2, np.int32), rng, 50)
+
+
+def test_building_compiled_is_building(monkeypatch):
+    rng = np.random.default_rng(9)
+    matrix = rng.random((40, 60)) < rng.random(60)
+    sides = down(matrix.sum(axis=1)), down(matrix.sum(axis=0))
+    plain = gale_ryser.construct(*sides)
+    monkeypatch.setattr(gale_ryser, "LARGE", 0)
+    assert np.array_equal(plain, gale_ryser.construct(*sides))
+    with pytest.raises(InternalError):
+        gale_ryser.construct(np.array([4, 1, 1]), np.array([3, 3]))

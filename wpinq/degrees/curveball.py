@@ -18,7 +18,8 @@ from wpinq.degrees.gale_ryser import Indices, Ints, construct
 from wpinq.degrees.path import compiled
 from wpinq.degrees.sampler import FEW, MANY, TRADES
 
-STEPS = 5  # partners looked at and items moved for each edge, on average, until swapping gives up
+STEPS = 5  # partners looked at for each edge, on average, until swapping gives up
+MOVES = 512  # items of a long list that move in the time of one such look
 
 
 def sample_large(user_degrees: Ints, page_degrees: Ints, rng: np.random.Generator) -> tuple[Indices, Indices]:
@@ -112,7 +113,8 @@ def untangle(starts: Ints, items: Indices, rng: np.random.Generator, budget: int
             begin, end = starts[partner], starts[partner + 1]
             near, far = first(items, low, high, wanted), first(items, begin, end, item)
             if (near == high or items[near] != wanted) and (far == end or items[far] != item):
-                budget -= move(items, low, high, k, wanted) + move(items, begin, end, other, item)
+                moved = move(items, low, high, k, wanted) + move(items, begin, end, other, item)
+                budget -= moved // MOVES
     return True
 
 

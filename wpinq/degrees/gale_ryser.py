@@ -10,11 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.degrees.path import conjugate
+from wpinq.degrees.path import compiled, conjugate
 from wpinq.errors import InternalError
 
 Ints = NDArray[np.int64]
 Indices = NDArray[np.int32]
+
+LARGE = 400_000
+"""Edges from which graphs are built, and drawn, by compiled loops."""
 
 
 def equal(total: int, parts: int) -> Ints:
@@ -96,16 +99,22 @@ def construct(users: Ints, pages: Ints) -> tuple[Indices, Indices]:
         return user_of, page_of
     left = -pages.astype(np.int64)  # negated, so that it ascends
     taken = np.empty(int(users.sum()), dtype=np.int32)
+    if not (compiled(take) if len(taken) >= LARGE else take)(users, left, taken):
+        raise InternalError("construct: the degrees have no simple graph.")
+    return np.repeat(np.arange(len(users), dtype=np.int32), users), taken
+
+
+def take(degrees: Ints, left: Ints, taken: Indices) -> bool:
+    """Let each degree in turn take one of the largest of `left`, negated, and write which; false where it cannot."""
     end = 0
-    for degree in users.tolist():
+    for degree in degrees:
         if degree > len(left):
-            raise InternalError("construct: a degree exceeds the other side.")
-        first, last = (int(np.searchsorted(left, left[degree - 1], side)) for side in ("left", "right"))
+            return False
+        level = left[degree - 1]
+        first, last = np.searchsorted(left, level, side="left"), np.searchsorted(left, level, side="right")
         start = last - (degree - first)
         for low, high in ((0, first), (start, last)):
             left[low:high] += 1
             taken[end : end + high - low] = np.arange(low, high)
             end += high - low
-    if left.any():
-        raise InternalError("construct: the degrees have no simple graph.")
-    return np.repeat(np.arange(len(users), dtype=np.int32), users), taken
+    return not left.any()

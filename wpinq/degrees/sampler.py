@@ -17,13 +17,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.degrees.gale_ryser import Indices, Ints, construct
+from wpinq.degrees.gale_ryser import LARGE, Indices, Ints, construct
 
 FEW = 0.01  # repeated pairs beyond this share: swapping distorts, so trade afterwards
 MANY = 0.25  # beyond this share: do not try to swap
 PASSES = 4
 ROUNDS = 12
-LARGE = 400_000  # edges from which compiled loops do it, see `curveball`
 TRADES = 8  # after swapping; thrice as many from a constructed graph
 
 

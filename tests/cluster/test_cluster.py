@@ -175,6 +175,32 @@ def test_a_process_that_dies_stops_everything_and_nothing_is_answered(place):
     assert all(entry.kind != "seal" for entry in entries)
 
 
+HEAVY = SCRIPT.replace("lambda page: page)", "heavy)", 1).replace(
+    "def dataflow", "def heavy(page):\n    return page if sum(range(200_000)) else None\n\ndef dataflow"
+)
+
+
+def test_attack_42_a_cluster_that_is_killed_goes_on_where_it_was(place):
+    """Processes keep what each has read in one directory; a run of another number of processes goes on from it."""
+    (place / "flow.py").write_text(HEAVY)
+    kept = place / "kept"
+    words = [sys.executable, "-m", "wpinq", *command(place, "--processes", "2", "--recover", str(kept))]
+    root = Path(wpinq.__file__).parents[1]
+    run = subprocess.Popen(words, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait(lambda: len(list(kept.glob("*.part"))) >= 4 or run.poll() is not None)
+    finally:
+        run.kill()
+        run.wait()
+    parts = list(kept.glob("*.part"))
+    assert run.returncode == -signal.SIGKILL
+    assert parts
+    assert all(one.stat().st_mode & 0o077 == 0 and b"user" not in one.read_bytes() for one in parts)
+    together = answers(place, "--processes", "3", "--recover", str(kept))
+    assert not list(kept.iterdir())
+    assert together == answers(place), "the seals compare the digests"
+
+
 def _child_of(process):
     children = Path(f"/proc/{process}/task/{process}/children")
     _wait(lambda: children.read_text().split())

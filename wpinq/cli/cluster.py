@@ -113,24 +113,24 @@ def help_out(told: Task, process: int, addresses: Sequence[str]) -> None:
     """
     from wpinq.engines import cluster
 
-    member = Member(addresses, process, told.meeting)
-    try:
-        if process < len(addresses) - 1:
-            listen(addresses[process]).close()
-        every = rebuilt(told)
-        greeting = describe(told, every, addresses)
-    except WpinqError as error:
-        member.fail(str(error))
-        raise
-    member.greet(greeting)
-    member.watch(_leave)
-    found = job(list(every.values()), process, addresses, cluster.Fatal(member.fail))
-    try:
-        cluster.run(found, process, addresses)
-    except cluster.LostError:
-        member.wait(PATIENCE)  # process 0 says more, and ends this process
-        raise
-    member.wait()
+    with Member(addresses, process, told.meeting) as member:
+        try:
+            if process < len(addresses) - 1:
+                listen(addresses[process]).close()
+            every = rebuilt(told)
+            greeting = describe(told, every, addresses)
+        except WpinqError as error:
+            member.fail(str(error))
+            raise
+        member.greet(greeting)
+        member.watch(_leave)
+        found = job(list(every.values()), process, addresses, cluster.Fatal(member.fail))
+        try:
+            cluster.run(found, process, addresses)
+        except cluster.LostError:
+            member.wait(PATIENCE)  # process 0 says more, and ends this process
+            raise
+        member.wait()
 
 
 @contextmanager

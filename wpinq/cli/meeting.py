@@ -29,6 +29,7 @@ Greeting: TypeAlias = dict[str, str]
 
 JOIN = 300.0
 """Seconds in which all must have come."""
+TAKEN = "there is such a process already"
 ADVICE = {
     "addresses": "give all the same --addresses",
     "libraries": "install the same versions of Python, wpinq, bytewax, polars and numpy everywhere",
@@ -115,8 +116,7 @@ class Host:
         number, theirs = said.get("process"), said.get("nonce")
         known = hmac.compare_digest(str(said.get("proof")), proof(self._key, "come", nonce, theirs, number))
         if not known or type(number) is not int or not 0 < number < len(self._addresses) or number in self._lines:
-            taken = "is there already" if known else "other keys"
-            line.say(refused=taken)
+            line.say(refused=TAKEN if known else "other keys")
             line.close()
             return
         self._lines[number] = line
@@ -128,7 +128,7 @@ class Host:
             raise EngineError(f"{self._named(number)} could not begin{why or '; it went away.'}")
         for what, value in mine.items():
             if said.get("greeting", {}).get(what) != value:
-                raise PlanError(f"{self._named(number)}: its {what} are not those of process 0; {ADVICE[what]}.")
+                raise PlanError(f"{self._named(number)}: {what} not as in process 0; {ADVICE[what]}.")
 
     def _start(self) -> None:
         while not listening(self._addresses[0]):
@@ -166,6 +166,12 @@ class Member:
         self._addresses, self._process = addresses, process
         self._line = self._come(key)
         self._done = threading.Event()
+
+    def __enter__(self) -> Member:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.close()
 
     def greet(self, greeting: Greeting) -> None:
         """Say what this process would compute, and wait for the word to begin.
@@ -211,8 +217,7 @@ class Member:
         while time.monotonic() < end:
             with suppress(OSError):
                 line = Line(socket.create_connection(place(self._addresses[0]), 5))
-                if asked := line.hear(SILENCE):
-                    self._prove(line, key, asked)
+                if self._known(line, key):
                     return line
                 line.close()
             time.sleep(0.2)
@@ -221,14 +226,20 @@ class Member:
             "start it first, and give all the same --addresses."
         )
 
-    def _prove(self, line: Line, key: bytes, asked: Mapping[str, Any]) -> None:
+    def _known(self, line: Line, key: bytes) -> bool:
+        """Prove to process 0 that this process holds the keys, and have it proved; False where nobody speaks."""
+        asked = line.hear(SILENCE)
+        if asked is None:
+            return False
         mine, theirs = os.urandom(16).hex(), asked.get("nonce")
         line.say(process=self._process, nonce=mine, proof=proof(key, "come", theirs, mine, self._process))
         said = line.hear(JOIN) or {}
-        if said.get("refused") == "is there already":
+        if hmac.compare_digest(str(said.get("proof")), proof(key, "welcome", mine, theirs)):
+            return True
+        line.close()
+        if said.get("refused") == TAKEN:
             raise PlanError(f"--process-id {self._process}: there is such a process already; give each its own number.")
-        if not hmac.compare_digest(str(said.get("proof")), proof(key, "welcome", mine, theirs)):
-            raise PlanError(f"process 0 at {self._addresses[0]} has other keys; copy the file of --keys from it again.")
+        raise PlanError(f"process 0 at {self._addresses[0]} has other keys; copy the file of --keys from it again.")
 
 
 def _ended(said: Mapping[str, Any] | None) -> str:

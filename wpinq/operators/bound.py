@@ -15,7 +15,7 @@ from wpinq.errors import PlanError
 from wpinq.identity import identities
 from wpinq.operators.lattice import record_ids
 from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Node, Record, Shape, Source, Unary
+from wpinq.plan import Keyed, Node, Record, Shape, Source, State, Unary
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.table import Table, combine
 from wpinq.unit import Unit
@@ -81,8 +81,11 @@ class Bound(Unary):
         """A user's records meet each other."""
         names = self.schema.names
         keep = tuple(name for name in names if name in needed) or names[:1]
-        key = self.source.data.sampling_key
-        return Keyed(((self._user,),), lambda _: Sample(self.schema, self.unit, keep, key))
+        return Keyed(((self._user,),), lambda _: self.kept(keep))
+
+    def kept(self, keep: tuple[str, ...]) -> State:
+        """What is kept of each user."""
+        return Sample(self.schema, self.unit, keep, self.source.data.sampling_key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Rank all copies of all records, and go through them once."""

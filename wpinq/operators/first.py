@@ -14,7 +14,7 @@ from wpinq.identity import identities
 from wpinq.operators.bound import Bound
 from wpinq.operators.lattice import record_ids
 from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Node, Record, Shape, Source, Unary
+from wpinq.plan import Node, Record, State
 from wpinq.schema import Schema
 from wpinq.state.table import Table, combine
 from wpinq.unit import Unit
@@ -36,7 +36,7 @@ def first(node: Node) -> Node:
     Raises:
         PlanError: The unit also bounds the records that share a value, which is not kept over epochs.
     """
-    if not isinstance(node, Bound):
+    if type(node) is not Bound:
         return node
     if node.unit.per is not None:
         raise PlanError(
@@ -46,36 +46,17 @@ def first(node: Node) -> Node:
 
 
 @dataclass(frozen=True, eq=False)
-class First(Unary):
+class First(Bound):
     """Plan node of a bound on users that never takes anything back."""
-
-    source: Source
-
-    @property
-    def unit(self) -> Unit:
-        """The unit of the source."""
-        return self.source.data.unit
 
     @property
     def title(self) -> str:
         """How `explain` shows it."""
         return f"first({self.unit})"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """The unit; the order is fixed by the epochs and the secret."""
-        return (self.unit.text.encode(),)
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """The hash covers all columns."""
-        return (frozenset(self.source.schema.names),)
-
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """A user's records meet each other."""
-        names = self.schema.names
-        keep = tuple(name for name in names if name in needed) or names[:1]
-        key = self.source.data.sampling_key
-        return Keyed(((str(self.unit.column),),), lambda _: Firsts(self.schema, self.unit, keep, key))
+    def kept(self, keep: tuple[str, ...]) -> State:
+        """How much was kept of each user."""
+        return Firsts(self.schema, self.unit, keep, self.source.data.sampling_key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """All in one epoch: each user's records one by one, in the order of their hashes."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import wpinq
 from wpinq.schema import Column, Kind, Schema
 from wpinq.sources import kafka as room
+from wpinq.sources import messages
 from wpinq.sources.weblog import KINDS
 
 confluent = pytest.importorskip("confluent_kafka", reason="wpinq[kafka] is not installed")
@@ -118,7 +119,7 @@ def at(second):
     ],
 )
 def test_a_record_keeps_its_time_of_arrival_when_others_are_dropped(form, values):
-    frame = room._READ[form](pa.array(values, pa.large_binary()), TIMES, ARRIVED)
+    frame = messages.READ[form](pa.array(values, pa.large_binary()), TIMES, ARRIVED)
     rows = sorted(frame.select("user", "n", "at").rows(), key=repr)
     assert rows == [("a", 1, at(1)), ("b", 2, at(3)), ("c", None, at(4))]
 
@@ -126,7 +127,7 @@ def test_a_record_keeps_its_time_of_arrival_when_others_are_dropped(form, values
 def test_web_logs_keep_their_times_too():
     values = pa.array([LINE.encode(), b"no", LINE.encode(), None], pa.large_binary())
     schema = Schema(tuple(Column(name, kind) for name, kind in KINDS.items()))
-    frame = room._READ["log"](values, TIMES, schema)
+    frame = messages.READ["log"](values, TIMES, schema)
     assert frame.select("page", "at").rows() == [("/a", at(1)), ("/a", at(3))]
 
 
@@ -138,17 +139,17 @@ message = st.one_of(
 @given(st.sampled_from(["json", "csv", "tsv"]), st.lists(message, max_size=6))
 def test_attack_35_no_message_changes_how_another_one_is_read(form, values):
     def read(some):
-        return room._READ[form](pa.array(some, pa.large_binary()), None, ARRIVED).select("user", "n").rows()
+        return messages.READ[form](pa.array(some, pa.large_binary()), None, ARRIVED).select("user", "n").rows()
 
     assert sorted(read(values), key=repr) == sorted((row for one in values for row in read([one])), key=repr)
 
 
 def test_messages_are_read_as_fields_of_files_are():
     texts = [b'{"user": null, "n": true}', b'{"n": {"a": 1}, "user": {"b": [2]}}', b"{}", b'{"user": "\\u00e9"}', b"{"]
-    rows = room._json(pa.array(texts, pa.large_binary()), None, ARRIVED).rows()
+    rows = messages.READ["json"](pa.array(texts, pa.large_binary()), None, ARRIVED).rows()
     assert rows == [(None, None), ('{"b":[2]}', None), (None, None), ("é", None)]
     lines = [b"a,1", b"\xff,2", b"a\nb,3", b"", b'"x""y",4', b"a,1,2", None]
-    rows = room._READ["csv"](pa.array(lines, pa.large_binary()), None, ARRIVED).select("user", "n").rows()
+    rows = messages.READ["csv"](pa.array(lines, pa.large_binary()), None, ARRIVED).select("user", "n").rows()
     assert sorted(rows, key=repr) == sorted([("a", 1), (None, 2), ('x"y', 4)], key=repr)
 
 

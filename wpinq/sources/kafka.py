@@ -12,22 +12,18 @@ is null.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.schema import Column, Kind, Schema, polars_type
+from wpinq.schema import Kind, Schema
+from wpinq.sources.messages import READ
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-FORMS = ("json", "csv", "tsv", "log")
 LOT = 10_000
 """Messages that are asked of the client at a time."""
 PATIENCE = 10.0
@@ -80,8 +76,8 @@ def kafka(
     ('localhost:9092',)
     """
     named = tuple(brokers.split(",") if isinstance(brokers, str) else brokers)
-    if form not in FORMS:
-        raise SourceError(f"kafka(form={form!r}): there are {', '.join(FORMS)}.")
+    if form not in READ:
+        raise SourceError(f"kafka(form={form!r}): there are {', '.join(READ)}.")
     if not topic or not all(named):
         raise SourceError("kafka(...): name a broker, as host:port, and a topic.")
     return Topic(named, topic, form, arrived, tuple((config or {}).items()))
@@ -174,7 +170,7 @@ class Followed:
             millis = [stamp[1] if stamp and stamp[0] == LOG_APPEND else None for stamp in stamps]
             stamped = pl.Series(self._topic.arrived, millis, pl.Int64)
             times = stamped.cast(pl.Datetime("ms", "UTC")).dt.cast_time_unit("us")
-        frame = _READ[self._topic.form](values, times, self._fields)
+        frame = READ[self._topic.form](values, times, self._fields)
         if frame.height:
             yield frame.select(self._schema.names)
 
@@ -242,65 +238,3 @@ def _said(topic: Topic) -> Iterator[None]:
             f"kafka topic {topic.topic!r} at {', '.join(topic.brokers)}: {reason}; is it there, and does it still hold "
             "what comes next?"
         ) from None
-
-
-def _json(values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
-    """Objects; the value of a key is read as a field of a text file is."""
-    from wpinq.sources.convert import valid_text
-
-    text = valid_text(values, "message")
-    objects = text.str.json_path_match("$").str.starts_with("{").fill_null(value=False)
-    text = text.filter(objects)
-    found = [_field(text.str.json_path_match(f'$["{one.name}"]').alias(one.name), one.kind) for one in schema]
-    return pl.DataFrame(found if times is None else [*found, times.filter(objects)])
-
-
-def _field(text: pl.Series, kind: Kind) -> pl.Series:
-    from wpinq.sources.convert import parse
-
-    return text if kind is Kind.TEXT else parse(text, kind)
-
-
-def _separated(delimiter: str, values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
-    """One line each, led by its time of arrival, so that it keeps it when others are dropped."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from wpinq.sources import convert, grammar
-    from wpinq.sources.lines import as_block
-
-    stamps = pl.Series([None], dtype=pl.Int64).new_from_index(0, len(values)) if times is None else times.to_physical()
-    lead = pa.array(stamps.cast(pl.String).fill_null("").cast(pl.Binary).to_list(), pa.large_binary())
-    whole = pc.and_(pc.greater(pc.binary_length(values), 0), pc.invert(pc.match_substring(values, "\n")))
-    values, lead = values.filter(whole), lead.filter(whole)
-    empty, end = pa.scalar(b"", pa.large_binary()), pa.scalar(b"\n", pa.large_binary())
-    lines = pc.binary_join_element_wise(lead, values, pa.scalar(delimiter.encode(), pa.large_binary()))
-    block = as_block(pc.binary_join_element_wise(lines, end, empty)).to_pybytes()
-    columns = (Column("\0arrived", Kind.INT), *schema)
-    frames = [pl.DataFrame(schema={column.name: polars_type(column.kind) for column in columns})]
-    for rows, quotes in grammar.rows(grammar.without_returns(block), delimiter):
-        table = grammar.fields(rows, delimiter, len(columns), range(len(columns)), quotes=quotes)
-        frames.append(pl.DataFrame([convert.from_field(*one) for one in zip(table.columns, columns, strict=True)]))
-    found = pl.concat(frames)
-    if times is None:
-        return found
-    return found.with_columns(pl.col("\0arrived").cast(times.dtype).alias(times.name))
-
-
-def _log(values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
-    from wpinq.sources.convert import valid_text
-    from wpinq.sources.weblog import LINE, parse
-
-    lines = valid_text(values, "line")
-    if times is None:
-        return parse(lines)
-    good = lines.str.contains(LINE).fill_null(value=False)
-    return parse(lines.filter(good)).with_columns(times.filter(good))
-
-
-_READ: dict[str, Callable[[pa.Array, pl.Series | None, Schema], pl.DataFrame]] = {
-    "json": _json,
-    "csv": partial(_separated, ","),
-    "tsv": partial(_separated, "\t"),
-    "log": _log,
-}

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from wpinq.cli.inputs import Input
 
 DataflowName = Annotated[
     str,
@@ -117,3 +123,46 @@ Lateness = Annotated[
         min=0,
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a command that runs a script over an input is given.
+
+    Attributes:
+        dataflow: The script.
+        place: The input.
+        budget: Epsilon, as it was written.
+    """
+
+    dataflow: str
+    place: Input
+    budget: str | None
+
+
+def _given(
+    dataflow: DataflowName,
+    source: InputPath,
+    *,
+    budget: Budget = None,
+    ledger: LedgerPath = None,
+    columns: ColumnNames = None,
+    header: Header = True,
+    name: Name = None,
+    data_version: DataVersion = None,
+) -> Given:
+    return Given(dataflow, Input(source, columns, header, ledger, name, data_version), budget)
+
+
+def over_input(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command, whose first parameter is a `Given`, the arguments and options that make one."""
+    shared = inspect.signature(_given, eval_str=True).parameters
+    _, *own = inspect.signature(command, eval_str=True).parameters.values()
+
+    @functools.wraps(command)
+    def wrapped(**words: Any) -> None:
+        given = _given(**{name: words.pop(name) for name in shared})
+        command(given, **words)
+
+    wrapped.__signature__ = inspect.Signature([*shared.values(), *own])  # type: ignore[attr-defined]
+    return wrapped

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
@@ -14,7 +13,7 @@ import typer
 from wpinq.cli import options
 from wpinq.cli.bins import GRAMMAR, parse_bins
 from wpinq.cli.dataflow import Dataflow, chosen, find, load, rehearse
-from wpinq.cli.inputs import Input, version_of
+from wpinq.cli.inputs import version_of
 from wpinq.cli.others import Others
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.cli.recover import recovering
@@ -23,6 +22,7 @@ from wpinq.cli.task import task
 from wpinq.errors import BinError, PlanError
 
 if TYPE_CHECKING:
+    from wpinq.cli.inputs import Input
     from wpinq.collection import Collection
     from wpinq.measurement import Measurement
 
@@ -36,16 +36,10 @@ SHOWN = 12
 """Answers of one measurement that are printed; a JSON file holds them all."""
 
 
+@options.over_input
 def run(
-    dataflow: options.DataflowName,
-    source: options.InputPath,
+    given: options.Given,
     *,
-    budget: options.Budget = None,
-    ledger: options.LedgerPath = None,
-    columns: options.ColumnNames = None,
-    header: options.Header = True,
-    name: options.Name = None,
-    data_version: options.DataVersion = None,
     observe: Observed = None,
     json: options.JsonPath = None,
     recover: options.RecoverPath = None,
@@ -62,27 +56,28 @@ def run(
     The script is first run over no records: what is wrong with it, or with the bins, is found before it is charged.
     """
     others = Others.read(processes, process_id, addresses, keys)
+    place, script = given.place, find(given.dataflow)
     if others.process:
-        others.join(find(dataflow), source, recover)
+        others.join(script, place.source, recover)
         return
-    if follow or source == LINES or source.startswith(TOPIC):
-        if json is not None or data_version is not None or not header or others.several:
-            raise PlanError(
-                f"{source}: a stream is answered as it comes, has a header if it is a CSV file, and no version; leave "
-                "out --json, --data-version, --no-header and --processes."
-            )
-        stream = Stream(source, find(dataflow), columns, budget, ledger, name, every, lateness, recover)
-        answer(stream, load(dataflow), _asked(observe or []), sys.stdin.buffer)
-        return
-    place = Input(source, columns, header, ledger, name, data_version)
-    check_outputs({"--json": (json, ())}, place.places())
-    script = load(dataflow)
     asked = _asked(observe or [])
-    through = None if recover is None else partial(recovering, place=recover, script=find(dataflow))
-    told = partial(task, script=find(dataflow), source=source, columns=columns, header=header, recover=recover)
+    if follow or place.source == LINES or place.source.startswith(TOPIC):
+        if json is not None or place.version is not None or not place.header or others.several:
+            raise PlanError(
+                f"{place.source}: a stream is answered as it comes, has a header if it is a CSV file, and no version; "
+                "leave out --json, --data-version, --no-header and --processes."
+            )
+        answer(Stream(place, script, given.budget, every, lateness, recover), load(given.dataflow), asked)
+        return
+    check_outputs({"--json": (json, ())}, place.places())
+    dataflow = load(given.dataflow)
+    through = None if recover is None else partial(recovering, place=recover, script=script)
+    told = partial(
+        task, script=script, source=place.source, columns=place.columns, header=place.header, recover=recover
+    )
     with others.meeting(told) as meeting:
         measurements, questions = begin(
-            script, place, budget, asked, lambda views: meeting.meet(through(views) if through else views)
+            dataflow, place, given.budget, asked, lambda views: meeting.meet(through(views) if through else views)
         )
         meeting.compute(measurements)
     answers = {one: measurements[one].observe_many(bins).tolist() for one, bins in questions.items()}

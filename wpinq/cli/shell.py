@@ -11,7 +11,6 @@ import typer
 from wpinq.cli import options
 from wpinq.cli.dataflow import load
 from wpinq.cli.errors import BAD, say, told
-from wpinq.cli.inputs import Input
 from wpinq.cli.interrupt import interruptible
 from wpinq.errors import WpinqError
 
@@ -19,17 +18,8 @@ if TYPE_CHECKING:
     from wpinq.cli.commands import Commands
 
 
-def shell(
-    dataflow: options.DataflowName,
-    source: options.InputPath,
-    *,
-    budget: options.Budget = None,
-    ledger: options.LedgerPath = None,
-    columns: options.ColumnNames = None,
-    header: options.Header = True,
-    name: options.Name = None,
-    data_version: options.DataVersion = None,
-) -> None:
+@options.over_input
+def shell(given: options.Given) -> None:
     """Observe the measurements of a dataflow script interactively; `help` lists the commands.
 
     Where standard input is not a terminal, its lines are the commands, and the exit code is 2 if one of them failed.
@@ -37,9 +27,8 @@ def shell(
     from wpinq.cli.commands import Commands
     from wpinq.cli.run import begin
 
-    place = Input(source, columns, header, ledger, name, data_version)
-    measurements, _ = begin(load(dataflow), place, budget, {})
-    commands = Commands(measurements, place.places())
+    measurements, _ = begin(load(given.dataflow), given.place, given.budget, {})
+    commands = Commands(measurements, given.place.places())
     if sys.stdin.isatty():
         from wpinq.cli.prompt import lines
 

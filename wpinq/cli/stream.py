@@ -31,6 +31,7 @@ from wpinq.cli.dataflow import LIMITLESS, Dataflow, chosen
 from wpinq.errors import NotReadyError, PlanError, SourceError
 
 if TYPE_CHECKING:
+    from wpinq.cli.inputs import Input
     from wpinq.measurement import Measurement
     from wpinq.sources.kafka import Topic
     from wpinq.streaming import Live
@@ -47,23 +48,18 @@ class Stream:
     """Records that come for as long as the command runs, as the command line names them.
 
     Attributes:
-        source: "-" for lines of a web log, a topic, or a path or pattern of files that grow.
+        place: "-" for lines of a web log, a topic, or a path or pattern of files that grow; their ledger is kept beside
+            the files, or in memory, where nothing else is said.
         script: The dataflow script.
-        columns: Names and types of columns, as they were written.
         budget: Epsilon, as it was written.
-        ledger: Where the ledger is kept; by default beside the files, or in memory.
-        name: Names the data set in its ledger.
         every: Seconds after which an epoch is closed.
         lateness: Seconds after its end at which a window is closed.
         recover: Where closed epochs are kept for a restart.
     """
 
-    source: str
+    place: Input
     script: Path
-    columns: str | None
     budget: str | None
-    ledger: Path | None
-    name: str | None
     every: float
     lateness: float
     recover: Path | None
@@ -73,7 +69,7 @@ class Stream:
         """The topic, if it is one."""
         from wpinq.sources.kafka import from_url
 
-        return from_url(self.source) if self.source.startswith(TOPIC) else None
+        return from_url(self.place.source) if self.place.source.startswith(TOPIC) else None
 
     def kinds(self) -> dict[str, str | None]:
         """The columns with their types; nothing but a header is read.
@@ -85,14 +81,14 @@ class Stream:
         from wpinq.sources.columns import chosen as picked
         from wpinq.sources.weblog import KINDS
 
-        columns, topic = parse_columns(self.columns), self.topic
+        columns, topic = parse_columns(self.place.columns), self.topic
         if topic is not None and topic.form != "log":
             if columns is None:
                 raise SourceError("--columns: name those of the messages, as in --columns user,page:int.")
             types = columns if isinstance(columns, Mapping) else dict.fromkeys(columns)
             return {name: str(kind or "text") for name, kind in types.items()}
-        if topic is None and self.source != LINES:
-            found = open_source(self.source, columns=columns).schema
+        if topic is None and self.place.source != LINES:
+            found = open_source(self.place.source, columns=columns).schema
         else:
             arrived = {topic.arrived: "instant"} if topic is not None and topic.arrived else {}
             names = None if columns is None else [name for name in columns if name not in arrived]
@@ -104,7 +100,7 @@ class Stream:
         """Run the script over a source in memory: it fails here as it would fail later, and charges nobody."""
         from wpinq.streaming.source import opened
 
-        rehearsal = opened(self.kinds(), LIMITLESS, name=self.name or "stream")
+        rehearsal = opened(self.kinds(), LIMITLESS, name=self.place.name or "stream")
         with contextlib.redirect_stdout(io.StringIO()):
             found = script(rehearsal)
         rehearsal.close()
@@ -132,7 +128,7 @@ class Stream:
             reach(topic)
         longest = max(windows, default=0) / 1e6 + self.lateness
         return opened(
-            self.kinds(), self.budget, ledger=place, name=self.name or name,
+            self.kinds(), self.budget, ledger=place, name=self.place.name or name,
             lateness=dt.timedelta(seconds=self.lateness), keep=math.ceil(longest / self.every) + 1,
             recover=self.recover, script=blake2b(self.script.read_bytes()).digest(),
         )  # fmt: skip
@@ -142,23 +138,23 @@ class Stream:
         from wpinq.protection import beside
         from wpinq.sources.files import Files
 
-        if self.source == LINES:
-            return "stdin", self.ledger
+        if self.place.source == LINES:
+            return "stdin", self.place.ledger
         if (topic := self.topic) is not None:
-            return topic.topic, self.ledger
-        found = Files.find(self.source)
-        return found.name, self.ledger or beside(found.path)
+            return topic.topic, self.place.ledger
+        found = Files.find(self.place.source)
+        return found.name, self.place.ledger or beside(found.path)
 
-    def feed(self, views: Live, lines: BinaryIO) -> Callable[[], bool]:
+    def feed(self, views: Live) -> Callable[[], bool]:
         """What sends the records of one epoch, and tells whether more can come."""
-        if self.source == LINES:
+        if self.place.source == LINES:
             blocks: queue.Queue[bytes | None] = queue.Queue(WAITING)
-            threading.Thread(target=_read, args=(lines, blocks), name="wpinq reads", daemon=True).start()
+            threading.Thread(target=_read, args=(sys.stdin.buffer, blocks), name="wpinq reads", daemon=True).start()
             return partial(_take, views, blocks, self.every)
-        return partial(_look, views, self.topic or self.source, self.every)
+        return partial(_look, views, self.topic or self.place.source, self.every)
 
 
-def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]], lines: BinaryIO) -> None:
+def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]]) -> None:
     """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
     from wpinq.windowed import WindowedMeasurement
 
@@ -173,7 +169,7 @@ def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]],
     views = stream.open([one.span for one in windowed])
     try:
         measurements = script(views)
-        feed, going, known = stream.feed(views, lines), True, views.resume()
+        feed, going, known = stream.feed(views), True, views.resume()
         if known:
             _show(known, measurements, questions, once=True)
         while going:

@@ -8,7 +8,7 @@ settled by a proof. All sums are integers, so no rounding can spoil a tie or an 
   bits (14 for real values) is rounded to the nearest that does not.
 - Whole values are taken as they are. Real values are read to the nearest 2**-16.
 - Of several cheapest staircases the answer is always the same one, in the middle: the lowest and the highest that the
-  corridor admits err to either side (on MiCo by 210 records too few, 95 too many), so it is nearest to between them.
+  corridor admits err to either side (on MiCo by 210 records too few, 95 too many), so it is near to halfway between them.
 
 The same source runs interpreted on lists while the work is small, and compiled by numba when it is large or
 when the compiled kernels are loaded already.
@@ -87,41 +87,35 @@ def sweep(
 
 
 def trace(
-    bounds: tuple[Sequence[Any], Sequence[Any]],
-    decisions: tuple[Sequence[Any], int],
-    targets: Sequence[Any],
-    heights: MutableSequence[Any],
+    bounds: tuple[Sequence[Any], Sequence[Any]], stop: Sequence[Any], at: int, heights: MutableSequence[Any]
 ) -> None:
-    """Write the heights that `sweep` decided on, from the last column back, of so many `decisions`.
+    """Write the heights that `sweep` decided on, from the last column back; `at` is the end of `stop`.
 
-    Where it may stop or go on to the next stop, a column does what is nearer to its target: either is as cheap.
+    The lowest and the highest of the cheapest staircases are told along with it. Where it may stop or go on to the
+    next stop, it does what is nearer to halfway between them.
     """
-    (lo, hi), (stop, at) = bounds, decisions
-    height = 0
+    lo, hi = bounds
+    lowest, highest, height = 0, 0, 0
     for c in range(len(heights) - 1, -1, -1):
         low, width = lo[c], hi[c] - lo[c]
         height = max(height, low)
         if width > 0:
+            lowest, highest = max(lowest, low), max(highest, low)
             at -= width + 1
+            while stop[at + lowest - low] == 0:
+                lowest += 1
+            while stop[at + highest - low] != 1:
+                highest += 1
             while stop[at + height - low] == 0:
                 height += 1
             while stop[at + height - low] == 2:
                 top = height + 1
                 while stop[at + top - low] == 0:
                     top += 1
-                if top - targets[c] > targets[c] - height:
+                if top + height > lowest + highest:
                     break
                 height = top
         heights[c] = height
-
-
-def middle(run: Callable[[Any], Any], bounds: tuple[Any, Any], stop: Any, columns: int) -> Ints:
-    """Trace the lowest and the highest of the cheapest staircases, and return the one nearest to between them."""
-    low, high, heights = np.zeros((3, columns), np.int64)
-    run(trace)(bounds, (stop, len(stop)), low, low)
-    run(trace)(bounds, (stop, len(stop)), bounds[1], high)
-    run(trace)(bounds, (stop, len(stop)), (low + high) // 2, heights)
-    return heights
 
 
 def shortest_path(cdf: npt.ArrayLike, sequence: npt.ArrayLike, scales: tuple[Fraction, Fraction]) -> Ints:
@@ -156,13 +150,15 @@ def solve(v: Ints, h: Ints, unit: int, scales: tuple[Fraction, Fraction]) -> Int
         )
     widest, slots = int((hi - lo).max()), cells + int(np.count_nonzero(hi > lo))
     if plain and cells <= INTERPRETED // 2:
-        stops, bounds = bytearray(slots), (lo.tolist(), hi.tolist())
+        answer, stops, bounds = [0] * len(v), bytearray(slots), (lo.tolist(), hi.tolist())
         sweep((v.tolist(), h.tolist()), weighing, bounds, ([0] * (widest + 1), [0] * (widest + 1), stops))
-        return middle(lambda kernel: kernel, bounds, stops, len(v))
-    stop = np.zeros(slots, np.uint8)
+        trace(bounds, stops, slots, answer)
+        return np.array(answer, np.int64)
+    heights, stop = np.zeros(len(v), np.int64), np.zeros(slots, np.uint8)
     best, here = np.zeros((2, widest + 1), np.int64)
     compiled(sweep)((v, h), weighing, (lo, hi), (best, here, stop))
-    return middle(compiled, (lo, hi), stop, len(v))
+    compiled(trace)((lo, hi), stop, slots, heights)
+    return heights
 
 
 def corridor(v: Ints, h: Ints, weighing: tuple[int, int, int], plain: bool) -> tuple[Ints, Ints, int]:

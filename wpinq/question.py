@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from fractions import Fraction
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from wpinq import values
 from wpinq.engines.failures import quietly
@@ -29,6 +30,39 @@ from wpinq.stability import noise_scale, paths
 if TYPE_CHECKING:
     from wpinq.dataset import DataSet
     from wpinq.state.histogram import Histogram
+
+
+Request: TypeAlias = "tuple[Ledger, Charge]"
+_quoted: ContextVar[list[Request] | None] = ContextVar("quoted", default=None)
+
+
+def charge_together(make: Callable[[], None]) -> None:
+    """Charge for all questions that a function makes, or for none; asked again, they are free.
+
+    Args:
+        make: Makes the questions and lets go of them: they are only quoted, wait for no run and can have no answer.
+
+    Raises:
+        BudgetError: They cost more together than is left; nothing was charged.
+        LedgerError: A ledger cannot be trusted or written.
+    """
+    requests: list[Request] = []
+    token = _quoted.set(requests)
+    try:
+        make()
+    finally:
+        _quoted.reset(token)
+    charge_all(list({(id(ledger), charge.key): (ledger, charge) for ledger, charge in requests}.values()))
+
+
+def _pay(requests: list[Request]) -> bool:
+    """Charge, or note what would be charged; give whether it was charged."""
+    quoted = _quoted.get()
+    if quoted is None:
+        charge_all(requests)
+        return True
+    quoted += requests
+    return False
 
 
 class Question:
@@ -56,15 +90,13 @@ class Question:
         self.question = blake2b(encode(*self._tuple), digest_size=32).hexdigest()
         self._histogram: Histogram | None = None
         self._words: Words | None = None
-        charge_all(self._charges(delta))
-        wait(self)
+        if _pay(self._charges(delta)):
+            wait(self)
 
     def charge_also(self, what: str, delta: Fraction) -> None:
         """Charge a delta for a further publication of the same answers, once."""
         question = blake2b(encode(self._tuple, what, delta), digest_size=32).hexdigest()
-        charge_all(
-            [(data.ledger, self._charge(question, data, [Cost(Fraction(0), delta)])) for data in sources(self.node)]
-        )
+        _pay([(data.ledger, self._charge(question, data, [Cost(Fraction(0), delta)])) for data in sources(self.node)])
 
     @property
     def settled(self) -> bool:

@@ -13,6 +13,7 @@ from strategies import distance, evaluate, leaves
 
 import wpinq
 from wpinq.errors import BinError, BudgetError, ExactnessError, PlanError, SourceError, WpinqError
+from wpinq.plan import sources
 from wpinq.query import prepare
 
 SECRET = "marker-of-a-record"
@@ -92,6 +93,35 @@ def test_given_keys_are_answered_in_their_order_present_or_not(tables):
     assert pairs.rows == (("Faq", 2, VIEWS.filter(page="Faq", age=2).height),)
     with pytest.raises(BinError, match="of the type text"):
         wpinq.sql(query, tables, epsilon=1, keys=[7])
+
+
+@pytest.mark.parametrize(
+    ("budget", "delta", "left"), [(1, 1e-3, "costs epsilon"), (10, 1e-3, "costs delta"), (10, 1e-6, None)]
+)
+def test_all_that_a_query_asks_is_charged_or_nothing(budget, delta, left):
+    """Three parts of 1/2 each: the third does not fit into 1; or the delta was spent before."""
+    views = wpinq.protect(VIEWS, budget=budget, delta=1e-3)
+    ledger = views._node.data.ledger
+    if left == "costs delta":
+        views.map("page").measure(2).release(delta=1e-3)
+    before = ledger.spent()
+    query = "SELECT page, COUNT(*), SUM(age), STDDEV(age), VARIANCE(age) FROM views GROUP BY page"
+    ask = {"epsilon": Fraction(3, 2), "delta": delta, "bounds": {"age": (0, 90)}}
+    if left is None:
+        answer = wpinq.sql(query, {"views": views}, **ask)
+        assert ledger.spent() == (Fraction(3, 2), Fraction(1, 10**6))
+        assert wpinq.sql(query, {"views": views}, **ask).rows == answer.rows
+        assert ledger.spent() == (Fraction(3, 2), Fraction(1, 10**6))
+        return
+    with pytest.raises(BudgetError, match=f"{left}.*nothing was charged"):
+        wpinq.sql(query, {"views": views}, **ask)
+    assert ledger.spent() == before
+
+
+def test_what_cannot_be_fingerprinted_is_charged_once():
+    views = wpinq.protect(VIEWS, budget=10).filter(lambda page: page in {"Home", SECRET, object()})
+    wpinq.sql("SELECT COUNT(*), COUNT(user) FROM views", {"views": views}, epsilon=2)
+    assert sources(views._node)[0].ledger.spent() == (2, 0)
 
 
 def test_rare_groups_are_not_published():

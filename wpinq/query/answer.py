@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import polars as pl
@@ -16,11 +17,12 @@ from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, positive
 from wpinq.ledger.cost import people
 from wpinq.measurement import Measurement
-from wpinq.plan import sources
+from wpinq.plan import fingerprints, sources
 from wpinq.query.asked import Statement
 from wpinq.query.statement import prepare
 from wpinq.query.tables import CALL
-from wpinq.question import Question
+from wpinq.question import Question, charge_together
+from wpinq.selection import probability
 from wpinq.selection.table import readable
 
 
@@ -87,7 +89,7 @@ def sql(
 
     Raises:
         PlanError: The query cannot be read, or cannot be private; nothing was charged.
-        BudgetError: It costs more than is left; of several aggregates those before it stay charged.
+        BudgetError: It costs more than is left; nothing was charged.
         BinError: A key is no group of the query; nothing was charged.
         SourceError, EngineError, LedgerError: The dataflow could not run.
 
@@ -101,14 +103,31 @@ def sql(
     known = _known(asked, keys, delta)
     given = known is not None
     share = cost / asked.parts(given)
-    counted: list[Measurement] = [one.measure(epsilon=share, name=name) for one in asked.counts]
-    more = [one.measure(epsilon=share, name=name) for one in asked.published_from(given)]
+    lost = None if known is not None or delta is None else probability(delta, "sql(delta=...)")
+    if fingerprints(asked.groups._node)[asked.groups._node] is not None:  # else it would be another question below
+        charge_together(lambda: _quote(asked, share, lost, name))
+    counted = _counts(asked, share, given, name)
     if known is None:
-        assert delta is not None  # noqa: S101  refused above
-        known = (*counted, *more)[asked.widest].release(delta=delta).frame.select(asked.keys)
+        assert lost is not None  # noqa: S101  refused in `_known`
+        known = counted[asked.widest].release(delta=lost).frame.select(asked.keys)
     numbers = [one.measure(share, known if asked.keys else None, name) for one in asked.numbers]
-    paid = {"epsilon": float(cost), "delta": 0.0 if given else float(positive(delta, "sql(delta=...)"))}
-    return _finished(asked, known, (*counted, *more), numbers, paid)
+    paid = {"epsilon": float(cost), "delta": float(lost or 0)}
+    return _finished(asked, known, counted, numbers, paid)
+
+
+def _counts(asked: Statement, share: Fraction, given: bool, name: str | None) -> list[Measurement]:
+    """The counts, or one that nobody asked for, from which groups are published."""
+    return [one.measure(epsilon=share, name=name) for one in (*asked.counts, *asked.published_from(given))]
+
+
+def _quote(asked: Statement, share: Fraction, lost: Fraction | None, name: str | None) -> None:
+    """All that the query is charged for; which groups there are changes no price."""
+    counted = _counts(asked, share, lost is None, name)
+    if lost is not None:
+        counted[asked.widest].charge_also("release", lost)
+    nobody = bin_frame([], asked.schema) if asked.keys else None
+    for one in asked.numbers:
+        one.measure(share, nobody, name)
 
 
 def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | None:

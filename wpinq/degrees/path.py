@@ -8,7 +8,7 @@ settled by a proof. All sums are integers, so no rounding can spoil a tie or an 
   bits (14 for real values) is rounded to the nearest that does not.
 - Whole values are taken as they are. Real values are read to the nearest 2**-16.
 - Of several cheapest staircases the answer is always the same one, in the middle: the lowest and the highest that the
-  corridor admits err to either side (on MiCo by 210 records too few, 95 too many), so it is near to halfway between them.
+  corridor admits err to either side (MiCo: 210 records too few, 95 too many), so it is near to halfway between them.
 
 The same source runs interpreted on lists while the work is small, and compiled by numba when it is large or
 when the compiled kernels are loaded already.
@@ -92,7 +92,7 @@ def trace(
     """Write the heights that `sweep` decided on, from the last column back; `at` is the end of `stop`.
 
     The lowest and the highest of the cheapest staircases are told along with it. Where it may stop or go on to the
-    next stop, it does what is nearer to halfway between them.
+    next stop, it does what is nearer to halfway between them, rounded down.
     """
     lo, hi = bounds
     lowest, highest, height = 0, 0, 0
@@ -112,7 +112,7 @@ def trace(
                 top = height + 1
                 while stop[at + top - low] == 0:
                     top += 1
-                if top + height > lowest + highest:
+                if top + height > (lowest + highest) // 2 * 2:
                     break
                 height = top
         heights[c] = height

@@ -62,6 +62,7 @@ def test_sums_within_declared_bounds(run, tmp_path):
     assert [row[0] for row in rows] == [0, 2]
     assert "total: within" in out
     assert "mean: within" in out
+    assert "clamped to their bounds" in out
 
 
 @pytest.mark.parametrize("keys", ["p1\nnowhere\n", '["p1", "nowhere"]'])

@@ -100,7 +100,7 @@ def sql(
     answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits)
     if json is not None:
         write_json(json, answer.content())
-    _show(answer)
+    _show(answer, clamped=bool(asked.numbers))
 
 
 def read_keys(path: Path, schema: Schema) -> list[Any]:
@@ -171,7 +171,7 @@ def _rehearsal(schema: Schema, unit: Unit | None) -> Collection:
     return protect([], budget=LIMITLESS, unit=unit, columns=columns)
 
 
-def _show(answer: Answer) -> None:
+def _show(answer: Answer, *, clamped: bool) -> None:
     from wpinq.cli.errors import printable
     from wpinq.cli.show import budget_line
 
@@ -187,5 +187,9 @@ def _show(answer: Answer) -> None:
         far = [max(ends[1] - value, value - ends[0]) for value, ends in cells if ends]
         if far:
             typer.echo(f"\n{name}: within {max(far):g} of the truth with probability 95%.")
+    if clamped:
+        typer.echo(
+            "\nThe truth is that of numbers clamped to their bounds; ranks and extremes are points of a grid in them."
+        )
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
     typer.echo(f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}. {budget_line(answer.measurements[0].home.ledger)}")

@@ -119,8 +119,8 @@ class Batch:
     def consolidate(self) -> Batch:
         """Add up the weights of equal rows and drop what cancels."""
         keys = [name for name in self.frame.columns if name != WEIGHT]
-        frame = self.frame.group_by(keys).agg(pl.col(WEIGHT).sum()).filter(pl.col(WEIGHT) != 0)
-        return Batch(frame.select(self.frame.columns), self.schema)
+        found = self.frame.lazy().group_by(keys).agg(pl.col(WEIGHT).sum()).filter(pl.col(WEIGHT) != 0)
+        return Batch(found.select(self.frame.columns).collect(), self.schema)
 
     def scale(self, factor: int) -> Batch:
         """Multiply every weight."""

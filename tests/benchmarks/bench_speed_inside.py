@@ -1,4 +1,4 @@
-"""What can only be seen inside one process: the engine's share, and identity and noise for each bin.
+"""What can only be seen inside one process: the engine's share, noise for each bin, and what a live source takes.
 
     python tests/benchmarks/bench_speed_inside.py --batches 60 --rounds 12
 
@@ -126,6 +126,36 @@ def bins(count: int) -> None:
             print(f"{name} bins at scale {scale}: {min(rounds) / count * 1e6:.3f} us a bin, identity and noise")
 
 
+def live(epochs: int, rows: int, rounds: int) -> None:
+    """Print milliseconds from sending a thousand rows to an observed bin, after many rows."""
+    rng = np.random.default_rng(3)
+    share = np.cumsum(1 / np.arange(1, 500_001))
+    names = pl.Series("page", [f"page/{number}" for number in range(len(share))])
+
+    def table(size: int) -> pl.DataFrame:
+        return pl.DataFrame({"page": names.gather(np.searchsorted(share / share[-1], rng.random(size)))})
+
+    for title, shaved, asked in (("CDF", True, 5), ("page views", False, "page/5")):
+        source = wpinq.live({"page": str}, budget=10**6)
+        plan = source.shave().map(lambda page, index: index) if shaved else source.map(lambda page: page)
+        plan.measure(1)
+        for _ in range(epochs):
+            source.send(table(rows))
+            source.advance()
+        times = []
+        for _ in range(rounds):
+            few, measured = table(1000), plan.measure(1)
+            start, used = time.perf_counter(), time.process_time()
+            source.send(few)
+            source.advance()
+            measured.observe(asked)
+            times.append((time.perf_counter() - start, time.process_time() - used))
+        source.close()
+        wall, cpu = ([1e3 * one for one in each] for each in zip(*times, strict=True))
+        print(f"1,000 rows more after {epochs * rows:,}, {title}: {statistics.median(wall):.2f} ms", end=" ")
+        print(f"(at most {max(wall):.2f}), CPU {statistics.median(cpu):.2f} ms (at most {max(cpu):.2f})")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--batches", type=int, default=60)
@@ -136,3 +166,4 @@ if __name__ == "__main__":
     batches, rounds, asked = (2, 1, 1000) if options.smoke else (options.batches, options.rounds, options.bins)
     share(batches, rounds)
     bins(asked)
+    live(*((2, 1000, 3) if options.smoke else (20, 10**6, 100)))

@@ -33,6 +33,22 @@ def test_a_table_is_a_dictionary(batches):
     assert keys.tolist() == sorted(keys.tolist())
 
 
+some = st.tuples(st.integers(0, 150), st.sampled_from([0, 0, 0, 1]))
+
+
+@given(st.dictionaries(some, st.integers(-2, 2), max_size=11), st.sampled_from([np.int64, object]))
+def test_a_few_among_many_are_a_dictionary(few, dtype):
+    many = {(number, 0): number % 5 - 2 for number in range(20, 120)}
+    table = Table(dtype)
+    for part in (many, few):
+        table.add(*combine(np.array(list(part), np.uint64).reshape(-1, 2), np.array(list(part.values()), dtype))[1:])
+    keys, weights = table.items()
+    plain = {key: many.get(key, 0) + few.get(key, 0) for key in many | few}
+    found = list(zip(map(tuple, keys.tolist()), weights.tolist(), strict=True))
+    assert found == sorted((key, weight) for key, weight in plain.items() if weight)
+    assert table.lookup(keys).tolist() == weights.tolist()
+
+
 ranges = st.lists(st.tuples(st.integers(-5, 8), st.integers(0, 6), st.integers(-3, 3)), max_size=6)
 
 

@@ -42,8 +42,10 @@ def histogram_digest(key: bytes, identities: NDArray[Any], weights: NDArray[Any]
         raise InternalError("histogram_digest: identities and weights differ in number.")
     total = 0
     for piece in pieces(len(rows)):
-        kept = amounts[piece].any(axis=1)
-        blocks, masks = rows[piece][kept], amounts[piece][kept]
+        blocks, masks = rows[piece], amounts[piece]
+        kept = (masks[:, 0] | masks[:, 1]) != 0
+        if not kept.all():
+            blocks, masks = blocks[kept], masks[kept]
         for half in (0, 1):
             tags = words.pair(words.pair(blocks, half) ^ masks, half)
             total += _sum(tags) << (128 * half)
@@ -76,5 +78,7 @@ def _limbs(weights: NDArray[Any]) -> NDArray[np.uint64]:
 
 def _sum(tags: NDArray[np.uint64]) -> int:
     """Sum rows of two words as 128-bit numbers, exactly: 32-bit halves of a piece cannot overflow 64 bits."""
-    halves = tags.view("<u4").sum(axis=0, dtype=np.uint64).tolist()
+    whole = len(tags) // 64 * 64  # rows of 64 numbers are added at once, several times as fast as one by one
+    parts = tags[:whole].view("<u4").reshape(-1, 256).sum(axis=0, dtype=np.uint64).reshape(64, 4)
+    halves = (parts.sum(axis=0) + tags[whole:].view("<u4").sum(axis=0, dtype=np.uint64)).tolist()
     return sum(int(half) << (32 * place) for place, half in enumerate(halves))

@@ -70,9 +70,7 @@ class Table:
             self._push(*_merge(self._runs.pop(), last.ids, last.weights))
         if not self._runs:
             return np.empty((0, 2), np.uint64), np.empty(0, self._dtype)
-        ids, weights, _ = self._runs[0]
-        alive = weights != 0
-        return ids[alive], weights[alive]
+        return _alive(self._runs[0].ids, self._runs[0].weights)
 
     def _push(self, ids: Ids, weights: Weights) -> None:
         ids = np.asfortranarray(ids)  # binary search wants the first words side by side
@@ -80,9 +78,30 @@ class Table:
 
 
 def _merge(run: Run, ids: Ids, weights: Weights) -> tuple[Ids, Weights]:
-    _, ids, weights = combine(np.concatenate([run.ids, ids]), np.concatenate([run.weights, weights]))
+    merged = _inserted(run, ids, weights) if 8 * len(ids) < len(run.ids) and run.tie == _longest_tie(ids) == 1 else None
+    if merged is None:
+        merged = combine(np.concatenate([run.ids, ids]), np.concatenate([run.weights, weights]))[1:]
+    return _alive(*merged)
+
+
+def _alive(ids: Ids, weights: Weights) -> tuple[Ids, Weights]:
     alive = weights != 0
     return (ids, weights) if alive.all() else (ids[alive], weights[alive])
+
+
+def _inserted(run: Run, ids: Ids, weights: Weights) -> tuple[Ids, Weights] | None:
+    """A few identities put among many, without sorting; None if two agree in their first word alone."""
+    at = np.searchsorted(run.ids[:, 0], np.ascontiguousarray(ids[:, 0]))
+    inside = np.minimum(at, len(run.ids) - 1)
+    near = run.ids[inside, 0] == ids[:, 0]
+    there = near & (run.ids[inside, 1] == ids[:, 1])
+    if (near != there).any():
+        return None
+    total = run.weights.copy()
+    total[at[there]] += weights[there]
+    new, place = ~there, at[~there]
+    words = [np.insert(run.ids[:, word], place, ids[new, word]) for word in (0, 1)]
+    return np.asfortranarray(np.stack(words).T), np.insert(total, place, weights[new])
 
 
 def _order(ids: Ids) -> Rows:

@@ -33,6 +33,8 @@ class Waiting:
 
     def take(self) -> Batch:
         """All records, each once; none waits afterwards."""
+        if not self._batches:
+            return Batch.empty(self._schema)
         return self.rows().consolidate()
 
     def rows(self) -> Batch:

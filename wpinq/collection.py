@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from wpinq import aggregates, operators
 from wpinq.explain import explain
 from wpinq.measuring import measure
+from wpinq.question import charge_together
 from wpinq.selection import select
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Collection:
     measure = measure
     select = select
     explain = explain
+    _charge_together = staticmethod(charge_together)
 
     count = aggregates.count
     count_distinct = aggregates.count_distinct

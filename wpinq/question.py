@@ -33,26 +33,30 @@ if TYPE_CHECKING:
 
 
 Request: TypeAlias = "tuple[Ledger, Charge]"
-_quoted: ContextVar[list[Request] | None] = ContextVar("quoted", default=None)
+_quoted: ContextVar[tuple[list[Request], list[Question]] | None] = ContextVar("quoted", default=None)
 
 
 def charge_together(make: Callable[[], None]) -> None:
     """Charge for all questions that a function makes, or for none; asked again, they are free.
 
     Args:
-        make: Makes the questions and lets go of them: they are only quoted, wait for no run and can have no answer.
+        make: Makes the questions, which are only quoted: until it ends they wait for no run and can have no answer.
+            Nothing is charged where it raises.
 
     Raises:
         BudgetError: They cost more together than is left; nothing was charged.
         LedgerError: A ledger cannot be trusted or written.
     """
     requests: list[Request] = []
-    token = _quoted.set(requests)
+    questions: list[Question] = []
+    token = _quoted.set((requests, questions))
     try:
         make()
     finally:
         _quoted.reset(token)
     charge_all(list({(id(ledger), charge.key): (ledger, charge) for ledger, charge in requests}.values()))
+    for question in questions:
+        wait(question)
 
 
 def _pay(requests: list[Request]) -> bool:
@@ -61,7 +65,7 @@ def _pay(requests: list[Request]) -> bool:
     if quoted is None:
         charge_all(requests)
         return True
-    quoted += requests
+    quoted[0].extend(requests)
     return False
 
 
@@ -92,6 +96,8 @@ class Question:
         self._words: Words | None = None
         if _pay(self._charges(delta)):
             wait(self)
+        elif (quoted := _quoted.get()) is not None:
+            quoted[1].append(self)
 
     def charge_also(self, what: str, delta: Fraction) -> None:
         """Charge a delta for a further publication of the same answers, once."""

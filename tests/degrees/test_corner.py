@@ -253,12 +253,34 @@ def test_release_by_two_curves(pages):
         ({"epsilon": 1, "split": 0}, ExactnessError, "above zero"),
         ({"epsilon": 1, "method": "path"}, PlanError, "split="),
         ({"epsilon": 1, "method": "best"}, PlanError, "'best'"),
+        ({"epsilon": 1, "prior": "smooth"}, PlanError, "split="),
+        ({"epsilon": 1, "split": 0.5, "prior": "rough"}, PlanError, "'rough'"),
+        ({"epsilon": 1, "split": 0.5, "prior": "smooth", "method": "path"}, PlanError, "drop one"),
+        ({"epsilon": "0.0009"}, PlanError, "too wide"),
+        ({"epsilon": "0.02", "split": "0.95"}, PlanError, "too wide"),
+        ({"epsilon": "0.05", "split": "0.5", "prior": "smooth"}, PlanError, "too wide"),
+        ({"epsilon": "1.1", "split": "0.2"}, BudgetError, "nothing was charged"),
     ],
 )
 def test_refusals_cost_nothing(pages, options, error, match):
     with pytest.raises(error, match=match):
         release(pages, **options)
     release(pages, 1)
+
+
+def test_release_by_two_curves_with_the_smooth_prior(pages):
+    smooth, uniform = (release(pages, 1, split="0.5", prior=prior) for prior in ("smooth", None))
+    assert smooth.evidence.smooth and not uniform.evidence.smooth
+    assert np.array_equal(smooth.noisy_cdf, uniform.noisy_cdf)
+
+
+def test_a_plan_that_cannot_be_told_is_charged_once(pages):
+    """What is a new question every time must not be asked once to be charged and once more to be answered."""
+    seen = {"page 1"}
+    left = pages.map(lambda page: page if id(seen) else "none")
+    assert release(left, 1, split="0.5").distinct >= 0
+    with pytest.raises(BudgetError):
+        release(left, "0.001")
 
 
 def test_release_errs_less_than_two_curves():

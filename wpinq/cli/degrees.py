@@ -31,6 +31,13 @@ class Method(StrEnum):
     squares = "squares"
 
 
+class Prior(StrEnum):
+    """What the posterior of two curves assumes; see `wpinq.degrees.reconcile`."""
+
+    uniform = "uniform"
+    smooth = "smooth"
+
+
 NUMBERS: tuple[Literal["distinct", "records", "largest"], ...] = ("distinct", "records", "largest")
 
 SPLIT = Fraction(3, 4)
@@ -78,6 +85,14 @@ def degrees(
         Method | None,
         typer.Option(help="How to fit; path and squares need two curves, and imply --split 0.75.", show_default=False),
     ] = None,
+    prior: Annotated[
+        Prior | None,
+        typer.Option(
+            help="What the posterior of two curves assumes; implies --split 0.75. smooth: neighbouring counts are about"
+            " equally frequent, which is wrong, and told by nothing, where they are not.",
+            show_default=False,
+        ),
+    ] = None,
     json: options.JsonPath = None,
     plot: Annotated[
         Path | None,
@@ -101,13 +116,13 @@ def degrees(
     from wpinq.degrees.writers import WRITERS
 
     place = Input(source, columns, header, ledger, name, data_version)
-    epsilon, share = positive(budget, "--budget"), share_of(split, method)
+    epsilon, share = positive(budget, "--budget"), share_of(split, method, prior)
     outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
     check_outputs(outputs, place.places())
     schema = place.schema()
     pair = (next((one for one in schema.names if one != of), "user"), schema[of].name)
 
-    release = measured(place, of, epsilon, share, method)
+    release = measured(place, of, epsilon, share, {"method": method, "prior": prior})
     if json is not None:
         write_json(json, content(release))
     if plot is not None:
@@ -117,8 +132,8 @@ def degrees(
     _show(release, [path for path, _ in outputs.values() if path is not None])
 
 
-def share_of(split: str | None, method: Method | None) -> Fraction | None:
-    """The share of the CDF, where two whole curves are asked for, by a split or by a method that only they have.
+def share_of(split: str | None, method: Method | None, prior: Prior | None = None) -> Fraction | None:
+    """The share of the CDF, where two whole curves are asked for, by a split or by what only they have.
 
     Raises:
         ExactnessError: It is not between 0 and 1.
@@ -127,14 +142,14 @@ def share_of(split: str | None, method: Method | None) -> Fraction | None:
     (Fraction(1, 2), Fraction(3, 4), None)
     """
     if split is None:
-        return None if method in (None, Method.posterior) else SPLIT
+        return None if method in (None, Method.posterior) and prior is None else SPLIT
     share = positive(split, "--split")
     if share >= 1:
         raise ExactnessError(f"--split: {split} is not between 0 and 1; the CDF and the sequence both need a share.")
     return share
 
 
-def measured(place: Input, of: str, epsilon: Fraction, share: Fraction | None, method: Method | None) -> Release:
+def measured(place: Input, of: str, epsilon: Fraction, share: Fraction | None, how: dict[str, Any]) -> Release:
     """Charge, read the input, and fit."""
     import polars as pl
 
@@ -142,8 +157,8 @@ def measured(place: Input, of: str, epsilon: Fraction, share: Fraction | None, m
     from wpinq.plan import sources
 
     counted = place.protect_to_spend(epsilon).map(pl.col(of))
-    how: dict[str, Any] = {} if method is None else {"method": method.value}
-    fit = wpinq.degrees.release(counted, epsilon, split=share, name=f"degrees of {of}", **how)
+    given = {name: chosen.value for name, chosen in how.items() if chosen is not None}
+    fit = wpinq.degrees.release(counted, epsilon, split=share, name=f"degrees of {of}", **given)
     return Release(of, sources(counted._node)[0], epsilon, fit)
 
 

@@ -64,10 +64,7 @@ def reconcile(
     ([6, 2, 2, 1], [4, 3, 1, 1, 1, 1], 11)
     """
     check_method(method, "reconcile")
-    if prior not in ("uniform", "smooth"):
-        raise PlanError(f"reconcile(prior={prior!r}): expected 'uniform' or 'smooth'.")
-    if prior == "smooth" and method != "posterior":
-        raise PlanError(f"reconcile(prior='smooth', method={method!r}): only method='posterior' has a prior; drop one.")
+    check_prior(prior, method, "reconcile")
     noisy, exact_scales = observed(cdf, sequence, scales)
     evidence = Curves(noisy, exact_scales, smooth=prior == "smooth")
     if method == "posterior":
@@ -81,6 +78,14 @@ def check_method(method: Method, call: str) -> Method:
     if method not in ("posterior", "path", "squares"):
         raise PlanError(f"{call}(method={method!r}): expected 'posterior', 'path' or 'squares'.")
     return method
+
+
+def check_prior(prior: Prior, method: Method, call: str) -> None:
+    """Insist on a known prior, which only the posterior has."""
+    if prior not in ("uniform", "smooth"):
+        raise PlanError(f"{call}(prior={prior!r}): expected 'uniform' or 'smooth'.")
+    if prior == "smooth" and method != "posterior":
+        raise PlanError(f"{call}(prior='smooth', method={method!r}): only method='posterior' has a prior; drop one.")
 
 
 def observed(

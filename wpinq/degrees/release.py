@@ -15,15 +15,23 @@ from wpinq.degrees.evidence import Cornered
 from wpinq.degrees.fit import Fit
 from wpinq.degrees.horizon import Observable, block
 from wpinq.degrees.pipelines import cdf, corner, sequence
-from wpinq.degrees.reconcile import Method, check_method, reconcile
+from wpinq.degrees.reconcile import Method, Prior, check_method, check_prior, reconcile
 from wpinq.errors import ExactnessError, PlanError
-from wpinq.exact import Amount, positive
+from wpinq.exact import Amount, decimal, positive
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
     from wpinq.collection import Collection
+    from wpinq.measurement import Measurement
 
 FIRST = 256
 MOST = 1 << 20
+WIDEST = 1_000
+"""Scale of a corner's noise whose bands surely fit in memory; about a minute and 3 GB."""
+WIDEST_OF_TWO = {"uniform": 500, "smooth": 25}
+"""The same of two curves."""
 
 
 def release(
@@ -32,6 +40,7 @@ def release(
     *,
     split: Amount | None = None,
     method: Method | None = None,
+    prior: Prior | None = None,
     name: str | None = None,
 ) -> Fit:
     """Measure how often each record of a collection is counted, and fit a degree distribution.
@@ -45,31 +54,60 @@ def release(
         epsilon: What it costs the privacy unit in all, exact.
         split: Measure two whole curves instead, and give this share of epsilon, between 0 and 1, to the CDF.
         method: How two curves are reconciled, `"posterior"` by default; a corner has no other method.
+        prior: What the posterior of two curves assumes, `"uniform"` by default; see `reconcile` for what `"smooth"`
+            gains and risks. A corner finds its prior itself (see `durfee`). Where the smooth one turns
+            out to be too much work, asking again without it costs nothing more.
         name: Name of the release in the ledger, which also makes an independent repetition.
 
     Raises:
-        PlanError: The method is unknown, or is not `"posterior"` without a split; nothing was charged. Or the noise is
-            too wide to fit in memory (scales beyond about 3,000).
+        PlanError: The method or the prior is unknown, or is given without a split where only two curves have it, or the
+            noise is too wide for a posterior in memory (scale 1,000, of two curves 500, smooth 25); nothing was
+            charged. Or the data turn out too large for it beside wide noise, after the charge.
         ExactnessError: `epsilon` or `split` is not an exact number in its range; nothing was charged.
-        BudgetError: It costs more than is left; nothing was charged, or, of two curves, at most the CDF.
+        BudgetError: It costs more than is left; nothing was charged.
     """
     method = check_method(method or "posterior", "release")
+    check_prior(prior or "uniform", method, "release")
     whole = positive(epsilon, "release(epsilon=...)")
     if split is None:
-        if method != "posterior":
-            raise PlanError(f"release(method={method!r}): only two curves have it; add split=, such as split=0.75.")
-        measurement = corner(collection).measure(epsilon=whole, name=name)
-        bins = observe_corner(measurement)
-        evidence = Cornered(bins, measurement.scale)
+        if method != "posterior" or prior is not None:
+            given = f"prior={prior!r}" if method == "posterior" else f"method={method!r}"
+            raise PlanError(f"release({given}): only two curves have it; add split=, such as split=0.75.")
+        (measurement,) = at_once(collection, [(corner(collection), whole, name)], WIDEST)
+        evidence = Cornered(observe_corner(measurement), measurement.scale)
         return Fit(*evidence.staircases((0.5,))[0], evidence, method)
     share = positive(split, "release(split=...)")
     if share >= 1:
         raise ExactnessError(f"release(split={split}): the share of the CDF is between 0 and 1; both curves need some.")
-    return reconcile(
-        cdf(collection).measure(epsilon=share * whole, name=name and f"{name}: cdf"),
-        sequence(collection).measure(epsilon=(1 - share) * whole, name=name and f"{name}: sequence"),
-        method=method,
-    )
+    names = (name and f"{name}: cdf", name and f"{name}: sequence")
+    asked = (cdf(collection), share * whole, names[0]), (sequence(collection), (1 - share) * whole, names[1])
+    columns, rows = at_once(collection, asked, WIDEST_OF_TWO[prior or "uniform"] if method == "posterior" else None)
+    return reconcile(columns, rows, method=method, prior=prior or "uniform")
+
+
+def at_once(
+    collection: Collection, asked: Sequence[tuple[Collection, Fraction, str | None]], widest: int | None
+) -> list[Measurement]:
+    """Measure all or none; none where the noise is wider than a posterior in memory allows."""
+    made: list[Measurement] = []
+
+    def make() -> None:
+        for one, epsilon, name in asked:
+            made.append(one.measure(epsilon=epsilon, name=name))
+            if widest is not None:
+                check_scale(made[-1].scale, widest)
+
+    collection._charge_together(make)
+    return made
+
+
+def check_scale(scale: Fraction, widest: int) -> None:
+    """Refuse noise that is too wide for a posterior in memory, while nothing is charged yet."""
+    if scale > widest:
+        raise PlanError(
+            f"release(...): noise of scale {decimal(scale)} is too wide to fit in memory (at most {widest:,}); "
+            "nothing was charged. Give more epsilon, or split= with method='path'."
+        )
 
 
 def observe_corner(measurement: Observable) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

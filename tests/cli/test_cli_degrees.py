@@ -97,6 +97,13 @@ def test_the_version_of_a_file_hides_its_size(wpinq, views, tmp_path):
     assert json.loads(outs[0].read_text())["version"] == "July"
 
 
+def test_the_smooth_prior_is_of_two_curves(wpinq, views, tmp_path):
+    out = tmp_path / "out.json"
+    assert wpinq("degrees", views, "--of", "page", "--budget", "200", "--prior", "smooth", "--json", out).code == 0
+    scales = json.loads(out.read_text())["scale"]
+    assert (scales["cdf"], scales["sequence"]) == (pytest.approx(1 / 150), pytest.approx(1 / 50))
+
+
 @pytest.mark.parametrize("method", ["path", "squares", "posterior"])
 def test_methods(wpinq, views, tmp_path, method):
     out = tmp_path / "out.json"

@@ -15,10 +15,13 @@ NOISE, MEMO, BUDGET = "attacks/test_attack_noise.py", "attacks/test_attack_memo.
 FUNCTIONS, LEAKS, AUDIT = "attacks/test_attack_functions.py", "attacks/test_leaks.py", "attacks/test_audit.py"
 RARE, LAW, WORDS = "noise/test_noise_rare.py", "noise/test_noise_distribution.py", "noise/test_noise_words.py"
 LEDGER, DAMAGE, TOGETHER = "ledger/test_ledger.py", "ledger/test_damage.py", "ledger/test_together.py"
+CLUSTER, MEETING, HOSTS = "cluster/test_cluster.py", "cluster/test_meeting.py", "cluster/test_hosts.py"
+LIVE, WINDOWS, RECOVERY = "live/test_live.py", "live/test_windows.py", "live/test_recovery.py"
+CONTINUAL = "continual/test_continual.py"
 DIGITS, COST, DISK = "noise/test_noise_digits.py", "ledger/test_cost.py", "ledger/test_disk.py"
 
-ATTACKS = [1, *range(2, 22), 35, 36, 37, 40, 45]
-RULES = [*range(2, 11), 14, 15, 16, 22, 23, 24, 25, 28, *range(32, 40)]
+ATTACKS = [1, *range(2, 22), 25, 35, 36, 37, *range(40, 46)]
+RULES = [*range(2, 17), 22, 23, 24, 25, 28, *range(32, 40)]
 
 INDEX = """
 attack 1   {NOISE}::test_attack_01_both_truths_reach_all_points
@@ -105,6 +108,14 @@ attack 20  {DISK}::test_20_a_full_disk_refuses_and_loses_nothing
     in the test: a full disk
 attack 21  {BUDGET}::test_attack_21_adaptively_chosen_amounts_never_pass_the_budget
     seen: sums in rounded floats
+attack 25  {CLUSTER}::test_attack_25_the_answers_are_bit_for_bit_those_of_one_process
+    seen: shards that differ from process to process
+attack 25  {HOSTS}::test_three_hosts_answer_as_one_process_and_listen_where_they_were_told
+    see attack 25
+attack 25  {MEETING}::test_what_differs_is_refused_before_any_charge
+    seen: plans not compared
+attack 25  {LIVE}::test_attack_25_epochs_and_batches_do_not_show_in_what_is_counted
+    seen: shave forgets what was there before
 attack 35  {FUNCTIONS}::test_attack_35_a_function_that_raises_drops_its_record
     seen: only Exception is caught
 attack 35  {FUNCTIONS}::test_attack_35_recursion_drops_its_record
@@ -127,6 +138,20 @@ attack 40  {FUNCTIONS}::test_attack_40_what_is_stopped_halfway_answers_nothing
     seen: failures forgotten
 attack 40  {FUNCTIONS}::test_attack_40_a_stray_stop_iteration_is_not_the_end_of_the_data
     seen: failures forgotten
+attack 40  {LIVE}::test_attack_40_rule_9_a_measurement_speaks_of_the_first_epoch_that_closes_after_it
+    seen: bound to the epoch that closed last
+attack 40  {WINDOWS}::test_attack_40_a_window_is_answered_only_when_it_has_closed
+    seen: windows closed when they begin
+attack 41  {WINDOWS}::test_attack_41_late_data_cannot_reopen_a_window
+    seen: windows read up to the last epoch
+attack 42  {RECOVERY}::test_attack_42_parts_are_read_once_and_counted_once
+    seen: a kept part is read again
+attack 42  {CLUSTER}::test_attack_42_a_cluster_that_is_killed_goes_on_where_it_was
+    seen: every process takes all kept parts
+attack 43  {CONTINUAL}::test_attack_43_a_record_moves_one_node_of_each_level
+    seen: levels that spend 1/l^2
+attack 44  {CLUSTER}::test_attack_44_which_shard_holds_a_record_is_secret_and_even
+    seen: a key that all know
 attack 45  {FUNCTIONS}::test_attack_45_fits_and_synthesis_need_released_numbers_only
     seen: reconcile runs a flow
 attack 45  house/test_layers.py::test_postprocessing_knows_released_numbers_only
@@ -143,6 +168,8 @@ rule 4     {NOISE}::test_attack_09_two_measurements_have_independent_noise
     seen: without the mechanism
 rule 5     {BUDGET}::test_rules_05_36_a_finite_collection_has_no_continual_release
     seen: not refused
+rule 5     {CONTINUAL}::test_attack_08_rule_05_averaging_over_epochs_gains_nothing
+    seen: nodes drawn anew in each epoch
 rule 6     {WORDS}::test_no_bin_shares_words_with_another_bin_or_number
     seen: two word numbers with one key
 rule 7     {NOISE}::test_rule_07_order_batches_and_shards_do_not_change_a_digest
@@ -151,8 +178,16 @@ rule 8     {MEMO}::test_rule_08_the_same_question_is_free_and_numbers_do_not_cou
     seen: every question new
 rule 9     {MEMO}::test_rule_09_a_release_keeps_the_histogram_of_its_version
     seen: run anew for each answer
+rule 9     {LIVE}::test_attack_40_rule_9_a_measurement_speaks_of_the_first_epoch_that_closes_after_it
+    see attack 40
 rule 10    {NOISE}::test_rule_10_typed_and_untyped_columns_give_a_value_one_identity
     seen: dates hashed as timestamps
+rule 11    {CONTINUAL}::test_rule_11_steps_in_which_records_meet_are_refused
+    seen: nothing refused
+rule 12    {CONTINUAL}::test_rule_12_bounds_that_retract_are_refused
+    seen: nothing refused
+rule 13    {WINDOWS}::test_rule_13_no_record_closes_a_window_or_moves_another
+    seen: the latest record closes windows
 rule 14    {FUNCTIONS}::test_rule_14_one_bad_line_changes_no_other_bin_and_raises_nothing
     seen: strict casts; quotes unchecked
 rule 14    {FUNCTIONS}::test_rule_14_an_empty_file_answers
@@ -191,6 +226,10 @@ rule 36    {BUDGET}::test_rules_05_36_a_finite_collection_has_no_continual_relea
     seen: not refused
 rule 37    {BUDGET}::test_rule_37_a_flow_holds_an_identity_key_and_nothing_else
     seen: an engine imports the noise
+rule 36    {CONTINUAL}::test_rule_36_all_levels_for_ever_spend_epsilon
+    seen: levels that spend 1/l^2
+rule 37    {CLUSTER}::test_rule_37_other_processes_are_told_no_secret
+    seen: the secret in place of the key of samples
 rule 38    {DAMAGE}::test_38_a_charge_without_its_head_is_adopted
     seen: a head one behind refused
 rule 38    {MEMO}::test_attack_13_killed_between_charge_and_answer

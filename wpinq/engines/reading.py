@@ -24,7 +24,7 @@ from wpinq.state.dense import ROWS, Dense
 
 T = TypeVar("T")
 
-LOT = 1 << 22
+LOT = 1 << 21
 """Bytes of columns that make a lot."""
 THREADED = 1 << 24
 """Bytes of files from which on threads read ahead."""

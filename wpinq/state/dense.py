@@ -16,9 +16,9 @@ MOST = 1 << 21
 """The length of the array, of 16 megabytes, that a thread may have."""
 ROWS = 1 << 24
 """Rows that are counted before what was counted goes on, so that a reader can be stopped."""
-PIECE = 1 << 17
+PIECE = 1 << 15
 """Places of the array that leave in one batch."""
-SPARSE = 4
+SPARSE = 8
 """Integers on an average place of the array may be this rare, one in so many places."""
 
 

@@ -29,11 +29,11 @@ What 100 processes and 10^11 rows would cost, by the same distributions (2.5 * 1
 - Of a column a process sees d distinct values: sum(1 - exp(-rows * chance)), here 2.2 * 10^8. It sends 24 bytes for
   each, 5.3 GB, once; 530 GB cross the network, 43 s at 1 Gbit/s for each machine. This exchange grows with
   processes * d; the one of measured histograms with the distinct values that are measured.
-- State: 24 bytes a slot, at most 7/10 full and grown fourfold: 2.2 * 10^8 identities need 2^30 slots, 26 GB, while a
-  process reads, and 0.6 GB a shard after the exchange. So the table of what is added up before it is sent breaks
-  first: beyond 7 * 10^8 distinct values a process it has 103 GB. To send it in parts, at 2^28 slots, would bound it.
+- State: 24 bytes a slot, at most 7/10 full and grown fourfold. A process sends what it has added up whenever that is
+  2^27 identities, so its table stays at 6.4 GB, and after the exchange it holds 2.5 * 10^7 identities. Without that
+  bound the first table to break would be this one: 26 GB for 2.2 * 10^8 identities, 103 GB beyond 7 * 10^8.
 - A CDF then is a step function of some thousand steps. A histogram by name is gathered in process 0: 2.5 * 10^9 pages
-  are 60 GB there, and three times that while they are sorted. That breaks at about 10^9 measured bins.
+  are 60 GB there, and three times that while they are sorted. That breaks first, at about 10^9 measured bins.
 - A declared version (`--data-version`) is sealed with a digest of all bytes that process 0 reads alone: 800 GB, a
   quarter of an hour. Files at one path on a shared file system need no declared version, and no digest.
 - The engine opens 100 * 99 connections, and every process reads the footers of all Parquet files.

@@ -281,10 +281,14 @@ def test_other_sources_and_windows_stay_in_one_process(place, capfd):
     assert "other sources" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("most", [1, 1 << 27])
 @pytest.mark.parametrize("shards", [1, 2, 5])
-def test_gathered_shards_are_the_histogram(shards):
-    from wpinq.engines import flow
+def test_gathered_shards_are_the_histogram(shards, most, monkeypatch):
+    """However often a process sends what it has added up, and in however small pieces."""
+    from wpinq.engines import exchange, flow
 
+    monkeypatch.setattr(exchange, "MOST", most)
+    monkeypatch.setattr(exchange, "PIECE", min(most, 3))
     records = [(i % 7, i % 3) for i in range(100)]
     plan = strategies.protected(records, user="integer", page="integer").map(lambda page: page).shave()
     key = wpinq.plan.sources(plan._node)[0].identity_key

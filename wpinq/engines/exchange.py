@@ -27,6 +27,8 @@ from wpinq.state.table import Ids, Weights
 from wpinq.state.waiting import ROWS, Tally
 
 T = TypeVar("T")
+MOST = 1 << 27
+"""Identities that a process adds up before it sends them: a table of 6 gigabytes."""
 PIECE = 1 << 21
 """Identities that are sent as one message, of 48 megabytes."""
 
@@ -90,7 +92,7 @@ def send(
 
 
 class Tallied(StatefulBatchLogic[Batch, Part, None]):
-    """The identities of all records of a process with their weights, at its end."""
+    """The identities of all records of a process with their weights, at its end or whenever there are `MOST`."""
 
     def __init__(self, schema: Schema, key: bytes, failure: Failure) -> None:
         self._tally = Tally(schema, key)
@@ -101,7 +103,7 @@ class Tallied(StatefulBatchLogic[Batch, Part, None]):
         """Take in what arrived."""
         for batch in values:
             self._absorb(batch)
-        return [], False
+        return (self._take() if self._tally.size >= MOST else []), False
 
     def on_eof(self) -> tuple[list[Part], bool]:
         """Give what is left."""

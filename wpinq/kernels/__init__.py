@@ -105,9 +105,14 @@ class Sums:
             ids, weights = ids[done:], weights[done:]
             self._grow()
 
+    @property
+    def size(self) -> int:
+        """How many identities there are."""
+        return int(self._used[0])
+
     def reserve(self, more: int) -> None:
         """Make room for so many more: identities that come in order would crowd one end of a table that grows."""
-        while int(self._used[0]) + more > 7 * 2**self._bits // 10:
+        while self.size + more > 7 * 2**self._bits // 10:
             self._grow()
 
     def take(self) -> tuple[Words, Weights]:

@@ -79,6 +79,11 @@ class Tally:
             piece = Batch(frame, batch.schema)
             self._sums.add(self._ids(piece), piece.weights)
 
+    @property
+    def size(self) -> int:
+        """How many identities wait, those not counted that wait as records."""
+        return sum(len(ids) for ids, _ in self._added) + (self._sums.size if self._sums is not None else 0)
+
     def take(self) -> tuple[Ids, Weights]:
         """Distinct identities in order with their weights, as `combine` gives them; nothing waits afterwards."""
         batch = self._waiting.take()

@@ -1,6 +1,7 @@
 """`tail -f access.log | wpinq run DATAFLOW -`."""
 
 import datetime as dt
+import signal
 import subprocess
 import sys
 import time
@@ -42,10 +43,18 @@ def start(tmp_path):
 
 
 WINDOWS = """
+import sys
+
 def dataflow(views):
+    print("made", file=sys.stderr, flush=True)
     seconds = views.window("2s", at="time").map(lambda page: page)
     return {"seconds": seconds.measure(60), "noisy": seconds.shave().map(lambda page, index: index).measure(1)}
 """
+
+
+def made(run):
+    """Wait until the script was rehearsed and called."""
+    assert [run.stderr.readline() for _ in range(2)] == ["made\n"] * 2
 
 
 def test_windows_are_answered_when_the_clock_closes_them(start, tmp_path):
@@ -53,7 +62,7 @@ def test_windows_are_answered_when_the_clock_closes_them(start, tmp_path):
     (tmp_path / "flow.py").write_text(WINDOWS)
     run = start("--budget", "61", "--columns", "page,time", "--every", "0.2", "--lateness", "5",
                 "--observe", "seconds=/a,/b", "--observe", "noisy=1")  # fmt: skip
-    time.sleep(2)
+    made(run)
     now = dt.datetime.now(dt.UTC)
     for when in (now, now - dt.timedelta(hours=1)):
         text = LINE.format("ann", "a").replace("10/Oct/2026:13:55:36", when.strftime("%d/%b/%Y:%H:%M:%S"))
@@ -70,6 +79,19 @@ def test_windows_are_answered_when_the_clock_closes_them(start, tmp_path):
     assert {value for (_, name, _), value in seen.items() if name == "seconds"} <= {0}, "none lies elsewhere"
     windows = [window for window, name, _ in seen if name == "noisy"]
     assert windows == sorted(windows)
+
+
+def test_an_interrupt_ends_the_wait_for_more(start, tmp_path):
+    """Also after Polars put its own handler in front, and long before the epoch ends."""
+    (tmp_path / "flow.py").write_text(WINDOWS)
+    run = start("--budget", "61", "--columns", "page,time", "--every", "600", "--lateness", "5")
+    made(run)
+    run.stdin.write(LINE.format("ann", "a"))
+    run.stdin.flush()
+    time.sleep(1)
+    run.send_signal(signal.SIGINT)
+    assert run.wait(60) == 130
+    assert run.stderr.read().startswith("wpinq: interrupted")
 
 
 def test_answers_come_while_the_stream_goes_on(start):

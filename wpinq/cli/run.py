@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -114,7 +113,8 @@ def begin(
     from wpinq.exact import positive
 
     amount = None if budget is None else positive(budget, "--budget")
-    rehearsed = rehearse(script, place.schema(), amount or LIMITLESS, place.name or Path(place.source).name)
+    reader = place.reader()
+    rehearsed = rehearse(script, reader.schema, amount or LIMITLESS, place.name or reader.name)
     questions: dict[str, list[Any]] = {}
     for name, texts in asked.items():
         schema = chosen(rehearsed, name).node.schema

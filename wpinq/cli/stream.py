@@ -28,6 +28,7 @@ import typer
 from wpinq.cli.bins import parse_bins
 from wpinq.cli.columns import parse_columns
 from wpinq.cli.dataflow import LIMITLESS, Dataflow, chosen
+from wpinq.cli.interrupt import interruptible
 from wpinq.errors import NotReadyError, PlanError, SourceError
 
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ def _take(views: Live, blocks: queue.Queue[bytes | None], every: float) -> bool:
     """Send lines as they come, until it is time to close the epoch or there are no more."""
     end = time.monotonic() + every
     while (left := end - time.monotonic()) > 0:
+        interruptible()
         try:
             block = blocks.get(timeout=left)
         except queue.Empty:
@@ -204,8 +206,8 @@ def _take(views: Live, blocks: queue.Queue[bytes | None], every: float) -> bool:
 def _read(lines: BinaryIO, blocks: queue.Queue[bytes | None]) -> None:
     """Whole lines as they come, from a thread of its own, since a pipe may be silent for long."""
     rest = b""
-    read = getattr(lines, "read1", lines.read)
-    while data := read(BLOCK):
+    raw = getattr(lines, "raw", lines)  # a buffer is locked while it waits, and an interrupted process cannot end then
+    while data := raw.read(BLOCK):
         whole = (rest + data).rfind(b"\n") + 1
         block, rest = (rest + data)[:whole], (rest + data)[whole:]
         if block:

@@ -1,6 +1,7 @@
 """Every block of the README runs. Setting up an environment is what has already happened when a test runs."""
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def workplace(tmp_path):
 
 def test_every_block_is_known():
     assert {language for language, _, _ in BLOCKS} == {"python", "bash"}
-    assert set(SHELL) == {"setup-and-run", "setup-and-test"}
+    assert set(SHELL) == {"setup-and-run", "setup-and-test", "ask-in-sql"}
     assert len(PYTHON) >= 2
 
 
@@ -44,13 +45,24 @@ def test_python_blocks_run_one_after_another(workplace, monkeypatch):
     assert Path("out/synthetic.parquet").stat().st_size > 1000
 
 
-def test_main_job_runs(workplace):
-    for step in steps("setup-and-run"):
-        command = step.replace(".venv/bin/python", sys.executable).replace(
-            ".venv/bin/wpinq", f"{sys.executable} -m wpinq"
-        )
-        done = subprocess.run(command.split(), cwd=workplace, capture_output=True, text=True, check=False)
+def run(name, workplace):
+    """What the commands of a block print."""
+    text = ""
+    for step in steps(name):
+        command = step.replace(".venv/bin/python", sys.executable)
+        command = command.replace(".venv/bin/wpinq", f"{sys.executable} -m wpinq")
+        done = subprocess.run(shlex.split(command), cwd=workplace, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+        text += done.stdout
+    return text
+
+
+def test_sql_is_answered(workplace):
+    assert "Page 2" in run("ask-in-sql", workplace)
+
+
+def test_main_job_runs(workplace):
+    run("setup-and-run", workplace)
     for made in ("degrees.json", "degrees.png", "synthetic.parquet"):
         assert (workplace / "out" / made).stat().st_size > 1000
 

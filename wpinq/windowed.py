@@ -97,12 +97,12 @@ class WindowedMeasurement(Measurement):
         return np.stack([one.observe_many(asked) for one in together])
 
     def release(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: a window is asked for its bins by name.
+        """Refuse: each window is released by itself.
 
         Raises:
             PlanError: Always.
         """
-        raise PlanError("release: a measurement of windows is observed bin by bin: observe_many(bins, window=...).")
+        raise PlanError("release: each window is released by itself, once it has closed: .at(time).release(...).")
 
     def at(self, time: Any) -> Measurement:
         """The measurement of one window that has closed, for whatever takes a measurement, such as `degrees.reconcile`.

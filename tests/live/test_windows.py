@@ -147,7 +147,7 @@ def test_what_is_no_window_is_refused():
     for wrong in ("noon", 5, dt.date(2026, 1, 1), NOON.replace(tzinfo=dt.UTC)):
         with pytest.raises(wpinq.BinError):
             m.observe("home", window=wrong)
-    with pytest.raises(wpinq.PlanError, match="bin by bin"):
+    with pytest.raises(wpinq.PlanError, match="each window is released by itself"):
         m.release()
     assert source._node.data.ledger.spent()[0] == 1
 

@@ -101,7 +101,7 @@ def degrees(
     synthesize: Annotated[
         Path | None,
         typer.Option(
-            help="Write synthetic data with the fitted degrees here: .parquet, .csv, .tsv or .txt.",
+            help="Write synthetic data with the fitted degrees here: .parquet, .arrow, .csv, .tsv or .txt.",
             metavar="OUT",
             show_default=False,
         ),

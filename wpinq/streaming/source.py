@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from wpinq.collection import Collection
 from wpinq.dataset import DataSet
 from wpinq.errors import EngineError, PlanError
-from wpinq.exact import Amount, positive
+from wpinq.exact import Amount, exact, positive
 from wpinq.ledger import Ledger
 from wpinq.operators.bound import bound
 from wpinq.operators.share import share
@@ -42,6 +42,7 @@ def live(
     *,
     ledger: str | os.PathLike[str] | None = None,
     unit: Unit | None = None,
+    delta: Amount = 0,
     name: str = "live",
     lateness: dt.timedelta | None = None,
     keep: int | None = None,
@@ -56,6 +57,7 @@ def live(
         ledger: Where the ledger is kept; in memory by default.
         unit: Whom the guarantee protects: by default one record. With `users(...)` a measurement of an epoch protects
             each person in it, and one of windows protects each person in each window by itself.
+        delta: Delta that may be spent in all, by `release` and `select`.
         name: Names the data set in its ledger.
         lateness: Windows are closed by the clock, this long after they end, at every `advance()`; columns without a
             zone hold UTC then. By default they are closed by `advance(until=...)` alone.
@@ -96,6 +98,7 @@ def live(
         budget,
         ledger=ledger,
         unit=unit,
+        delta=delta,
         name=name,
         lateness=lateness,
         keep=keep,
@@ -106,7 +109,7 @@ def live(
 
 def opened(
     columns: Columns, budget: Amount, *, ledger: str | os.PathLike[str] | None = None, unit: Unit | None = None,
-    name: str = "live", lateness: dt.timedelta | None = None, keep: int | None = None,
+    delta: Amount = 0, name: str = "live", lateness: dt.timedelta | None = None, keep: int | None = None,
     recover: str | os.PathLike[str] | None = None, secret: Secret | None = None, script: bytes = b"",
 ) -> Live:  # fmt: skip
     """See `live`; what is kept for a restart is also bound to a digest of the script."""
@@ -118,8 +121,8 @@ def opened(
     log = Log(named(columns, Kind.ANY, None, "live"), name, keep)
     unit = unit or Unit()
     place = None if ledger is None else Path(ledger)
-    amount = positive(budget, "live(budget=...)")
-    book = Ledger.open(place, name=name, unit=unit.text, budget=amount, secret=secret)
+    amount, extra = positive(budget, "live(budget=...)"), exact(delta, "live(delta=...)")
+    book = Ledger.open(place, name=name, unit=unit.text, budget=amount, delta=extra, secret=secret)
     journal = None
     if recover is not None and place is not None:
         key = book.secret.derive("journal", name, unit.text, repr(log.schema), script)

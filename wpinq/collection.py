@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from wpinq import aggregates, operators
 from wpinq.explain import explain
-from wpinq.measuring import measure
-from wpinq.question import charge_together
+from wpinq.measuring import charge_at_once, measure
 from wpinq.selection import select
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class Collection:
     measure = measure
     select = select
     explain = explain
-    _charge_together = staticmethod(charge_together)
+    _charge_at_once = charge_at_once
 
     count = aggregates.count
     count_distinct = aggregates.count_distinct

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from wpinq.exact import Amount, exact, positive
 from wpinq.measurement import Measurement, epsilon_for
 from wpinq.operators.first import first
 from wpinq.operators.lattice import measurable
+from wpinq.question import charge_together
 from wpinq.rewrite import rewrite
 from wpinq.versions import at_epoch, live_log, refuse_forgotten
 from wpinq.windowed import WindowedMeasurement, windows
@@ -74,6 +76,21 @@ def measure(
     found = Measurement(at_epoch(node, log.closed + 1), amount, name, mechanism, analyst)
     log.asked.append((found, node))
     return found
+
+
+def charge_at_once(self: Collection, call: str, make: Callable[[], None]) -> None:
+    """Charge for all measurements of the collection that a function makes, or for none, to be answered at once.
+
+    Raises:
+        PlanError: Its answers are those of windows, or of an epoch that is open; nothing was charged.
+        BudgetError: They cost more together than is left; nothing was charged.
+    """
+    if windows(self._node) or live_log(self._node) is not None:
+        raise PlanError(
+            f"{call}: windows, and the epochs of a live source, are answered once they have closed; measure "
+            "degrees.cdf(...) and degrees.sequence(...), and reconcile them then. Nothing was charged."
+        )
+    charge_together(make)
 
 
 def _amount(node: Node, epsilon: Amount | None, within: Amount | None, confidence: Amount, noise: str) -> Fraction:

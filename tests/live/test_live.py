@@ -246,7 +246,7 @@ def test_a_function_cannot_send_or_advance(views):
 
 
 def test_threads_may_send_and_advance_at_once(views):
-    m = views.map(lambda user: user).measure(5000, continual=True)
+    m = views.map(lambda user: user).measure(500, continual=True)
 
     def work(who):
         for _ in range(20):
@@ -296,6 +296,15 @@ def test_bins_of_an_epoch_and_of_a_window_are_released_by_a_threshold():
         hours.release(delta="1e-6")
     with pytest.raises(wpinq.BudgetError, match="delta"):
         pages.release(delta="2e-6")
+    live.close()
+
+
+def test_degrees_of_what_has_not_closed_are_refused_before_the_charge():
+    live = wpinq.live({"page": "text", "time": "timestamp"}, budget=10)
+    for pages in (live, live.window("1h", at="time")):
+        with pytest.raises(wpinq.PlanError, match="once they have closed"):
+            wpinq.degrees.release(pages.map(lambda page, time: page), epsilon=1)
+    assert live._data.ledger.spent() == (0, 0)
     live.close()
 
 

@@ -97,7 +97,7 @@ def at_once(
             if widest is not None:
                 check_scale(made[-1].scale, widest)
 
-    collection._charge_together(make)
+    collection._charge_at_once("release(...)", make)
     return made
 
 

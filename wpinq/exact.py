@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -19,6 +19,9 @@ Amount: TypeAlias = "int | float | str | Decimal | Fraction"
 
 LONGEST = 60
 """Characters of the longest number that is printed digit by digit."""
+
+PRECISION = Context(prec=28)
+"""Digits that are computed of a number that is shown, whatever a script sets for its own."""
 
 MOST_DIGITS = 400
 """Digits, before or after the point, of the longest number that is read."""
@@ -88,7 +91,7 @@ def decimal(number: Fraction, digits: int = 6) -> str:
     for prime in (2, 5):
         while denominator % prime == 0:
             denominator //= prime
-    near = Decimal(number.numerator) / Decimal(number.denominator)
+    near = PRECISION.divide(Decimal(number.numerator), Decimal(number.denominator))
     text = f"{near:f}"
     long = number.denominator.bit_length() > 64 or len(text) > LONGEST
     if denominator != 1 and not long and len(str(number)) <= 2 * digits + 3:

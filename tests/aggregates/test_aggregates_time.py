@@ -113,7 +113,7 @@ def test_a_window_is_published_by_its_own_threshold_and_delta():
     assert spent(views) == (LOUD, Fraction(1, 1000))
     users.at(at(1)).release(delta="1e-3")
     assert spent(views) == (LOUD, Fraction(2, 1000))
-    with pytest.raises(wpinq.PlanError, match="windows"):
+    with pytest.raises(wpinq.PlanError, match="each window is released by itself"):
         users.release(delta="1e-3")
     assert spent(views) == (LOUD, Fraction(2, 1000))
 

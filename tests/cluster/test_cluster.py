@@ -151,7 +151,7 @@ def test_only_the_loopback_interface_is_used(place, monkeypatch):
 
 
 SLOW = "import time\n" + SCRIPT.replace("lambda page: page)", "slow)", 1).replace(
-    "def dataflow", "def slow(page):\n    time.sleep(0.001)\n    return page\n\ndef dataflow"
+    "def dataflow", "def slow(page):\n    time.sleep(0.05)\n    return page\n\ndef dataflow"
 )
 
 

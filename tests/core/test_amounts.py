@@ -1,6 +1,6 @@
 """Amounts: read exactly, refused where they are none or would fill the memory, and shown shortly."""
 
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
@@ -30,6 +30,13 @@ def test_what_is_no_number_or_has_too_many_digits_is_refused_at_once(what):
     with pytest.raises(ExactnessError, match="not a finite number of at most 400 digits") as told:
         exact(what, "call")
     assert len(str(told.value)) < 200
+
+
+def test_what_is_shown_does_not_depend_on_a_script_s_precision():
+    with localcontext(prec=90):
+        assert [decimal(Fraction(1, n)) for n in (3, 7, 10, 10**9 + 7)] == ["1/3", "1/7", "0.1", "1/1000000007"]
+    with localcontext(prec=2):
+        assert decimal(Fraction(12345, 10000)) == "1.2345"
 
 
 def test_long_numbers_are_shown_shortly():

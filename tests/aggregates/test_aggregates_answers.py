@@ -29,6 +29,7 @@ def people(frame=FRAME, budget=10**9, **settings):
 
 def ask(which, collection, column="income", bounds=(0, 400_000), epsilon=1, **more):
     if which == "count":
+        more.pop("step", None)
         return aggregates.count(collection, epsilon, **more)
     if which == "quantile":
         return aggregates.quantile(collection, column, "0.9", bounds, epsilon, **more)
@@ -242,6 +243,10 @@ def test_audit_of_one_record_and_a_median():
         lambda c: aggregates.median(c, "age", (0, 100), 1, confidence=1),
         lambda c: aggregates.quantile(c, "age", 2, (0, 100), 1),
         lambda c: aggregates.count(c, 1, by="zip"),
+        lambda c: aggregates.count(c, 1, step=1),
+        lambda c: aggregates.sum(c, "age", (0, 9), 1, nme="sum of ages"),
+        lambda c: aggregates.stdev(c, "age", (0, 9), 1, confidence="0.9"),
+        lambda c: aggregates.median(c, "age", (0, 9), 1, confidense="0.9"),
         lambda c: aggregates.count(c, 1, keys=["80127"]),
         lambda c: aggregates.count(c, 1, by="nothing", keys=["80127"]),
         lambda c: aggregates.count(c, 1, by="zip", keys=["80127"]).value,
@@ -250,8 +255,16 @@ def test_audit_of_one_record_and_a_median():
     ],
 )
 def test_what_makes_no_sense_is_refused(wrong):
+    collection = people()
     with pytest.raises(wpinq.PlanError):
-        wrong(people())
+        wrong(collection)
+
+
+def test_a_misspelled_option_is_told_and_costs_nothing():
+    collection = people()
+    with pytest.raises(wpinq.PlanError, match=r"count_distinct\(nme=...\): .* there are analyst, by, keys, name\."):
+        aggregates.count_distinct(collection, "age", 1, nme="ages")
+    assert collection._node.data.ledger.spent() == (0, 0)
 
 
 def test_suggested_bound_is_a_private_quantile_of_records_per_person():

@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from wpinq.aggregates.groups import Groups
-from wpinq.aggregates.ranks import LEVEL, Quantile
+from wpinq.aggregates.options import LEVEL
+from wpinq.aggregates.ranks import Quantile
 from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive

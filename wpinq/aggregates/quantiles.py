@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from wpinq.aggregates.cells import Cells
 from wpinq.aggregates.groups import Groups, groups
-from wpinq.aggregates.options import Bounds, Ranked
-from wpinq.aggregates.ranks import LEVEL, Cost, Quantile
+from wpinq.aggregates.options import LEVEL, Bounds, Ranked, check_options
+from wpinq.aggregates.ranks import Cost, Quantile
 from wpinq.aggregates.scale import Grid, Scale, limits
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
@@ -67,6 +67,7 @@ def max(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: 
 def _plan(self: Collection, column: str, bounds: Bounds, title: str, more: Ranked) -> tuple[Cells, Groups, list[float]]:
     """The cells of each group, the groups, and the numbers that the cells stand for."""
     call = title.split("(", maxsplit=1)[0]
+    check_options(more, Ranked.__optional_keys__, call)
     low, high, spacing = limits(self._node, column, bounds, more.get("step"), call, grid=GRID)
     scale = Scale(column, low, spacing, 0, int((high - low) / spacing))
     where = groups(self._node, more.get("by"), more.get("keys"), call)

@@ -34,8 +34,6 @@ from wpinq.runs import refuse_inside
 from wpinq.selection import moves
 from wpinq.versions import answerable, live_log
 
-LEVEL = Fraction(95, 100)
-
 SHARES = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
 """Of epsilon: for the answer, and for the ends of its interval."""
 

@@ -21,7 +21,7 @@ import polars as pl
 
 from wpinq.aggregates.groups import Groups, groups
 from wpinq.aggregates.moments import Moments
-from wpinq.aggregates.options import Bounds, Numbers, Where
+from wpinq.aggregates.options import LEVEL, Bounds, Numbers, Where, check_options
 from wpinq.aggregates.scale import Scale, limits
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal
@@ -36,8 +36,6 @@ Range: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 Rule: TypeAlias = Callable[[Sequence[Range]], Range]
 """What follows for an aggregate from ranges of its moments."""
-
-LEVEL = Fraction(95, 100)
 
 
 class Answer:
@@ -224,7 +222,9 @@ def _squared(
 
 def _asked(collection: Collection, plan: Moments, rule: Rule, epsilon: Amount, more: Where | Numbers) -> Answer:
     """Charge for the moments of each group, on a lattice that they fit."""
-    where = groups(plan.source, more.get("by"), more.get("keys"), plan.call.split("(", maxsplit=1)[0])
+    call = plan.call.split("(", maxsplit=1)[0]
+    check_options(more, (Numbers if plan.scale else Where).__optional_keys__, call)
+    where = groups(plan.source, more.get("by"), more.get("keys"), call)
     fitted = replace(plan, source=room(plan.source, plan.fine), by=where.by)
     cost = {"epsilon": epsilon, "name": more.get("name"), "analyst": more.get("analyst")}
     return Answer(collection, fitted, where, rule, **cost)

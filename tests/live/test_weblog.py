@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import wpinq
 from wpinq.schema import polars_type
 from wpinq.sources import open_source
+from wpinq.sources.check import FORM, TYPE, check
 from wpinq.sources.weblog import SCHEMA, parse
 
 GOOD = (
@@ -48,6 +49,19 @@ def test_attack_35_no_line_changes_how_another_one_is_read(lines):
     assert together == [row for line in lines for row in rows(line)]
     types = [polars_type(column.kind) for column in SCHEMA]
     assert parse(pl.Series("line", lines, dtype=pl.String)).dtypes == types
+
+
+def test_check_shows_the_lines_and_fields_that_are_left_out(tmp_path):
+    path = tmp_path / "access.log"
+    odd = r'h - - [31/Feb/2026:99:00:00 +0000] "\x16\x03\x01" 400 99999999999999999999'
+    path.write_text("\n".join([GOOD, "nonsense", "", odd, 'h - - [] "-" 200 -', GOOD]) + "\n")
+    report = check(path)
+    assert (report.rows, report.dropped, dict(report.counts)) == (4, 1, {FORM: 1, TYPE: 4})
+    found = [(problem.row, problem.column) for problem in report.problems]
+    assert found == [(2, None), (4, "time"), (5, "time"), (4, "page"), (4, "size")]
+    assert dict(check(path, ("host", "size")).counts) == {FORM: 1, TYPE: 1}
+    path.write_text(GOOD + "\n")
+    assert check(path).clean
 
 
 @pytest.mark.parametrize("zipped", [False, True])

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import SourceError
 from wpinq.schema import Column, Kind, Schema
-from wpinq.sources import convert, grammar, open_source
+from wpinq.sources import convert, grammar, open_source, values
+from wpinq.sources.arrays import public_kind
 from wpinq.sources.arrow import TableReader, column_of
 from wpinq.sources.columns import PAIR, Columns, named
 from wpinq.sources.csv import TextReader
-from wpinq.sources.lines import as_block, as_lines
+from wpinq.sources.files import reading
+from wpinq.sources.lines import as_block, as_lines, opened
 from wpinq.sources.pairs import is_comment, single_blanks
 from wpinq.sources.parquet import ParquetReader
+from wpinq.sources.weblog import LINE, WebLogReader, parse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,11 +28,12 @@ if TYPE_CHECKING:
 RETURN = "carriage return inside, or longer than 64 MiB"
 QUOTING = "ill-formed quoting"
 RAGGED = "wrong number of fields"
+FORM = "not of the form of a web log"
 UTF8 = "invalid UTF-8"
 NUL = "NUL byte"
 TYPE = "not of its declared type"
 LOST = "not a value that a record can hold"
-DROPPED = frozenset({RETURN, QUOTING, RAGGED})
+DROPPED = frozenset({RETURN, QUOTING, RAGGED, FORM})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,7 @@ def check(source: object, columns: Columns = None, header: bool = True, limit: i
         limit: How many problems of each reason to list; all are counted.
 
     Raises:
-        SourceError: The source cannot be read at all.
+        SourceError: The source cannot be read at all, or is a database, which knows its own types.
     """
     if isinstance(source, Iterable) and not _has_reader(source):
         return _check_tuples(source, columns, limit)
@@ -109,12 +113,17 @@ def check(source: object, columns: Columns = None, header: bool = True, limit: i
     report = Report(reader.name, reader.schema, reader.total_bytes, limit)
     if isinstance(reader, TextReader):
         for file, first, block in _numbered(reader):
-            _check_block(reader, block, first, file, report)
+            if isinstance(reader, WebLogReader):
+                _check_log(block, first, file, report)
+            else:
+                _check_block(reader, block, first, file, report)
     elif isinstance(reader, ParquetReader):
         batches = reader.raw(reader.schema)
         _check_cells(({name: batch.column(name) for name in reader.schema.names} for batch in batches), report)
     elif isinstance(reader, TableReader):
         _check_cells(reader.raw(reader.schema), report)
+    else:
+        raise SourceError(f"{reader.name}: files and tables are checked; ask a database itself what does not fit.")
     return report
 
 
@@ -124,9 +133,6 @@ def _has_reader(source: object) -> bool:
 
 def _numbered(reader: TextReader) -> Iterator[tuple[str | None, int, bytes]]:
     """Blocks of whole lines with their file, if there are several, and the number of their first line."""
-    from wpinq.sources.files import reading
-    from wpinq.sources.lines import opened
-
     for place, (file, origin) in enumerate(zip(reader.found.files, reader.origins, strict=True)):
         with reading(file.given), opened(file) as (stream, _):
             line = stream.read(origin).count(b"\n") + 1
@@ -157,6 +163,23 @@ def _check_block(reader: TextReader, block: bytes, first: int, file: str | None,
     for quotes, mask in ((False, pc.and_not(keep, quoted)), (True, pc.and_(keep, quoted))):
         found = numbers.filter(mask).to_numpy()
         _check_rows(reader, as_block(lines.filter(mask)), found, report, quotes=quotes, file=file)
+
+
+def _check_log(block: bytes, first: int, file: str | None, report: Report) -> None:
+    """Check lines of a web log; of a record, what is there and null once it is read, is wrong."""
+    import numpy as np
+
+    lines = convert.valid_text(as_lines(block), "line")
+    good = lines.str.contains(LINE).fill_null(value=False).to_numpy()
+    numbers = np.arange(first, first + len(lines))
+    wrong = numbers[~good & (lines.str.strip_chars() != "").fill_null(value=True).to_numpy()]
+    report.add(FORM, wrong, len(wrong), file=file)
+    records, written = parse(lines), lines.filter(good).str.extract_groups(LINE)
+    report.rows += records.height
+    for column, part in (("time", "time"), ("page", "request"), ("size", "size")):
+        odd = (records[column].is_null() & (written.struct.field(part) != "-")).to_numpy()
+        if column in report.schema:
+            report.add(TYPE, numbers[good][odd], int(odd.sum()), column=column, file=file)
 
 
 def _check_rows(
@@ -203,8 +226,6 @@ def _check_cells(parts: Iterable[dict[str, Any]], report: Report) -> None:
 
 
 def _reason(array: Any, column: Column) -> str:
-    from wpinq.sources.arrays import public_kind
-
     if column.kind is Kind.ANY:
         return LOST
     own = None if isinstance(array, list) else public_kind(array.type)
@@ -212,8 +233,6 @@ def _reason(array: Any, column: Column) -> str:
 
 
 def _check_tuples(source: Iterable[Any], columns: Columns, limit: int) -> Report:
-    from wpinq.sources import values
-
     if isinstance(source, (bytes, bytearray, dict)):
         raise SourceError(f"{type(source).__name__} is not a source of records; pass tuples.")
     schema = named(columns, Kind.ANY, PAIR, "the records")

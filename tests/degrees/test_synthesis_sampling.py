@@ -239,3 +239,14 @@ def test_column_names_must_be_two(columns):
 def test_no_users_are_refused():
     with pytest.raises(SourceError, match="at least 1"):
         synthesize(fit(1), users=0)
+
+
+def test_a_number_of_users_may_come_out_of_an_array():
+    numbers = np.array([3])
+    assert synthesize(fit(2, 1), users=numbers[0], seed=1).equals(synthesize(fit(2, 1), users=3, seed=1))
+
+
+@pytest.mark.parametrize("users", ["users", [3, 1], 2.0], ids=str)
+def test_users_of_another_kind_are_refused(users):
+    with pytest.raises(SourceError, match=r"users=\.\.\..*a fit, or a number of users"):
+        synthesize(fit(2, 1), users=users)

@@ -111,7 +111,7 @@ class Fit:
         any prior: it holds the truth with probability `level` at least, up to the choice of the bins that hold more
         than noise (measured: 85% to 95% at 0.9 for records). For a number q, as in `quantile`, it comes from the bands
         of the first column and of the ranks, each at half of what may fail; of a few items that noise hides, it holds
-        less than it says (20 items, scale 5: 74% at 0.9).
+        less than it says (two items, scale 5: 75% at 0.9).
 
         Args:
             of: What is asked.
@@ -129,9 +129,9 @@ class Fit:
             return max(math.floor(value - width), 0), max(math.ceil(value + width), 0)
         self.quantile(of)
         low, high = self._band((1 + level) / 2, rows=True)
-        (fewest, most), answers = (np.count_nonzero(one) for one in (low, high)), []
-        for curve, items in ((low, most), (high, fewest)):
-            rank = int(items) - max(math.ceil(of * int(items)), 1)
+        (fewest, most), answers = (int(np.count_nonzero(one)) for one in (low, high)), []
+        for curve, items in ((low, most), (high, max(fewest, 1))):
+            rank = items - max(math.ceil(of * items), 1)
             answers.append(int(curve[rank]) if 0 <= rank < len(curve) else 0)
         return min(answers), max(answers)
 

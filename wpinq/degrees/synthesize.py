@@ -120,7 +120,7 @@ def _users(pages: Ints, users: Degrees | int | None) -> Ints:
     total = int(pages.sum())
     if users is None:
         return gale_ryser.equal(total, max(len(pages), 2 * int(pages.max(initial=0))))
-    if isinstance(users, int):
+    if isinstance(users, int | np.integer):
         if users < 1:
             raise SourceError(f"synthesize(users={users}): the number of users must be at least 1.")
         wanted = gale_ryser.equal(total, users)
@@ -146,6 +146,8 @@ def _warn(what: str) -> None:
 
 def _degrees(fit: Degrees, name: str) -> Ints:
     """Read a sequence as positive degrees, largest first."""
+    if not hasattr(fit, "sequence"):
+        raise SourceError(f"synthesize({name}=...): found {type(fit).__name__}; pass a fit, or a number of users.")
     raw = np.asarray(fit.sequence)
     whole = raw.astype(np.int64) if raw.dtype.kind in "iuf" and np.isfinite(raw).all() else None
     if raw.ndim != 1 or whole is None or (whole != raw).any() or (whole < 0).any():

@@ -2,7 +2,7 @@
 
 A release is the measured histogram plus one independent noise for every bin that there could be. The noise is a keyed
 function of the bin (design, Noise), so bins may be asked one by one, for ever, in any order and process: a bin that
-nobody asks for costs nothing and a bin asked twice has one answer. This is the only room that imports the noise.
+nobody asks for costs nothing and a bin asked twice has one answer.
 
 How a question is charged, keyed and sealed is in `question.py`.
 """
@@ -19,6 +19,7 @@ import numpy as np
 from wpinq.bins import bin_frame
 from wpinq.engines.failures import quietly
 from wpinq.exact import Amount, decimal, exact
+from wpinq.explain import show_measured
 from wpinq.identity import identities
 from wpinq.noise import Mechanism, mechanism
 from wpinq.noise.accuracy import epsilon_within, level_of_each
@@ -168,9 +169,13 @@ class Measurement(Question):
         return self._divided(self._sum(true, noise))
 
     def _sum(self, true: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Add on the grid of the noise, in integers: no float ever meets a true weight."""
+        """Add on the grid of the noise, in integers: no float ever meets a true weight.
+
+        A fine grid takes Python's integers for all weights, not for those alone that 64 bits would not hold: the time
+        would tell that there are some.
+        """
         grid = self._mechanism.grid
-        if grid != 1 and len(true) and int(np.abs(true).max()) > 2**62 // grid:
+        if grid != 1:
             true, noise = true.astype(object), noise.astype(object)
         total: np.ndarray = true * grid + noise
         return total
@@ -186,8 +191,6 @@ class Measurement(Question):
 
     def explain(self) -> str:
         """Show the plan, what the measurement costs each source, and the scale of its noise; print and return it."""
-        from wpinq.explain import show_measured
-
         return show_measured(self.node, self.epsilon, self._mechanism.name)
 
     def __repr__(self) -> str:

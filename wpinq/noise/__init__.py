@@ -10,8 +10,9 @@
     selection    optimal partition selection
     exponential  permute-and-flip, for ranks
 
-Only measurements import this room, and no float ever touches a sampler. What a sampler makes of a key
-is stored by releases that people rely on, so it may never change under the same `FORMAT`.
+Only what charges and answers imports this room (questions, measurements, selections, aggregates), and no
+float ever touches a sampler. What a sampler makes of a key is stored by releases that people rely on, so
+it may never change under the same `FORMAT`.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
     Raises:
         BinError: A bin has another type, or another number of values, than the collection's records.
     """
-    if isinstance(bins, (str, bytes)) or not isinstance(bins, Iterable):
+    if isinstance(bins, (str, bytes)) or not isinstance(bins, Iterable) or getattr(bins, "ndim", 1) == 0:
         raise BinError(f"observe_many(bins): {type(bins).__name__} is one value; put bins into a list.")
     if len(schema) == 1:
         return pl.DataFrame([_column(bins, schema.columns[0])])
@@ -40,8 +40,7 @@ def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
         parts = list(bins.get_columns())
     else:
         rows = list(bins)
-        wrong = next((row for row in rows if not isinstance(row, (tuple, list)) or len(row) != len(schema)), None)
-        if wrong is not None:
+        if not all(isinstance(row, (tuple, list)) and len(row) == len(schema) for row in rows):
             raise BinError(f"observe: a bin of {schema} is a tuple of {len(schema)} values.")
         parts = [[row[i] for row in rows] for i in range(len(schema))]
     if len(parts) != len(schema):

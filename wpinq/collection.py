@@ -70,6 +70,5 @@ class Collection:
         return f"<protected collection {self._node.schema} by {self._node.title}>"
 
     __iter__ = None
-    __len__ = None
     __contains__ = None
     __hash__ = object.__hash__

@@ -149,5 +149,4 @@ class Question:
         raise TypeError(f"a {type(self).__name__} is never pickled or copied; run again, it costs nothing again.")
 
     __iter__ = None
-    __len__ = None
     __contains__ = None

@@ -151,9 +151,10 @@ def test_nothing_shows_a_bin(views_file):
     m = views.map(page).measure(0.1)
     m.observe("home")
     for thing in (views, m):
-        for ask in (len, iter, list, bool):
-            with pytest.raises(TypeError):
-                ask(thing) if ask is not bool else len(thing)
+        for ask in (len, iter, list):
+            with pytest.raises(TypeError, match=f"'{type(thing).__name__}'"):
+                ask(thing)
+        assert thing  # a question by `if` is not one about its size
         with pytest.raises(TypeError):
             "home" in thing  # noqa: B015
         assert "home" not in repr(thing)
@@ -169,6 +170,16 @@ def test_bins_of_the_wrong_type_cost_nothing_and_say_so(views_file):
         m.observe(5)
     with pytest.raises(wpinq.BinError):
         m.observe_many("home")
+    with pytest.raises(wpinq.BinError, match="one value"):
+        m.observe_many(np.array("home"))
+
+
+@pytest.mark.parametrize("wrong", [None, "ann", ("ann",), ("ann", "home", 1), {"ann": 1, "home": 2}])
+def test_a_bin_of_two_columns_is_two_values(wrong):
+    m = wpinq.protect([("ann", "home")], budget=1).measure(0.1)
+    for ask in (lambda: m.observe(wrong), lambda: m.observe_many([("ann", "home"), wrong])):
+        with pytest.raises(wpinq.BinError, match="tuple of 2 values"):
+            ask()
 
 
 def test_a_file_that_changes_after_protect_is_not_answered_from(views_file):

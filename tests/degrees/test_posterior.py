@@ -11,6 +11,7 @@ import pytest
 
 from wpinq.degrees import posterior
 from wpinq.degrees.path import conjugate
+from wpinq.degrees.reconcile import reconcile
 from wpinq.errors import PlanError
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -132,3 +133,16 @@ def test_too_wide_a_band_is_refused(monkeypatch):
     monkeypatch.setattr(posterior, "MOST_CELLS", 100)
     with pytest.raises(PlanError, match="memory"):
         posterior.quantiles([5] * 10, [5] * 10, (Fraction(10), Fraction(10)), (0.5,))
+
+
+@pytest.mark.parametrize("degrees", [[2, 1], [1] * 10], ids=str)
+def test_the_interval_of_records_holds_what_noise_hides(degrees):
+    """It was 0 to 0 wherever the fit was empty, and held the truth in 14 to 31 of 60 runs."""
+    held = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        ranks, columns = np.pad(degrees, (0, 60)), np.pad(conjugate(np.array(degrees)), (0, 60))
+        v, h = (np.rint(curve + rng.laplace(0, 10, len(curve))) for curve in (columns, ranks))
+        low, high = reconcile(v, h, scales=(10, 10)).interval("records")
+        held += low <= sum(degrees) <= high
+    assert held >= 13  # at 90%, fewer come once in 2,000 tests

@@ -98,9 +98,9 @@ class Curves:
         return float(self.noisy[1][0]), ((float(self.scales[1]), 1),)
 
     def records(self) -> tuple[float, Noise]:
-        """The columns and rows of the fitted corner's side, less the square that both count."""
+        """The columns and rows of the fitted corner's side, one at least, less the square that both count."""
         cdf, rows = self.staircases((0.5,))[0]
-        side = int(np.count_nonzero(cdf > np.arange(len(cdf))))
+        side = max(int(np.count_nonzero(cdf > np.arange(len(cdf)))), 1)
         # a side that was given too short for the square leaves more to the other
         tall = min(len(self.noisy[0]), max(side, int(np.count_nonzero(cdf > len(self.noisy[1])))))
         long = min(len(self.noisy[1]), max(side, int(np.count_nonzero(rows > len(self.noisy[0])))))

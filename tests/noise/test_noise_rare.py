@@ -230,11 +230,23 @@ def test_the_work_does_not_depend_on_the_values(scale: Fraction) -> None:
 # ------------------------------------------------------------------ refusals
 
 
-@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(1, 1001), Fraction(2**57 + 1)])
+@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(2**57 + 1)])
 @pytest.mark.parametrize("name", ["geometric", "laplace"])
 def test_scales_out_of_range_are_refused(name: str, scale: Fraction) -> None:
     with pytest.raises(PlanError, match="epsilon"):
         mechanism(name, scale)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 1001), Fraction(1, 10**9), Fraction(1, 10**30)], ids=str)
+def test_a_scale_below_a_thousandth_draws_the_noise_of_a_thousandth(scale: Fraction) -> None:
+    """No less noise than asked, so a large epsilon is no error: and it answers, at all-zero words as well."""
+    law, least = DiscreteLaplace(scale), DiscreteLaplace(Fraction(1, 1000))
+    assert law == least
+    assert law.draw(Constant(0, ONES), bins(1)).tolist() == least.draw(Constant(0, ONES), bins(1)).tolist() == [64]
+    assert mechanism("geometric", scale).half_width(Fraction(999_999, 10**6)) == 0
+    fine = mechanism("laplace", scale)
+    assert not fine.draw(Constant(ONES, ONES), bins(3)).any()
+    assert 0 <= fine.half_width(Fraction(99, 100)) <= 5000 < fine.grid
 
 
 @pytest.mark.parametrize("name", ["gaussian", "", "Laplace", None])

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.errors import PlanError
-from wpinq.exact import decimal
 from wpinq.kernels import LIB, digit
 from wpinq.noise.digits import Threshold, exp_bounds, thresholds
 from wpinq.noise.words import WordSource, checked, pieces
@@ -30,10 +29,11 @@ class DiscreteLaplace:
     takes J + 1 words and compares them all; what is rare depends on the words alone, never on data.
 
     Attributes:
-        scale: In lattice units, from 1/1000 to 2^57; the privacy loss is the movement over the scale.
+        scale: In lattice units, up to 2^57; the privacy loss is the movement over the scale. A smaller one than
+            1/1000 is taken as 1/1000: more noise than asked, and still none but with probability 2 exp(-1000).
 
     Raises:
-        PlanError: The scale is out of range.
+        PlanError: The scale is not above 0, or above 2^57.
 
     Source: design, Noise; privacy rules 32 to 35. Canonne, Kamath and Steinke, "The discrete Gaussian
     for differential privacy" (2020), section 5, for the distribution.
@@ -44,11 +44,11 @@ class DiscreteLaplace:
     grid: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if self.scale < SMALLEST:
-            told = decimal(self.scale)
-            raise PlanError(f"noise: scale {told} is below 1/1000 of a lattice unit; ask for a smaller epsilon.")
+        if self.scale <= 0:
+            raise PlanError("noise: the scale is not above 0; take a finite epsilon.")
         if self.scale > LARGEST:
             raise PlanError("noise: the scale is above 2^57 lattice units; take a larger epsilon or a coarser lattice.")
+        object.__setattr__(self, "scale", max(self.scale, SMALLEST))
 
     def draw(self, words: WordSource, identities: NDArray[Any]) -> NDArray[np.int64]:
         """Draw the noise of each identity: one identity has one noise, whatever the batch and order.

@@ -237,6 +237,13 @@ def test_release_spends_epsilon_once_and_repeats_itself(pages):
         release(pages, "0.001")
 
 
+@pytest.mark.parametrize("epsilon", [300, 10**9])
+def test_release_with_almost_no_noise_is_the_truth(epsilon):
+    pages = wpinq.protect([("a",)] * 5 + [("b",)] * 3, budget=epsilon, columns={"page": str})
+    fit = release(pages, epsilon=epsilon)
+    assert (fit.cdf.tolist(), fit.sequence.tolist()) == ([2, 2, 2, 1, 1], [5, 3])
+
+
 def test_release_by_two_curves(pages):
     answer = release(pages, 1, split="0.75", method="path")
     assert answer.scales == (Fraction(4, 3), Fraction(4))

@@ -117,7 +117,7 @@ def observe_corner(measurement: Observable) -> tuple[npt.NDArray[Any], npt.NDArr
     reaches beyond them adds K**2 / 2. With K >= 11 scale**(2/3) noise hides that with probability below 10**-9, by
     Chernoff's bound exp(-K**3 / (64 scale**2)).
     """
-    last = max(FIRST, 1 << int(np.ceil(np.log2(22 * float(measurement.scale) ** (2 / 3)))))
+    last = max(FIRST, 1 << int(np.ceil(np.log2(max(1, 22 * float(measurement.scale) ** (2 / 3))))))
     columns, rows = observe_sides(measurement, 1, last)
     while last < MOST and min(float(bins[last // 2 :].sum()) for bins in (columns, rows)) >= last**2 / 16:
         more = observe_sides(measurement, last + 1, 2 * last)

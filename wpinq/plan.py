@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wpinq.dataset import DataSet
 
 Record: TypeAlias = tuple[object, ...]
-Collection: TypeAlias = Mapping[Record, Fraction]
+Weighted: TypeAlias = Mapping[Record, Fraction]
 """What the reference engine computes with: records and their exact weights."""
 
 
@@ -154,7 +154,7 @@ class Node(ABC):
         """The shape that computes (at least) the needed columns."""
 
     @abstractmethod
-    def define(self, *inputs: Collection) -> dict[Record, Fraction]:
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """The exact definition on whole collections, slow and obviously right."""
 
 
@@ -258,6 +258,6 @@ class Source(Node):
         names = self.schema.names
         return Read(self.data, tuple(name for name in names if name in needed) or names[:1])
 
-    def define(self, *inputs: Collection) -> dict[Record, Fraction]:
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Sources are given to the reference engine from outside, so it never asks this."""
         raise InternalError("a source has no definition of its own; please report this.")

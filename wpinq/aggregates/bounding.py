@@ -19,8 +19,7 @@ from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.identity import identities
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Record, Shape, Source, Unary, steps
+from wpinq.plan import Keyed, Record, Shape, Source, Unary, Weighted, steps
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.table import Table, combine
 from wpinq.values import encode

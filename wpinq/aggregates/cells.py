@@ -10,8 +10,7 @@ import polars as pl
 
 from wpinq.aggregates.scale import Scale
 from wpinq.batch import WEIGHT, Batch
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Record, Shape, Stateless, Unary
+from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
 
 

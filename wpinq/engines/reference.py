@@ -5,18 +5,19 @@ It is not a way around the budget: it needs the records themselves, as Python va
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from wpinq.plan import Collection, Node, Record, Source, steps
+from wpinq.plan import Node, Record, Source, Weighted, steps
 from wpinq.values import decode, encode
 
 
-def weigh(records: Iterable[Record | tuple[Record, Fraction]]) -> dict[Record, Fraction]:
+def weigh(records: Iterable[Record]) -> dict[Record, Fraction]:
     """Count records; equal ones add up."""
-    out: dict[Record, Fraction] = {}
+    out: dict[Record, Fraction] = defaultdict(Fraction)
     for record in records:
-        out[canonical(record)] = out.get(canonical(record), Fraction(0)) + 1
+        out[canonical(record)] += 1
     return out
 
 
@@ -25,7 +26,7 @@ def canonical(record: Record) -> Record:
     return tuple(decode(encode(value)) for value in record)
 
 
-def run(root: Node, collections: Mapping[Source, Collection]) -> dict[Record, Fraction]:
+def run(root: Node, collections: Mapping[Source, Weighted]) -> dict[Record, Fraction]:
     """Evaluate a plan by the definitions of its steps.
 
     Args:
@@ -38,7 +39,7 @@ def run(root: Node, collections: Mapping[Source, Collection]) -> dict[Record, Fr
     return run_all([root], collections)[0]
 
 
-def run_all(roots: Sequence[Node], collections: Mapping[Source, Collection]) -> list[dict[Record, Fraction]]:
+def run_all(roots: Sequence[Node], collections: Mapping[Source, Weighted]) -> list[dict[Record, Fraction]]:
     """Evaluate some plans, each step that they share once; see `run`."""
     found: dict[Node, dict[Record, Fraction]] = {}
     for node in steps(*roots):
@@ -50,9 +51,8 @@ def run_all(roots: Sequence[Node], collections: Mapping[Source, Collection]) -> 
     return [found[root] for root in roots]
 
 
-def _merged(weights: Collection) -> dict[Record, Fraction]:
-    out: dict[Record, Fraction] = {}
+def _merged(weights: Weighted) -> dict[Record, Fraction]:
+    out: dict[Record, Fraction] = defaultdict(Fraction)
     for record, weight in weights.items():
-        key = canonical(record)
-        out[key] = out.get(key, Fraction(0)) + weight
+        out[canonical(record)] += weight
     return out

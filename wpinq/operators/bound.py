@@ -14,8 +14,7 @@ from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import PlanError
 from wpinq.identity import identities
 from wpinq.operators.lattice import record_ids
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Node, Record, Shape, Source, State, Unary
+from wpinq.plan import Keyed, Node, Record, Shape, Source, State, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.table import Table, combine
 from wpinq.unit import Unit

@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from wpinq.operators.lattice import aligned
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Merge, Node, Record, Shape
+from wpinq.plan import Merge, Node, Record, Shape, Weighted
 from wpinq.schema import Schema
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Record, Shape, Unary
+from wpinq.plan import Keyed, Record, Shape, Unary, Weighted
 from wpinq.schema import Schema
 from wpinq.state.pointwise import Points, Pointwise
 from wpinq.state.table import Ids

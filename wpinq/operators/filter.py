@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from wpinq.batch import Batch
 from wpinq.functions import Function, bind
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Record, Shape, Stateless, Unary
+from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Schema
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from wpinq.errors import PlanError
 from wpinq.functions import Dropped, Many, bind_many
 from wpinq.functions.many import COUNT, MOST, PLACE
 from wpinq.operators.lattice import room
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Record, Shape, Stateless, Unary
+from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Schema
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from wpinq.functions import bind
 from wpinq.functions.kinds import read
 from wpinq.operators.keys import Extend, keyed
 from wpinq.operators.lattice import record_key, room
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Record, Shape, Unary
+from wpinq.plan import Keyed, Record, Shape, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.bykey import KEY, ByKey, Port
 from wpinq.values import encode

@@ -25,8 +25,7 @@ from wpinq.operators.keys import keyed
 from wpinq.operators.lattice import DITHERED, ROUNDED, common, dither_key, record_ids, record_key
 from wpinq.operators.map import Map
 from wpinq.operators.pairs import Joined, Pairs, Rule
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Node, Record, Shape
+from wpinq.plan import Keyed, Node, Record, Shape, Weighted
 from wpinq.schema import Column, Schema
 from wpinq.state.bykey import Port
 from wpinq.state.dither import GRID, draws

@@ -12,8 +12,7 @@ import polars as pl
 
 from wpinq.batch import END, WEIGHT, Batch
 from wpinq.functions import Dropped, Function, bind
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Node, Record, Shape, Stateless, Unary
+from wpinq.plan import Node, Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Column, Schema
 
 ASIDE = "\0aside "

@@ -21,8 +21,7 @@ from wpinq.batch import FINEST, Batch, integers, weight_series
 from wpinq.errors import PlanError
 from wpinq.functions.kinds import read, series, write
 from wpinq.identity import identities
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Node, Record, Shape, Stateless, Unary, fingerprints, sources, steps
+from wpinq.plan import Keyed, Node, Record, Shape, Stateless, Unary, Weighted, fingerprints, sources, steps
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.dither import GRID, draws, rounded
 from wpinq.state.pointwise import Points, Pointwise

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from wpinq.batch import WEIGHT, Batch
 from wpinq.functions import Dropped, Function, bind
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Record, Shape, Stateless, Unary
+from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Column, Schema
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from wpinq.batch import Batch
 from wpinq.errors import BinError, PlanError
 from wpinq.functions.kinds import stored, write
 from wpinq.operators.keys import keyed
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Record, Shape, Stateless, Unary, fingerprints
+from wpinq.plan import Record, Shape, Stateless, Unary, Weighted, fingerprints
 from wpinq.schema import Column, Schema
 from wpinq.values import decode, encode
 

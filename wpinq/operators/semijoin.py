@@ -19,8 +19,7 @@ from wpinq.batch import WEIGHT, weight_type
 from wpinq.errors import PlanError
 from wpinq.operators.keys import keyed
 from wpinq.operators.lattice import common, record_ids, record_key
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Node, Record, Shape
+from wpinq.plan import Keyed, Node, Record, Shape, Weighted
 from wpinq.schema import Schema
 from wpinq.state.bykey import KEY, RECORD, ByKey, Port
 

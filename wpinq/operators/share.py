@@ -12,8 +12,7 @@ import polars as pl
 from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import PlanError
 from wpinq.identity import identities
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Node, Record, Shape, Source, Unary
+from wpinq.plan import Keyed, Node, Record, Shape, Source, Unary, Weighted
 from wpinq.schema import Schema
 from wpinq.values import encode
 

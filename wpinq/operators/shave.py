@@ -22,8 +22,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.identity import identities
 from wpinq.operators.lattice import room
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Hashed, Keyed, Record, Shape, State, Unary
+from wpinq.plan import Hashed, Keyed, Record, Shape, State, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.histogram import is_steps, ranges
 from wpinq.state.steps import Integers, Steps

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from wpinq.operators.lattice import Align, aligned
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Keyed, Node, Record, Shape, fingerprints
+from wpinq.plan import Keyed, Node, Record, Shape, Weighted, fingerprints
 from wpinq.schema import Schema
 from wpinq.state.pointwise import Points, Pointwise
 from wpinq.state.table import Ids

@@ -12,8 +12,7 @@ import polars as pl
 from wpinq.batch import FINEST, WEIGHT, Batch, weight_type
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Node, Record, Shape, Stateless, Unary
+from wpinq.plan import Node, Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Kind, Schema
 
 

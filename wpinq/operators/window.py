@@ -14,8 +14,7 @@ import polars as pl
 from wpinq.batch import Batch
 from wpinq.errors import BinError, PlanError
 from wpinq.functions.kinds import read, write
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Record, Shape, Stateless, Unary, fingerprints
+from wpinq.plan import Record, Shape, Stateless, Unary, Weighted, fingerprints
 from wpinq.schema import Column, Kind, Schema
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ import polars as pl
 from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import EngineError
 from wpinq.identity import identities
-from wpinq.plan import Collection as Weighted
-from wpinq.plan import Node, Record, Shape, Stateless, Unary, sources
+from wpinq.plan import Node, Record, Shape, Stateless, Unary, Weighted, sources
 from wpinq.runs import compute
 from wpinq.state.table import Ids, Table, combine
 

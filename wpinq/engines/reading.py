@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from typing import TypeVar
 
 import polars as pl
@@ -29,6 +29,8 @@ LOT = 1 << 21
 THREADED = 1 << 24
 """Bytes of files from which on threads read ahead."""
 MOST_THREADS = 4
+AHEAD = 3
+"""Lots of a thread that are read, or being read, before they are asked for."""
 
 
 def batches(
@@ -44,20 +46,31 @@ def batches(
     shares = [(part * threads + thread, parts * threads) for thread in range(threads)]
     told = progress and _one_by_one(progress)
     streams = [_lots(read, one, told) for one in shares]
-    with closing(ahead(streams) if threads > 1 else streams[0]) as lots:
+    with ahead(streams) if threads > 1 else closing(streams[0]) as lots:
         for lot in lots:
             yield [lot]
 
 
-def ahead(streams: Sequence[Iterator[T]]) -> Generator[T, None, None]:
-    """Run iterators in a thread each, one item ahead of whoever asks; what one raises is raised here."""
-    with ThreadPoolExecutor(len(streams), "wpinq reads") as pool:
-        running = deque((stream, pool.submit(next, stream, None)) for stream in streams)
-        while running:
-            stream, future = running.popleft()
-            item = future.result()
+@contextmanager
+def ahead(streams: Sequence[Iterator[T]]) -> Iterator[Iterator[T]]:
+    """Run iterators in a thread each, some items ahead of whoever asks; what one raises is raised by the result.
+
+    Items come as they are ready, so that a slow iterator holds up nobody.
+    """
+    with ExitStack() as stack:
+        threads = [stack.enter_context(ThreadPoolExecutor(1, "wpinq reads")) for _ in streams]
+        asks = [partial(thread.submit, next, stream, None) for thread, stream in zip(threads, streams, strict=True)]
+        for thread in threads:
+            stack.callback(thread.shutdown, wait=False, cancel_futures=True)
+        yield _as_ready({ask(): ask for ask in asks for _ in range(AHEAD)})
+
+
+def _as_ready(running: dict[Future[T | None], Callable[[], Future[T | None]]]) -> Iterator[T]:
+    while running:
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            ask, item = running.pop(future), future.result()
             if item is not None:
-                running.append((stream, pool.submit(next, stream, None)))
+                running[ask()] = ask
                 yield item
 
 

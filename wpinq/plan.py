@@ -254,9 +254,8 @@ class Source(Node):
         return ()
 
     def lower(self, needed: frozenset[str]) -> Shape:
-        """Read the needed columns, and at least one, because a record without columns still counts."""
-        names = self.schema.names
-        return Read(self.data, tuple(name for name in names if name in needed) or names[:1])
+        """Read the needed columns."""
+        return Read(self.data, self.schema.kept(needed))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Sources are given to the reference engine from outside, so it never asks this."""

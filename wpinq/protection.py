@@ -13,8 +13,7 @@ from wpinq.engines.failures import quietly
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.ledger import Ledger
-from wpinq.operators.bound import bound
-from wpinq.operators.share import share
+from wpinq.operators.bound import bounded
 from wpinq.operators.weight import weigh
 from wpinq.plan import Node, Source
 from wpinq.runs import refuse_inside
@@ -67,6 +66,7 @@ def protect(
 
     Raises:
         SourceError: The source cannot be read as records; nothing was charged.
+        PlanError: The unit or the weight does not fit the columns, or a budget or a ledger is missing.
         ExactnessError: The budget is not a finite number above zero.
         LedgerError: The ledger cannot be trusted or written, or holds another unit or budget.
 
@@ -88,25 +88,17 @@ def protect(
         raise PlanError("protect(budget=...): records in memory need a budget, for example budget=0.2.")
     label = name or reader.name
     if unit.column is not None and weight is not None:
-        raise PlanError("protect(weight=...): goes with unit='record'; people are bounded by counting their records.")
+        raise PlanError("protect(weight=...): leave it out where unit= protects people: their records are counted.")
     own = version or reader.version() or f"unnamed {os.urandom(16).hex()}"
-
     reading = "" if header else "no header"
 
     def plan(book: Ledger) -> Node:
-        source = Source(DataSet(reader, book, label, own, unit, declared=version is not None, reading=reading))
-        return _bounded(source) if weight is None else weigh(source, weight, max_weight)
+        records = Source(DataSet(reader, book, label, own, unit, declared=version is not None, reading=reading))
+        return bounded(records) if weight is None else weigh(records, weight, max_weight)
 
     plan(Ledger.open(None, name=label, unit=unit.text, budget=Fraction(1)))  # mistakes show before a ledger is made
     book = Ledger.open(place, name=label, unit=unit.text, budget=amount, delta=extra, secret=secret)
     return Collection(plan(book))
-
-
-def _bounded(source: Source) -> Node:
-    """The records as the unit lets them in."""
-    if source.data.unit.column is None:
-        return source
-    return share(source) if source.data.unit.at_most is None else bound(source)
 
 
 def beside(path: Path | None) -> Path | None:

@@ -98,6 +98,11 @@ class Schema:
         wanted = set(names)
         return Schema(tuple(column for column in self.columns if column.name in wanted))
 
+    def kept(self, needed: Iterable[str]) -> tuple[str, ...]:
+        """The needed names in order, and at least one, because a record without columns still counts."""
+        wanted = set(needed)
+        return tuple(name for name in self.names if name in wanted) or self.names[:1]
+
     def expanded(self, names: Iterable[str] | None = None) -> Schema:
         """The same columns, with none of these (by default, of all) ranged."""
         wanted = set(self.names if names is None else names)

@@ -14,6 +14,7 @@ from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import PlanError
 from wpinq.identity import identities
 from wpinq.operators.lattice import record_ids
+from wpinq.operators.share import share
 from wpinq.plan import Keyed, Node, Record, Shape, Source, State, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.table import Table, combine
@@ -25,6 +26,14 @@ LOT = 1 << 20
 
 COPY, FRESH = "\0copy", "\0fresh"
 USER, RANK, PLACE = ("\0user0", "\0user1"), ("\0rank0", "\0rank1"), ("\0place0", "\0place1")
+
+
+def bounded(source: Source) -> Node:
+    """The records of a source as its unit lets them in: all, or of users a sample or a share of each."""
+    unit = source.data.unit
+    if unit.column is None:
+        return source
+    return share(source) if unit.at_most is None else bound(source)
 
 
 def bound(source: Source) -> Node:
@@ -78,8 +87,7 @@ class Bound(Unary):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A user's records meet each other."""
-        names = self.schema.names
-        keep = tuple(name for name in names if name in needed) or names[:1]
+        keep = self.schema.kept(needed)
         return Keyed(((self._user,),), lambda _: self.kept(keep))
 
     def kept(self, keep: tuple[str, ...]) -> State:
@@ -136,7 +144,7 @@ class Sample:
     def _compete(self) -> None:
         arrived = Batch.concat(self._waiting, self._schema).consolidate()
         self._waiting = []
-        for lot in self._numbered(arrived):
+        for lot in self._lots(arrived):
             ordered = pl.concat([*self._kept, self._ranked(lot)]).sort([*USER, *RANK])
             stays = self._stays(ordered)
             self._kept = [ordered.filter(stays)]
@@ -152,7 +160,7 @@ class Sample:
         within = ordered.lazy().with_columns(inside.cast(pl.Int64).alias("inside"))
         return within.select((pl.col("inside") > 0) & (place <= self._unit.at_most)).collect().to_series()
 
-    def _numbered(self, batch: Batch) -> Iterator[pl.DataFrame]:
+    def _lots(self, batch: Batch) -> Iterator[pl.DataFrame]:
         """Every copy of every record with its number, from 1 on: at least one lot, none larger than `LOT`."""
         ids = identities(batch.frame, self._schema, self._key)
         known = self._copies.lookup(ids)

@@ -56,10 +56,8 @@ class Distinct(Unary):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
-        names = self.schema.names
-        keep = tuple(name for name in names if name in needed) or names[:1]
-        points = Points(self.schema, keep, 1, self.lattice, self.lattice, self._clamp)
-        return Keyed((names,), lambda key: Pointwise(points, key))
+        points = Points(self.schema, self.schema.kept(needed), 1, self.lattice, self.lattice, self._clamp)
+        return Keyed((self.schema.names,), lambda key: Pointwise(points, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Record by record."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from wpinq.errors import PlanError
 from wpinq.functions import bind
-from wpinq.operators.keys import keyed
+from wpinq.operators.keys import both_keyed
 from wpinq.operators.lattice import DITHERED, ROUNDED, common, dither_key, record_ids, record_key
 from wpinq.operators.map import Map
 from wpinq.operators.pairs import Joined, Pairs, Rule
@@ -92,17 +92,10 @@ def join(
     >>> evaluate(towns, [("ann", "a")], [("ann", "Rome")])
     {('a', 'Rome'): Fraction(549755813887, 1099511627776)}
     """
-    ours, theirs = (on if side is None else side for side in (left, right))
-    if ours is None or theirs is None:
-        raise PlanError("join: name the key of both sides, on='user' or left=..., right=....")
     if at_most is not None and (isinstance(at_most, bool) or not isinstance(at_most, int) or not 0 < at_most <= MOST):
         raise PlanError("join(at_most=...): give a whole number from 1 to 2^32.")
-    (one, two), _ = common([self._node, other._node])
-    one, left_keys = keyed(one, ours, "join(on=...)")
-    two, right_keys = keyed(two, theirs, "join(on=...)")
-    if len(left_keys) != len(right_keys):
-        raise PlanError(f"join: the keys ({', '.join(left_keys)}) and ({', '.join(right_keys)}) differ in number.")
-    whole = Join(one, two, left_keys, right_keys, None, at_most)
+    sides, keys = both_keyed((self._node, other._node), on, left, right, "join")
+    whole = Join(*sides, *keys, None, at_most)
     return self._then(whole if result is None else _made(whole, result, columns))
 
 

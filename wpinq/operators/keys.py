@@ -11,7 +11,9 @@ from functools import cached_property
 import polars as pl
 
 from wpinq.batch import END, WEIGHT, Batch
+from wpinq.errors import PlanError
 from wpinq.functions import Dropped, Function, bind
+from wpinq.operators.lattice import common
 from wpinq.plan import Node, Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Column, Schema
 
@@ -42,6 +44,32 @@ def keyed(node: Node, key: object, call: str, name: str = "key") -> tuple[Node, 
     every = node.schema.names
     made = Extend(node, function, name, every, every)
     return made, made.schema.names[len(every) :]
+
+
+def both_keyed(
+    nodes: Sequence[Node], on: object, left: object, right: object, call: str
+) -> tuple[tuple[Node, Node], tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Two steps on one lattice, each with its key as columns, and the names of these.
+
+    Args:
+        nodes: The steps.
+        on: The key in both, as in `keyed`.
+        left: The key of the first, where the two differ.
+        right: The key of the second.
+        call: Name of the call, for messages.
+
+    Raises:
+        PlanError: A key is missing or does not fit, or the two have different numbers of columns.
+    """
+    ours, theirs = (on if side is None else side for side in (left, right))
+    if ours is None or theirs is None:
+        raise PlanError(f"{call}: name the key of both sides, on='user' or left=..., right=....")
+    (one, two), _ = common(nodes)
+    one, left_keys = keyed(one, ours, f"{call}(on=...)")
+    two, right_keys = keyed(two, theirs, f"{call}(on=...)")
+    if len(left_keys) != len(right_keys):
+        raise PlanError(f"{call}: the keys ({', '.join(left_keys)}) and ({', '.join(right_keys)}) differ in number.")
+    return (one, two), (left_keys, right_keys)
 
 
 @dataclass(frozen=True, eq=False)

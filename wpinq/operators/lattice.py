@@ -185,8 +185,8 @@ class Coarse(Unary):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
-        keep = tuple(name for name in self.schema.names if name in needed) or self.schema.names[:1]
-        points = Points(self.schema, keep, 1, self.source.lattice, GRID, partial(self._rule, dither_key(self)))
+        rule = partial(self._rule, dither_key(self))
+        points = Points(self.schema, self.schema.kept(needed), 1, self.source.lattice, GRID, rule)
         return Keyed((self.schema.names,), lambda _: Pointwise(points, record_key(self)))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:

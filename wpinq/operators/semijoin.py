@@ -17,7 +17,7 @@ import polars as pl
 
 from wpinq.batch import WEIGHT, weight_type
 from wpinq.errors import PlanError
-from wpinq.operators.keys import keyed
+from wpinq.operators.keys import both_keyed, keyed
 from wpinq.operators.lattice import common, record_ids, record_key
 from wpinq.plan import Keyed, Node, Record, Shape, Weighted
 from wpinq.schema import Schema
@@ -109,16 +109,8 @@ def limit(self: Collection, key: object, at_most: int = 1) -> Collection:
 
 def _filled(self: Collection, other: Collection, on: object, left: object, right: object, *, above: bool) -> Collection:
     call = "antijoin" if above else "semijoin"
-    ours, theirs = (on if side is None else side for side in (left, right))
-    if ours is None or theirs is None:
-        raise PlanError(f"{call}: name the key of both sides, on='user' or left=..., right=....")
-    own = self._node.schema.names
-    (one, two), _ = common([self._node, other._node])
-    one, left_keys = keyed(one, ours, f"{call}(on=...)")
-    two, right_keys = keyed(two, theirs, f"{call}(on=...)")
-    if len(left_keys) != len(right_keys):
-        raise PlanError(f"{call}: the keys ({', '.join(left_keys)}) and ({', '.join(right_keys)}) differ in number.")
-    return self._then(Fill((one, two), (left_keys, right_keys), own, None, above=above))
+    sides, keys = both_keyed((self._node, other._node), on, left, right, call)
+    return self._then(Fill(sides, keys, self._node.schema.names, None, above=above))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +160,7 @@ class Fill(Node):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Records by key."""
-        keep = tuple(name for name in self.own if name in needed) or self.own[:1]
+        keep = self.schema.kept(needed)
         first = Port(self.sides[0].schema.expanded(), self.keys[0], keep, self.sides[0].lattice, self.lattice)
         others = [
             Port(side.schema.expanded().select(keys), keys, (), side.lattice, self.lattice)

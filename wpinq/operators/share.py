@@ -73,8 +73,7 @@ class Share(Unary):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A user's records meet each other."""
-        names = self.schema.names
-        keep = tuple(name for name in names if name in needed) or names[:1]
+        keep = self.schema.kept(needed)
         return Keyed(((self.column,),), lambda key: Shares(self.schema, self.column, keep, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:

@@ -92,8 +92,7 @@ class Extreme(Node):
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
         names = self.schema.names
-        keep = tuple(name for name in names if name in needed) or names[:1]
-        points = Points(self.schema, keep, 2, self.lattice, self.lattice, self._choose)
+        points = Points(self.schema, self.schema.kept(needed), 2, self.lattice, self.lattice, self._choose)
         return Keyed((names, names), lambda key: Pointwise(points, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:

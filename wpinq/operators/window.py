@@ -131,9 +131,20 @@ class Window(Unary):
         return (self.at.encode(), str(self.span).encode(), str(self.number).encode())
 
     @property
+    def start(self) -> int:
+        """The first moment of the window, in the units of the column.
+
+        Raises:
+            PlanError: It is no single window.
+        """
+        if self.number is None:
+            raise PlanError(f"{self.title}: a window is observed by itself; write observe(bin, window=...).")
+        return self.number * self.span
+
+    @property
     def end(self) -> int:
         """The first moment after the window, in the units of the column."""
-        return self._closed + self.span
+        return self.start + self.span
 
     def holding(self, value: Any) -> int:
         """The number of the window that a time lies in."""
@@ -155,7 +166,7 @@ class Window(Unary):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Compare each record's time."""
         place = self.source.schema.names.index(self.at)
-        start, end = self._closed, self.end
+        start, end = self.start, self.end
         times = {record: record[place] for record in inputs[0]}
         return {
             record: weight
@@ -169,13 +180,7 @@ class Window(Unary):
         time = pl.col(self.at).to_physical().cast(pl.Int64)
         if self.kind is Kind.DATE:
             time = time * DAY
-        return time.is_between(self._closed, self.end, closed="left")
-
-    @property
-    def _closed(self) -> int:
-        if self.number is None:
-            raise PlanError(f"{self.title}: a window is observed by itself; write observe(bin, window=...).")
-        return self.number * self.span
+        return time.is_between(self.start, self.end, closed="left")
 
     def _apply(self, batch: Batch) -> Batch:
         batch = batch.expand([self.at] if batch.schema[self.at].ranged else [])

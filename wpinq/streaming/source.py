@@ -16,8 +16,7 @@ from wpinq.dataset import DataSet
 from wpinq.errors import EngineError, PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.ledger import Ledger
-from wpinq.operators.bound import bound
-from wpinq.operators.share import share
+from wpinq.operators.bound import bounded
 from wpinq.operators.window import moment
 from wpinq.plan import Node, Source
 from wpinq.runs import refuse_inside
@@ -144,7 +143,7 @@ class Live(Collection):
     )  # fmt: skip
 
     def __init__(self, data: DataSet, log: Log, lateness: dt.timedelta | None, journal: Journal | None = None) -> None:
-        super().__init__(_bounded(Source(data)))
+        super().__init__(bounded(Source(data)))
         self._data, self._log, self._lateness = data, log, lateness
         self._followed: dict[str, Growing | Followed] = {}
         self._journal, self._resumed = journal, journal is None
@@ -276,13 +275,6 @@ def _closed(running: Running, journal: Journal | None, followed: Mapping[str, Gr
         one.close()
     if journal is not None:
         journal.close()
-
-
-def _bounded(source: Source) -> Node:
-    """The records as the unit lets them in."""
-    if source.data.unit.column is None:
-        return source
-    return share(source) if source.data.unit.at_most is None else bound(source)
 
 
 def _moment(until: object) -> int:

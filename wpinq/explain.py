@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -44,9 +45,9 @@ def explain(self: Collection, epsilon: Amount | None = None) -> str:
     return show_measured(measurable(self._node), amount)
 
 
-def show_measured(root: Node, epsilon: Fraction | None, mechanism: str = "geometric") -> str:
-    """Print and return the tree of a plan and the cost of measuring it."""
-    text = "\n".join([*_cost(root, epsilon, mechanism), *tree(root), "", *_uses(root)])
+def show_measured(root: Node, epsilon: Fraction | None, mechanism: str = "geometric", noise: Sequence[str] = ()) -> str:
+    """Print and return the tree of a plan and the cost of measuring it; `noise` is told instead of one scale's."""
+    text = "\n".join([*_cost(root, epsilon, mechanism, noise), *tree(root), "", *_uses(root)])
     print(text)  # noqa: T201
     return Shown(text)
 
@@ -82,12 +83,12 @@ def _facts(node: Node) -> str:
     return f"  {node.schema}  stability {' and '.join(short(one) for one in factors)}{part}{rounding}"
 
 
-def _cost(root: Node, epsilon: Fraction | None, mechanism: str) -> list[str]:
+def _cost(root: Node, epsilon: Fraction | None, mechanism: str, noise: Sequence[str]) -> list[str]:
     if epsilon is None:
         return [f"measure(epsilon)  noise of scale {short(noise_scale(root, Fraction(1)))} / epsilon"]
     scale = noise_scale(root, epsilon)
     mean, half = expected_error(scale, root.lattice, mechanism)
-    lines = [
+    lines = list(noise) or [
         f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
         f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
     ]

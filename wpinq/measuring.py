@@ -43,7 +43,7 @@ def measure(
         mechanism: "geometric" (discrete Laplace) or "laplace" (on a dyadic grid).
         analyst: Who is charged, where the curator keeps caps for each analyst.
         within: Instead of epsilon, how near to the truth a bin shall be: the least epsilon that does it, in four
-            significant digits, is charged, and is told by `epsilon`, `repr` and `explain`.
+            significant digits, is charged, and is told by `epsilon`, `repr` and `explain`. Not with `continual`.
         confidence: How often a bin shall be as near as `within`.
         continual: Answer at every epoch of a live source, for ever, for this epsilon in all. Only where every step is
             linear for each record: map, filter, flat_map, concat, subtract and partition. Of people, each with
@@ -52,12 +52,14 @@ def measure(
 
     Raises:
         ExactnessError: An amount is not a finite number above zero, or there is none.
-        PlanError: Both of `epsilon` and `within` are given, `continual` does not fit the plan, its windows are of
-            several lengths, or the live source has let go of records that it needs (`live(keep=...)`).
+        PlanError: Both of `epsilon` and `within` are given, `continual` does not fit them or the plan, its windows
+            are of several lengths, or the live source has let go of records that it needs (`live(keep=...)`).
         BudgetError: It costs more than is left; nothing was charged and nothing drawn.
         LedgerError: The ledger cannot be trusted or written; nothing was drawn.
     """
     node = measurable(self._node)
+    if continual and within is not None:
+        raise PlanError("measure(within=..., continual=True): its noise widens with the epochs; give epsilon=.")
     amount = _amount(node, epsilon, within, confidence, mechanism)
     log = live_log(node)
     if continual:

@@ -170,6 +170,22 @@ def test_noise_is_as_wide_as_it_says_at_every_kind_of_epoch(views):
             assert m.interval("0.9") < 4 * m.deviation()
 
 
+def test_explain_tells_the_noise_of_all_nodes_and_not_of_one(views, capsys):
+    """It said that noise of scale 1 moves a bin by 3 at most; at epoch 3,000 it does by 100."""
+    measured = views.map(page).measure(epsilon=1, continual=True)
+    text = measured.explain()
+    assert "at most" not in text and "charges live 1 of" in text
+    for _ in range(100):
+        views.advance()
+    assert measured.deviation() > 5 and f"{measured.deviation():.4g} at epoch 100," in text
+    assert capsys.readouterr().out == text + "\n"
+
+
+def test_an_accuracy_that_would_not_hold_at_later_epochs_is_refused(views):
+    with pytest.raises(wpinq.errors.PlanError, match=r"within=.*widens with the epochs"):
+        views.map(page).measure(within=50, continual=True)
+
+
 def test_nodes_releases_and_bins_have_noise_of_their_own(views):
     one, two = (views.map(page).measure(1, name=name, continual=True) for name in ("one", "two"))
     bins = [str(i) for i in range(3000)]

@@ -15,7 +15,8 @@ from wpinq.continual.spread import half_width
 from wpinq.continual.tree import ELDERS, Tree
 from wpinq.engines.failures import quietly
 from wpinq.errors import NotReadyError, PlanError
-from wpinq.exact import Amount, exact
+from wpinq.exact import Amount, decimal, exact
+from wpinq.explain import show_measured
 from wpinq.identity import identities
 from wpinq.measurement import Measurement
 from wpinq.noise import Mechanism, Words, mechanism
@@ -106,8 +107,7 @@ class ContinualMeasurement(Measurement):
 
     def deviation(self, epoch: int | None = None) -> float:
         """The standard deviation of the noise at an epoch."""
-        variance = sum(self._level(level).variance() for level, _, _ in self.tree.parts(self._asked(epoch)))
-        return math.sqrt(variance) / self._unit
+        return self._deviation(self._asked(epoch))
 
     def interval(self, level: Amount = Fraction(95, 100), bins: int = 1, epoch: int | None = None) -> float:
         """Half the width of an interval around an answer that holds the true weight with at least this probability.
@@ -121,6 +121,13 @@ class ContinualMeasurement(Measurement):
         scales = [float(self._level(one).scale) for one, _, _ in self.tree.parts(self._asked(epoch))]
         return half_width(scales, float(rest)) / self._unit
 
+    def explain(self) -> str:
+        """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
+        wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in (1, 100, 10_000, 1_000_000)]
+        cost = f"measure(epsilon={decimal(self.epsilon)}, continual=True)  noise of the nodes of a counting tree"
+        noise = [cost, f"  standard deviation of the noise on a bin: {', '.join(wide)}"]
+        return show_measured(self.node, self.epsilon, noise=noise)
+
     def release(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse: bins of a running histogram are named, so that one epoch does not tell which bins another had.
 
@@ -128,6 +135,11 @@ class ContinualMeasurement(Measurement):
             PlanError: Always.
         """
         raise PlanError("release: a continual measurement is observed bin by bin; release an epoch's measurement.")
+
+    def _deviation(self, epoch: int) -> float:
+        """The standard deviation of the noise at an epoch, closed or not."""
+        variance = sum(self._level(level).variance() for level, _, _ in self.tree.parts(epoch))
+        return math.sqrt(variance) / self._unit
 
     def _asked(self, epoch: int | None) -> int:
         """The number of an epoch that can be asked for."""

@@ -136,7 +136,7 @@ def test_bad_bins_are_found_before_anything_is_charged(wpinq, views, tmp_path, c
     [
         (["--budget", "0"], "not above zero"),
         (["--budget", "inf"], "not a finite number"),
-        ([], "give budget="),
+        ([], "give a budget"),
         (["--budget", "1", "--json", "no/such/out.json"], "cannot be written"),
         (["--budget", "1", "--columns", "user,url"], "'url'"),
     ],

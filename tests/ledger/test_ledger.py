@@ -294,9 +294,9 @@ def test_20_another_data_set_unit_budget_or_secret_is_refused(change: dict[str, 
 
 
 def test_a_new_ledger_needs_a_budget_and_leaves_nothing_behind_without_one(opened: Open, place: Path) -> None:
-    with pytest.raises(LedgerError, match="give budget="):
+    with pytest.raises(LedgerError, match="give a budget"):
         opened(budget=None)
-    with pytest.raises(LedgerError, match="give budget="):
+    with pytest.raises(LedgerError, match="check the path"):
         Ledger.existing(place)
     assert not any(place.parent.iterdir())
     with pytest.raises(LedgerError, match="give budget="):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sqlite3
 from collections.abc import Callable
@@ -54,9 +55,26 @@ def test_export_writes_json_or_csv(full: Path, tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert [row["label"] for row in rows] == [entry["label"] for entry in report["entries"]]
     assert rows[1]["epsilon"] == "1/3"
-    assert run("export", full).exit_code == 2
     done = run("export", full, "--csv", tmp_path / "none" / "out.csv")
     assert (done.exit_code, done.output.count("\n")) == (2, 1)
+
+
+def test_export_prints_where_no_file_is_given(full: Path, tmp_path: Path) -> None:
+    assert json.loads(run("export", full).output) == json.loads(run("export", full, "--json", "-").output)
+    rows = list(csv.DictReader(io.StringIO(run("export", full, "--csv", "-").output)))
+    assert [row["label"] for row in rows][1] == "page views"
+    assert not Path("-").exists()
+
+
+@pytest.mark.parametrize("end", ["", ".secret", ".head", ".lock"])
+def test_export_never_replaces_the_ledger(full: Path, end: str) -> None:
+    held = {path: path.read_bytes() for path in full.parent.iterdir()}
+    for option in ("--json", "--csv"):
+        done = run("export", full, option, f"{full}{end}")
+        assert (done.exit_code, done.output.count("\n")) == (2, 1)
+        assert "would replace" in done.output
+    assert {path: path.read_bytes() for path in full.parent.iterdir()} == held
+    assert run("verify", full).exit_code == 0
 
 
 def test_03_nothing_shown_or_exported_is_a_digest(full: Path, tmp_path: Path) -> None:
@@ -74,6 +92,8 @@ def test_verify_recomputes(full: Path) -> None:
     done = run("verify", full)
     assert done.exit_code == 0
     assert "4 rows, all intact" in done.output
+    report = json.loads(run("verify", full, "--json").output)
+    assert (report["intact"], report["rows"], report["spent"], report["remaining"]) == (True, 4, "13/30", "17/30")
     connection = sqlite3.connect(full, isolation_level=None)
     connection.execute("UPDATE entries SET body = replace(body, '1/3', '1/9')")
     connection.close()
@@ -100,4 +120,18 @@ def test_a_missing_ledger_is_one_clear_line_and_makes_nothing(tmp_path: Path) ->
         assert done.exit_code == 2
         assert done.output.startswith("wpinq ledger: ledger ")
         assert done.output.count("\n") == 1
+        assert "there is none; check the path" in done.output
+        assert "budget" not in done.output
     assert not any(tmp_path.iterdir())
+
+
+def test_a_data_file_in_the_ledgers_place_is_told_from_its_ledger(full: Path) -> None:
+    data = full.with_suffix("")
+    data.write_text("user,page\nann,home\n")
+    held = sorted(full.parent.iterdir())
+    assert f"the ledger of {data.name} is {full}" in run("show", data).output
+    alone = full.with_name("other.csv")
+    alone.write_text("")
+    assert "there is none; check the path" in run("verify", alone).output
+    alone.unlink()
+    assert sorted(full.parent.iterdir()) == held

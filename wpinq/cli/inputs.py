@@ -92,13 +92,14 @@ class Input:
         Raises:
             SourceError: The input is not there, or of no known format.
         """
+        from wpinq.ledger.file import ENDS
         from wpinq.protection import beside
 
         reader = self.reader()
         found = getattr(reader, "found", None)  # the files of a pattern; a database is one file, or none
         files = {file.path for file in found.files} if found else {reader.path} if reader.path else set()
         ledger = self.ledger or beside(reader.path)
-        return files | {Path(f"{ledger}{end}").resolve() for end in ("", ".secret", ".head", ".lock") if ledger}
+        return files | {Path(f"{ledger}{end}").resolve() for end in ENDS if ledger}
 
 
 def version_of(data: DataSet) -> str:

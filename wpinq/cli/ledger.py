@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wpinq.cli.outputs import check_outputs, write_text
 from wpinq.errors import WpinqError
 from wpinq.exact import exact
 from wpinq.ledger import Entry, Ledger
 from wpinq.ledger.cost import people, write
+from wpinq.ledger.file import ENDS
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,18 +27,19 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=True)
 
 Place = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Amount = Annotated[str, typer.Argument(help="Epsilon, exactly: 0.5 or 1/3.", show_default=False)]
 
 
 @app.command()
-def show(path: Place, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def show(path: Place, as_json: AsJson = False) -> None:
     """Show what was spent and what is left."""
     from rich.console import Console
 
     with _reported():
         ledger = Ledger.existing(path)
         if as_json:
-            typer.echo(json.dumps(_report(ledger), indent=2))
+            typer.echo(_as_json(_report(ledger)), nl=False)
             return
         console = Console()
         console.print(_table(ledger))
@@ -48,26 +52,35 @@ def export(
     json_out: Annotated[Path | None, typer.Option("--json", help="Write JSON here.", metavar="OUT")] = None,
     csv_out: Annotated[Path | None, typer.Option("--csv", help="Write CSV here.", metavar="OUT")] = None,
 ) -> None:
-    """Write every row to a file; amounts are exact, as p/q."""
+    """Write every row to files, or print JSON where none is given; - prints. Amounts are exact, as p/q."""
     with _reported():
-        if (json_out is None) == (csv_out is None):
-            raise typer.BadParameter("give one of --json OUT and --csv OUT.")
+        wanted = {"--json": (json_out, _as_json), "--csv": (csv_out, _as_csv)}
+        files = {option: None if _printed(out) else out for option, (out, _) in wanted.items()}
+        check_outputs(
+            {option: (out, ()) for option, out in files.items()}, {Path(f"{path}{end}").resolve() for end in ENDS}
+        )
         report = _report(Ledger.existing(path))
-        if json_out is not None:
-            json_out.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-        elif csv_out is not None:
-            with csv_out.open("w", encoding="utf-8", newline="") as file:
-                rows = csv.DictWriter(file, [column.name for column in fields(Entry)])
-                rows.writeheader()
-                rows.writerows(report["entries"])
+        if json_out is None and csv_out is None:
+            typer.echo(_as_json(report), nl=False)
+        for option, (out, written) in wanted.items():
+            if out is not None and _printed(out):
+                typer.echo(written(report), nl=False)
+            elif out is not None:
+                write_text(option, out, written(report))
 
 
 @app.command()
-def verify(path: Place) -> None:
-    """Recompute every code, charge and total, and compare with the head."""
+def verify(path: Place, as_json: AsJson = False) -> None:
+    """Recompute every code, charge and total, and compare with the head; exit code 2 if anything is amiss."""
     with _reported():
         ledger = Ledger.existing(path)
-        typer.echo(f"{path}: {len(ledger.entries())} rows, all intact and in order. {_summary(ledger)}")
+        rows = len(ledger.entries())
+        if as_json:
+            report = {"intact": True, "rows": rows} | _report(ledger)
+            del report["entries"]
+            typer.echo(json.dumps(report, indent=2))
+        else:
+            typer.echo(f"{path}: {rows} rows, all intact and in order. {_summary(ledger)}")
 
 
 @app.command("raise")
@@ -122,6 +135,22 @@ def _report(ledger: Ledger) -> dict[str, Any]:
         "remaining": write(ledger.remaining()),
         "entries": [_plain(entry) for entry in ledger.entries()],
     }
+
+
+def _as_json(report: dict[str, Any]) -> str:
+    return json.dumps(report, indent=2) + "\n"
+
+
+def _as_csv(report: dict[str, Any]) -> str:
+    text = io.StringIO(newline="")
+    rows = csv.DictWriter(text, [column.name for column in fields(Entry)])
+    rows.writeheader()
+    rows.writerows(report["entries"])
+    return text.getvalue()
+
+
+def _printed(out: Path | None) -> bool:
+    return out == Path("-")
 
 
 def _plain(entry: Entry) -> dict[str, Any]:

@@ -37,11 +37,15 @@ def check_outputs(wanted: dict[str, tuple[Path | None, tuple[str, ...]]], keep: 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a JSON file, whole or not at all, one line for each entry."""
+    lines = (f"  {json.dumps(key)}: {json.dumps(value, default=str)}" for key, value in content.items())
+    write_text("--json", path, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def write_text(option: str, path: Path, text: str) -> None:
+    """Write a file of text, whole or not at all."""
     from wpinq.degrees.writers import replacing
 
-    lines = (f"  {json.dumps(key)}: {json.dumps(value, default=str)}" for key, value in content.items())
-    text = "{\n" + ",\n".join(lines) + "\n}\n"
-    with replacing("--json", path, (path.suffix.lower(),)) as file:
+    with replacing(option, path, (path.suffix.lower(),)) as file:
         file.write(text.encode())
 
 

@@ -24,6 +24,8 @@ from wpinq.ledger.store import Pages
 
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
 VERSION = 1
+ENDS = ("", ".secret", ".head", ".head.new", ".lock", "-wal", "-shm", "-journal")
+"""What stands beside a ledger, by the ends of the names; the ledger itself first."""
 PATIENCE = 60.0
 
 _ADVICE = {
@@ -40,6 +42,7 @@ _PRAGMAS = (
     "synchronous=FULL",
     "wal_checkpoint(FULL)",  # what a crash has left is made durable before the head may speak of it
 )
+_SQLITE = b"SQLite format 3\0"
 _DAMAGED = "it is damaged or no ledger; put back the newest copy of the ledger and its head"
 
 
@@ -57,6 +60,14 @@ class FileStore:
     def fresh(self) -> bool:
         """Neither a ledger nor a head is here."""
         return not self.path.exists() and not self._head.exists()
+
+    @property
+    def foreign(self) -> bool:
+        """What is here is another kind of file, and never was a ledger."""
+        if self._head.exists():
+            return False
+        with self._trouble(), self.path.open("rb") as file:
+            return file.read(len(_SQLITE)) != _SQLITE
 
     @property
     def key(self) -> tuple[int, int]:
@@ -91,7 +102,7 @@ class FileStore:
         return self.path.with_name(self.path.name + end)
 
     def _refuse_links(self) -> None:
-        for path in map(self._beside, ("", ".secret", ".head", ".head.new", ".lock", "-wal", "-shm", "-journal")):
+        for path in map(self._beside, ENDS):
             with suppress(FileNotFoundError):
                 if not stat.S_ISREG(path.lstat().st_mode):
                     raise RefusedError(f"{path.name} is not a regular file; give ledger= the path of the file itself.")

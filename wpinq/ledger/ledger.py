@@ -85,6 +85,7 @@ class Ledger:
         Raises:
             LedgerError: There is none, or it cannot be trusted.
         """
+        _check_place(path)
         ledger = cls(*_place(path, secret, new=False))
         with ledger._session() as session:
             if not session.books.entries:
@@ -249,7 +250,7 @@ def _place(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Stor
         return MemoryStore(chain.head(secret, None)), secret
     store = FileStore(path)
     if store.fresh and not new:
-        raise LedgerError(f"{store.place}: there is none; give budget= to open a new one.")
+        raise LedgerError(f"{store.place}: there is none; give a budget to open a new one.")
     secret = secret or Secret.from_environment()
     if secret is None:
         if not store.fresh and not store.secret.exists():
@@ -261,6 +262,15 @@ def _place(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Stor
     if store.fresh:
         store.create(chain.head(secret, None))
     return store, secret
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a path where there is no ledger; where a data file is, its own ledger is likely meant."""
+    store = FileStore(path)
+    if store.fresh or store.foreign:
+        right = path.with_name(f"{path.name}.ledger")
+        hint = f"the ledger of {path.name} is {right}" if right.exists() else "check the path"
+        raise LedgerError(f"{store.place}: there is none; {hint}.")
 
 
 def _opening(name: str, unit: str, budget: Fraction | None, delta: Fraction) -> dict[str, Any]:

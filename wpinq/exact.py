@@ -41,7 +41,7 @@ def exact(value: object, call: str) -> Fraction:
     >>> exact(0.1, "budget") + exact("0.2", "budget") == exact(0.3, "budget")
     True
     """
-    if isinstance(value, bool) or (isinstance(value, numbers.Number) is False and not isinstance(value, str)):
+    if isinstance(value, bool) or not isinstance(value, (numbers.Number, str)):
         raise ExactnessError(f"{call}: {type(value).__name__} is not a number; write it as 0.1 or '1/10'.")
     try:
         if isinstance(value, numbers.Rational):

@@ -40,6 +40,9 @@ def explain(self: Collection, epsilon: Amount | None = None) -> str:
 
     Returns:
         The text.
+
+    Raises:
+        ExactnessError: Epsilon is not a finite number above zero.
     """
     amount = None if epsilon is None else positive(epsilon, "explain(epsilon=...)")
     return show_measured(measurable(self._node), amount)
@@ -125,10 +128,10 @@ def expected_error(scale: Fraction, lattice: int, mechanism: str = "geometric") 
     """
     if mechanism != "geometric":
         return float(scale), float(scale) * math.log(20)
-    steps_of = float(scale * lattice)
-    r = math.exp(-1 / steps_of)
-    half = max(0, math.ceil(steps_of * math.log(40 / (1 + r))) - 1)
-    return 2 * r / -math.expm1(-2 / steps_of) / lattice, half / lattice
+    s = float(scale * lattice)
+    r = math.exp(-1 / s)
+    half = max(0, math.ceil(s * math.log(40 / (1 + r))) - 1)
+    return 2 * r / -math.expm1(-2 / s) / lattice, half / lattice
 
 
 def short(number: Fraction) -> str:

@@ -11,12 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wpinq.errors import InternalError
-from wpinq.noise import add, histogram_digest, limbs
+from wpinq.noise import histogram_digest
+from wpinq.state.histogram import _words
 
 KEY = bytes(range(32))
 M = 2**256
 big = st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.integers(-(2**127), 2**127 - 1))
 histograms = st.dictionaries(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)), big, max_size=6)
+
+
+def limbs(weights) -> np.ndarray:
+    """As a histogram hands over weights that are not held in 64 bits."""
+    return _words(np.array(list(weights), object))
 
 
 def digest(histogram: dict, key: bytes = KEY) -> int:
@@ -55,13 +61,13 @@ def test_order_and_shards_do_not_matter(histogram: dict, random, cut: int) -> No
     rows = list(histogram.items())
     random.shuffle(rows)
     assert digest(dict(rows)) == digest(histogram)
-    assert add(digest(dict(rows[:cut])), digest(dict(rows[cut:]))) == digest(histogram)
+    assert (digest(dict(rows[:cut])) + digest(dict(rows[cut:]))) % M == digest(histogram)
 
 
 @given(histograms, st.integers(0, 9), big, big)
 def test_it_is_incremental(histogram: dict, bin_: int, old: int, new: int) -> None:
     before, after = {**histogram, (bin_, 0): old}, {**histogram, (bin_, 0): new}
-    assert add(add(digest(before), digest({(bin_, 0): new})), -digest({(bin_, 0): old})) == digest(after)
+    assert (digest(before) + digest({(bin_, 0): new}) - digest({(bin_, 0): old})) % M == digest(after)
 
 
 def test_many_rows_and_both_forms_of_weights() -> None:
@@ -75,7 +81,7 @@ def test_many_rows_and_both_forms_of_weights() -> None:
     assert whole == histogram_digest(KEY, identities[::-1], weights[::-1])
     assert whole == slowly(dict(zip(map(tuple, identities.tolist()), weights.tolist(), strict=True)))
     parts = [histogram_digest(KEY, identities[i::4], weights[i::4]) for i in range(4)]
-    assert whole == add(add(parts[0], parts[1]), add(parts[2], parts[3]))
+    assert whole == sum(parts) % M
     weights[5] += 1
     assert whole != histogram_digest(KEY, identities, weights)
 
@@ -100,12 +106,8 @@ def test_limbs_are_twos_complement_low_word_first(weights: list) -> None:
         assert (low + (high << 64)) == weight % 2**128
 
 
-def test_what_is_not_exact_is_refused_unquoted() -> None:
+def test_what_is_not_exact_is_refused() -> None:
     identities = np.zeros((2, 2), np.uint64)
     for wrong in (np.zeros(2), np.zeros(2, np.int32), np.zeros(3, np.int64), np.zeros((2, 1), np.uint64)):
         with pytest.raises(InternalError):
             histogram_digest(KEY, identities, wrong)
-    with pytest.raises(InternalError) as caught:
-        limbs([12345 * 2**120])
-    assert "12345" not in str(caught.value)
-    assert caught.value.__cause__ is None

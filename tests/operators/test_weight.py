@@ -88,6 +88,8 @@ def test_refusals():
         weighed([], max_weight="1/2")
     with pytest.raises(PlanError, match="1/n"):
         weighed([], step="2/3")
+    with pytest.raises(PlanError, match=r"max_weight=.*2\^53"):
+        weighed([], max_weight=2**60)
     with pytest.raises(ExactnessError):
         weighed([], max_weight=0)
     with pytest.raises(PlanError, match="no column"):

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,7 +142,7 @@ def rebuilt(told: Task) -> dict[str, Measurement]:
     identity, sampling, kept = (bytes.fromhex(key) for key in told.keys)
     if told.recover is not None:
         reader = recovered(reader, Path(told.recover), kept)
-    book = Ledger.open(None, name=told.name, unit=Unit().text, budget=Fraction(LIMITLESS))
+    book = Ledger.open(None, name=told.name, unit=Unit().text, budget=LIMITLESS)
     data = Lent(reader, book, told.name, told.version, Unit(), told.declared, told.reading, keys=(identity, sampling))
     with contextlib.redirect_stdout(io.StringIO()):
         found = load(told.script)(Collection(Source(data)))

@@ -24,9 +24,8 @@ from wpinq.errors import EngineError, PlanError
 
 STACK = 64 << 20  # bytes of address space; only what is used becomes memory
 
-_ONE_AT_A_TIME = (
-    threading.Lock()
-)  # streams, warnings and logging belong to the process; the GIL would take turns anyway
+_ONE_AT_A_TIME = threading.Lock()
+"""Streams, warnings and logging belong to the process; the GIL would take turns anyway."""
 _inside = threading.local()
 
 

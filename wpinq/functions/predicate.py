@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 LONGEST = 20_000  # characters of a text
 DEEPEST = 60  # nested operators of an expression
-CHAINS = ("And", "Or")
 
 
 def predicate(text: str, schema: Schema, call: str) -> Expressions:

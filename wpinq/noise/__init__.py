@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.errors import PlanError
-from wpinq.noise.digest import add, histogram_digest, limbs
+from wpinq.noise.digest import histogram_digest
 from wpinq.noise.geometric import DiscreteLaplace
 from wpinq.noise.laplace import GridLaplace
 from wpinq.noise.words import Words, WordSource
@@ -36,9 +36,7 @@ __all__ = [
     "Mechanism",
     "WordSource",
     "Words",
-    "add",
     "histogram_digest",
-    "limbs",
     "mechanism",
 ]
 

@@ -5,7 +5,6 @@ It stands in the key of the noise as a second line of defence, so a changed answ
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,8 @@ def histogram_digest(key: bytes, identities: NDArray[Any], weights: NDArray[Any]
     Args:
         key: 32 bytes, derived for this purpose alone.
         identities: Shape (n, 2), uint64.
-        weights: Exact weights in lattice units: shape (n,), int64, or (n, 2), uint64, as `limbs` gives.
+        weights: Exact weights in lattice units: shape (n,), int64, or (n, 2), uint64,
+            128-bit two's complement, the low word first.
 
     Returns:
         The digest, below 2^256. Of an empty histogram it is 0.
@@ -50,24 +50,6 @@ def histogram_digest(key: bytes, identities: NDArray[Any], weights: NDArray[Any]
             tags = words.pair(words.pair(blocks, half) ^ masks, half)
             total += _sum(tags) << (128 * half)
     return total % MODULUS
-
-
-def add(a: int, b: int) -> int:
-    """Join the digests of two disjoint shards; `add(add(d, new), -old)` replaces a row's part of `d`."""
-    return (a + b) % MODULUS
-
-
-def limbs(weights: Iterable[int]) -> NDArray[np.uint64]:
-    """Write integers as 128-bit two's complement: shape (n, 2), the low word first.
-
-    Raises:
-        InternalError: A weight does not fit.
-    """
-    try:
-        data = b"".join(weight.to_bytes(16, "little", signed=True) for weight in weights)
-    except OverflowError:
-        raise InternalError("limbs: a weight does not fit 128 bits.") from None
-    return np.frombuffer(data, dtype="<u8").reshape(-1, 2)
 
 
 def _limbs(weights: NDArray[Any]) -> NDArray[np.uint64]:

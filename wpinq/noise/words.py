@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import blake2b
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from wpinq.errors import InternalError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
 
-U64: TypeAlias = "np.dtype[np.uint64]"
 PIECE = 4096
 """Identities in a piece: 64 kB of blocks and as much of words stay in the second-level cache."""
 

@@ -24,8 +24,8 @@ def filter(self: Collection, predicate: object) -> Collection:
     Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("Where").
 
     Args:
-        predicate: A Python function of one record, or an element-wise Polars expression. Parameters are matched to
-            columns as in `map`. A record on which it raises is dropped, uncounted.
+        predicate: A Python function of one record, an element-wise Polars expression, or the text of an SQL condition.
+            Parameters are matched to columns as in `map`. A record on which it raises is dropped, uncounted.
 
     Raises:
         PlanError: The parameters do not fit the columns, or an expression is not element-wise.

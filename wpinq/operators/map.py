@@ -25,9 +25,10 @@ def map(self: Collection, function: object, columns: Sequence[str] | Mapping[str
     Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("Select").
 
     Args:
-        function: A Python function of one record, or an element-wise Polars expression (or a list of them). Parameters
-            are matched to columns by name when every one of them names a column, else by position. A tuple makes
-            several columns. A record on which it raises is dropped, uncounted.
+        function: A Python function of one record, an element-wise Polars expression (or a list of them), or the text of
+            SQL expressions, `"user, lower(page) AS page"`. Parameters are matched to columns by name when every one of
+            them names a column, else by position. A tuple makes several columns. A record on which it raises is
+            dropped, uncounted.
         columns: Names, or names with types, for the columns of the result, where the function does not give them.
 
     Raises:

@@ -9,11 +9,14 @@ from functools import cached_property
 
 import polars as pl
 
-from wpinq.batch import FINEST, WEIGHT, Batch, weight_type
+from wpinq.batch import WEIGHT, Batch, weight_type
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.plan import Node, Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Kind, Schema
+
+MOST = 2**53
+"""Steps of the largest weight: a double tells them apart."""
 
 
 def weigh(node: Node, column: str, max_weight: Amount = 1, step: Amount | None = None) -> Node:
@@ -40,11 +43,13 @@ def weigh(node: Node, column: str, max_weight: Amount = 1, step: Amount | None =
     if len(node.schema) == 1:
         raise PlanError(f"protect(weight={column!r}): a record needs a column besides its weight.")
     most = positive(max_weight, "protect(max_weight=...)")
-    fine = positive(step or (1 if kind is Kind.INT else Fraction(1, 1000)), "protect(step=...)")
+    fine = positive(step or (1 if kind is Kind.INT else Fraction(1, 1000)), "weigh(step=...)")
     if most < 1:
         raise PlanError("protect(max_weight=...): it is below 1; multiply the column, so that weights reach 1.")
-    if fine.numerator != 1 or math.floor(most) * fine.denominator >= min(2**53, FINEST):
-        raise PlanError(f"protect(step=...): {decimal(fine)} is not 1/n for a whole n, or too fine for max_weight.")
+    if fine.numerator != 1:
+        raise PlanError(f"weigh(step=...): {decimal(fine)} is not 1/n for a whole n.")
+    if math.floor(most) * fine.denominator >= MOST:
+        raise PlanError(f"protect(max_weight=...): more than 2^53 steps of {decimal(fine)}; scale the column down.")
     return Weigh(node, column, most, fine.denominator)
 
 

@@ -32,7 +32,7 @@ class Answer:
 
     Attributes:
         columns: Their names.
-        rows: The largest first count first, where the query has no ORDER BY and no keys were given.
+        rows: Those of the largest first count first, where the query has no ORDER BY and no keys were given.
         intervals: For each cell that is an aggregate, the 95% interval of its noise; None for others.
         cost: What it cost the privacy unit: `epsilon` and `delta`.
         measurements: What was measured: for each count, or what groups were published from, then for other aggregates.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from wpinq.errors import PlanError
+from wpinq.exact import decimal, positive
 from wpinq.functions.predicate import Reader
 from wpinq.functions.terms import Term, shown
 from wpinq.query.numbers import Number
@@ -85,8 +86,6 @@ class Statement:
             epsilon: What the query costs in all.
             given: Whether its groups are given.
         """
-        from wpinq.exact import decimal, positive
-
         share = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / self.parts(given)
         found = [str(one.explain(share)) for one in (*self.published_from(given), *self.counts)]
         for one in self.numbers:

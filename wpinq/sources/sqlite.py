@@ -24,7 +24,6 @@ from wpinq.sources import arrays, convert, values
 from wpinq.sources.columns import Columns, check_names, chosen, wanted
 from wpinq.sources.postgres import quoted
 
-SCHEME = "sqlite"
 ROWS = 1 << 16  # rows fetched at a time
 WORDS = (  # the first that occurs in a declared type decides, as SQLite does it
     ("INT", Kind.INT), ("BOOL", Kind.BOOL), ("CHAR", Kind.TEXT), ("CLOB", Kind.TEXT), ("TEXT", Kind.TEXT),

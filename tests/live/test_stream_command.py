@@ -132,3 +132,11 @@ def test_what_is_wrong_is_said_before_a_line_is_read(start, more, why):
     _, error = run.communicate("", timeout=60)
     assert run.returncode == 2
     assert why in error
+
+
+def test_bins_that_cannot_be_are_found_before_a_ledger_is_made(start, tmp_path):
+    run = start("--budget", "600", "--ledger", str(tmp_path / "ledger"), "--observe", "so far=[1]")
+    _, error = run.communicate("", timeout=60)
+    assert run.returncode == 2
+    assert "does not fit" in error
+    assert not (tmp_path / "ledger").exists()

@@ -24,6 +24,19 @@ GRAMMAR = (
 )
 
 
+def ask(texts: Sequence[str], schema: Schema) -> list[Any]:
+    """Read the bins of a question and check that a measurement with these columns could hold them.
+
+    Raises:
+        BinError: They do not fit the columns.
+    """
+    from wpinq.bins import bin_frame
+
+    found = [one for text in texts for one in parse_bins(text, schema)]
+    bin_frame(found, schema)
+    return found
+
+
 def parse_bins(text: str, schema: Schema) -> Sequence[Any]:
     """Read bins of a measurement with these columns.
 

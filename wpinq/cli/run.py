@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wpinq.cli import options
-from wpinq.cli.bins import GRAMMAR, parse_bins
-from wpinq.cli.dataflow import Dataflow, chosen, find, load, rehearse
+from wpinq.cli.bins import GRAMMAR, ask
+from wpinq.cli.dataflow import LIMITLESS, Dataflow, chosen, find, load, rehearse
 from wpinq.cli.inputs import version_of
 from wpinq.cli.others import Others
 from wpinq.cli.outputs import check_outputs, write_json
@@ -108,18 +108,12 @@ def begin(
     Returns:
         The measurements, charged and not yet computed, and the bins asked of each.
     """
-    from wpinq.bins import bin_frame
-    from wpinq.cli.dataflow import LIMITLESS
     from wpinq.exact import positive
 
     amount = None if budget is None else positive(budget, "--budget")
     reader = place.reader()
     rehearsed = rehearse(script, reader.schema, amount or LIMITLESS, place.name or reader.name)
-    questions: dict[str, list[Any]] = {}
-    for name, texts in asked.items():
-        schema = chosen(rehearsed, name).node.schema
-        questions[name] = [one for text in texts for one in parse_bins(text, schema)]
-        bin_frame(questions[name], schema)
+    questions = {name: ask(texts, chosen(rehearsed, name).node.schema) for name, texts in asked.items()}
     views = place.protect(amount)
     measurements = script(views if through is None else through(views))
     for name in asked:

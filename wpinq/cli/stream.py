@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import typer
 
-from wpinq.cli.bins import parse_bins
+from wpinq.cli.bins import ask
 from wpinq.cli.columns import parse_columns
 from wpinq.cli.dataflow import LIMITLESS, Dataflow, chosen
 from wpinq.cli.interrupt import interruptible
@@ -163,10 +163,7 @@ def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]])
     windowed = [one for one in rehearsed.values() if isinstance(one, WindowedMeasurement)]
     if any(not one.timed for one in windowed):
         raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
-    questions: dict[str, list[Any]] = {}
-    for name, texts in asked.items():
-        schema = chosen(rehearsed, name).node.schema
-        questions[name] = [one for text in texts for one in parse_bins(text, schema)]
+    questions = {name: ask(texts, chosen(rehearsed, name).node.schema) for name, texts in asked.items()}
     views = stream.open([one.span for one in windowed])
     try:
         measurements = script(views)

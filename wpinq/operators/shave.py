@@ -24,7 +24,7 @@ from wpinq.identity import identities
 from wpinq.operators.lattice import room
 from wpinq.plan import Hashed, Keyed, Record, Shape, State, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
-from wpinq.state.histogram import is_steps, ranges
+from wpinq.state.histogram import FEW, is_steps, ranges
 from wpinq.state.steps import Integers, Steps
 from wpinq.state.table import Ids, Table, Weights, combine
 from wpinq.state.waiting import Tally, Waiting
@@ -210,7 +210,7 @@ class RangedSlices(State):
 
 def _alike(before: Integers, after: Integers) -> tuple[Integers, Integers, Integers]:
     """Each movement of a weight once, and how many records made it."""
-    if before.dtype == object:
+    if before.dtype == object or len(before) < FEW:
         return before, after, np.ones(len(before), np.int64)
     if not before.any():
         after, times = np.unique(after, return_counts=True)

@@ -231,6 +231,14 @@ def test_an_interval_of_a_quantile_holds_the_fit_where_there_may_be_no_items(deg
     assert held >= 30  # at 90%, fewer come once in 1,500 tests
 
 
+def test_an_interval_holds_the_fit_and_what_was_released():
+    """The fit of CA-GrQc said that the largest has 96, between 70 and 94: its first rank had come out low."""
+    fit = reconcile([9, 8] + [5] * 30, [12] + [32] * 5, scales=(1, 1))
+    low, high = fit.interval("largest")
+    assert low <= 12 and high == fit.largest > 25
+    assert reconcile([0], [-90], scales=(1, 1)).interval("largest") == (0, 0)
+
+
 def test_a_measurement_of_another_shape_is_refused():
     class Wrong(Release):
         def observe_many(self, bins):

@@ -109,9 +109,9 @@ class Fit:
 
         For `"distinct"`, `"largest"` and `"records"` it comes from sums of released bins and the noise on them, without
         any prior: it holds the truth with probability `level` at least, up to the choice of the bins that hold more
-        than noise (measured: 85% to 95% at 0.9 for records). For a number q, as in `quantile`, it comes from the bands
-        of the first column and of the ranks, each at half of what may fail; of a few items that noise hides, it holds
-        less than it says (two items, scale 5: 75% at 0.9).
+        than noise (measured: 85% to 95% at 0.9 for records). Where the fit lies outside, it is widened to the fit. For
+        a number q, as in `quantile`, it comes from the bands of the first column and of the ranks, each at half of what
+        may fail; of a few items that noise hides, it holds less than it says (two items, scale 5: 75% at 0.9).
 
         Args:
             of: What is asked.
@@ -125,8 +125,8 @@ class Fit:
             if of not in ("distinct", "largest", "records"):
                 raise PlanError(f"fit.interval({of!r}): expected 'distinct', 'largest', 'records' or a share.")
             value, noise = getattr(self.evidence, of)()
-            width = half_width(noise, level)
-            return max(math.floor(value - width), 0), max(math.ceil(value + width), 0)
+            width, own = half_width(noise, level), getattr(self, of)
+            return max(min(math.floor(value - width), own), 0), max(math.ceil(value + width), own)
         self.quantile(of)
         low, high = self._band((1 + level) / 2, rows=True)
         (fewest, most), answers = (int(np.count_nonzero(one)) for one in (low, high)), []

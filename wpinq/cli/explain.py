@@ -17,8 +17,7 @@ def explain(
 ) -> None:
     """Show the plan of a dataflow script and what it costs. Nothing is read, charged or written."""
     from wpinq.cli.columns import parse_columns
-    from wpinq.exact import positive
-    from wpinq.ledger.cost import people
+    from wpinq.exact import decimal, positive
     from wpinq.schema import Kind
     from wpinq.sources.columns import named
 
@@ -30,14 +29,14 @@ def explain(
         measurement.explain()
         typer.echo("")
     epsilon, _ = next(iter(measurements.values())).home.ledger.spent()
-    typer.echo(f"It costs epsilon {people(epsilon)} in all{_verdict(epsilon, amount)}.")
+    typer.echo(f"It costs epsilon {decimal(epsilon)} in all{_verdict(epsilon, amount)}.")
 
 
 def _verdict(epsilon: Fraction, budget: Fraction | None) -> str:
-    from wpinq.ledger.cost import people
+    from wpinq.exact import decimal
 
     if budget is None:
         return ""
     if epsilon > budget:
-        return f", {people(epsilon - budget)} more than the budget of {people(budget)}: it would be refused"
-    return f", and leaves {people(budget - epsilon)} of the budget of {people(budget)}"
+        return f", {decimal(epsilon - budget)} more than the budget of {decimal(budget)}: it would be refused"
+    return f", and leaves {decimal(budget - epsilon)} of the budget of {decimal(budget)}"

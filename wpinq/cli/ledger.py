@@ -16,9 +16,9 @@ import typer
 
 from wpinq.cli.outputs import check_outputs, write_text
 from wpinq.errors import WpinqError
-from wpinq.exact import exact
+from wpinq.exact import decimal, exact
 from wpinq.ledger import Entry, Ledger
-from wpinq.ledger.cost import people, write
+from wpinq.ledger.cost import write
 from wpinq.ledger.file import ENDS
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def cap(path: Place, analyst: str, epsilon: Amount) -> None:
     with _reported():
         ledger = Ledger.existing(path)
         ledger.cap(analyst, exact(epsilon, "wpinq ledger cap"))
-        typer.echo(f"{analyst} may spend epsilon {people(exact(epsilon, 'cap'))}. {_summary(ledger)}")
+        typer.echo(f"{analyst} may spend epsilon {decimal(exact(epsilon, 'cap'))}. {_summary(ledger)}")
 
 
 @contextmanager
@@ -119,8 +119,8 @@ def _reported() -> Iterator[None]:
 def _summary(ledger: Ledger) -> str:
     epsilon, delta = ledger.spent()
     budget, rest = ledger.budget, ledger.delta_budget
-    text = f"Spent epsilon {people(epsilon)} of {people(budget)}; {people(budget - epsilon)} is left."
-    return f"{text} Spent delta {people(delta)} of {people(rest)}." if rest else text
+    text = f"Spent epsilon {decimal(epsilon)} of {decimal(budget)}; {decimal(budget - epsilon)} is left."
+    return f"{text} Spent delta {decimal(delta)} of {decimal(rest)}." if rest else text
 
 
 def _report(ledger: Ledger) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def _table(ledger: Ledger) -> Table:
     for column in ("epsilon", "delta"):
         table.add_column(column, justify="right")
     for entry in ledger.entries():
-        amounts = [people(amount) if amount is not None else "" for amount in (entry.epsilon, entry.delta)]
+        amounts = [decimal(amount) if amount is not None else "" for amount in (entry.epsilon, entry.delta)]
         on = entry.label or entry.question[:12]
         cells = (str(entry.number), entry.at[:19], entry.kind, on, entry.version, entry.analyst, *amounts)
         table.add_row(*map(Text, cells))

@@ -45,6 +45,4 @@ def measurement_table(measurements: Mapping[str, Measurement]) -> str:
 
 def budget_line(ledger: Ledger) -> str:
     """What is left of a budget."""
-    from wpinq.ledger.cost import people
-
-    return f"Epsilon {people(ledger.remaining())} of {people(ledger.budget)} is left for {ledger.name}."
+    return f"Epsilon {decimal(ledger.remaining())} of {decimal(ledger.budget)} is left for {ledger.name}."

@@ -13,8 +13,9 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.errors import BudgetError, InternalError
+from wpinq.exact import decimal
 from wpinq.ledger.chain import RefusedError, Row
-from wpinq.ledger.cost import ZERO, Composition, Cost, people, read, write
+from wpinq.ledger.cost import ZERO, Composition, Cost, read, write
 
 FORMAT = 1
 
@@ -155,22 +156,22 @@ class Books:
         """Refuse a charge that does not fit the budget, its delta or the analyst's cap."""
         left, left_delta = self.budget - self.spent.epsilon, self.delta - self.spent.delta
         where = f"of data set {self.name!r}"
-        asked = f"costs epsilon {people(epsilon)}"
+        asked = f"costs epsilon {decimal(epsilon)}"
         if delta > left_delta:
             raise self._refusal(
-                charge, epsilon, left, f"costs delta {people(delta)}, {people(left_delta)} is left {where}"
+                charge, epsilon, left, f"costs delta {decimal(delta)}, {decimal(left_delta)} is left {where}"
             )
         if epsilon > left:
-            raise self._refusal(charge, epsilon, left, f"{asked}, {people(left)} is left {where}")
+            raise self._refusal(charge, epsilon, left, f"{asked}, {decimal(left)} is left {where}")
         if charge.analyst in self.caps:
             own = max(self.caps[charge.analyst] - self.paid.get(charge.analyst, ZERO), ZERO)
             if epsilon > own:
                 cap = f"is left of the cap of analyst {charge.analyst!r}"
-                raise self._refusal(charge, epsilon, min(own, left), f"{asked}, {people(own)} {cap} {where}")
+                raise self._refusal(charge, epsilon, min(own, left), f"{asked}, {decimal(own)} {cap} {where}")
 
     def _refusal(self, charge: Charge, epsilon: Fraction, left: Fraction, why: str) -> BudgetError:
         spent = self.spent_on(charge.analyst)
-        lines = "".join(f"\n  {people(amount):>10}  {label}" for label, amount in spent) or " nothing"
+        lines = "".join(f"\n  {decimal(amount):>10}  {label}" for label, amount in spent) or " nothing"
         message = f"{charge.label}: {why}; nothing was charged. Spent so far:{lines}"
         return BudgetError(message, requested=epsilon, remaining=left, spent=spent)
 

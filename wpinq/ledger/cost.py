@@ -13,7 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from wpinq.errors import ExactnessError, InternalError
-from wpinq.exact import decimal, exact
+from wpinq.exact import exact
 
 ZERO = Fraction(0)
 
@@ -53,27 +53,29 @@ class Cost:
 class Composition:
     """The total of many costs, as a tree of parts that is never changed, only extended.
 
-    `plus` shares what it does not touch, so a charge can be priced without being made.
+    `plus` shares what it does not touch, so a charge can be priced without being made. Deltas are summed over parts as
+    well: a user is in many of them.
 
     Source: privacy rule 25.
+
+    >>> left, right = ("by day", "Monday"), ("by day", "Tuesday")
+    >>> Composition().including([Cost("0.1"), Cost("0.1", under=(left,)), Cost("0.3", under=(right,))]).epsilon
+    Fraction(2, 5)
     """
 
     epsilon: Fraction = ZERO
     delta: Fraction = ZERO
-    largest_delta: bool = False
     groups: Mapping[str, Mapping[str, Composition]] = field(default_factory=dict)
 
     def plus(self, epsilon: Fraction, delta: Fraction, under: tuple[tuple[str, str], ...]) -> Composition:
         """Add one cost; only the growth of the largest part of each group is added to the total."""
         if not under:
-            return Composition(self.epsilon + epsilon, self.delta + delta, self.largest_delta, self.groups)
+            return Composition(self.epsilon + epsilon, self.delta + delta, self.groups)
         (group, part), *inner = under
         parts = self.groups.get(group, {})
-        before = parts.get(part, Composition(largest_delta=self.largest_delta))
-        after = {**parts, part: before.plus(epsilon, delta, tuple(inner))}
-        growth = _largest(after, "epsilon") - _largest(parts, "epsilon")
-        extra = _largest(after, "delta") - _largest(parts, "delta") if self.largest_delta else delta
-        return Composition(self.epsilon + growth, self.delta + extra, self.largest_delta, {**self.groups, group: after})
+        after = {**parts, part: parts.get(part, Composition()).plus(epsilon, delta, tuple(inner))}
+        growth = _largest(after) - _largest(parts)
+        return Composition(self.epsilon + growth, self.delta + delta, {**self.groups, group: after})
 
     def including(self, costs: Iterable[Cost]) -> Composition:
         """Add several costs."""
@@ -83,29 +85,8 @@ class Composition:
         return result
 
 
-def _largest(parts: Mapping[str, Composition], amount: str) -> Fraction:
-    return max((getattr(part, amount) for part in parts.values()), default=ZERO)
-
-
-def total(costs: Iterable[Cost], *, largest_delta: bool = False) -> tuple[Fraction, Fraction]:
-    """Compose costs: sum what stands alone, and take the largest of the parts of each group.
-
-    Args:
-        costs: All paths of all measurements of one data set.
-        largest_delta: Take the largest delta of the parts as well, which is right only where the privacy
-            unit is one record; a user is in many parts, so by default their deltas are summed.
-
-    Returns:
-        Epsilon and delta that the privacy unit loses in all.
-
-    Source: privacy rule 25.
-
-    >>> left, right = ("by day", "Monday"), ("by day", "Tuesday")
-    >>> total([Cost("0.1"), Cost("0.1", under=(left,)), Cost("0.3", under=(right,))])
-    (Fraction(2, 5), Fraction(0, 1))
-    """
-    composed = Composition(largest_delta=largest_delta).including(costs)
-    return composed.epsilon, composed.delta
+def _largest(parts: Mapping[str, Composition]) -> Fraction:
+    return max((part.epsilon for part in parts.values()), default=ZERO)
 
 
 def write(number: Fraction) -> str:
@@ -121,10 +102,3 @@ def read(text: str) -> Fraction:
     """
     numerator, _, denominator = text.partition("/")
     return Fraction(int(Decimal(numerator)), int(Decimal(denominator)))
-
-
-def people(number: Fraction) -> str:
-    """Print an amount for people, also one with thousands of digits."""
-    if max(number.numerator.bit_length(), number.denominator.bit_length()) < 200:
-        return decimal(number)
-    return f"{Decimal(number.numerator) / Decimal(number.denominator):.6g}"

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from wpinq.errors import ExactnessError, InternalError, LedgerError
-from wpinq.exact import exact, positive
+from wpinq.exact import decimal, exact, positive
 from wpinq.ledger import chain
 from wpinq.ledger.books import FORMAT, Books, Charge, Entry
 from wpinq.ledger.chain import RefusedError
-from wpinq.ledger.cost import ZERO, Cost, people, write
+from wpinq.ledger.cost import ZERO, Cost, write
 from wpinq.ledger.file import FileStore
 from wpinq.ledger.session import Session
 from wpinq.ledger.store import MemoryStore, Store
@@ -68,7 +68,7 @@ class Ledger:
         budget = None if budget is None else positive(budget, "Ledger.open(budget=...)")
         delta = exact(delta, "Ledger.open(delta=...)")
         if not 0 <= delta < 1:
-            raise ExactnessError(f"Ledger.open(delta={people(delta)}): delta is a probability, from 0 to below 1.")
+            raise ExactnessError(f"Ledger.open(delta={decimal(delta)}): delta is a probability, from 0 to below 1.")
         ledger = cls(*_place(path, secret, new=budget is not None))
         with ledger._session() as session:
             if session.books.entries:
@@ -187,7 +187,7 @@ class Ledger:
         with self._session() as session:
             budget = session.books.budget
             if not 0 <= epsilon <= budget:
-                raise ExactnessError(f"cap: {people(epsilon)} is not between 0 and the budget, {people(budget)}.")
+                raise ExactnessError(f"cap: {decimal(epsilon)} is not between 0 and the budget, {decimal(budget)}.")
             session.stage({"kind": "cap", "analyst": analyst, "epsilon": write(epsilon)})
             session.commit()
 
@@ -201,7 +201,7 @@ class Ledger:
         with self._session() as session:
             if epsilon <= session.books.budget:
                 raise ExactnessError(
-                    f"raise_budget: {people(epsilon)} is not above the budget, {people(session.books.budget)};"
+                    f"raise_budget: {decimal(epsilon)} is not above the budget, {decimal(session.books.budget)};"
                     " give the new budget in all. A budget is never lowered: use a cap."
                 )
             session.stage({"kind": "raise", "epsilon": write(epsilon)})
@@ -223,8 +223,8 @@ class Ledger:
 
     def __repr__(self) -> str:
         books = self._books
-        left = people(books.budget - books.spent.epsilon)
-        return f"<Ledger {books.name!r}: budget {people(books.budget)}, remaining {left}>"
+        left = decimal(books.budget - books.spent.epsilon)
+        return f"<Ledger {books.name!r}: budget {decimal(books.budget)}, remaining {left}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a Ledger is never copied or pickled; open it again by its path.")
@@ -289,6 +289,6 @@ def _check(books: Books, name: str, unit: str, budget: Fraction | None, delta: F
         raise RefusedError(f"its privacy unit is {books.unit!r}, not {unit!r}; it is fixed when the ledger is made.")
     if budget is not None and (books.budget, books.delta) != (budget, delta):
         raise RefusedError(
-            f"its budget is epsilon {people(books.budget)}, delta {people(books.delta)}, and {people(budget)},"
-            f" {people(delta)} was given. Give what it holds, or to spend more: `wpinq ledger raise PATH EPSILON`."
+            f"its budget is epsilon {decimal(books.budget)}, delta {decimal(books.delta)}, and {decimal(budget)},"
+            f" {decimal(delta)} was given. Give what it holds, or to spend more: `wpinq ledger raise PATH EPSILON`."
         )

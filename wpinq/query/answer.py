@@ -14,8 +14,7 @@ from wpinq.aggregates import Quantile
 from wpinq.aggregates.options import Bounds
 from wpinq.bins import bin_frame
 from wpinq.errors import BudgetError, PlanError
-from wpinq.exact import Amount, positive
-from wpinq.ledger.cost import people
+from wpinq.exact import Amount, decimal, positive
 from wpinq.measurement import Measurement
 from wpinq.plan import fingerprints, sources
 from wpinq.query.asked import Statement
@@ -141,7 +140,7 @@ def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | 
         raise PlanError(f"{CALL}: which groups there are is private too; give keys=, or delta= (for example 1e-6).")
     allowed = sources(asked.groups._node)[0].ledger.delta_budget
     if positive(delta, "sql(delta=...)") > allowed:
-        raise BudgetError(f"{CALL}: delta {delta} is asked, and {people(allowed)} is allowed; set protect(delta=...).")
+        raise BudgetError(f"{CALL}: delta {delta} is asked, and {decimal(allowed)} is allowed; set protect(delta=...).")
     return None
 
 

@@ -139,6 +139,12 @@ BAD = {
     "budget nan": (["views.csv", "--of", "page", "--budget", "nan"], "not a finite number"),
     "budget inf": (["views.csv", "--of", "page", "--budget", "inf"], "not a finite number"),
     "budget a word": (["views.csv", "--of", "page", "--budget", "much"], "not a finite number"),
+    "budget too small for any fit": (["views.csv", "--of", "page", "--budget", "0.0001"], "too wide"),
+    "budget too small for two curves": (
+        ["views.csv", "--of", "page", "--budget", "0.002", "--split", "0.5"],
+        "too wide",
+    ),
+    "budget beyond any noise": (["views.csv", "--of", "page", "--budget", "1e400"], "less epsilon"),
     "split 0": (["views.csv", *PAID, "--split", "0"], "not above zero"),
     "split 1": (["views.csv", *PAID, "--split", "1"], "not between 0 and 1"),
     "split nan": (["views.csv", *PAID, "--split", "nan"], "not a finite number"),

@@ -59,12 +59,17 @@ def rehearse(
 
     What the script prints is not shown, since it will be printed again.
     """
+    with contextlib.redirect_stdout(io.StringIO()):
+        return dataflow(no_records(schema, budget, name))
+
+
+def no_records(schema: Schema, budget: Fraction, name: str = "views") -> Collection:
+    """A collection without records, with these columns and a budget in memory."""
     from wpinq import protect
     from wpinq.schema import Kind
 
     columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
-    with contextlib.redirect_stdout(io.StringIO()):
-        return dataflow(protect([], budget=budget, columns=columns, name=name))
+    return protect([], budget=budget, columns=columns, name=name)
 
 
 def chosen(measurements: Mapping[str, Measurement], name: str) -> Measurement:

@@ -150,15 +150,20 @@ def share_of(split: str | None, method: Method | None, prior: Prior | None = Non
 
 
 def measured(place: Input, of: str, epsilon: Fraction, share: Fraction | None, how: dict[str, Any]) -> Release:
-    """Charge, read the input, and fit."""
+    """Charge, read the input, and fit; what is refused is refused without records, before a ledger is made."""
     import polars as pl
 
     import wpinq
+    from wpinq.cli.dataflow import no_records
+    from wpinq.degrees.release import charged
     from wpinq.plan import sources
 
+    given: dict[str, Any] = {name: chosen and chosen.value for name, chosen in how.items()}
+    given |= {"split": share, "name": f"degrees of {of}"}
+    rehearsed = no_records(place.schema(), epsilon).map(pl.col(of))
+    charged(rehearsed, epsilon, **given | {"method": given["method"] or "posterior"})
     counted = place.protect_to_spend(epsilon).map(pl.col(of))
-    given = {name: chosen.value for name, chosen in how.items() if chosen is not None}
-    fit = wpinq.degrees.release(counted, epsilon, split=share, name=f"degrees of {of}", **given)
+    fit = wpinq.degrees.release(counted, epsilon, **given)
     return Release(of, sources(counted._node)[0], epsilon, fit)
 
 

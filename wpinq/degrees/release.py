@@ -15,6 +15,8 @@ from wpinq.degrees.evidence import Cornered
 from wpinq.degrees.fit import Fit
 from wpinq.degrees.horizon import Observable, block
 from wpinq.degrees.pipelines import cdf, corner, sequence
+from wpinq.degrees.reconcile import LEAST as LEAST_NOISE
+from wpinq.degrees.reconcile import MOST as MOST_NOISE
 from wpinq.degrees.reconcile import Method, Prior, check_method, check_prior, reconcile
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, decimal, positive
@@ -61,51 +63,66 @@ def release(
 
     Raises:
         PlanError: The method or the prior is unknown, or is given without a split where only two curves have it, or the
-            noise is too wide for a posterior in memory (scale 1,000, of two curves 500, smooth 25); nothing was
-            charged. Or the data turn out too large for it beside wide noise, after the charge.
+            noise is too wide for a posterior in memory (scale 1,000, of two curves 500, smooth 25) or next to none
+            (scale 10**-9); nothing was charged. Or the data turn out too large beside wide noise, after the charge.
         ExactnessError: `epsilon` or `split` is not an exact number in its range; nothing was charged.
         BudgetError: It costs more than is left; nothing was charged.
     """
     method = check_method(method or "posterior", "release")
+    made = charged(collection, epsilon, split=split, method=method, prior=prior, name=name)
+    if split is None:
+        evidence = Cornered(observe_corner(made[0]), made[0].scale)
+        return Fit(*evidence.staircases((0.5,))[0], evidence, method)
+    return reconcile(made[0], made[1], method=method, prior=prior or "uniform")
+
+
+def charged(
+    collection: Collection,
+    epsilon: Amount,
+    *,
+    split: Amount | None,
+    method: Method,
+    prior: Prior | None,
+    name: str | None,
+) -> list[Measurement]:
+    """Check and charge what `release` asks, and compute nothing: the corner, or the two curves of a split."""
     check_prior(prior or "uniform", method, "release")
     whole = positive(epsilon, "release(epsilon=...)")
     if split is None:
         if method != "posterior" or prior is not None:
             given = f"prior={prior!r}" if method == "posterior" else f"method={method!r}"
             raise PlanError(f"release({given}): only two curves have it; add split=, such as split=0.75.")
-        (measurement,) = at_once(collection, [(corner(collection), whole, name)], WIDEST)
-        evidence = Cornered(observe_corner(measurement), measurement.scale)
-        return Fit(*evidence.staircases((0.5,))[0], evidence, method)
+        return at_once(collection, [(corner(collection), whole, name)], WIDEST)
     share = positive(split, "release(split=...)")
     if share >= 1:
         raise ExactnessError(f"release(split={split}): the share of the CDF is between 0 and 1; both curves need some.")
     names = (name and f"{name}: cdf", name and f"{name}: sequence")
     asked = (cdf(collection), share * whole, names[0]), (sequence(collection), (1 - share) * whole, names[1])
-    columns, rows = at_once(collection, asked, WIDEST_OF_TWO[prior or "uniform"] if method == "posterior" else None)
-    return reconcile(columns, rows, method=method, prior=prior or "uniform")
+    return at_once(collection, asked, WIDEST_OF_TWO[prior or "uniform"] if method == "posterior" else MOST_NOISE)
 
 
 def at_once(
-    collection: Collection, asked: Sequence[tuple[Collection, Fraction, str | None]], widest: int | None
+    collection: Collection, asked: Sequence[tuple[Collection, Fraction, str | None]], widest: Fraction | int
 ) -> list[Measurement]:
-    """Measure all or none; none where the noise is wider than a posterior in memory allows."""
+    """Measure all or none; none where the noise is not what a fit can be made of."""
     made: list[Measurement] = []
 
     def make() -> None:
         for one, epsilon, name in asked:
             made.append(one.measure(epsilon=epsilon, name=name))
-            if widest is not None:
-                check_scale(made[-1].scale, widest)
+            check_scale(made[-1].scale, widest)
 
     collection._charge_at_once("release(...)", make)
     return made
 
 
-def check_scale(scale: Fraction, widest: int) -> None:
-    """Refuse noise that is too wide for a posterior in memory, while nothing is charged yet."""
+def check_scale(scale: Fraction, widest: Fraction | int) -> None:
+    """Refuse noise that is too wide for a posterior in memory, or next to none, while nothing is charged yet."""
+    if scale < LEAST_NOISE:
+        raise PlanError("release(...): noise of a scale below 10**-9 is none; nothing was charged. Give less epsilon.")
     if scale > widest:
         raise PlanError(
-            f"release(...): noise of scale {decimal(scale)} is too wide to fit in memory (at most {widest:,}); "
+            f"release(...): noise of scale {decimal(scale)} is too wide to fit in memory (at most {int(widest):,}); "
             "nothing was charged. Give more epsilon, or split= with method='path'."
         )
 

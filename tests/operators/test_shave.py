@@ -1,6 +1,7 @@
 """shave, distinct, map and filter on weights that are not 1."""
 
 from fractions import Fraction
+from importlib import import_module
 
 import pytest
 from hypothesis import given
@@ -101,3 +102,18 @@ def test_after_a_join_slices_are_cut_on_its_lattice():
     for wide in (joined, pages):
         with pytest.raises(PlanError, match="thick"):
             wide.shave(2**62)
+
+
+@pytest.mark.parametrize("few", [0, 1 << 13])
+@given(weights=st.lists(st.integers(-9, 9).map(lambda n: Fraction(n, 4)), min_size=1, max_size=8))
+def test_movements_are_added_up_in_either_way(few, weights):
+    """`FEW` chooses by the number of rows who adds them up; a test's rows are few, so it is moved."""
+    plan = pages().shave("1/2").map(lambda page, index: index)
+    both = {(name,): 2 * weight for name, weight in zip("abcdefgh", weights, strict=False)}
+    with pytest.MonkeyPatch.context() as patch:
+        for home in ("operators.shave", "state.histogram"):
+            patch.setattr(import_module(f"wpinq.{home}"), "FEW", few)
+        driver = Driver(plan)
+        for _ in range(2):
+            driver.feed({record: weight / 2 for record, weight in both.items()})
+    assert same(driver.histogram, plan._node, expected(plan, both))

@@ -46,6 +46,22 @@ def test_an_answer_is_printed_and_written(run, tmp_path):
     assert run(QUERY, *common[:-2])[1] == out  # the ledger knows its budget
 
 
+def test_a_budget_of_three_is_three_queries_with_delta(run, tmp_path):
+    """A new ledger allows delta as often as epsilon, and an old one is opened by its epsilon whatever delta it has."""
+    common = ("--from", "views=views.csv", "--budget", 3, "--epsilon")
+    asked = [QUERY.replace("GROUP", f"WHERE page <> 'p{i}' GROUP") for i in range(4)]
+    assert [run(query, *common, 1, "--delta", "1e-6")[0] for query in asked] == [0, 0, 0, 2]
+    ledger = Ledger.existing(tmp_path / "views.csv.ledger")
+    assert (ledger.remaining(), ledger.delta_budget, ledger.spent()[1] * 10**6) == (0, ledger.spent()[1], 3)
+    ledger.raise_budget(4)
+    code, _, err = run("SELECT COUNT(*) FROM views", *common, 1)
+    assert (code, "its budget is epsilon 4" in err) == (2, True)
+    common = ("--from", "views=views.csv", "--budget", 4, "--epsilon")
+    assert run("SELECT COUNT(*) FROM views", *common, "1/2")[0] == 0
+    code, _, err = run(asked[3], *common, "1/2", "--delta", "1e-6")
+    assert (code, "costs delta 0.000001, 0 is left" in err) == (2, True)
+
+
 def test_sums_within_declared_bounds(run, tmp_path):
     (tmp_path / "paid.csv").write_text("zip,income\n" + "".join(f"{i % 3},{i}\n" for i in range(600)))
     (tmp_path / "keys").write_text("0\n2\n")

@@ -86,6 +86,21 @@ class Input:
             except LedgerError:
                 raise refused from None
 
+    def protect_as_allowed(self, budget: Fraction) -> Collection:
+        """Protect the records with this budget, and with the delta that the ledger allows if there is one."""
+        from wpinq.plan import sources
+
+        try:
+            return self.protect(budget)
+        except LedgerError as refused:
+            try:
+                found = self.protect(None)
+            except LedgerError:
+                raise refused from None
+            if sources(found._node)[0].ledger.budget != budget:
+                raise
+            return found
+
     def places(self) -> set[Path]:
         """The files that no output may replace.
 

@@ -37,7 +37,9 @@ def sql(
     epsilon: Annotated[str, typer.Option(help="What it costs in all, exactly: 1 or 1/2.", show_default=False)],
     delta: Annotated[
         str | None,
-        typer.Option(help="What publishing groups that nobody named costs: 1e-6.", show_default=False),
+        typer.Option(show_default=False,
+                     help="What publishing groups that nobody named costs: 1e-6. A new ledger allows it as often as "
+                          "--budget allows --epsilon."),
     ] = None,
     public: Annotated[
         list[str] | None,
@@ -85,7 +87,9 @@ def sql(
     cost = positive(epsilon, "--epsilon")
     chance = None if delta is None else positive(delta, "--delta")
     amount = None if budget is None else positive(budget, "--budget")
-    place = Input(where, columns, header, ledger, name, data_version, _unit(unit, at_most), chance or Fraction(0))
+    place = Input(
+        where, columns, header, ledger, name, data_version, _unit(unit, at_most), _delta(chance, cost, amount)
+    )
     check_outputs({"--json": (json, ())}, place.places())
     limits = dict(parse_bounds(one) for one in bounds or [])
     asked = prepare(query, {**tables, table: _rehearsal(place.schema(), place.unit)}, limits)
@@ -96,7 +100,7 @@ def sql(
     if asked.keys and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
 
-    tables[table] = place.protect_to_spend(cost) if amount is None else place.protect(amount)
+    tables[table] = place.protect_to_spend(cost) if amount is None else place.protect_as_allowed(amount)
     answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits)
     if json is not None:
         write_json(json, answer.content())
@@ -159,6 +163,13 @@ def _unit(column: str | None, at_most: int | None) -> Unit | None:
             raise PlanError("--at-most: goes with --unit COLUMN.")
         return None
     return users(column, at_most=at_most, shared=at_most is None)
+
+
+def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> Fraction:
+    """What a new ledger allows in all: as many such queries as epsilon is there for."""
+    if chance is None or budget is None or chance * (budget // cost) >= 1:
+        return chance or Fraction(0)
+    return chance * max(budget // cost, 1)
 
 
 def _rehearsal(schema: Schema, unit: Unit | None) -> Collection:

@@ -16,11 +16,14 @@ from wpinq.schema import Column, Kind, Schema
 MOST = 10_000_000
 """Bins of one question on a command line; each costs some forty bytes of memory, and no epsilon."""
 
+RANGED = Kind.INT, Kind.ANY, Kind.TEXT
+"""What has ranges of whole numbers: text too, since columns of a text file are text unless they were given a type."""
+
 GRAMMAR = (
     "Bins are separated by commas, the values of a bin of several columns by colons; whole numbers can be a range: "
     'NAME=1..1000, NAME=home,news, NAME=ann:1..3. Or write JSON: NAME=\'["a,b", "c"]\', for several columns a list '
-    "of lists. Text needs no quotes; dates and times are written as 2026-07-31 and 2026-07-31T12:00, durations in "
-    "seconds, bytes in hexadecimal digits."
+    "of lists. Text needs no quotes, but in JSON; dates and times are written as 2026-07-31 and 2026-07-31T12:00, "
+    "durations in seconds, bytes in hexadecimal digits."
 )
 
 
@@ -78,13 +81,14 @@ def _bins(text: str, schema: Schema) -> list[Any]:
 
 
 def _values(text: str, column: Column) -> Sequence[Any]:
-    if column.kind in (Kind.INT, Kind.ANY) and (ends := re.fullmatch(r"(-?\d{1,18})\.\.(-?\d{1,18})", text)):
+    if column.kind in RANGED and (ends := re.fullmatch(r"(-?\d{1,18})\.\.(-?\d{1,18})", text)):
         values = range(int(ends[1]), int(ends[2]) + 1)
         if not values:
             raise BinError(f"bins {text!r}: the range ends before it begins.")
         if len(values) > MOST:
             raise _too_many()
-        return values
+        width = len(ends[1]) if ends[1].startswith("0") else 0  # 08, 09, 10
+        return [str(value).zfill(width) for value in values] if column.kind is Kind.TEXT else values
     return [parse_value(text, column)]
 
 

@@ -37,8 +37,8 @@ def windows(root: Node) -> list[Window]:
 class WindowedMeasurement(Measurement):
     """A charged, noisy histogram of every window.
 
-    The charge was made when it was made, and covers all windows. Each window that is asked for is a measurement of its
-    own, with noise of its own, and the ledger shows it at no cost.
+    It is charged when it is made, for all windows. Each window that is asked for is a measurement of its own, with
+    noise of its own, which the ledger shows at no cost.
     """
 
     def __init__(self, node: Node, epsilon: Fraction, name: str | None, noise: str, analyst: str | None) -> None:

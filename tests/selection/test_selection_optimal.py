@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from wpinq.noise import Words
-from wpinq.noise.selection import PartitionSelection, step
+from wpinq.noise.selection import PartitionSelection, selection
 
 getcontext().prec = 120
 CASES = [
@@ -74,7 +74,7 @@ def test_nothing_is_published_without_weight_and_everything_in_the_end():
 def test_a_unit_of_many_steps_costs_what_was_charged(cost, moves):
     """All steps in one bin is the worst: delta' (e^eps - 1) / (e^eps' - 1), computed apart, is delta and not more."""
     epsilon, delta = map(number, cost)
-    own = step(*cost, moves)
+    own = selection(*cost, moves)
     assert own.epsilon * moves == cost[0]
     small = number(own.epsilon).exp() - 1
     worst = number(own.delta) * (epsilon.exp() - 1) / small
@@ -89,7 +89,7 @@ def test_a_unit_of_many_steps_costs_what_was_charged(cost, moves):
 @pytest.mark.parametrize("moves", [2, 5])
 def test_a_unit_of_many_steps_in_one_bin_is_private_by_itself(moves):
     epsilon, delta = Fraction(1), Fraction(1, 100)
-    own = step(epsilon, delta, moves)
+    own = selection(epsilon, delta, moves)
     e, d, slack = number(epsilon).exp(), number(delta), Decimal("1e-30")
     chance = [Decimal(own.places(n, 200)) / 2**200 for n in range(200)]
     for n in range(200 - moves):

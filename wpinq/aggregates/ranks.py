@@ -144,9 +144,9 @@ class Quantile(Question):
         return found
 
     def _all(self) -> np.ndarray:
-        refuse_inside("quantile")
+        refuse_inside(self._call)
         if self._found is None:
-            self._found = quietly("quantile", self._choose)
+            self._found = quietly(self._call, self._choose)
         return self._found
 
     def _choose(self) -> np.ndarray:

@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.degrees.gale_ryser import Indices, Ints, construct
+from wpinq.degrees.corridor import Ints
+from wpinq.degrees.gale_ryser import Indices, construct
 from wpinq.degrees.path import compiled
 from wpinq.degrees.sampler import FEW, MANY, TRADES
 

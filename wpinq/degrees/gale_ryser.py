@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from wpinq.degrees.corridor import Ints
 from wpinq.degrees.path import compiled, conjugate
 from wpinq.errors import InternalError
 
-Ints = NDArray[np.int64]
 Indices = NDArray[np.int32]
 
 LARGE = 400_000

@@ -17,7 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.degrees.gale_ryser import LARGE, Indices, Ints, construct
+from wpinq.degrees.corridor import Ints
+from wpinq.degrees.gale_ryser import LARGE, Indices, construct
 
 FEW = 0.01  # repeated pairs beyond this share: swapping distorts, so trade afterwards
 MANY = 0.25  # beyond this share: do not try to swap

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.degrees.chain import Floats
 from wpinq.degrees.corridor import Ints
 from wpinq.degrees.path import compiled
-
-Floats = npt.NDArray[np.float64]
 
 INTERPRETED = 200_000
 """Values that plain Python may regress (about 0.1 s) before the compiler is worth its start."""

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wpinq.degrees import gale_ryser
-from wpinq.degrees.gale_ryser import Indices, Ints
+from wpinq.degrees.corridor import Ints
+from wpinq.degrees.gale_ryser import Indices
 from wpinq.degrees.sampler import sample
 from wpinq.degrees.writers import WRITERS, replacing, schema, write_pairs
 from wpinq.errors import SourceError

@@ -112,7 +112,7 @@ class PartitionSelection:
             depth += 1
 
 
-def step(epsilon: Fraction, delta: Fraction, moves: int) -> PartitionSelection:
+def selection(epsilon: Fraction, delta: Fraction, moves: int) -> PartitionSelection:
     """The selection of which `moves` steps of 1, spread in any way, cost epsilon and delta.
 
     w steps in one bin cost w eps' and delta' (e^(w eps') - 1) / (e^eps' - 1). That is convex in w, so all steps in one

@@ -19,7 +19,7 @@ from wpinq.runs import compute
 from wpinq.state.table import Ids, Table, combine
 
 
-def name(node: Node, ids: Ids) -> pl.DataFrame:
+def named(node: Node, ids: Ids) -> pl.DataFrame:
     """Find the bins of these identities, in their order.
 
     Raises:

@@ -19,7 +19,7 @@ from wpinq.exact import Amount, positive
 from wpinq.identity import identities
 from wpinq.plan import Node, sources
 from wpinq.schema import Schema
-from wpinq.selection.naming import name
+from wpinq.selection.naming import named
 from wpinq.selection.spread import spreads
 from wpinq.state.histogram import Histogram, is_steps
 from wpinq.state.table import Ids, Weights
@@ -75,4 +75,4 @@ def names_of(node: Node, chosen: list[Ids | Weights]) -> pl.DataFrame:
     schema: Schema = node.schema
     if is_steps(schema):
         return pl.DataFrame({schema.names[0]: np.concatenate([np.empty(0, np.int64), *chosen])})
-    return name(node, np.concatenate([np.empty((0, 2), np.uint64), *chosen]))
+    return named(node, np.concatenate([np.empty((0, 2), np.uint64), *chosen]))

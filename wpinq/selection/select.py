@@ -9,7 +9,7 @@ import polars as pl
 
 from wpinq.engines.failures import quietly
 from wpinq.exact import Amount, decimal, positive
-from wpinq.noise.selection import step
+from wpinq.noise.selection import selection
 from wpinq.operators.lattice import measurable
 from wpinq.plan import Node
 from wpinq.question import Question
@@ -59,7 +59,7 @@ class Selection(Question):
             analyst=analyst,
         )  # fmt: skip
         self.delta = delta
-        self._mechanism = step(epsilon, delta, moves(node))
+        self._mechanism = selection(epsilon, delta, moves(node))
         self._found: pl.DataFrame | None = None
         if (log := live_log(root)) is not None:
             log.asked.append((self, root))

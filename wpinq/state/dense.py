@@ -27,6 +27,7 @@ class Dense:
 
     def __init__(self, schema: Schema) -> None:
         self._schema, self.rows, self._low = schema, 0, 0
+        self._edges: list[int] = []
         self._counts: Weights = np.zeros(0, np.int64)
 
     @classmethod
@@ -41,12 +42,11 @@ class Dense:
             return False
         parts = [np.ascontiguousarray(column.to_numpy()) for column in columns]
         rows = self.rows + sum(map(len, parts))
-        edges = [edge for part in parts for edge in (int(part.min()), int(part.max()) + 1)]
-        if len(self._counts):
-            edges += [self._low, self._low + len(self._counts)]
+        edges = self._edges + [edge for part in parts for edge in (int(part.min()), int(part.max()) + 1)]
         if not edges or max(edges) - min(edges) > min(SPARSE * rows, MOST):
             return not edges
-        self._reach(min(edges), max(edges))
+        self._edges = [min(edges), max(edges)]
+        self._reach(*self._edges)
         for part in parts:
             kernels.count(part, self._low, self._counts)
         self.rows = rows
@@ -60,10 +60,12 @@ class Dense:
             if len(found):
                 numbers = found + (self._low + start)
                 yield Batch(pl.DataFrame({self._schema.names[0]: numbers, WEIGHT: counts[found]}), self._schema)
-        self.rows, self._counts = 0, np.zeros(0, np.int64)
+        self.rows, self._edges, self._counts = 0, [], np.zeros(0, np.int64)
 
     def _reach(self, low: int, high: int) -> None:
-        if high - low > len(self._counts):
+        """Make room in whole pieces: an array that often grows by a little leaves its size in memory each time."""
+        if low < self._low or high > self._low + len(self._counts):
+            low, high = max(low // PIECE * PIECE, -(2**63)), -(-high // PIECE) * PIECE
             counts = np.zeros(high - low, np.int64)
             counts[self._low - low :][: len(self._counts)] = self._counts
             self._low, self._counts = low, counts

@@ -8,14 +8,16 @@ cells      the grid point of each record
 ranks      the exponential mechanism on ranks
 quantiles  min, max, median, quantile
 bounding   suggest_bound
+ranging    suggest_bounds
 """
 
 from wpinq.aggregates.bounding import suggest_bound
 from wpinq.aggregates.quantiles import max, median, min, quantile  # noqa: A004
+from wpinq.aggregates.ranging import suggest_bounds
 from wpinq.aggregates.ranks import Quantile
 from wpinq.aggregates.sums import Answer, count, count_distinct, mean, stdev, sum, variance  # noqa: A004
 
 __all__ = [
     "Answer", "Quantile", "count", "count_distinct", "max", "mean", "median", "min", "quantile", "stdev",
-    "suggest_bound", "sum", "variance",
+    "suggest_bound", "suggest_bounds", "sum", "variance",
 ]  # fmt: skip

@@ -1,0 +1,77 @@
+"""Suggest the bounds of a column: a charged, private guess of its least and its largest number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from wpinq.aggregates.options import LEVEL
+from wpinq.aggregates.scale import limits
+from wpinq.errors import PlanError
+from wpinq.exact import Amount
+from wpinq.operators.window import Window
+from wpinq.plan import steps
+from wpinq.versions import live_log
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+
+LEAST, MOST = -30, 63
+"""Sizes are told apart by the powers of two from 2^-30 to 2^63; smaller ones are as small, larger ones as large."""
+
+
+def suggest_bounds(
+    collection: Collection, column: str, epsilon: Amount, name: str | None = None, analyst: str | None = None
+) -> tuple[float, float]:
+    """Guess bounds of a column's numbers, for `sum`, `mean` and the others, between powers of two.
+
+    Numbers are counted by sign and size, and the guess goes from the least size to the largest whose noisy count is
+    above what noise alone reaches, in all sizes together, in 5% of guesses. So a size that few records have is left
+    out, and its numbers will be clamped. Without any such size it is the one that counts most: it never fails.
+
+    Args:
+        collection: The records.
+        column: A column of numbers. Nulls, NaN and infinities are left out.
+        epsilon: What it costs the privacy unit, exact.
+        name: Tells repetitions apart, and names the charge in the ledger.
+        analyst: Who is charged, where the curator keeps caps for each analyst.
+
+    Returns:
+        The lower and the upper bound; the same whenever it is asked.
+
+    Raises:
+        PlanError: The column holds no numbers, or the collection is live or has windows.
+        ExactnessError, BudgetError, LedgerError: See `measure`.
+
+    Source: Wilson et al., "Differentially private SQL with bounded user contribution", PoPETs 2020(2), "ApproxBounds".
+
+    >>> import wpinq
+    >>> people = wpinq.protect([(age,) for age in range(18, 66)], budget=90, columns={"age": int})
+    >>> suggest_bounds(people, "age", epsilon=90)
+    (16.0, 128.0)
+    """
+    limits(collection._node, column, (0, 1), None, "suggest_bounds")
+    windows = any(isinstance(node, Window) for node in steps(collection._node))
+    if windows or live_log(collection._node) is not None:
+        raise PlanError("suggest_bounds: answers at once and once; give a file of the past, without windows.")
+    number = pl.col(column).cast(pl.Float64, strict=False)
+    size = (number.abs().log(2).ceil().clip(LEAST, MOST) - (LEAST - 1)) * number.sign()
+    sizes = collection.filter(number.is_finite()).map(size.cast(pl.Int64, strict=False).alias("size"))
+    measured = sizes.measure(epsilon, name, analyst=analyst)
+    most = MOST - LEAST + 1
+    places = np.arange(-most, most + 1)
+    counts = measured.observe_many(places)
+    held = places[counts > measured.interval(LEVEL, bins=len(places))]
+    if not len(held):
+        held = places[[int(np.argmax(counts))]]
+    low, high = 0.0 - _edge(-int(held[0])), _edge(int(held[-1]))
+    return low, high if high > low else low + 1.0
+
+
+def _edge(size: int) -> float:
+    """The largest number of a size: of a negative one that which is nearest to 0."""
+    if size > 0:
+        return 2.0 ** (size + LEAST - 1)
+    return 0.0 if size in (0, -1) else -(2.0 ** (-size + LEAST - 2))

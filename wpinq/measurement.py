@@ -79,6 +79,9 @@ class Measurement(Question):
 
         Returns:
             One number for each bin: int64 where weights are whole, else float64.
+
+        Raises:
+            BinError, SourceError, EngineError, LedgerError: See `observe`.
         """
         refuse_inside("observe")
         frame = bin_frame(bins, self.node.schema)

@@ -87,6 +87,9 @@ class WindowedMeasurement(Measurement):
 
         Returns:
             One number for each bin; for a list of windows one row for each.
+
+        Raises:
+            BinError, NotReadyError, PlanError, SourceError, EngineError, LedgerError: See `observe`.
         """
         if window is None:
             raise PlanError("observe(window=...): which window? Give any time in it.")

@@ -288,12 +288,13 @@ def test_rule_02_functions_that_change_behind_their_back_are_new_questions(tmp_p
     assert spent(path) in (Fraction(3, 10), Fraction(4, 10)), "equal meanings may be one question"
 
 
-def test_rule_02_how_a_file_is_read_is_part_of_the_question(tmp_path):
+def test_rule_02_how_a_file_is_read_is_part_of_the_question(tmp_path, spent):
     path = tmp_path / "views.csv"
     path.write_text("user,page\nann,home\n")
     names = ("user", "page")
     wpinq.protect(path, budget=1, columns=names).measure("0.1").observe(("ann", "home"))
     wpinq.protect(path, budget=1, columns=names, header=False).measure("0.1").observe(("ann", "home"))
+    assert spent(path) == Fraction(2, 10)
 
 
 BAD_LINES = [

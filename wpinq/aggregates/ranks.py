@@ -128,7 +128,11 @@ class Quantile(Question):
         return float(self._one()[0])
 
     def interval(self) -> tuple[float, float]:
-        """An interval that holds the number at the wanted rank with `confidence`, where there is one group."""
+        """An interval that holds the number at the wanted rank with `confidence`, where there is one group.
+
+        Raises:
+            PlanError, SourceError, EngineError, LedgerError: See `value`.
+        """
         found = self._one()
         return float(found[1]), float(found[2])
 

@@ -82,6 +82,9 @@ class Answer:
         """An interval that holds the true answer with this probability, where there is one group.
 
         It speaks of the noise alone: of the records that were let in, and of numbers as they were clamped and rounded.
+
+        Raises:
+            PlanError: There are groups; use `table`. Or the level is not strictly between 0 and 1.
         """
         low, high = self._ranges(self._width(level, 1))
         return float(self._one(low)), float(self._one(high))
@@ -92,6 +95,9 @@ class Answer:
         Args:
             level: Of the intervals.
             simultaneous: Whether all intervals hold together with this probability, or each.
+
+        Raises:
+            PlanError: The level is not strictly between 0 and 1, or there are windows; use `at`.
         """
         values, _ = self._ranges(0.0)
         low, high = self._ranges(self._width(level, len(self._where) if simultaneous else 1))

@@ -93,7 +93,11 @@ class ContinualMeasurement(Measurement):
         return value
 
     def observe_many(self, bins: Any, epoch: int | None = None) -> np.ndarray:
-        """The noisy weights of many bins at the end of an epoch; the same as asking one by one."""
+        """The noisy weights of many bins at the end of an epoch; the same as asking one by one.
+
+        Raises:
+            BinError, NotReadyError: See `observe`.
+        """
         refuse_inside("observe")
         frame = bin_frame(bins, self.node.schema)
         asked = self._asked(epoch)
@@ -106,7 +110,11 @@ class ContinualMeasurement(Measurement):
         return quietly("observe", answer)
 
     def deviation(self, epoch: int | None = None) -> float:
-        """The standard deviation of the noise at an epoch."""
+        """The standard deviation of the noise at an epoch.
+
+        Raises:
+            NotReadyError: See `observe`.
+        """
         return self._deviation(self._asked(epoch))
 
     def interval(self, level: Amount = Fraction(95, 100), bins: int = 1, epoch: int | None = None) -> float:
@@ -116,6 +124,10 @@ class ContinualMeasurement(Measurement):
             level: Between 0 and 1.
             bins: Around how many answers the intervals shall hold all together.
             epoch: The epoch of the answers; by default the last that closed.
+
+        Raises:
+            PlanError: The level is not strictly between 0 and 1, or `bins` is not a whole number above zero.
+            NotReadyError: See `observe`.
         """
         rest = 1 - level_of_each(exact(level, "interval(level=...)"), bins)
         scales = [float(self._level(one).scale) for one, _, _ in self.tree.parts(self._asked(epoch))]

@@ -2,6 +2,7 @@
 
     tree       which nodes of a counting tree make up an epoch, and what each level may spend
     changes    what was counted up to each epoch
+    spread     how far a sum of noises can be from zero
     release    the measurement
 
 It is for plans that are linear for each record. Elsewhere one early event moves the whole stream of changes (one view

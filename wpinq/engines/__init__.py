@@ -1,4 +1,13 @@
 """Engines run plans. They see five shapes and never operators; they know nothing of budgets and draw nothing at random.
 
-`reference` computes with dictionaries and fractions and is the oracle of every test; `flow` runs columns on bytewax.
+reference  dictionaries and fractions: the oracle of every test
+flow       columns on bytewax, over a finite source
+live       the same, kept up and given one epoch after another
+cluster    the same, on several processes
+reading    a source in batches, ahead of the flow
+sharing    what several plans have in common
+linear     steps that remember nothing
+shards, placement, exchange  who gets which records, and how they get there
+edges      both ends of a dataflow
+failures   what is told of a failure
 """

@@ -2,6 +2,9 @@
 
 Adding one is a new file here, one line in `collection.py` and one test. Everything else (engines, costs, `explain`,
 the contract tests) follows from what the file says.
+
+What is no method of a collection: `bound`, `first`, `share` and `weight` (what a unit or a weight makes of a source),
+`keys`, `lattice` and `pairs` (what several operators are made of).
 """
 
 from wpinq.operators.concat import concat

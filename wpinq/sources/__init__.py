@@ -2,6 +2,18 @@
 
 Nothing is inferred from records: names and types are declared, or read from a header or a public schema. A field that
 is not of its column's type is null; a row that is none is dropped, by itself and uncounted, and changes nothing else.
+
+    columns    what the caller declares, and what a reader is
+    readers    what readers have in common
+    files      which files there are, and whether they stay as they are
+    csv, pairs, weblog, parquet       a form of file each
+    lines, grammar, convert           text: whole lines, rows and fields, values
+    arrow, arrays, tuples, values     tables and tuples in memory; from Arrow and Python to columns
+    postgres, sqlite                  databases
+    epochs, given                     what is sent to a live source
+    stream, kafka, messages           what a live source follows
+    journal, recovered, sealed        what is kept on disk for a restart
+    check      what is wrong with a source, for its curator
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""What a dataflow remembers: weights by identity (`table`) and weights over ranges of integers (`steps`).
+"""What a dataflow remembers: identities and exact integer weights, never a float, and of a record only what is needed.
 
-State holds identities and exact integer weights, never a record and never a float.
+table      weights by identity
+steps      weights over ranges of integers
+dense      counts of integers that lie dense
+waiting    changes that wait to be taken in
+pointwise  the state of a step that maps weights of one record
+bykey      the state of a step whose output is found key by key
+histogram  what a measurement adds noise to
+dither     rounding that is fixed for each record
 """

@@ -12,7 +12,7 @@ from wpinq.dataset import DataSet
 from wpinq.engines.failures import quietly
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
-from wpinq.ledger import Ledger
+from wpinq.ledger import Ledger, wording
 from wpinq.operators.bound import bounded
 from wpinq.operators.weight import weigh
 from wpinq.plan import Node, Source
@@ -86,14 +86,15 @@ def protect(
         raise PlanError("protect(ledger=...): a database outlives this process, and has no file to keep a ledger by.")
     if place is None and amount is None:
         raise PlanError("protect(budget=...): records in memory need a budget, for example budget=0.2.")
-    label = name or reader.name
+    label = wording(name, "protect(name=...)") or reader.name
+    declared = wording(version, "protect(version=...)")
     if unit.column is not None and weight is not None:
         raise PlanError("protect(weight=...): leave it out where unit= protects people: their records are counted.")
-    own = version or reader.version() or f"unnamed {os.urandom(16).hex()}"
+    own = declared or reader.version() or f"unnamed {os.urandom(16).hex()}"
     reading = "" if header else "no header"
 
     def plan(book: Ledger) -> Node:
-        records = Source(DataSet(reader, book, label, own, unit, declared=version is not None, reading=reading))
+        records = Source(DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading))
         return bounded(records) if weight is None else weigh(records, weight, max_weight)
 
     plan(Ledger.open(None, name=label, unit=unit.text, budget=Fraction(1)))  # mistakes show before a ledger is made

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from wpinq import values
 from wpinq.engines.failures import quietly
 from wpinq.errors import InternalError
-from wpinq.ledger import Charge, Cost, Ledger, charge_all
+from wpinq.ledger import Charge, Cost, Ledger, charge_all, wording
 from wpinq.noise import FORMAT, Words, histogram_digest
 from wpinq.plan import Node, fingerprints, sources
 from wpinq.runs import refuse_inside, settle, wait
@@ -86,10 +86,10 @@ class Question:
         delta: Fraction = Fraction(0), analyst: str | None = None,
     ) -> None:  # fmt: skip
         refuse_inside(call)
-        self.node, self.epsilon, self.name = node, epsilon, name
+        self.node, self.epsilon, self.name = node, epsilon, wording(name, f"{call}(name=...)")
         self.scale = noise_scale(node, epsilon)
         self.home = sources(node)[0]
-        self._purpose, self._analyst = purpose, analyst
+        self._purpose, self._analyst = purpose, wording(analyst, f"{call}(analyst=...)")
         self._tuple = self._describe(fields)
         self.question = blake2b(encode(*self._tuple), digest_size=32).hexdigest()
         self._histogram: Histogram | None = None

@@ -13,6 +13,7 @@ import pytest
 import wpinq
 from wpinq.engines import flow
 from wpinq.ledger import Ledger
+from wpinq.plan import sources
 
 RECORDS = [("ann", "home"), ("bob", "home"), ("bob", "news"), ("cid", "home")]
 
@@ -127,6 +128,38 @@ def test_the_same_question_is_free_and_another_is_not(views_file):
     assert refused.value.remaining == 0
     assert refused.value.requested == Fraction(1, 10)
     assert spent(views_file) == Fraction(3, 10)
+
+
+def test_what_the_ledger_names_is_text_and_a_number_is_read_as_text(views_file):
+    """A number was kept as it was, and `wpinq ledger show` failed on that ledger for ever."""
+    views = wpinq.protect(views_file, budget=1, version=7, name="views")
+    views.measure(0.1, name=1, analyst=5)
+    assert wpinq.protect(views_file, budget=1, version="7", name="views").measure(0.1, name="1").name == "1"
+    row = Ledger.existing(views_file.with_name("views.csv.ledger")).entries()[-1]
+    assert (row.number, row.label, row.version, row.analyst) == (2, "1", "7", "5")
+    for wrong in (b"x", ("a",), 1.5, True):
+        for call in (
+            lambda wrong=wrong: views.measure(0.1, name=wrong),
+            lambda wrong=wrong: views.measure(0.1, analyst=wrong),
+            lambda wrong=wrong: wpinq.protect(views_file, budget=1, name=wrong),
+            lambda wrong=wrong: wpinq.protect(views_file, budget=1, version=wrong),
+            lambda wrong=wrong: wpinq.live(("user", "page"), budget=1, name=wrong),
+        ):
+            with pytest.raises(wpinq.PlanError, match="takes text"):
+                call()
+    assert spent(views_file) == Fraction(1, 10)
+
+
+def test_an_empty_version_declares_none(views_file):
+    """A version that follows the file holds its size; it is published only where the curator wrote it."""
+    (home,) = sources(wpinq.protect(views_file, budget=1, version="")._node)
+    assert not home.declared and home.version == sources(wpinq.protect(views_file)._node)[0].version
+
+
+def test_a_secret_is_a_secret(views_file):
+    with pytest.raises(wpinq.LedgerError, match="WPINQ_SECRET"):
+        wpinq.protect(views_file, budget=1, secret=b"x" * 32)
+    assert not views_file.with_name("views.csv.ledger").exists()
 
 
 def test_a_tenth_and_two_tenths_fill_three_tenths(views_file):

@@ -82,6 +82,11 @@ def test_filter_drops_what_fails():
     assert same(run_flow(plan), plan._node, {(1,): Fraction(1)})
 
 
+def test_no_slices_are_no_thickness():
+    with pytest.raises(PlanError, match="there is none"):
+        pages().shave([])
+
+
 def test_slices_that_would_need_memory_for_a_record_are_refused_when_the_plan_is_written():
     for thin in (Fraction(1, 2**61), Fraction(1, 2**21), [1, "1e-7"]):
         with pytest.raises(PlanError, match="too many slices"):

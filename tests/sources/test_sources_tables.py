@@ -266,6 +266,13 @@ def test_tuples_hold_any_value(monkeypatch):
     assert rows([]) == Counter()
 
 
+@pytest.mark.parametrize("form", [str, lambda item: (item,), lambda item: [item]])
+def test_of_one_column_a_value_is_a_record(form):
+    reader = open_source(map(form, ["a", "b", "a"]), columns={"page": str})
+    assert [row for frame in reader.batches(["page"]) for row in frame.rows()] == [("a",), ("b",), ("a",)]
+    assert not any(frame.height for frame in open_source(["ab", "cd"], columns=("user", "page")).batches(["page"]))
+
+
 def test_tuples_under_declared_types():
     kinds = {
         "i": int,
@@ -328,3 +335,10 @@ def test_an_array_is_refused_and_its_rows_as_tuples_are_not():
         open_source(array, columns={"x": float, "y": float})
     reader = open_source(map(tuple, array.tolist()), columns={"x": float, "y": float})
     assert [row for frame in reader.batches(("x", "y")) for row in frame.rows()] == [(1.5, 2.0), (2.5, 3.0)]
+
+
+def test_an_arrow_array_of_structs_is_a_table():
+    struct = pa.array([{"user": "ann", "page": 1}, None, {"user": None, "page": 1}])
+    assert rows(struct) == {("ann", 1): 1, (None, 1): 1}
+    with pytest.raises(SourceError, match="TypeError"):
+        open_source(pa.array([SECRET]))

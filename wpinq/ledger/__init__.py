@@ -1,8 +1,8 @@
 """The durable budget: what was charged to a data set, safe under threads, processes and crashes."""
 
-from wpinq.ledger.books import Charge, Entry
+from wpinq.ledger.books import Charge, Entry, wording
 from wpinq.ledger.cost import Cost
 from wpinq.ledger.ledger import Ledger
 from wpinq.ledger.several import charge_all
 
-__all__ = ["Charge", "Cost", "Entry", "Ledger", "charge_all"]
+__all__ = ["Charge", "Cost", "Entry", "Ledger", "charge_all", "wording"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from wpinq.errors import BudgetError, InternalError
+from wpinq.errors import BudgetError, InternalError, PlanError
 from wpinq.exact import decimal
 from wpinq.ledger.chain import RefusedError, Row
 from wpinq.ledger.cost import ZERO, Composition, Cost, read, write
@@ -56,6 +56,22 @@ class Charge:
             "kind": "charge", "question": self.question, "version": self.version, "label": self.label,
             "analyst": self.analyst, "costs": costs,
         }  # fmt: skip
+
+
+def wording(given: object, call: str) -> str | None:
+    """A name that the ledger keeps: text, or a whole number, which is read as text; None where nothing is named.
+
+    Raises:
+        PlanError: It is neither.
+
+    >>> wording("July", "measure(name=...)"), wording(7, "measure(name=...)"), wording("", "measure(name=...)")
+    ('July', '7', None)
+    """
+    if isinstance(given, int) and not isinstance(given, bool):
+        return str(given)
+    if given is not None and not isinstance(given, str):
+        raise PlanError(f"{call}: takes text, and got {type(given).__name__}.")
+    return given or None
 
 
 @dataclass(frozen=True)

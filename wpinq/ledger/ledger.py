@@ -245,6 +245,8 @@ class Ledger:
 
 def _place(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Store, Secret]:
     """Find the ledger's store and its secret; make both where there is none and one is wanted."""
+    if secret is not None and not isinstance(secret, Secret):
+        raise LedgerError("secret=: takes a wpinq.secret.Secret(32 bytes); or set WPINQ_SECRET or WPINQ_SECRET_FILE.")
     if path is None:
         secret = secret or Secret.fresh()
         return MemoryStore(chain.head(secret, None)), secret

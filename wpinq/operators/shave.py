@@ -54,6 +54,8 @@ def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str 
     """
     many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
     slices = tuple(positive(one, "shave(thickness=...)") for one in many)
+    if not slices:
+        raise PlanError("shave(thickness=...): takes a thickness, or a sequence of some; there is none.")
     finest = math.lcm(*(one.denominator for one in slices))
     if slices[-1] < THINNEST:  # the one that repeats
         raise PlanError(f"shave(thickness=...): below {THINNEST}, one record makes too many slices; cut thicker.")

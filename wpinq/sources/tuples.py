@@ -51,7 +51,8 @@ class TupleReader(ObjectReader):
 def open_tuples(records: Iterable[Any], columns: Columns) -> TupleReader:
     """Read tuples, once. Values are of any kind unless `columns` gives types.
 
-    An item that is no tuple or list of the right length is dropped; a value that is not of its column's type is null.
+    An item that is no tuple or list is a record of one value. A record of the wrong length is dropped; a value that is
+    not of its column's type is null.
 
     Raises:
         SourceError: The iterable raised an error.
@@ -74,7 +75,8 @@ def proper(records: Iterable[Any], width: int) -> Iterator[tuple[Any, ...]]:
     """
     try:
         for record in records:
-            if isinstance(record, (tuple, list)) and len(record) == width:
-                yield tuple(record)
+            row = tuple(record) if isinstance(record, (tuple, list)) else (record,)
+            if len(row) == width:
+                yield row
     except Exception as error:  # noqa: BLE001  whatever it is, it may quote a record
         raise SourceError(f"the records: the iterable raised {type(error).__name__}; nothing was kept.") from None

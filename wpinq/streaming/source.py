@@ -15,7 +15,7 @@ from wpinq.collection import Collection
 from wpinq.dataset import DataSet
 from wpinq.errors import EngineError, PlanError
 from wpinq.exact import Amount, exact, positive
-from wpinq.ledger import Ledger
+from wpinq.ledger import Ledger, wording
 from wpinq.operators.bound import bounded
 from wpinq.operators.window import moment
 from wpinq.plan import Node, Source
@@ -70,7 +70,8 @@ def live(
             that is killed loses the open epoch alone. The next one, with the same arguments, takes in the closed epochs
             when it first sends, follows or advances, so what it measures before that is what was measured at the very
             beginning: it costs nothing again and has the same answers. Followed files and topics are read on from where
-            the last closed epoch ended. The directory grows with all that is sent. It needs a ledger.
+            the last closed epoch ended. It needs a ledger. The directory is read through at a restart and grows by some
+            bytes a record for ever, with `keep` too, which lets go of epochs in memory alone.
         secret: The secret of the data set; by default the one beside the ledger, or the environment's.
 
     Returns:
@@ -117,6 +118,7 @@ def opened(
         raise PlanError(f"live(keep={keep!r}): give a number of epochs above zero, or nothing to keep all.")
     if recover is not None and ledger is None:
         raise PlanError("live(recover=...): give ledger=PATH too; one in memory is lost with the process.")
+    name = wording(name, "live(name=...)") or "live"
     log = Log(named(columns, Kind.ANY, None, "live"), name, keep)
     unit = unit or Unit()
     place = None if ledger is None else Path(ledger)

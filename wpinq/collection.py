@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Collection:
     """A protected collection of weighted records, or what transformations make of one.
 
-    Nothing is read until a measurement of it is observed. A collection has no length, no items and no truth value,
-    because each of them would be an answer that nobody paid for.
+    Nothing is read until a measurement of it is observed. A collection has no length and no items, because each of
+    them would be an answer that nobody paid for.
     """
 
     __slots__ = ("_node",)

@@ -76,7 +76,7 @@ class Tables:
         """The file of a table."""
         found = [path for end in ("parquet", "csv") if (path := self.folder / f"{table}.{end}").exists()]
         if not found:
-            raise SystemExit(f"{self.folder}: no {table}.parquet or {table}.csv; make them with tpchgen-cli.")
+            raise wpinq.SourceError(f"{self.folder}: no {table}.parquet or {table}.csv; make them with tpchgen-cli.")
         return found[0]
 
     def frame(self, table: str) -> pl.LazyFrame:
@@ -217,15 +217,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--json", type=Path, help="write the errors of all runs here")
     given = parser.parse_args(arguments)
-    table: dict[str, list[float]] = {}
-    print(f"{'query':6} {'median error':>12} {'best run':>10} {'worst run':>10}  {'published':30} cost of a run")
-    for name in QUERIES:
-        table[name], cost = errors(given.folder, name, positive(given.epsilon, "--epsilon"), given.runs)
-        low, middle, high = min(table[name]), statistics.median(table[name]), max(table[name])
-        print(f"{name:6} {middle:12.2g} {low:10.2g} {high:10.2g}  {PUBLISHED[name]:30} {cost}")
+    if given.runs < 1:
+        parser.error("--runs: one at least")
+    if given.json and not given.json.absolute().parent.is_dir():
+        parser.error(f"--json: there is no directory {given.json.parent}")
+    try:
+        table = answer(given.folder, positive(given.epsilon, "--epsilon"), given.runs)
+    except wpinq.WpinqError as error:
+        parser.error(str(error))
     if given.json:
         given.json.write_text(json.dumps(table, indent=2))
     return 0
+
+
+def answer(folder: Path, epsilon: Fraction, runs: int) -> dict[str, list[float]]:
+    """Print the table, a line for each query that has its files, and return the errors of all runs.
+
+    Raises:
+        SourceError: No query has its files.
+    """
+    table: dict[str, list[float]] = {}
+    print(f"{'query':6} {'median error':>12} {'best run':>10} {'worst run':>10}  {'published':30} cost of a run")
+    for name in QUERIES:
+        try:
+            table[name], cost = errors(folder, name, epsilon, runs)
+        except wpinq.SourceError as missing:
+            if name == list(QUERIES)[-1] and not table:
+                raise
+            print(f"{name} is left out: {missing}", file=sys.stderr)
+            continue
+        low, middle, high = min(table[name]), statistics.median(table[name]), max(table[name])
+        print(f"{name:6} {middle:12.2g} {low:10.2g} {high:10.2g}  {PUBLISHED[name]:30} {cost}")
+    return table
 
 
 if __name__ == "__main__":

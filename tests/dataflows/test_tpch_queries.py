@@ -83,9 +83,28 @@ def test_printed_and_written(tmp_path, capsys):
     assert capsys.readouterr().out.count("\n") == 5
 
 
-def test_no_tables_is_said(tmp_path):
-    with pytest.raises(SystemExit, match="tpchgen-cli"):
-        tpch.main([str(tmp_path)])
+def test_a_query_without_its_tables_is_left_out(tmp_path, capsys):
+    folder = small(tmp_path, "parquet")
+    (folder / "supplier.parquet").unlink()
+    assert tpch.main([str(folder), "--epsilon", "1", "--runs", "1", "--json", str(tmp_path / "out.json")]) == 0
+    assert list(json.loads((tmp_path / "out.json").read_text())) == ["q1", "q4", "q13"]
+    assert "q16 is left out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ((), "tpchgen-cli"),
+        (("--epsilon", "-1"), "above zero"),
+        (("--runs", "0"), "--runs"),
+        (("--json", "nowhere/out.json"), "--json"),
+    ],
+)
+def test_bad_input_is_said_in_one_line(tmp_path, capsys, more, told):
+    with pytest.raises(SystemExit) as refused:
+        tpch.main([str(tmp_path), *more])
+    assert refused.value.code == 2
+    assert told in capsys.readouterr().err.splitlines()[-1]
 
 
 def generated(folder, form, factor):

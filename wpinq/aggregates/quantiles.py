@@ -71,7 +71,7 @@ def _plan(self: Collection, column: str, bounds: Bounds, title: str, more: Ranke
     low, high, spacing = limits(self._node, column, bounds, more.get("step"), call, grid=GRID)
     scale = Scale(column, low, spacing, 0, int((high - low) / spacing))
     where = groups(self._node, more.get("by"), more.get("keys"), call)
-    return Cells(self._node, where.by, scale, title), where, [scale.number(j) for j in range(scale.high + 1)]
+    return Cells(self._node, where.by, scale, title), where, scale.points()
 
 
 def _cost(epsilon: Amount, call: str, more: Ranked) -> Cost:

@@ -65,6 +65,16 @@ class Scale:
         """Steps as a number of the column."""
         return float(self.centre) + float(self.spacing) * steps
 
+    def points(self) -> list[float]:
+        """The numbers of all steps, each the nearest float: 0.3, and not three times 0.1.
+
+        >>> Scale("x", Fraction(0), Fraction(1, 10), 1, 4).points()
+        [0.1, 0.2, 0.3, 0.4]
+        """
+        parts = math.lcm(self.centre.denominator, self.spacing.denominator)
+        first, each = int(self.centre * parts), int(self.spacing * parts)
+        return [(first + each * step) / parts for step in range(self.low, self.high + 1)]
+
 
 @dataclass(frozen=True)
 class Grid:

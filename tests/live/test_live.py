@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -229,6 +230,19 @@ def test_a_closed_source_takes_nothing_more_and_still_answers(views):
     for call in (views.advance, lambda: views.send([("ann", "home")])):
         with pytest.raises(wpinq.EngineError, match="closed"):
             call()
+
+
+def test_an_arrow_array_of_structs_holds_records_and_other_arrays_are_refused(views):
+    """They were dropped without a word, each item being no tuple."""
+    counts = views.map(page).measure(EXACT)
+    struct = pa.array([{"page": "home", "user": "ann"}, None, {"page": "home", "user": None}])
+    views.send(struct)
+    views.send(struct.slice(1))
+    for array in (pa.array(["home"]), np.array([["ann", "home"]])):
+        with pytest.raises(wpinq.SourceError, match=r"TypeError|NumPy"):
+            views.send(array)
+    views.advance()
+    assert counts.observe("home") == 3
 
 
 def test_a_function_cannot_send_or_advance(views):

@@ -265,3 +265,10 @@ def test_columns_on_a_command_line():
     for text in ("", "user,,page", "user,user", ":int", "page:whole"):
         with pytest.raises(SourceError):
             parse_columns(text)
+
+
+@pytest.mark.parametrize("place", ["-", "kafka://broker:9092/views"])
+def test_a_stream_is_no_file_and_where_it_belongs_is_told(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SourceError, match=r"no such file; streams are read by wpinq run"):
+        open_source(place)

@@ -28,8 +28,8 @@ InputPath = Annotated[
         metavar="INPUT",
         help="A .csv, .tsv, .txt (whitespace-separated pairs), .log (of a web server; each also .gz) or .parquet file, "
         "or a quoted pattern; sqlite:FILE?table=NAME; postgresql://user@host/database?table=NAME (then with --ledger); "
-        "kafka://HOST:PORT/TOPIC, with JSON messages or ?form=csv, tsv or log; or - for lines of a web log by standard "
-        "input.",
+        "and for wpinq run kafka://HOST:PORT/TOPIC, with JSON messages or ?form=csv, tsv or log, or - for lines of a "
+        "web log by standard input.",
         show_default=False,
     ),
 ]

@@ -49,6 +49,10 @@ def open_source(source: object, *, columns: Columns = None, header: bool = True)
         return reader
     if isinstance(source, (str, Path)):
         return _open_files(source, columns, header)
+    if hasattr(source, "__arrow_c_array__"):
+        from wpinq.sources.arrow import as_table
+
+        source = as_table(source)
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_batches"):
         from wpinq.sources.arrow import open_table
 

@@ -106,6 +106,20 @@ def open_table(table: Any, columns: Columns) -> TableReader:
     return TableReader(schema, table, not again, [] if again else first)
 
 
+def as_table(source: Any) -> Any:
+    """An Arrow array of structs as the batch that it is, less what is null in it; anything else as it was.
+
+    Raises:
+        SourceError: It is an Arrow array of something else.
+    """
+    if not hasattr(source, "__arrow_c_array__") or hasattr(source, "__arrow_c_stream__"):
+        return source
+    import pyarrow as pa
+
+    with quietly():
+        return pa.RecordBatch.from_struct_array(pa.array(source).drop_null())
+
+
 def _types(table: Any, first: list[Any]) -> tuple[list[str], dict[str, Any]]:
     """The names and Arrow types of all columns; None is a column of Python objects."""
     import pyarrow as pa

@@ -90,6 +90,8 @@ class Files:
             raise SourceError(f"{given}: is a directory; pass a pattern such as '{Path(given) / '*.parquet'}'.")
         if not paths:
             what = "no file matches this pattern" if glob.has_magic(given) else "no such file"
+            if given == "-" or given.startswith("kafka://"):
+                what += "; streams are read by wpinq run and by wpinq.live(...)"
             raise SourceError(f"{given}: {what}.")
         forms = {_form(path) for path in paths}
         if None in forms or len(forms) > 1:

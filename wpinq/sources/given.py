@@ -16,14 +16,21 @@ def frames(records: Any, schema: Schema) -> list[pl.DataFrame]:
     """Read records as columns of a schema.
 
     Args:
-        records: Tuples, or a table with the Arrow C stream protocol that has all columns by name.
+        records: Tuples, or a table with the Arrow C stream protocol, or an Arrow array of structs, that has all
+            columns by name.
         schema: Names and kinds.
 
     Raises:
         SourceError: It holds no such records.
     """
+    if hasattr(records, "__arrow_c_array__"):
+        from wpinq.sources.arrow import as_table
+
+        records = as_table(records)
     if hasattr(records, "__arrow_c_stream__") or hasattr(records, "collect_batches"):
         return _table(records, schema)
+    if hasattr(records, "__array_interface__"):
+        raise SourceError("send: a NumPy array holds no records; give map(tuple, array.tolist()), or a data frame.")
     if isinstance(records, Iterable) and not isinstance(records, (str, bytes, bytearray, dict)):
         return [_tuples(records, schema)]
     raise SourceError(f"send: {type(records).__name__} holds no records; give tuples or an Arrow table.")

@@ -1,4 +1,4 @@
-"""Compiled kernels: 200 lines of C, compiled when the package is built, called through ctypes; or nothing.
+"""Compiled kernels: 250 lines of C, compiled when the package is built, called through ctypes; or nothing.
 
 Everything works without them. Where there was no compiler, or the library is not that of the source beside it, the same
 identities and sums come from NumPy and Polars, which is the only other path.

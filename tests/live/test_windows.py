@@ -260,3 +260,10 @@ def test_attack_43_parts_at_two_epochs_are_added_up_for_people():
         pages["news"].measure("0.5")
         assert source._data.ledger.spent()[0] == spent
         source.close()
+
+
+@pytest.mark.parametrize("lateness", [5, "5s", dt.timedelta(seconds=-1)], ids=str)
+def test_a_lateness_that_is_none_is_refused_at_once(lateness):
+    """It was a TypeError at the first advance, or closed windows before they ended."""
+    with pytest.raises(wpinq.PlanError, match="give a timedelta, not below zero"):
+        wpinq.live(COLUMNS, budget=1, lateness=lateness)

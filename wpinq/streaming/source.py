@@ -80,7 +80,8 @@ def live(
     Raises:
         SourceError: The columns are not declared well, or the directory belongs to another data set, was put back from
             a copy, or is in use.
-        PlanError: `keep` is no whole number above zero, or there is a directory and no ledger.
+        PlanError: `keep` is no whole number above zero, or `lateness` no timedelta from zero on, or there is a
+            directory and no ledger.
         ExactnessError: The budget is not a finite number above zero.
         LedgerError: The ledger cannot be trusted or written, or holds another unit or budget.
 
@@ -116,6 +117,8 @@ def opened(
     refuse_inside("live")
     if keep is not None and (not isinstance(keep, int) or isinstance(keep, bool) or keep < 1):
         raise PlanError(f"live(keep={keep!r}): give a number of epochs above zero, or nothing to keep all.")
+    if lateness is not None and not (isinstance(lateness, dt.timedelta) and lateness >= dt.timedelta(0)):
+        raise PlanError(f"live(lateness={lateness!r}): give a timedelta, not below zero, or nothing.")
     if recover is not None and ledger is None:
         raise PlanError("live(recover=...): give ledger=PATH too; one in memory is lost with the process.")
     name = wording(name, "live(name=...)") or "live"

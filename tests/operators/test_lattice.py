@@ -3,11 +3,13 @@
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import distance, expected, protected, run_flow, same
 
+import wpinq
 from wpinq.operators.lattice import DITHERED, Coarse, common, dither_key, measurable
 from wpinq.state.dither import GRID, draws, rounded
 
@@ -82,3 +84,14 @@ def test_common_lattices():
     joined = fine()._node
     nodes, lattice = common([joined, protected(a="integer").shave("1/3")._node])
     assert lattice == GRID and all(node.lattice == GRID for node in nodes)
+
+
+@pytest.mark.parametrize(
+    "other", [3, None, [("ann", "a")], pl.DataFrame({"user": ["ann"]})], ids=["number", "none", "list", "table"]
+)
+@pytest.mark.parametrize("call", ["concat", "subtract", "union", "intersect", "join", "semijoin", "antijoin"])
+def test_what_is_no_collection_is_refused_by_name(call, other):
+    views = wpinq.protect([("ann", "a")], budget=1, columns=("user", "page"))
+    more = {"on": "user"} if "join" in call else {}
+    with pytest.raises(wpinq.PlanError, match=f"{call}: takes another protected collection"):
+        getattr(views, call)(other, **more)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from wpinq.operators.lattice import aligned
+from wpinq.operators.lattice import aligned, node_of
 from wpinq.plan import Merge, Node, Record, Shape, Weighted
 from wpinq.schema import Schema
 
@@ -31,7 +31,7 @@ def concat(self: Collection, other: Collection) -> Collection:
     >>> evaluate(pages.concat(pages), [("a",), ("b",)])
     {('a',): 2, ('b',): 2}
     """
-    left, right = aligned([self._node, other._node], "concat")
+    left, right = aligned([self._node, node_of(other, "concat")], "concat")
     return self._then(Sum(left, right, 1))
 
 

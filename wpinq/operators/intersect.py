@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wpinq.operators.lattice import aligned
+from wpinq.operators.lattice import aligned, node_of
 from wpinq.operators.union import Extreme
 
 if TYPE_CHECKING:
@@ -29,5 +29,5 @@ def intersect(self: Collection, other: Collection) -> Collection:
     >>> evaluate(pages.intersect(pages.filter(lambda page: page == "a")), [("a",), ("a",), ("b",)])
     {('a',): 2}
     """
-    left, right = aligned([self._node, other._node], "intersect")
+    left, right = aligned([self._node, node_of(other, "intersect")], "intersect")
     return self._then(Extreme(left, right, larger=False))

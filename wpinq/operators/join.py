@@ -22,7 +22,7 @@ import numpy as np
 from wpinq.errors import PlanError
 from wpinq.functions import bind
 from wpinq.operators.keys import both_keyed
-from wpinq.operators.lattice import DITHERED, ROUNDED, common, dither_key, record_ids, record_key
+from wpinq.operators.lattice import DITHERED, ROUNDED, common, dither_key, node_of, record_ids, record_key
 from wpinq.operators.map import Map
 from wpinq.operators.pairs import Joined, Pairs, Rule
 from wpinq.plan import Keyed, Node, Record, Shape, Weighted
@@ -94,7 +94,7 @@ def join(
     """
     if at_most is not None and (isinstance(at_most, bool) or not isinstance(at_most, int) or not 0 < at_most <= MOST):
         raise PlanError("join(at_most=...): give a whole number from 1 to 2^32.")
-    sides, keys = both_keyed((self._node, other._node), on, left, right, "join")
+    sides, keys = both_keyed((self._node, node_of(other, "join")), on, left, right, "join")
     whole = Join(*sides, *keys, None, at_most)
     return self._then(whole if result is None else _made(whole, result, columns))
 

@@ -59,6 +59,21 @@ def common(nodes: Sequence[Node]) -> tuple[list[Node], int]:
     return list(nodes), lattice
 
 
+def node_of(other: Any, call: str) -> Node:
+    """The step of another collection.
+
+    Raises:
+        PlanError: It is none, but a table, say.
+    """
+    node = getattr(other, "_node", None)
+    if not isinstance(node, Node):
+        raise PlanError(
+            f"{call}: takes another protected collection, and got {type(other).__name__}; protect it, or join a public"
+            " table in wpinq.sql."
+        )
+    return node
+
+
 def aligned(nodes: Sequence[Node], call: str) -> list[Node]:
     """Bring steps to the same columns, named as the first names them, and to one lattice.
 

@@ -18,7 +18,7 @@ import polars as pl
 from wpinq.batch import WEIGHT, weight_type
 from wpinq.errors import PlanError
 from wpinq.operators.keys import both_keyed, keyed
-from wpinq.operators.lattice import common, record_ids, record_key
+from wpinq.operators.lattice import common, node_of, record_ids, record_key
 from wpinq.plan import Keyed, Node, Record, Shape, Weighted
 from wpinq.schema import Schema
 from wpinq.state.bykey import KEY, RECORD, ByKey, Port
@@ -109,7 +109,7 @@ def limit(self: Collection, key: object, at_most: int = 1) -> Collection:
 
 def _filled(self: Collection, other: Collection, on: object, left: object, right: object, *, above: bool) -> Collection:
     call = "antijoin" if above else "semijoin"
-    sides, keys = both_keyed((self._node, other._node), on, left, right, call)
+    sides, keys = both_keyed((self._node, node_of(other, call)), on, left, right, call)
     return self._then(Fill(sides, keys, self._node.schema.names, None, above=above))
 
 

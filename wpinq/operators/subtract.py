@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wpinq.operators.concat import Sum
-from wpinq.operators.lattice import aligned
+from wpinq.operators.lattice import aligned, node_of
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -28,5 +28,5 @@ def subtract(self: Collection, other: Collection) -> Collection:
     >>> evaluate(pages.subtract(pages.filter(lambda page: page == "a")), [("a",), ("b",), ("b",)])
     {('b',): 2}
     """
-    left, right = aligned([self._node, other._node], "subtract")
+    left, right = aligned([self._node, node_of(other, "subtract")], "subtract")
     return self._then(Sum(left, right, -1))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from wpinq.operators.lattice import Align, aligned
+from wpinq.operators.lattice import Align, aligned, node_of
 from wpinq.plan import Keyed, Node, Record, Shape, Weighted, fingerprints
 from wpinq.schema import Schema
 from wpinq.state.pointwise import Points, Pointwise
@@ -39,7 +39,7 @@ def union(self: Collection, other: Collection) -> Collection:
     >>> evaluate(pages.union(pages.filter(lambda page: page == "a")), [("a",), ("b",), ("b",)])
     {('a',): 1, ('b',): 2}
     """
-    left, right = aligned([self._node, other._node], "union")
+    left, right = aligned([self._node, node_of(other, "union")], "union")
     return self._then(Extreme(left, right, larger=True))
 
 

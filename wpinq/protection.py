@@ -87,7 +87,7 @@ def protect(
     if place is None and amount is None:
         raise PlanError("protect(budget=...): records in memory need a budget, for example budget=0.2.")
     label = wording(name, "protect(name=...)") or reader.name
-    declared = wording(version, "protect(version=...)")
+    declared = wording(version, "protect(version=...)") or None
     if unit.column is not None and weight is not None:
         raise PlanError("protect(weight=...): leave it out where unit= protects people: their records are counted.")
     own = declared or reader.version() or f"unnamed {os.urandom(16).hex()}"

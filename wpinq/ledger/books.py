@@ -59,19 +59,19 @@ class Charge:
 
 
 def wording(given: object, call: str) -> str | None:
-    """A name that the ledger keeps: text, or a whole number, which is read as text; None where nothing is named.
+    """A name that the ledger keeps: text, or a whole number, which is read as text, or None.
 
     Raises:
         PlanError: It is neither.
 
-    >>> wording("July", "measure(name=...)"), wording(7, "measure(name=...)"), wording("", "measure(name=...)")
+    >>> wording("July", "measure(name=...)"), wording(7, "measure(name=...)"), wording(None, "measure(name=...)")
     ('July', '7', None)
     """
     if isinstance(given, int) and not isinstance(given, bool):
         return str(given)
     if given is not None and not isinstance(given, str):
         raise PlanError(f"{call}: takes text, and got {type(given).__name__}.")
-    return given or None
+    return given
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import wpinq
+from wpinq.cli import main
 from wpinq.cli.ledger import app
 from wpinq.ledger import Ledger
 
@@ -135,3 +137,18 @@ def test_a_data_file_in_the_ledgers_place_is_told_from_its_ledger(full: Path) ->
     assert "there is none; check the path" in run("verify", alone).output
     alone.unlink()
     assert sorted(full.parent.iterdir()) == held
+
+
+def test_commands_charge_the_analyst_that_they_are_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, ledger = tmp_path / "views.csv", tmp_path / "ledger"
+    file.write_text("user,page\n" + "ann,home\n" * 50)
+    wpinq.protect(file, budget=1, ledger=ledger)
+    query = ["sql", "SELECT COUNT(*) AS c, SUM(1) AS s FROM views", "--from", f"views={file}", "--bounds", "1=0..1"]
+    degrees = ["degrees", str(file), "--of", "page", "--budget", "0.2", "--ledger", str(ledger)]
+    assert main(["ledger", "cap", str(ledger), "ada", "0.3"]) == 0
+    assert main([*query, "--epsilon", "0.2", "--ledger", str(ledger), "--analyst", "ada"]) == 0
+    assert main([*degrees, "--analyst", "ada"]) == 2
+    assert "cap of analyst 'ada'" in capsys.readouterr().err
+    assert main([*degrees, "--analyst", "bob"]) == 0
+    charged = [entry.analyst for entry in Ledger.existing(ledger).entries() if entry.kind == "charge"]
+    assert charged == ["ada", "ada", "bob"]

@@ -81,6 +81,7 @@ def degrees(
     ledger: options.LedgerPath = None,
     name: options.Name = None,
     data_version: options.DataVersion = None,
+    analyst: options.Analyst = None,
     method: Annotated[
         Method | None,
         typer.Option(help="How to fit; path and squares need two curves, and imply --split 0.75.", show_default=False),
@@ -122,7 +123,7 @@ def degrees(
     schema = place.schema()
     pair = (next((one for one in schema.names if one != of), "user"), schema[of].name)
 
-    release = measured(place, of, epsilon, share, {"method": method, "prior": prior})
+    release = measured(place, of, epsilon, share, {"method": method, "prior": prior}, analyst=analyst)
     if json is not None:
         write_json(json, content(release))
     if plot is not None:
@@ -149,7 +150,9 @@ def share_of(split: str | None, method: Method | None, prior: Prior | None = Non
     return share
 
 
-def measured(place: Input, of: str, epsilon: Fraction, share: Fraction | None, how: dict[str, Any]) -> Release:
+def measured(
+    place: Input, of: str, epsilon: Fraction, share: Fraction | None, how: dict[str, Any], *, analyst: str | None
+) -> Release:
     """Charge, read the input, and fit; what is refused is refused without records, before a ledger is made."""
     import polars as pl
 
@@ -159,7 +162,7 @@ def measured(place: Input, of: str, epsilon: Fraction, share: Fraction | None, h
     from wpinq.plan import sources
 
     given: dict[str, Any] = {name: chosen and chosen.value for name, chosen in how.items()}
-    given |= {"split": share, "name": f"degrees of {of}"}
+    given |= {"split": share, "name": f"degrees of {of}", "analyst": analyst}
     rehearsed = no_records(place.schema(), epsilon).map(pl.col(of))
     charged(rehearsed, epsilon, **given | {"method": given["method"] or "posterior"})
     counted = place.protect_to_spend(epsilon).map(pl.col(of))

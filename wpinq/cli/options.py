@@ -60,6 +60,10 @@ Name = Annotated[
     str | None,
     typer.Option(help="Name of the data set in its ledger; the file's name by default.", show_default=False),
 ]
+Analyst = Annotated[
+    str | None,
+    typer.Option(help="Who is charged, where the ledger has caps for analysts.", metavar="NAME", show_default=False),
+]
 DataVersion = Annotated[
     str | None,
     typer.Option(

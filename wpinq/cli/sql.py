@@ -68,6 +68,7 @@ def sql(
     header: options.Header = True,
     name: options.Name = None,
     data_version: options.DataVersion = None,
+    analyst: options.Analyst = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")] = False,
     json: options.JsonPath = None,
 ) -> None:  # fmt: skip
@@ -101,7 +102,7 @@ def sql(
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
 
     tables[table] = place.protect_to_spend(cost) if amount is None else place.protect_as_allowed(amount)
-    answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits)
+    answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits, analyst=analyst)
     if json is not None:
         write_json(json, answer.content())
     _show(answer, clamped=bool(asked.numbers))

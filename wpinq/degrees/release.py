@@ -44,6 +44,7 @@ def release(
     method: Method | None = None,
     prior: Prior | None = None,
     name: str | None = None,
+    analyst: str | None = None,
 ) -> Fit:
     """Measure how often each record of a collection is counted, and fit a degree distribution.
 
@@ -60,6 +61,7 @@ def release(
             gains and risks. A corner finds its prior itself (see `durfee`). Where the smooth one turns
             out to be too much work, asking again without it costs nothing more.
         name: Name of the release in the ledger, which also makes an independent repetition.
+        analyst: Who is charged, where the curator keeps caps for each analyst.
 
     Raises:
         PlanError: The method or the prior is unknown, or is given without a split where only two curves have it, or the
@@ -69,7 +71,7 @@ def release(
         BudgetError: It costs more than is left; nothing was charged.
     """
     method = check_method(method or "posterior", "release")
-    made = charged(collection, epsilon, split=split, method=method, prior=prior, name=name)
+    made = charged(collection, epsilon, split=split, method=method, prior=prior, name=name, analyst=analyst)
     if split is None:
         evidence = Cornered(observe_corner(made[0]), made[0].scale)
         return Fit(*evidence.staircases((0.5,))[0], evidence, method)
@@ -84,6 +86,7 @@ def charged(
     method: Method,
     prior: Prior | None,
     name: str | None,
+    analyst: str | None,
 ) -> list[Measurement]:
     """Check and charge what `release` asks, and compute nothing: the corner, or the two curves of a split."""
     check_prior(prior or "uniform", method, "release")
@@ -92,24 +95,28 @@ def charged(
         if method != "posterior" or prior is not None:
             given = f"prior={prior!r}" if method == "posterior" else f"method={method!r}"
             raise PlanError(f"release({given}): only two curves have it; add split=, such as split=0.75.")
-        return at_once(collection, [(corner(collection), whole, name)], WIDEST)
+        return at_once(collection, [(corner(collection), whole, name)], WIDEST, analyst)
     share = positive(split, "release(split=...)")
     if share >= 1:
         raise ExactnessError(f"release(split={split}): the share of the CDF is between 0 and 1; both curves need some.")
     names = (name and f"{name}: cdf", name and f"{name}: sequence")
     asked = (cdf(collection), share * whole, names[0]), (sequence(collection), (1 - share) * whole, names[1])
-    return at_once(collection, asked, WIDEST_OF_TWO[prior or "uniform"] if method == "posterior" else MOST_NOISE)
+    widest = WIDEST_OF_TWO[prior or "uniform"] if method == "posterior" else MOST_NOISE
+    return at_once(collection, asked, widest, analyst)
 
 
 def at_once(
-    collection: Collection, asked: Sequence[tuple[Collection, Fraction, str | None]], widest: Fraction | int
+    collection: Collection,
+    asked: Sequence[tuple[Collection, Fraction, str | None]],
+    widest: Fraction | int,
+    analyst: str | None,
 ) -> list[Measurement]:
     """Measure all or none; none where the noise is not what a fit can be made of."""
     made: list[Measurement] = []
 
     def make() -> None:
         for one, epsilon, name in asked:
-            made.append(one.measure(epsilon=epsilon, name=name))
+            made.append(one.measure(epsilon=epsilon, name=name, analyst=analyst))
             check_scale(made[-1].scale, widest)
 
     collection._charge_at_once("release(...)", make)

@@ -18,6 +18,7 @@ from wpinq.exact import Amount, decimal, positive
 from wpinq.measurement import Measurement
 from wpinq.plan import fingerprints, sources
 from wpinq.query.asked import Statement
+from wpinq.query.numbers import Charged
 from wpinq.query.statement import prepare
 from wpinq.query.tables import CALL
 from wpinq.question import Question, charge_together
@@ -63,6 +64,7 @@ def sql(
     keys: Any = None,
     bounds: Mapping[str, Bounds] | None = None,
     name: str | None = None,
+    analyst: str | None = None,
 ) -> Answer:
     """Answer one SELECT: aggregates over the records of a protected table, in groups.
 
@@ -85,6 +87,7 @@ def sql(
         bounds: For each column or expression that is summed or ranked, as the query has it, the least and the largest
             number, to which its numbers are clamped; they do not depend on the data.
         name: Tells repetitions apart, and names the charge in the ledger.
+        analyst: Who is charged, where the curator keeps caps for each analyst.
 
     Raises:
         PlanError: The query cannot be read, or cannot be private; nothing was charged.
@@ -103,30 +106,31 @@ def sql(
     given = known is not None
     share = cost / asked.parts(given)
     lost = None if known is not None or delta is None else probability(delta, "sql(delta=...)")
+    charged = Charged(name=name, analyst=analyst)
     if fingerprints(asked.groups._node)[asked.groups._node] is not None:  # else it would be another question below
-        charge_together(lambda: _quote(asked, share, lost, name))
-    counted = _counts(asked, share, given, name)
+        charge_together(lambda: _quote(asked, share, lost, charged))
+    counted = _counts(asked, share, given, charged)
     if known is None:
         assert lost is not None  # noqa: S101  refused in `_known`
         known = counted[asked.widest].release(delta=lost).frame.select(asked.keys)
-    numbers = [one.measure(share, known if asked.keys else None, name) for one in asked.numbers]
+    numbers = [one.measure(share, known if asked.keys else None, charged) for one in asked.numbers]
     paid = {"epsilon": float(cost), "delta": float(lost or 0)}
     return _finished(asked, known, counted, numbers, paid)
 
 
-def _counts(asked: Statement, share: Fraction, given: bool, name: str | None) -> list[Measurement]:
+def _counts(asked: Statement, share: Fraction, given: bool, charged: Charged) -> list[Measurement]:
     """The counts, or one that nobody asked for, from which groups are published."""
-    return [one.measure(epsilon=share, name=name) for one in (*asked.counts, *asked.published_from(given))]
+    return [one.measure(epsilon=share, **charged) for one in (*asked.counts, *asked.published_from(given))]
 
 
-def _quote(asked: Statement, share: Fraction, lost: Fraction | None, name: str | None) -> None:
+def _quote(asked: Statement, share: Fraction, lost: Fraction | None, charged: Charged) -> None:
     """All that the query is charged for; which groups there are changes no price."""
-    counted = _counts(asked, share, lost is None, name)
+    counted = _counts(asked, share, lost is None, charged)
     if lost is not None:
         counted[asked.widest].charge_also("release", lost)
     nobody = bin_frame([], asked.schema) if asked.keys else None
     for one in asked.numbers:
-        one.measure(share, nobody, name)
+        one.measure(share, nobody, charged)
 
 
 def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | None:

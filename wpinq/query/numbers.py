@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import polars as pl
 
@@ -44,6 +44,13 @@ LISTED = (
 )
 
 
+class Charged(TypedDict):
+    """The name of a charge, and the analyst who is charged."""
+
+    name: str | None
+    analyst: str | None
+
+
 @dataclass(frozen=True)
 class Number:
     """A sum, a mean, a spread or a rank that a query asks for.
@@ -75,12 +82,12 @@ class Number:
         low, high = (decimal(exact(bound, CALL)) for bound in self.bounds)
         return f"{self.written}, clamped to {low}..{high}"
 
-    def measure(self, epsilon: Fraction, groups: pl.DataFrame | None, name: str | None) -> Answer | Quantile:
+    def measure(self, epsilon: Fraction, groups: pl.DataFrame | None, charged: Charged) -> Answer | Quantile:
         """Charge for it in each of the groups, or in all."""
         *by, column = self.collection.columns
         keys = None if groups is None else groups if groups.width > 1 else groups.to_series()
         return self.ask(
-            self.collection, column, bounds=self.bounds, epsilon=epsilon, by=by or None, keys=keys, name=name
+            self.collection, column, bounds=self.bounds, epsilon=epsilon, by=by or None, keys=keys, **charged
         )
 
 

@@ -337,6 +337,12 @@ def test_an_array_is_refused_and_its_rows_as_tuples_are_not():
     assert [row for frame in reader.batches(("x", "y")) for row in frame.rows()] == [(1.5, 2.0), (2.5, 3.0)]
 
 
+@pytest.mark.parametrize("series", [pl.Series("page", ["a", "b", "a"]), pd.Series(["a", "b", "a"], name="page")])
+def test_a_series_is_a_table_of_one_column(series):
+    assert open_source(series).schema.names == ("page",)
+    assert rows(series) == {("a",): 2, ("b",): 1}
+
+
 def test_an_arrow_array_of_structs_is_a_table():
     struct = pa.array([{"user": "ann", "page": 1}, None, {"user": None, "page": 1}])
     assert rows(struct) == {("ann", 1): 1, (None, 1): 1}

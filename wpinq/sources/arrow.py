@@ -98,6 +98,8 @@ def open_table(table: Any, columns: Columns) -> TableReader:
     Raises:
         SourceError: It has no readable schema, or columns are not declared well.
     """
+    if hasattr(table, "to_frame") and type(table).__name__ == "Series":  # of Polars or pandas
+        table = table.to_frame()
     first: list[Any] = []
     with quietly():
         names, types = _types(table, first)

@@ -281,8 +281,8 @@ def test_the_budget_is_raised_by_the_curator_only(opened: Open, spend: Spend) ->
     [
         ({"name": "clicks"}, "data set 'views'"),
         ({"unit": "user, at most 20"}, "privacy unit"),
-        ({"budget": Fraction(2)}, "budget"),
-        ({"delta": Fraction(1, 1000)}, "delta"),
+        ({"budget": Fraction(2)}, "budget is epsilon 1, delta 0, and not epsilon 2, delta 0"),
+        ({"delta": Fraction(1, 1000)}, "not epsilon 1, delta 0.001"),
         ({"secret": Secret(bytes(32))}, "secret"),
     ],
 )

@@ -291,6 +291,7 @@ def _check(books: Books, name: str, unit: str, budget: Fraction | None, delta: F
         raise RefusedError(f"its privacy unit is {books.unit!r}, not {unit!r}; it is fixed when the ledger is made.")
     if budget is not None and (books.budget, books.delta) != (budget, delta):
         raise RefusedError(
-            f"its budget is epsilon {decimal(books.budget)}, delta {decimal(books.delta)}, and {decimal(budget)},"
-            f" {decimal(delta)} was given. Give what it holds, or to spend more: `wpinq ledger raise PATH EPSILON`."
+            f"its budget is epsilon {decimal(books.budget)}, delta {decimal(books.delta)}, and not epsilon"
+            f" {decimal(budget)}, delta {decimal(delta)}, as was given. Give what it"
+            f" holds, or to spend more: `wpinq ledger raise PATH EPSILON`."
         )

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wpinq import kernels
 from wpinq.degrees import corridor, path
 from wpinq.degrees.corridor import lower, upper
 from wpinq.errors import PlanError
@@ -57,11 +58,14 @@ def is_staircase(heights, rows):
     return np.all(np.diff(heights) <= 0) and heights.min() >= 0 and heights.max() <= rows
 
 
-@pytest.fixture(params=["interpreted", "compiled"])
+@pytest.fixture(params=["interpreted", "by numba", "by the library"])
 def way(request, monkeypatch):
+    monkeypatch.setattr(path, "_kernels", kernels.staircase(kernels.LIB if "library" in request.param else None))
     if request.param == "interpreted":
         monkeypatch.setattr(path, "compiled", None)
         monkeypatch.setattr(path, "compiled_yet", lambda: False)
+    elif "library" in request.param and kernels.LIB is None:
+        pytest.skip("there are no compiled kernels")
     else:
         monkeypatch.setattr(path, "compiled_yet", lambda: True)
         monkeypatch.setattr(path, "INTERPRETED", -1)

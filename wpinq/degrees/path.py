@@ -10,8 +10,8 @@ settled by a proof. All sums are integers, so no rounding can spoil a tie or an 
 - Of several cheapest staircases the answer is always the same one, in the middle: the lowest and the highest that the
   corridor admits err to either side (MiCo: 210 records too few, 95 too many), so it is near to halfway between them.
 
-The same source runs interpreted on lists while the work is small, and compiled by numba when it is large or
-when the compiled kernels are loaded already.
+The kernels of the library do the work. Where it was not compiled, the same steps run as plain Python on lists while
+they are few, and compiled by numba when they are many or when that is loaded already.
 """
 
 from __future__ import annotations
@@ -26,17 +26,21 @@ import numpy.typing as npt
 
 from wpinq.degrees.corridor import BLOCK, Ints, envelope, lower, narrow, upper
 from wpinq.errors import PlanError
+from wpinq.kernels import LIB, staircase
 
 INTERPRETED = 400_000
 """Steps that plain Python may take (about 0.2 s) before the compiler is worth its start."""
 MOST_CELLS = 1 << 31
 """Cells of a corridor, a byte each, that are still computed: only curves that contradict each other have more."""
 
-_kernels: dict[str, Any] = {}
+_kernels: dict[str, Any] = staircase(LIB)
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Return `function` compiled by numba, kept on disk for the next process unless no directory is writable."""
+    """Return `function` from the library of kernels, or else compiled by numba.
+
+    That is kept on disk for the next process, unless no directory is writable.
+    """
     if function.__name__ not in _kernels:
         from numba import njit
 

@@ -1,4 +1,4 @@
-"""Compiled kernels: 250 lines of C, compiled when the package is built, called through ctypes; or nothing.
+"""Compiled kernels: 350 lines of C, compiled when the package is built, called through ctypes; or nothing.
 
 Everything works without them. Where there was no compiler, or the library is not that of the source beside it, the same
 identities and sums come from NumPy and Polars, which is the only other path.
@@ -12,7 +12,8 @@ and needs no header of Python, so one library serves every version.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +32,10 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_items": (_N, (_P, _I, _P, _P)),
     "wpinq_count": (None, (_N, _P, _N, _P)),
     "wpinq_digit": (_N, (_N, _P, ctypes.c_uint64, _I, _P)),
+    "wpinq_lower": (None, (_N, _P, _N, _P, _N, _P)),
+    "wpinq_upper": (None, (_N, _P, _N, _P, _N, _P)),
+    "wpinq_sweep": (None, (_N, _P, _P, _N, _N, _N, _P, _P, _P, _P, _P)),
+    "wpinq_trace": (None, (_N, _P, _P, _P, _N, _P)),
 }
 
 
@@ -85,6 +90,29 @@ def digit(library: ctypes.CDLL, words: Words, limit: int, place: int, noise: Wei
     words = np.ascontiguousarray(words)
     ties: int = library.wpinq_digit(len(noise), words.ctypes.data, limit, place, noise.ctypes.data)
     return ties
+
+
+def staircase(library: ctypes.CDLL | None) -> dict[str, Callable[..., Any]]:
+    """What finds the shortest path, by name: as `degrees.path` and `degrees.corridor` define it; or nothing."""
+    if library is None:
+        return {}
+
+    def call(name: str, *arguments: Any) -> None:
+        kept = [np.ascontiguousarray(one) if isinstance(one, np.ndarray) else one for one in arguments]
+        getattr(library, name)(*(one.ctypes.data if isinstance(one, np.ndarray) else one for one in kept))
+
+    def corridor(name: str, curves: Any, unit: int, bound: Weights, _limit: int) -> None:
+        v, h = curves
+        call(name, len(v), v, len(h), h, unit, bound)
+
+    def sweep(curves: Any, weighing: Any, bounds: Any, work: Any) -> None:
+        call("wpinq_sweep", len(curves[0]), *curves, *weighing, *bounds, *work)
+
+    def trace(bounds: Any, stop: Any, at: int, heights: Weights) -> None:
+        call("wpinq_trace", len(heights), *bounds, stop, at, heights)
+
+    lower, upper = partial(corridor, "wpinq_lower"), partial(corridor, "wpinq_upper")
+    return {"lower": lower, "upper": upper, "sweep": sweep, "trace": trace}
 
 
 SMALL = 12

@@ -248,3 +248,114 @@ EXPORT WIDE int64_t wpinq_digit(int64_t n, const uint64_t *words, uint64_t limit
     }
     return (int64_t)ties;
 }
+
+/* The exact shortest path: `lower` and `upper` of degrees/corridor.py, `sweep` and `trace` of degrees/path.py, which
+   say what these do, statement by statement. */
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+static inline int64_t bounded(int64_t value, int64_t low, int64_t high) {
+    const int64_t raised = MAX(value, low);
+    return MIN(raised, high);
+}
+
+EXPORT void wpinq_lower(int64_t columns, const int64_t *v, int64_t rows, const int64_t *h, int64_t unit, int64_t *lo) {
+    int64_t split = 0, current = rows, edge = columns;
+    while (split < columns && v[split] > split * unit) split++;
+    for (int64_t c = 0; c < split; c++) {
+        for (int64_t j = bounded(v[c], 0, rows * unit) / unit; j < current; j++)
+            if (h[j] < (c + 1) * unit) current = j;
+        lo[c] = current;
+    }
+    for (int64_t j = 0; j < current && edge > split; j++) {
+        const int64_t first = bounded(h[j], 0, columns * unit) / unit;
+        int64_t c = MAX(split, first);
+        while (c < edge && v[c] >= (j + 1) * unit) c++;
+        for (int64_t settled = c; settled < edge; settled++) lo[settled] = j;
+        edge = MIN(edge, c);
+    }
+    for (int64_t c = split; c < edge; c++) lo[c] = current;
+}
+
+EXPORT void wpinq_upper(int64_t columns, const int64_t *v, int64_t rows, const int64_t *h, int64_t unit, int64_t *hi) {
+    const int64_t block = 32, least = MIN(columns, rows);
+    int64_t split = 0, edge = 0;
+    while (split < least && v[split] > split * unit) split++;
+    for (int64_t current = split, c = columns; c > 0;) {
+        if (current == split && c >= block) {
+            int64_t tallest = v[c - 1];
+            for (int64_t k = c - block; k < c - 1; k++) tallest = MAX(tallest, v[k]);
+            if (tallest <= split * unit) { c -= block; continue; }
+        }
+        c--;
+        for (int64_t j = (bounded(v[c], 0, rows * unit) + unit - 1) / unit; j > current; j--)
+            if (h[j - 1] > c * unit) current = j;
+        if (current > split) {
+            edge = MAX(edge, c + 1);
+            hi[c] = current;
+        }
+    }
+    for (int64_t j = split - 1; j >= 0; j--) {
+        int64_t c = (bounded(h[j], 0, columns * unit) + unit - 1) / unit;
+        while (c > edge && v[c - 1] <= j * unit) c--;
+        for (int64_t settled = edge; settled < c; settled++) hi[settled] = j + 1;
+        edge = MAX(edge, c);
+    }
+    for (int64_t c = edge; c < columns; c++) hi[c] = 0;
+}
+
+EXPORT void wpinq_sweep(int64_t columns, const int64_t *v, const int64_t *h, int64_t unit, int64_t e1, int64_t e2,
+                        const int64_t *lo, const int64_t *hi, int64_t *best, int64_t *here, uint8_t *stop) {
+    int64_t at = 0, before = columns ? hi[0] : 0;
+    best[0] = 0;
+    for (int64_t c = 0; c < columns; c++) {
+        const int64_t low = lo[c], width = hi[c] - low, value = v[c], edge = c * unit;
+        int64_t cost = 0;
+        if (width == 0) {
+            best[0] = best[MAX(low - before, 0)];
+            before = low;
+            continue;
+        }
+        for (int64_t y = 0; y <= width; y++) {
+            here[y] = cost + best[MAX(low + y - before, 0)];
+            if (y == width) break;
+            const int64_t level = (low + y) * unit;
+            const int64_t left = 2 * (level - bounded(value, -unit, level + 2 * unit)) + unit;
+            const int64_t right = 2 * (edge - bounded(h[low + y], -unit, edge + 2 * unit)) + unit;
+            cost += e1 * bounded(left, -unit, unit) + e2 * bounded(right, -unit, unit);
+        }
+        stop[at + width] = 1;
+        best[width] = here[width];
+        for (int64_t y = width - 1; y >= 0; y--) {
+            stop[at + y] = here[y] > best[y + 1] ? 0 : here[y] < best[y + 1] ? 1 : 2;
+            best[y] = MIN(here[y], best[y + 1]);
+        }
+        at += width + 1;
+        before = low;
+    }
+}
+
+EXPORT void wpinq_trace(int64_t columns, const int64_t *lo, const int64_t *hi, const uint8_t *stop, int64_t at,
+                        int64_t *heights) {
+    int64_t lowest = 0, highest = 0, height = 0;
+    for (int64_t c = columns - 1; c >= 0; c--) {
+        const int64_t low = lo[c], width = hi[c] - low;
+        height = MAX(height, low);
+        if (width > 0) {
+            lowest = MAX(lowest, low);
+            highest = MAX(highest, low);
+            at -= width + 1;
+            while (stop[at + lowest - low] == 0) lowest++;
+            while (stop[at + highest - low] != 1) highest++;
+            while (stop[at + height - low] == 0) height++;
+            while (stop[at + height - low] == 2) {
+                int64_t top = height + 1;
+                while (stop[at + top - low] == 0) top++;
+                if (top + height > (lowest + highest) / 2 * 2) break;
+                height = top;
+            }
+        }
+        heights[c] = height;
+    }
+}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wpinq import aggregates, degrees
-    from wpinq.aggregates import suggest_bound
+    from wpinq.aggregates import suggest_bound, suggest_bounds
     from wpinq.collection import Collection
     from wpinq.errors import (
         BinError,
@@ -46,6 +46,7 @@ _HOMES = {
     "sql": "query.answer",
     "sqlite": "sources.sqlite",
     "suggest_bound": "aggregates",
+    "suggest_bounds": "aggregates",
     "users": "unit",
     **dict.fromkeys(
         (
@@ -81,6 +82,7 @@ __all__ = [
     "sql",
     "sqlite",
     "suggest_bound",
+    "suggest_bounds",
     "users",
 ]
 

@@ -28,7 +28,7 @@ def protect(
     source: object,
     budget: Amount | None = None,
     *,
-    delta: Amount = 0,
+    delta: Amount | None = None,
     ledger: str | os.PathLike[str] | None = None,
     unit: Unit | None = None,
     columns: Columns = None,
@@ -50,7 +50,8 @@ def protect(
             anything that gives an Arrow stream (Polars, pandas, pyarrow, DuckDB), an iterable of tuples, or a table
             or query of a database (`wpinq.postgres`, `wpinq.sqlite`, or `postgresql://user@host/db?table=views`).
         budget: Epsilon that may be spent on this data set in all, exact. It may be left out where a ledger holds it.
-        delta: Delta that may be spent in all, by `release` and `select`; a small probability, for example 1e-6.
+        delta: Delta that may be spent in all, by `release`, `select` and `sql`; a small probability, for example 1e-6,
+            or 0 for none. By default that of the ledger, and 1e-5 in a new one, of which nothing is spent unasked.
         ledger: Where the ledger is kept; by default beside the file, and in memory where there is no file.
         unit: Whom the guarantee protects: by default one record, or people, with `users(...)`.
         columns: Names of the columns, or a mapping from names to types.
@@ -76,7 +77,7 @@ def protect(
     """
     refuse_inside("protect")
     amount = None if budget is None else positive(budget, "protect(budget=...)")
-    extra = exact(delta, "protect(delta=...)")
+    extra = None if delta is None else exact(delta, "protect(delta=...)")
     reader = quietly("protect(...)", lambda: open_source(source, columns=columns, header=header))
     unit = Unit() if unit is None else unit
     if not isinstance(unit, Unit):

@@ -84,11 +84,28 @@ def test_delta_is_charged_before_anything_is_computed(no_run):
 
 
 def test_without_a_delta_in_the_budget_nothing_unknown_is_published(no_run):
-    m = wpinq.protect(VIEWS, budget=10, columns=("user", "page")).map(lambda page: page).measure(1)
+    m = wpinq.protect(VIEWS, budget=10, delta=0, columns=("user", "page")).map(lambda page: page).measure(1)
     with pytest.raises(wpinq.BudgetError, match="delta"):
         m.release()
     with pytest.raises(wpinq.BudgetError, match="delta"):
         select(views(delta=0), 1)
+
+
+def test_a_new_ledger_allows_ten_usual_releases_and_an_old_one_what_it_holds(tmp_path):
+    def protected(**more):
+        more = {"budget": 20, "columns": ("user", "page"), "ledger": tmp_path / "ledger", "version": "1"} | more
+        return wpinq.protect(VIEWS, **more).map(lambda page: page)
+
+    for number in range(10):
+        protected().measure(1, name=str(number)).release()
+    with pytest.raises(wpinq.BudgetError, match="delta"):
+        protected().measure(1, name="last").release()
+    with pytest.raises(wpinq.LedgerError, match="delta"):
+        protected(delta="1e-4")
+    own = {"ledger": tmp_path / "own", "budget": 3}
+    protected(delta=0, **own)
+    with pytest.raises(wpinq.BudgetError, match="delta"):
+        protected(**own).measure(1).release()
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1, 2, float("nan"), "x", None])

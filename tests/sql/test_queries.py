@@ -504,7 +504,7 @@ def test_bad_amounts_and_public_tables(tables, tmp_path):
         wpinq.sql(query, tables, epsilon=0, delta=1e-6)
     with pytest.raises(WpinqError):
         wpinq.sql(query, tables, epsilon=1, delta=0)
-    poor = wpinq.protect(VIEWS, budget=1)
+    poor = wpinq.protect(VIEWS, budget=1, delta=0)
     with pytest.raises(BudgetError, match="protect"):
         wpinq.sql(query, {"views": poor}, epsilon=1, delta=1e-6)
     assert poor._node.data.ledger.spent() == (0, 0)

@@ -73,7 +73,7 @@ class Input:
             name=self.name,
             version=self.version,
             unit=self.unit,
-            delta=0 if budget is None else self.delta,
+            delta=None if budget is None else self.delta or None,
         )
 
     def protect_to_spend(self, epsilon: Fraction) -> Collection:

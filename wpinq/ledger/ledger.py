@@ -27,6 +27,9 @@ from wpinq.ledger.session import Session
 from wpinq.ledger.store import MemoryStore, Store
 from wpinq.secret import Secret
 
+ALLOWED = Fraction(1, 100_000)
+"""The delta of a new ledger where nothing is said: ten releases at their usual 1e-6."""
+
 
 class Ledger:
     """The budget of one data set and everything that was charged to it; use `Ledger.open`.
@@ -42,7 +45,7 @@ class Ledger:
     @classmethod
     def open(
         cls, path: Path | None, *, name: str, unit: str, budget: Fraction | None,
-        delta: Fraction = ZERO, secret: Secret | None = None,
+        delta: Fraction | None = ZERO, secret: Secret | None = None,
     ) -> Ledger:  # fmt: skip
         """Open a data set's ledger; make it, its secret and its head where there is none.
 
@@ -52,7 +55,7 @@ class Ledger:
             name: The data set's name.
             unit: The privacy unit and its bound, as text.
             budget: Epsilon that may be spent in all; None for what an existing ledger holds.
-            delta: Delta that may be spent in all.
+            delta: Delta that may be spent in all; None for what an existing ledger holds, and `ALLOWED` in a new one.
             secret: The data set's secret; by default the environment's, else that of `PATH.secret`.
 
         Raises:
@@ -66,8 +69,8 @@ class Ledger:
         <Ledger 'views': budget 0.3, remaining 0.2>
         """
         budget = None if budget is None else positive(budget, "Ledger.open(budget=...)")
-        delta = exact(delta, "Ledger.open(delta=...)")
-        if not 0 <= delta < 1:
+        delta = None if delta is None else exact(delta, "Ledger.open(delta=...)")
+        if delta is not None and not 0 <= delta < 1:
             raise ExactnessError(f"Ledger.open(delta={decimal(delta)}): delta is a probability, from 0 to below 1.")
         ledger = cls(*_place(path, secret, new=budget is not None))
         with ledger._session() as session:
@@ -275,20 +278,21 @@ def _check_place(path: Path) -> None:
         raise LedgerError(f"{store.place}: there is none; {hint}.")
 
 
-def _opening(name: str, unit: str, budget: Fraction | None, delta: Fraction) -> dict[str, Any]:
+def _opening(name: str, unit: str, budget: Fraction | None, delta: Fraction | None) -> dict[str, Any]:
     if budget is None:
         raise RefusedError("a new ledger needs a budget; give budget=, for example budget=0.2.")
     return {
         "kind": "open", "format": FORMAT, "id": os.urandom(16).hex(), "name": name, "unit": unit,
-        "budget": write(budget), "delta": write(delta),
+        "budget": write(budget), "delta": write(ALLOWED if delta is None else delta),
     }  # fmt: skip
 
 
-def _check(books: Books, name: str, unit: str, budget: Fraction | None, delta: Fraction) -> None:
+def _check(books: Books, name: str, unit: str, budget: Fraction | None, delta: Fraction | None) -> None:
     if books.name != name:
         raise RefusedError(f"it is data set {books.name!r}'s, not {name!r}'s; give each data set a ledger= of its own.")
     if books.unit != unit:
         raise RefusedError(f"its privacy unit is {books.unit!r}, not {unit!r}; it is fixed when the ledger is made.")
+    delta = books.delta if delta is None else delta
     if budget is not None and (books.budget, books.delta) != (budget, delta):
         raise RefusedError(
             f"its budget is epsilon {decimal(books.budget)}, delta {decimal(books.delta)}, and not epsilon"

@@ -41,7 +41,7 @@ def live(
     *,
     ledger: str | os.PathLike[str] | None = None,
     unit: Unit | None = None,
-    delta: Amount = 0,
+    delta: Amount | None = None,
     name: str = "live",
     lateness: dt.timedelta | None = None,
     keep: int | None = None,
@@ -56,7 +56,7 @@ def live(
         ledger: Where the ledger is kept; in memory by default.
         unit: Whom the guarantee protects: by default one record. With `users(...)` a measurement of an epoch protects
             each person in it, and one of windows protects each person in each window by itself.
-        delta: Delta that may be spent in all, by `release` and `select`.
+        delta: Delta that may be spent in all, by `release` and `select`; as that of `protect`.
         name: Names the data set in its ledger.
         lateness: Windows are closed by the clock, this long after they end, at every `advance()`; columns without a
             zone hold UTC then. By default they are closed by `advance(until=...)` alone.
@@ -110,7 +110,7 @@ def live(
 
 def opened(
     columns: Columns, budget: Amount, *, ledger: str | os.PathLike[str] | None = None, unit: Unit | None = None,
-    delta: Amount = 0, name: str = "live", lateness: dt.timedelta | None = None, keep: int | None = None,
+    delta: Amount | None = None, name: str = "live", lateness: dt.timedelta | None = None, keep: int | None = None,
     recover: str | os.PathLike[str] | None = None, secret: Secret | None = None, script: bytes = b"",
 ) -> Live:  # fmt: skip
     """See `live`; what is kept for a restart is also bound to a digest of the script."""
@@ -125,7 +125,7 @@ def opened(
     log = Log(named(columns, Kind.ANY, None, "live"), name, keep)
     unit = unit or Unit()
     place = None if ledger is None else Path(ledger)
-    amount, extra = positive(budget, "live(budget=...)"), exact(delta, "live(delta=...)")
+    amount, extra = positive(budget, "live(budget=...)"), None if delta is None else exact(delta, "live(delta=...)")
     book = Ledger.open(place, name=name, unit=unit.text, budget=amount, delta=extra, secret=secret)
     journal = None
     if recover is not None and place is not None:

@@ -74,10 +74,10 @@ class Log(ObjectReader):
 
     def ready(self, until: int | None) -> Epoch:
         """What the open epoch is if it is closed now: equal records are counted together, and no clock goes back."""
-        sent = [Batch.of(frame, self.schema) for frame in self._sent]
         before = self.until(self.closed)
         latest = before if until is None else until if before is None else max(before, until)
-        return Epoch(Batch.concat(sent, self.schema).consolidate().frame, latest)
+        sent = pl.concat([Batch.empty(self.schema).frame.drop(WEIGHT), *self._sent], how="vertical_relaxed")
+        return Epoch(sent.group_by(self.schema.names).agg(pl.len().cast(pl.Int64).alias(WEIGHT)), latest)
 
     def close(self, epoch: Epoch) -> Batch:
         """Close the open epoch as this and return its records."""

@@ -73,7 +73,7 @@ def positive(value: object, call: str) -> Fraction:
     """
     number = exact(value, call)
     if number <= 0:
-        raise ExactnessError(f"{call}: {value} is not above zero; an amount of privacy loss is a positive number.")
+        raise ExactnessError(f"{call}: {value} is not above zero; give a positive number.")
     return number
 
 

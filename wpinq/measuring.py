@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from wpinq.continual import ContinualMeasurement
-from wpinq.errors import PlanError
+from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.measurement import Measurement, epsilon_for
 from wpinq.operators.first import first
@@ -97,6 +97,8 @@ def charge_at_once(self: Collection, call: str, make: Callable[[], None]) -> Non
 
 def _amount(node: Node, epsilon: Amount | None, within: Amount | None, confidence: Amount, noise: str) -> Fraction:
     """What the measurement costs, given or found."""
+    if epsilon is None and within is None:
+        raise ExactnessError("measure(): give epsilon=, what it costs, or within=, how near to the truth it is.")
     if within is None:
         return positive(epsilon, "measure(epsilon=...)")
     if epsilon is not None:

@@ -320,3 +320,12 @@ def test_an_empty_collection_is_all_noise(tmp_path):
     assert pages.measure(0.1).observe_many([f"p{i}" for i in range(50)]).any()
     cdf = wpinq.degrees.cdf(pages).measure(0.5)
     assert len(cdf.observe_many(range(1, 100))) == 99
+
+
+def test_a_measurement_without_a_price_says_what_to_give(views_file):
+    pages = wpinq.protect(views_file, budget=1).map(page)
+    with pytest.raises(wpinq.ExactnessError, match=r"give epsilon=.* or within="):
+        pages.measure()
+    with pytest.raises(wpinq.PlanError, match=r"not measured yet; call \.measure"):
+        wpinq.degrees.reconcile(wpinq.degrees.cdf(pages), wpinq.degrees.sequence(pages))
+    assert spent(views_file) == 0

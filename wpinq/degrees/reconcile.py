@@ -92,6 +92,8 @@ def observed(
     cdf: Any, sequence: Any, scales: tuple[Any, Any] | None
 ) -> tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], tuple[Fraction, Fraction]]:
     """Return both curves as arrays, with the scales of their noise."""
+    if any(hasattr(curve, "measure") for curve in (cdf, sequence)):
+        raise PlanError("reconcile(cdf, sequence): a collection is not measured yet; call .measure(epsilon=...) first.")
     measured = [hasattr(curve, "observe_many") for curve in (cdf, sequence)]
     if all(measured):
         if scales is not None:

@@ -162,7 +162,7 @@ def test_live_people_are_protected_in_aggregates():
 
 
 def test_what_a_live_source_cannot_answer_at_once_is_refused_before_it_is_charged():
-    with closing(wpinq.live(COLUMNS, 10, secret=ONE)) as views:
+    with closing(wpinq.live(COLUMNS, 10, delta=0, secret=ONE)) as views:
         with pytest.raises(wpinq.PlanError, match="a live source when an epoch closes"):
             wpinq.sql("SELECT COUNT(*) FROM views", {"views": views}, epsilon=1)
         people = wpinq.live(COLUMNS, 10, secret=ONE, unit=wpinq.users("user", at_most=5))

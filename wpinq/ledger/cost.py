@@ -16,6 +16,8 @@ from wpinq.errors import ExactnessError, InternalError
 from wpinq.exact import exact
 
 ZERO = Fraction(0)
+ALLOWED = Fraction(1, 100_000)
+"""The delta of a new ledger where nothing is said: ten releases at their usual 1e-6."""
 
 
 @dataclass(frozen=True)

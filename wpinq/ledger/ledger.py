@@ -21,14 +21,11 @@ from wpinq.exact import decimal, exact, positive
 from wpinq.ledger import chain
 from wpinq.ledger.books import FORMAT, Books, Charge, Entry
 from wpinq.ledger.chain import RefusedError
-from wpinq.ledger.cost import ZERO, Cost, write
+from wpinq.ledger.cost import ALLOWED, ZERO, Cost, write
 from wpinq.ledger.file import FileStore
 from wpinq.ledger.session import Session
 from wpinq.ledger.store import MemoryStore, Store
 from wpinq.secret import Secret
-
-ALLOWED = Fraction(1, 100_000)
-"""The delta of a new ledger where nothing is said: ten releases at their usual 1e-6."""
 
 
 class Ledger:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.measurement import Measurement
     from wpinq.schema import Schema
+    from wpinq.unit import Unit
 
 Dataflow: TypeAlias = "Callable[[Collection], dict[str, Measurement]]"
 
@@ -63,13 +64,13 @@ def rehearse(
         return dataflow(no_records(schema, budget, name))
 
 
-def no_records(schema: Schema, budget: Fraction, name: str = "views") -> Collection:
+def no_records(schema: Schema, budget: Fraction, name: str = "views", unit: Unit | None = None) -> Collection:
     """A collection without records, with these columns and a budget in memory."""
     from wpinq import protect
     from wpinq.schema import Kind
 
     columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
-    return protect([], budget=budget, columns=columns, name=name)
+    return protect([], budget=budget, columns=columns, name=name, unit=unit)
 
 
 def chosen(measurements: Mapping[str, Measurement], name: str) -> Measurement:

@@ -11,12 +11,12 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.bins import parse_bins, parse_value
+from wpinq.cli.dataflow import LIMITLESS, no_records
 from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.errors import BinError, PlanError, SourceError
 
 if TYPE_CHECKING:
-    from wpinq.collection import Collection
     from wpinq.query import Answer
     from wpinq.schema import Schema
     from wpinq.unit import Unit
@@ -93,7 +93,7 @@ def sql(
     )
     check_outputs({"--json": (json, ())}, place.places())
     limits = dict(parse_bounds(one) for one in bounds or [])
-    asked = prepare(query, {**tables, table: _rehearsal(place.schema(), place.unit)}, limits)
+    asked = prepare(query, {**tables, table: no_records(place.schema(), LIMITLESS, unit=place.unit)}, limits)
     groups = None if keys is None else read_keys(keys, asked.schema)
     if explain:
         asked.explain(cost, groups is not None)
@@ -171,16 +171,6 @@ def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> 
     if chance is None or budget is None or chance * (budget // cost) >= 1:
         return chance or Fraction(0)
     return chance * max(budget // cost, 1)
-
-
-def _rehearsal(schema: Schema, unit: Unit | None) -> Collection:
-    """The same table without records, with a budget in memory."""
-    from wpinq import protect
-    from wpinq.cli.dataflow import LIMITLESS
-    from wpinq.schema import Kind
-
-    columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
-    return protect([], budget=LIMITLESS, unit=unit, columns=columns)
 
 
 def _show(answer: Answer, *, clamped: bool) -> None:

@@ -45,6 +45,11 @@ class DataSet:
         """The key of the sample that bounds each user's records, the same for all questions and versions."""
         return self.ledger.secret.derive("sampling", self.name, size=KEY_SIZE)
 
+    @property
+    def digest_key(self) -> bytes:
+        """The key of the digests of its measured histograms, one for all questions: what is changed in one, adds up."""
+        return self.ledger.secret.derive("digest", self.name)
+
     def content(self) -> bytes | None:
         """A digest of what is read, where the caller declared the version; else the version itself is the digest."""
         return self.reader.content() if self.declared else None

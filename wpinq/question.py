@@ -21,7 +21,7 @@ from wpinq import values
 from wpinq.engines.failures import quietly
 from wpinq.errors import InternalError
 from wpinq.ledger import Charge, Cost, Ledger, charge_all, wording
-from wpinq.noise import FORMAT, Words, histogram_digest
+from wpinq.noise import FORMAT, MODULUS, Words, histogram_digest
 from wpinq.plan import Node, fingerprints, sources
 from wpinq.runs import refuse_inside, settle, wait
 from wpinq.secret import Field, encode
@@ -57,6 +57,21 @@ def charge_together(make: Callable[[], None]) -> None:
     charge_all(list({(id(ledger), charge.key): (ledger, charge) for ledger, charge in requests}.values()))
     for question in questions:
         wait(question)
+
+
+def digest_of(home: DataSet, histogram: Histogram) -> int:
+    """The keyed digest of what a histogram holds."""
+    return quietly("measure", lambda: histogram_digest(home.digest_key, *histogram.content()))
+
+
+def digest_after(home: DataSet, digest: int, histogram: Histogram, change: Histogram) -> int:
+    """The digest of a histogram that a change is about to be merged into, from what it is before."""
+
+    def found() -> int:
+        gone, come = (histogram_digest(home.digest_key, *content) for content in histogram.turned(change))
+        return (digest - gone + come) % MODULUS
+
+    return quietly("measure", found)
 
 
 def _pay(requests: list[Request]) -> bool:
@@ -109,14 +124,20 @@ class Question:
         """Whether the dataflow has run for it."""
         return self._histogram is not None
 
-    def answer_from(self, histogram: Histogram) -> None:
-        """Seal the histogram in the ledger, and answer from it from now on."""
+    def answer_from(self, histogram: Histogram, digest: int | None = None) -> None:
+        """Seal the histogram in the ledger, and answer from it from now on.
+
+        Args:
+            histogram: The weights.
+            digest: Theirs, where it is known (`digest_of`).
+        """
         secret = self.home.ledger.secret
-        key = secret.derive("digest", self._tuple)
-        digest = quietly("measure", lambda: histogram_digest(key, *histogram.content())).to_bytes(32, "little")
+        if digest is None:
+            digest = digest_of(self.home, histogram)
+        bound = secret.derive("bound digest", self._tuple, digest.to_bytes(32, "little"))
         for data in sources(self.node):
-            data.ledger.seal(self.question, data.version, digest)
-        self._words = Words(secret.derive(self._purpose, self._tuple, digest))
+            data.ledger.seal(self.question, data.version, bound)
+        self._words = Words(secret.derive(self._purpose, self._tuple, bound))
         self._histogram = histogram
 
     def _settled(self) -> tuple[Histogram, Words]:

@@ -24,13 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.errors import PlanError
-from wpinq.noise.digest import histogram_digest
+from wpinq.noise.digest import MODULUS, histogram_digest
 from wpinq.noise.geometric import DiscreteLaplace
 from wpinq.noise.laplace import GridLaplace
 from wpinq.noise.words import Words, WordSource
 
 __all__ = [
     "FORMAT",
+    "MODULUS",
     "DiscreteLaplace",
     "GridLaplace",
     "Mechanism",
@@ -40,8 +41,8 @@ __all__ = [
     "mechanism",
 ]
 
-FORMAT = 1
-"""Version of the words and samplers, bound into every release key."""
+FORMAT = 2
+"""Version of the words, samplers and digests, bound into every release key."""
 
 
 class Mechanism(Protocol):

@@ -15,6 +15,8 @@ from wpinq.state.waiting import Tally
 
 Part: TypeAlias = tuple[Ids, Weights] | tuple[Weights, Weights, Weights]
 """Identities and weights; or the starts, ends and weights of steps."""
+Content: TypeAlias = tuple[Ids, Weights]
+"""Identities, or the starts and ends of steps as words; and their weights, or these as words."""
 PART = 1 << 21
 """Identities that make a part, of 48 megabytes."""
 FEW = 1 << 13
@@ -49,6 +51,23 @@ class Histogram:
         elif isinstance(mine, Table) and isinstance(others, Table):
             mine.add(*others.items())
 
+    def copy(self) -> Histogram:
+        """The same weights, to be changed on their own."""
+        copy = Histogram(self._schema, self._key)
+        copy._store = self._settled().copy()
+        return copy
+
+    def turned(self, change: Histogram) -> tuple[Content, Content]:
+        """What a merge with a change will take away from the content, and what will come in its place."""
+        mine, others = self._settled(), change._settled()
+        if isinstance(mine, Table) and isinstance(others, Table):
+            ids, more = others.items()
+            before = mine.lookup(ids)
+            return _content(ids, before), _content(ids, before + more)
+        after = self.copy()
+        after.merge(change)
+        return self.content(), after.content()
+
     def parts(self) -> list[Part]:
         """What another process needs to add these weights to its own."""
         store = self._settled()
@@ -71,18 +90,16 @@ class Histogram:
         store = self._settled()
         return store.lookup(ids) if isinstance(store, Table) else store.lookup(bins.to_series().to_numpy())
 
-    def content(self) -> tuple[Ids, Weights]:
+    def content(self) -> Content:
         """All that is not zero, in a form that depends on the histogram alone: what a digest is taken of.
 
         Weights that are not held in 64 bits are given as two words of 128, the low one first.
         """
         store = self._settled()
         if isinstance(store, Table):
-            ids, weight = store.items()
-        else:
-            start, end, weight = store.pieces()
-            ids = np.stack([start, end], axis=1).view(np.uint64)
-        return ids, (_words(weight) if weight.dtype == object else weight)
+            return _content(*store.items())
+        start, end, weight = store.pieces()
+        return _content(np.stack([start, end], axis=1).view(np.uint64), weight)
 
     def _settled(self) -> Steps | Table:
         """The store, with all that came taken in."""
@@ -93,6 +110,10 @@ class Histogram:
 
     def __repr__(self) -> str:
         return f"Histogram{self._schema}"
+
+
+def _content(ids: Ids, weights: Weights) -> Content:
+    return ids, (_words(weights) if weights.dtype == object else weights)
 
 
 def _words(weights: np.ndarray) -> np.ndarray:

@@ -37,6 +37,12 @@ class Steps:
         alive = rise != 0
         self._at, self._rise = at[alive], rise[alive]
 
+    def copy(self) -> Steps:
+        """The same weights, to be changed on their own; arrays are shared, because nothing ever writes to one."""
+        copy = Steps()
+        copy._at, copy._rise = self._at, self._rise
+        return copy
+
     def lookup(self, numbers: Integers) -> Integers:
         """The weights at these integers. Present or absent take the same steps."""
         height = np.concatenate([np.zeros(1, self._rise.dtype), np.cumsum(self._rise)])

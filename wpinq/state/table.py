@@ -56,6 +56,12 @@ class Table:
             ids, weights = _merge(self._runs.pop(), ids, weights)
         self._push(ids, weights)
 
+    def copy(self) -> Table:
+        """The same weights, to be changed on their own; runs are shared, because nothing ever writes to one."""
+        copy = Table(self._dtype)
+        copy._runs = list(self._runs)
+        return copy
+
     def lookup(self, ids: Ids) -> Weights:
         """The weights of these identities, 0 for what is not there. Present or absent take the same steps."""
         found: Weights = np.zeros(len(ids), self._dtype)

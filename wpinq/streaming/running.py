@@ -13,6 +13,7 @@ from wpinq.engines.live import Item, LiveFlow
 from wpinq.engines.reading import batches
 from wpinq.operators.first import First
 from wpinq.plan import Node, Read, sources, steps
+from wpinq.question import Question, digest_after, digest_of
 from wpinq.sources.epochs import Log
 from wpinq.state.histogram import Histogram
 from wpinq.versions import name_of
@@ -24,13 +25,33 @@ class Kept:
 
     Attributes:
         root: The plan, over the open source.
-        total: Its histogram after the last epoch; None before the first.
+        total: Its histogram after the last epoch.
+        digest: Of the total; None until a question needs it.
         followers: Measurements that are told every change, as long as somebody holds them.
     """
 
     root: Node
-    total: Histogram | None = None
+    total: Histogram
+    digest: int | None = None
     followers: WeakSet[ContinualMeasurement] = field(default_factory=WeakSet)
+
+    def move(self, change: Histogram, epoch: int) -> None:
+        """Take in what an epoch changed."""
+        for follower in self.followers:
+            follower.receive(epoch, change)
+        if self.digest is not None:
+            self.digest = digest_after(sources(self.root)[0], self.digest, self.total, change)
+        self.total.merge(change)
+
+    def answer(self, question: Question, epoch: int) -> None:
+        """Answer from the total as it is after an epoch; a continual measurement follows it from now on."""
+        if isinstance(question, ContinualMeasurement):
+            question.receive(epoch, self.total.copy())
+            self.followers.add(question)
+            return
+        if self.digest is None:
+            self.digest = digest_of(sources(self.root)[0], self.total)
+        question.answer_from(self.total.copy(), self.digest)
 
 
 class Running:
@@ -61,12 +82,7 @@ class Running:
             self._restart()
         self._move(self._push([(self._data, batch)] if len(batch) else []))
         for measurement, kept in wanted:
-            total = self._copy(kept)
-            if isinstance(measurement, ContinualMeasurement):
-                measurement.receive(self._log.closed, total)
-                kept.followers.add(measurement)
-            else:
-                measurement.answer_from(total)
+            kept.answer(measurement, self._log.closed)
 
     def check(self) -> None:
         """Raise what has failed, if anything has."""
@@ -81,18 +97,19 @@ class Running:
     def _keep(self, root: Node) -> Kept:
         name = name_of(root)
         self._log.plans.add(name)
-        return self._kept.setdefault(name, Kept(root))
+        return self._kept.setdefault(name, Kept(root, Histogram(root.schema, self._key)))
 
     def _restart(self) -> None:
         """A flow is frozen: with new plans a new one starts, over all that was sent before."""
         self.close()
+        known = 0 if self._flow is None else len(self._flow.roots)
         self._flow = LiveFlow([kept.root for kept in self._kept.values()], self._key)
         totals = self._push([])
         for lot in self._lots():
             for total, change in zip(totals, self._push(lot), strict=True):
                 total.merge(change)
-        for kept, total in zip(self._kept.values(), totals, strict=True):
-            kept.total = total if kept.total is None else kept.total
+        for kept, total in list(zip(self._kept.values(), totals, strict=True))[known:]:
+            kept.total = total
 
     def _lots(self) -> Iterator[list[Item]]:
         """All that was sent, at once, or epoch by epoch where a plan depends on the order."""
@@ -109,16 +126,7 @@ class Running:
 
     def _move(self, changes: Sequence[Histogram]) -> None:
         for kept, change in zip(self._kept.values(), changes, strict=True):
-            for follower in kept.followers:
-                follower.receive(self._log.closed, change)
-            if kept.total is not None:
-                kept.total.merge(change)
-
-    def _copy(self, kept: Kept) -> Histogram:
-        copy = Histogram(kept.root.schema, self._key)
-        if kept.total is not None:
-            copy.merge(kept.total)
-        return copy
+            kept.move(change, self._log.closed)
 
     def _sent(self) -> Iterator[Item]:
         """All epochs before the one that was just closed."""

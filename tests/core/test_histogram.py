@@ -1,0 +1,81 @@
+"""Histograms that change: their digest follows, and copies do not."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wpinq
+from wpinq.batch import END, WEIGHT, Batch, weight_type
+from wpinq.question import Question, digest_after, digest_of
+from wpinq.schema import Column, Kind, Schema
+from wpinq.state.histogram import Histogram
+
+KEY = bytes(range(16))
+HOME = SimpleNamespace(digest_key=bytes(range(32)))
+FINE = 2**70
+rows = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3), st.integers(-2, 2)), max_size=5)
+
+
+def histogram(change, kind):
+    """A change of a table, of one with weights of 128 bits, or of steps."""
+    schema = Schema((Column("k", Kind.INT, ranged=kind == "steps"),))
+    frame = pl.DataFrame(change, schema={"k": pl.Int64, END + "k": pl.Int64, WEIGHT: pl.Int64}, orient="row")
+    frame = frame.with_columns((pl.col("k") + pl.col(END + "k")).alias(END + "k"))
+    if kind != "steps":
+        frame = frame.drop(END + "k")
+    if kind == "wide":
+        frame = frame.with_columns(pl.col(WEIGHT).cast(weight_type(FINE)) * pl.lit(FINE, weight_type(FINE)))
+    found = Histogram(schema, KEY)
+    found.absorb(Batch(frame, schema))
+    return found
+
+
+def content(of):
+    ids, weights = of.content()
+    return ids.tolist(), weights.tolist()
+
+
+@pytest.mark.parametrize("kind", ["table", "wide", "steps"])
+@given(changes=st.lists(rows, min_size=1, max_size=6))
+def test_a_digest_follows_every_change_and_copies_none(changes, kind):
+    first, *others = (histogram(change, kind) for change in changes)
+    digest = digest_of(HOME, first)
+    for change in others:
+        copy, before = first.copy(), content(first)
+        digest = digest_after(HOME, digest, first, change)
+        first.merge(change)
+        assert digest == digest_of(HOME, first)
+        assert content(copy) == before
+        after = content(first)
+        copy.merge(change)
+        copy.merge(change)
+        assert content(first) == after
+    whole = histogram([row for change in changes for row in change], kind)
+    assert content(first) == content(whole)
+    assert digest == digest_of(HOME, whole)
+
+
+def test_a_live_source_hands_over_the_digest_of_what_it_answers_from(monkeypatch):
+    told, answer_from = [], Question.answer_from
+
+    def checked(question, histogram, digest=None):
+        told.append((digest, digest_of(question.home, histogram)))
+        answer_from(question, histogram, digest)
+
+    monkeypatch.setattr(Question, "answer_from", checked)
+    source = wpinq.live({"page": str}, budget=10**6)
+    plans = [source.map(lambda page: page), source.shave().map(lambda page, index: index), source.distinct()]
+    rng = np.random.default_rng(4)
+    for epoch in range(12):
+        for plan in plans[: epoch % 4]:
+            plan.measure(1)
+        source.send(pl.DataFrame({"page": [f"page/{number}" for number in rng.zipf(1.5, 40) % 60]}))
+        source.advance()
+    source.close()
+    assert len(told) == 18
+    assert all(digest == fresh for digest, fresh in told)
+    assert len(set(told)) > 9, "histograms change from epoch to epoch"

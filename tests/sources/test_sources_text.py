@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from wpinq.errors import SourceError
 from wpinq.schema import Kind, polars_type
 from wpinq.sources import lines, open_source
-from wpinq.sources.convert import UTF8
+from wpinq.sources.convert import UTF8, valid_text
 
 LOOSE = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
 BYTES = {"a": bytes, "b": bytes}
@@ -211,6 +211,20 @@ def test_text_is_null_where_python_cannot_decode_it(tmp_path, cells, block):
         skip = 3 if clean and clean[0].startswith(b"\xef\xbb\xbf") else 0
         expected = [cell[skip:] if index == 0 else cell for index, cell in enumerate(clean)]
         assert rows(path, ("a", "b"), header=False) == Counter((decoded(cell), "x") for cell in expected)
+
+
+ascii_or_not = (
+    st.none() | st.text("ab7", max_size=13).map(str.encode) | st.sampled_from([b"\xc3\xa9", b"\x80", b"\xff" * 9])
+)
+
+
+@given(st.lists(ascii_or_not, max_size=9), st.integers(0, 9), st.integers(0, 9), st.booleans())
+def test_a_slice_of_bytes_is_text_where_python_decodes_it(cells, start, size, chunked):
+    """A slice that is ASCII is not looked at item by item, whatever lies beside it."""
+    array = pa.array(cells, pa.binary()).slice(start, size)
+    found = valid_text(pa.chunked_array([array]) if chunked else array, "x").to_list()
+    decoded = [None if cell is None else cell.decode(errors="replace") for cell in cells[start : start + size]]
+    assert found == [None if text is None or "\ufffd" in text else text for text in decoded]
 
 
 def test_a_ragged_line_that_is_no_utf8_drops_itself_only(tmp_path):

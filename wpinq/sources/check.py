@@ -16,7 +16,7 @@ from wpinq.sources.arrow import TableReader, column_of
 from wpinq.sources.columns import PAIR, Columns, named
 from wpinq.sources.csv import TextReader
 from wpinq.sources.files import reading
-from wpinq.sources.lines import as_block, as_lines, opened
+from wpinq.sources.lines import Block, as_block, as_lines, opened
 from wpinq.sources.pairs import is_comment, single_blanks
 from wpinq.sources.parquet import ParquetReader
 from wpinq.sources.weblog import LINE, WebLogReader, parse
@@ -131,7 +131,7 @@ def _has_reader(source: object) -> bool:
     return isinstance(source, str) or hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_batches")
 
 
-def _numbered(reader: TextReader) -> Iterator[tuple[str | None, int, bytes]]:
+def _numbered(reader: TextReader) -> Iterator[tuple[str | None, int, Block]]:
     """Blocks of whole lines with their file, if there are several, and the number of their first line."""
     for place, (file, origin) in enumerate(zip(reader.found.files, reader.origins, strict=True)):
         with reading(file.given), opened(file) as (stream, _):
@@ -141,7 +141,7 @@ def _numbered(reader: TextReader) -> Iterator[tuple[str | None, int, bytes]]:
             line += block.count(b"\n")
 
 
-def _check_block(reader: TextReader, block: bytes, first: int, file: str | None, report: Report) -> None:
+def _check_block(reader: TextReader, block: Block, first: int, file: str | None, report: Report) -> None:
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -165,7 +165,7 @@ def _check_block(reader: TextReader, block: bytes, first: int, file: str | None,
         _check_rows(reader, as_block(lines.filter(mask)), found, report, quotes=quotes, file=file)
 
 
-def _check_log(block: bytes, first: int, file: str | None, report: Report) -> None:
+def _check_log(block: Block, first: int, file: str | None, report: Report) -> None:
     """Check lines of a web log; of a record, what is there and null once it is read, is wrong."""
     import numpy as np
 

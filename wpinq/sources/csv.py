@@ -13,7 +13,7 @@ from wpinq.schema import Kind, Schema
 from wpinq.sources import convert, grammar
 from wpinq.sources.columns import Columns, check_names, chosen, listed, named, wanted
 from wpinq.sources.files import File, Files, reading
-from wpinq.sources.lines import END, blocks, opened
+from wpinq.sources.lines import END, Block, blocks, opened
 from wpinq.sources.readers import FileReader
 
 BOM = b"\xef\xbb\xbf"
@@ -36,7 +36,7 @@ class TextReader(FileReader):
     origins: tuple[int, ...]
     delimiter: str
     quotes: bool = True
-    prepare: Callable[[bytes], bytes] = grammar.without_returns
+    prepare: Callable[[Block], Block] = grammar.without_returns
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
@@ -46,7 +46,7 @@ class TextReader(FileReader):
         for block in self.blocks(share, progress):
             yield from self.frames(block, schema)
 
-    def frames(self, block: bytes, schema: Schema) -> Iterator[pl.DataFrame]:
+    def frames(self, block: Block, schema: Schema) -> Iterator[pl.DataFrame]:
         """The rows of a block of whole lines."""
         take = [self.fields.index(column.name) for column in schema]
         for lines, quotes in grammar.rows(self.prepare(block), self.delimiter, quotes=self.quotes):
@@ -55,7 +55,7 @@ class TextReader(FileReader):
                 pairs = zip(schema, table.columns, strict=True)
                 yield pl.DataFrame([convert.from_field(bytes_, column) for column, bytes_ in pairs])
 
-    def blocks(self, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None) -> Iterator[bytes]:
+    def blocks(self, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None) -> Iterator[Block]:
         """Blocks of whole lines of a share; the share of a file is a range of its bytes."""
         part, parts = share
         low, high = (self.total_bytes * edge // parts for edge in (part, part + 1))
@@ -68,7 +68,7 @@ class TextReader(FileReader):
                 yield from _read(file, origin, start, stop, progress)
             base += file.size
 
-    def file_blocks(self, place: int) -> Iterator[bytes]:
+    def file_blocks(self, place: int) -> Iterator[Block]:
         """Blocks of whole lines of one of the files."""
         file, origin = self.found.files[place], self.origins[place]
         return _read(file, origin, origin, END if file.zipped else file.size, None)
@@ -102,7 +102,7 @@ def open_csv(found: Files, columns: Columns, header: bool) -> TextReader:
     return TextReader(found, schema, names or schema.names, tuple(origin for _, origin in heads), delimiter)
 
 
-def _read(file: File, origin: int, start: int, stop: int, progress: Callable[[int], None] | None) -> Iterator[bytes]:
+def _read(file: File, origin: int, start: int, stop: int, progress: Callable[[int], None] | None) -> Iterator[Block]:
     """Blocks of one file, which must stay as it is meanwhile."""
     file.check()
     done, last = 0 if start == origin else start, min(stop, file.size)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import InternalError
-from wpinq.sources.lines import as_block, as_lines
+from wpinq.sources.lines import Block, as_block, as_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def without_returns(block: bytes) -> bytes:
+def without_returns(block: Block) -> Block:
     """The block with every CRLF as LF."""
     return block.replace(b"\r\n", b"\n") if b"\r" in block else block
 
@@ -58,7 +58,7 @@ def width(lines: pa.Array, delimiter: str, *, quotes: bool) -> pa.Array:
     return pc.add(pc.count_substring(bare, delimiter), 1)
 
 
-def rows(block: bytes, delimiter: str, *, quotes: bool = True) -> Iterator[tuple[pa.Buffer, bool]]:
+def rows(block: Block, delimiter: str, *, quotes: bool = True) -> Iterator[tuple[pa.Buffer, bool]]:
     """The well-formed lines of a block without CRLF: those without quotes, and those with quotes."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -9,7 +9,7 @@ from wpinq.sources.columns import PAIR, Columns, named
 from wpinq.sources.csv import TextReader, start_of
 from wpinq.sources.files import Files
 from wpinq.sources.grammar import without_returns
-from wpinq.sources.lines import as_block, as_lines
+from wpinq.sources.lines import Block, as_block, as_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,7 @@ def open_pairs(found: Files, columns: Columns) -> TextReader:
     return TextReader(found, schema, schema.names, origins, " ", quotes=False, prepare=tidy)
 
 
-def tidy(block: bytes) -> bytes:
+def tidy(block: Block) -> Block:
     r"""Leave one blank between two fields and none elsewhere, and leave comment lines out.
 
     >>> tidy(b"# a graph\n 1\t 2 \n3 4\n")
@@ -39,7 +39,7 @@ def tidy(block: bytes) -> bytes:
     return cast("bytes", as_block(lines.filter(pc.invert(is_comment(lines)))).to_pybytes())
 
 
-def single_blanks(block: bytes) -> bytes:
+def single_blanks(block: Block) -> Block:
     """Leave one blank between two fields and none elsewhere; the lines stay as many as they are."""
     import numpy as np
 

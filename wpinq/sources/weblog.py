@@ -19,7 +19,7 @@ from wpinq.sources.columns import Columns, chosen
 from wpinq.sources.convert import series, valid_text
 from wpinq.sources.csv import TextReader, start_of
 from wpinq.sources.files import Files
-from wpinq.sources.lines import as_lines
+from wpinq.sources.lines import Block, as_lines
 
 KINDS = {
     "host": Kind.TEXT, "identity": Kind.TEXT, "user": Kind.TEXT, "time": Kind.INSTANT, "method": Kind.TEXT,
@@ -40,7 +40,7 @@ TIME = r"^[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2} [+-][0-9]{4
 class WebLogReader(TextReader):
     """Lines of web logs."""
 
-    def frames(self, block: bytes, schema: Schema) -> Iterator[pl.DataFrame]:
+    def frames(self, block: Block, schema: Schema) -> Iterator[pl.DataFrame]:
         """The records of a block of whole lines."""
         frame = parse(series(valid_text(as_lines(block)), "line")).select(schema.names)
         if frame.height:

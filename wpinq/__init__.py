@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from wpinq.loading import loading
+
 if TYPE_CHECKING:
     from wpinq import aggregates, degrees
     from wpinq.aggregates import suggest_bound, suggest_bounds
@@ -88,10 +90,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    home = f"wpinq.{_HOMES.get(name, name)}"
     if name in ("aggregates", "degrees"):
-        return import_module(f"wpinq.{name}")
+        with loading(home):
+            return import_module(home)
     if name in _HOMES:
-        return getattr(import_module(f"wpinq.{_HOMES[name]}"), name)
+        with loading(home):
+            return getattr(import_module(home), name)
     raise AttributeError(f"module 'wpinq' has no attribute {name!r}; it has {', '.join(__all__)}.")
 
 

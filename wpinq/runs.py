@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 from wpinq.errors import PlanError
 from wpinq.functions.isolate import running
+from wpinq.loading import loading
 from wpinq.plan import Node, sources
 from wpinq.progress import bar
 
@@ -62,7 +63,8 @@ def compute(roots: Sequence[Node]) -> list[Histogram]:
     Raises:
         SourceError, LedgerError, EngineError: See `settle`.
     """
-    from wpinq.engines import flow
+    with loading("wpinq.engines.flow"):
+        from wpinq.engines import flow
 
     read = list({data: None for root in roots for data in sources(root)})
     for data in read:

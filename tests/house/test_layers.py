@@ -10,7 +10,7 @@ import wpinq
 PACKAGE = Path(wpinq.__file__).parent
 
 LAYERS = [
-    {"errors"},
+    {"errors", "loading"},
     {"exact", "kernels"},
     {"schema", "values", "siphash", "secret", "progress", "unit"},
     {"batch", "identity"},
@@ -37,7 +37,7 @@ WALLS = {
     "noise": {"errors", "exact", "secret", "kernels"},
     "ledger": {"errors", "exact", "secret"},
     "functions": {"errors", "exact", "schema", "values", "batch"},
-    "sources": {"errors", "exact", "schema", "values", "batch"},
+    "sources": {"errors", "loading", "exact", "schema", "values", "batch"},
     "engines": {"errors", "exact", "schema", "values", "batch", "identity", "state", "plan"},
     "operators": {
         "errors",

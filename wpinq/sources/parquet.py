@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import SourceError
+from wpinq.loading import loading
 from wpinq.schema import Schema
 from wpinq.sources import arrays
 from wpinq.sources.columns import Columns, listed, wanted
@@ -69,7 +70,8 @@ def open_parquet(found: Files, columns: Columns) -> ParquetReader:
     Raises:
         SourceError: One is not a Parquet file, they differ in their columns, or columns are not declared well.
     """
-    from pyarrow import parquet
+    with loading("pyarrow.parquet"):
+        from pyarrow import parquet
 
     metadata, schemas = [], []
     for file in found.files:

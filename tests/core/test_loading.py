@@ -1,0 +1,64 @@
+"""Loading a module pauses the garbage collector, and nothing else of it changes."""
+
+import gc
+import sys
+import weakref
+
+import pytest
+
+from wpinq.loading import loading
+
+NEW = "a module that nobody loaded"
+
+
+class Node:
+    def __init__(self):
+        self.me = self
+
+
+@pytest.fixture(autouse=True)
+def usual():
+    was = gc.isenabled()
+    gc.enable()
+    yield
+    gc.unfreeze()
+    (gc.enable if was else gc.disable)()
+
+
+def test_the_collector_waits_while_something_is_loaded_for_the_first_time():
+    with loading(NEW):
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+    with loading("sys"):
+        assert gc.isenabled()
+
+
+def test_what_became_garbage_meanwhile_is_collected_later():
+    with loading(NEW):
+        garbage = weakref.ref(Node())
+    gc.collect(1)
+    assert garbage() is not None, "it is in the oldest generation"
+    gc.collect()
+    assert garbage() is None
+
+
+def test_it_goes_on_after_an_error():
+    with pytest.raises(ImportError), loading(NEW):
+        raise ImportError
+    assert gc.isenabled()
+
+
+def test_a_collector_that_is_off_stays_off_and_what_is_frozen_stays_frozen():
+    gc.disable()
+    with loading(NEW):
+        pass
+    assert not gc.isenabled()
+    gc.enable()
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with loading(NEW):
+        pass
+    assert gc.get_freeze_count() == pytest.approx(frozen, abs=50)
+    assert gc.isenabled()
+    assert NEW not in sys.modules

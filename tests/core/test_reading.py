@@ -108,6 +108,35 @@ def test_dense_integers_leave_once_and_in_pieces():
     assert list(counter.take()) == []
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    shares=st.lists(
+        st.sampled_from([0, 1000, -(2**63), 2**63 - 40]).flatmap(
+            lambda low: st.lists(st.integers(low, low + 39), max_size=40)
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_what_threads_counted_leaves_once_wherever_it_lies(shares):
+    schema = Schema((Column("n", Kind.INT),))
+    gathered = dense.Gathered(len(shares))
+    found, rows = Counter(), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dense, "PIECE", 16)
+        patch.setattr(dense, "SPARSE", dense.MOST)
+        for share in shares:
+            counts = dense.Dense(schema)
+            assert counts.add([pl.DataFrame({"n": share}, {"n": pl.Int64})])
+            for batch in gathered.take(counts):
+                frame = batch.frame.select("n", WEIGHT)
+                rows += frame["n"].to_list()
+                found.update(dict(frame.iter_rows()))
+    assert found == Counter(n for share in shares for n in share)
+    if all(abs(n) < dense.MOST for share in shares for n in share):
+        assert len(rows) == len(set(rows)), "what several threads met is one record"
+
+
 def test_threads_bring_what_one_brings(tmp_path, threads):
     rows = [(f"u{i % 17}", f"p{i % 5}") for i in range(5_000)]
     path, text = tmp_path / "rows.parquet", tmp_path / "rows.csv"

@@ -20,7 +20,7 @@ import polars as pl
 from wpinq.batch import WEIGHT, Batch
 from wpinq.plan import Read
 from wpinq.schema import Schema
-from wpinq.state.dense import ROWS, Dense
+from wpinq.state.dense import ROWS, Dense, Gathered
 
 T = TypeVar("T")
 
@@ -45,7 +45,8 @@ def batches(
     threads = most if (read.data.reader.total_bytes or 0) >= THREADED else 1
     shares = [(part * threads + thread, parts * threads) for thread in range(threads)]
     told = progress and _one_by_one(progress)
-    streams = [_lots(read, one, told) for one in shares]
+    counted = Gathered(threads)
+    streams = [_lots(read, one, told, counted) for one in shares]
     with ahead(streams) if threads > 1 else closing(streams[0]) as lots:
         for lot in lots:
             yield [lot]
@@ -84,7 +85,9 @@ def _one_by_one(progress: Callable[[int], None]) -> Callable[[int], None]:
     return call
 
 
-def _lots(read: Read, share: tuple[int, int], progress: Callable[[int], None] | None) -> Generator[Batch, None, None]:
+def _lots(
+    read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, counted: Gathered
+) -> Generator[Batch, None, None]:
     """Batches of a share, of about `LOT` bytes each, or of more if they are counted."""
     reader = read.data.reader
     schema = reader.schema.select(read.columns)
@@ -95,7 +98,7 @@ def _lots(read: Read, share: tuple[int, int], progress: Callable[[int], None] | 
         elif dense.rows >= ROWS:
             yield from dense.take()
     if dense is not None:
-        yield from dense.take()
+        yield from counted.take(dense)
 
 
 def _gathered(frames: Iterator[pl.DataFrame]) -> Iterator[list[pl.DataFrame]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from threading import Lock
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,26 @@ PIECE = 1 << 15
 """Places of the array that leave in one batch."""
 SPARSE = 8
 """Integers on an average place of the array may be this rare, one in so many places."""
+
+
+class Gathered:
+    """What some threads counted; the last of them gives it on, so that a number that all of them met is one record."""
+
+    def __init__(self, threads: int) -> None:
+        self._lock, self._threads = Lock(), threads
+        self._counts: Dense | None = None
+
+    def take(self, counts: Dense) -> Iterator[Batch]:
+        """What a thread gives on when it has read its share."""
+        with self._lock:
+            self._threads -= 1
+            self._counts = self._counts or counts
+            apart = self._counts is not counts and not self._counts.merge(counts)
+            whole = None if self._threads else self._counts
+        if apart:
+            yield from counts.take()
+        if whole is not None:
+            yield from whole.take()
 
 
 class Dense:
@@ -50,6 +71,18 @@ class Dense:
         for part in parts:
             kernels.count(part, self._low, self._counts)
         self.rows = rows
+        return True
+
+    def merge(self, other: Dense) -> bool:
+        """Take over the counts of another; or none of them, and say so, where they do not lie dense with these."""
+        rows, edges = self.rows + other.rows, self._edges + other._edges
+        if edges and max(edges) - min(edges) > min(SPARSE * rows, MOST):
+            return False
+        if other._edges:
+            self._edges = [min(edges), max(edges)]
+            self._reach(*self._edges)
+            self._counts[other._low - self._low :][: len(other._counts)] += other._counts
+        self.rows, other.rows, other._edges, other._counts = rows, 0, [], np.zeros(0, np.int64)
         return True
 
     def take(self) -> Iterator[Batch]:

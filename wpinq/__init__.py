@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from wpinq.loading import loading
+from wpinq.loading import loading as _loading
 
 if TYPE_CHECKING:
     from wpinq import aggregates, degrees
@@ -92,10 +92,10 @@ __all__ = [
 def __getattr__(name: str) -> object:
     home = f"wpinq.{_HOMES.get(name, name)}"
     if name in ("aggregates", "degrees"):
-        with loading(home):
+        with _loading(home):
             return import_module(home)
     if name in _HOMES:
-        with loading(home):
+        with _loading(home):
             return getattr(import_module(home), name)
     raise AttributeError(f"module 'wpinq' has no attribute {name!r}; it has {', '.join(__all__)}.")
 

@@ -47,7 +47,7 @@ class DataSet:
 
     @property
     def digest_key(self) -> bytes:
-        """The key of the digests of its measured histograms, one for all questions: what is changed in one, adds up."""
+        """The key of the digests of histograms, one for all questions: a digest then follows from the one before."""
         return self.ledger.secret.derive("digest", self.name)
 
     def content(self) -> bytes | None:

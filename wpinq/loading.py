@@ -1,4 +1,4 @@
-"""How heavy libraries are loaded: when they are first needed, and without the garbage collector."""
+"""How heavy libraries are loaded: without the garbage collector."""
 
 from __future__ import annotations
 

@@ -64,12 +64,18 @@ def digest_of(home: DataSet, histogram: Histogram) -> int:
     return quietly("measure", lambda: histogram_digest(home.digest_key, *histogram.content()))
 
 
-def digest_after(home: DataSet, digest: int, histogram: Histogram, change: Histogram) -> int:
-    """The digest of a histogram that a change is about to be merged into, from what it is before."""
+def digest_after(home: DataSet, digest: int, histogram: Histogram, change: Histogram) -> int | None:
+    """The digest of a histogram that a change is about to be merged into, from its digest before.
 
-    def found() -> int:
-        gone, come = (histogram_digest(home.digest_key, *content) for content in histogram.turned(change))
-        return (digest - gone + come) % MODULUS
+    None where it is made anew as quickly, once a question needs it.
+    """
+
+    def found() -> int | None:
+        parts = histogram.before_and_after(change)
+        if parts is None:
+            return None
+        before, after = (histogram_digest(home.digest_key, *content) for content in parts)
+        return (digest - before + after) % MODULUS
 
     return quietly("measure", found)
 

@@ -12,6 +12,7 @@ import wpinq
 from wpinq.batch import END, WEIGHT, Batch, weight_type
 from wpinq.question import Question, digest_after, digest_of
 from wpinq.schema import Column, Kind, Schema
+from wpinq.state import histogram as histograms
 from wpinq.state.histogram import Histogram
 
 KEY = bytes(range(16))
@@ -45,18 +46,29 @@ def test_a_digest_follows_every_change_and_copies_none(changes, kind):
     first, *others = (histogram(change, kind) for change in changes)
     digest = digest_of(HOME, first)
     for change in others:
-        copy, before = first.copy(), content(first)
-        digest = digest_after(HOME, digest, first, change)
+        copy, before = first.copy(), content(first.copy())
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(histograms, "LARGE", 0)
+            after = digest_after(HOME, digest, first, change)
         first.merge(change)
-        assert digest == digest_of(HOME, first)
-        assert content(copy) == before
-        after = content(first)
+        digest = digest_of(HOME, first.copy())
+        assert after == (None if kind == "steps" else digest)
+        assert content(copy.copy()) == before
+        after = content(first.copy())
         copy.merge(change)
         copy.merge(change)
-        assert content(first) == after
+        assert content(first.copy()) == after
     whole = histogram([row for change in changes for row in change], kind)
     assert content(first) == content(whole)
     assert digest == digest_of(HOME, whole)
+
+
+def test_the_digest_of_a_large_change_is_made_when_it_is_needed():
+    first, few = histogram([(k, 0, 1) for k in range(80)], "table"), histogram([(k, 0, 1) for k in range(10)], "table")
+    digest = digest_of(HOME, first)
+    assert digest_after(HOME, digest, first, few) is not None
+    first = histogram([(k, 0, 1) for k in range(79)], "table")
+    assert digest_after(HOME, digest, first, few) is None
 
 
 def test_a_live_source_hands_over_the_digest_of_what_it_answers_from(monkeypatch):

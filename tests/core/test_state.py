@@ -1,9 +1,13 @@
 """Tables and step functions against dictionaries."""
 
+from contextlib import nullcontext
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wpinq.state import table as tables
 from wpinq.state.steps import Steps
 from wpinq.state.table import Table, combine
 
@@ -47,6 +51,40 @@ def test_a_few_among_many_are_a_dictionary(few, dtype):
     found = list(zip(map(tuple, keys.tolist()), weights.tolist(), strict=True))
     assert found == sorted((key, weight) for key, weight in plain.items() if weight)
     assert table.lookup(keys).tolist() == weights.tolist()
+
+
+def in_runs():
+    """A table of several runs, and all that there is to look up."""
+    whole, number = Table(), 0
+    for size in (4000, 500, 60, 7, 1):
+        keys = np.arange(number, number + size, dtype=np.uint64)
+        whole.add(*combine(np.stack([keys, keys], axis=1), np.ones(size, np.int64))[1:])
+        number += size
+    keys = np.arange(number, dtype=np.uint64)
+    return whole, np.stack([keys, keys], axis=1)
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize("step", ["items", "add"])
+def test_whoever_looks_while_runs_are_merged_finds_every_weight(monkeypatch, step, stopped):
+    """Another thread may look at any moment, and an interrupt may leave a table at any moment, as it stands then."""
+    whole, keys = in_runs()
+    copy, merged, looks = whole.copy(), tables._merged, []
+
+    def looking(run, few):
+        looks.append(whole.lookup(keys).tolist() == copy.lookup(keys).tolist() == [1] * len(keys))
+        if stopped and len(looks) == 3:
+            raise KeyboardInterrupt
+        return merged(run, few)
+
+    monkeypatch.setattr(tables, "_merged", looking)
+    new = np.arange(3000, dtype=np.uint64) + np.uint64(10**6)
+    calls = {"items": whole.items, "add": lambda: whole.add(*combine(np.stack([new, new], axis=1), np.ones(3000))[1:])}
+    with pytest.raises(KeyboardInterrupt) if stopped else nullcontext():
+        calls[step]()
+    assert len(looks) >= 3
+    assert all(looks)
+    assert whole.lookup(keys).tolist() == copy.lookup(keys).tolist() == [1] * len(keys)
 
 
 ranges = st.lists(st.tuples(st.integers(-5, 8), st.integers(0, 6), st.integers(-3, 3)), max_size=6)

@@ -18,6 +18,7 @@ from wpinq.engines import flow
 from wpinq.engines import live as engine
 from wpinq.operators.lattice import measurable
 from wpinq.state.histogram import Histogram
+from wpinq.streaming import running
 from wpinq.versions import at_epoch
 
 TYPED = {"user": "text", "page": "text"}
@@ -218,6 +219,74 @@ def test_a_failing_engine_reaches_the_caller_at_once(views, monkeypatch, error):
     with pytest.raises((wpinq.EngineError, SystemExit)) as caught:
         views.advance()
     assert "marker" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["digest_after", "digest_of", "merge", "receive"])
+def test_an_interrupt_that_tears_an_epoch_ends_the_source(views, monkeypatch, place):
+    """Went on, it would answer without some of the records, under the noise that they had with them."""
+    pages = views.map(page)
+    first, followed = pages.measure(EXACT), pages.measure(1, continual=True)
+    views.send([("ann", f"p{number}") for number in range(9)])
+    views.advance()
+    told = [first.observe("p1"), followed.observe("p1")]
+    views.send([("ann", "p1")])
+    pages.measure(EXACT)
+    with monkeypatch.context() as patch:
+
+        def fail(*_):
+            raise KeyboardInterrupt
+
+        if place in ("merge", "receive"):
+            patch.setattr(*{"merge": (Histogram, "merge"), "receive": (type(followed), "receive")}[place], fail)
+        else:
+            patch.setattr(running, place, fail)
+        if place == "digest_of":  # the epoch was taken in; only its answer is lacking
+            views._running._kept[next(iter(views._running._kept))].digest = None
+            patch.setattr(running, "digest_after", lambda *_: None)
+        with pytest.raises(KeyboardInterrupt):
+            views.advance()
+    assert [first.observe("p1"), followed.observe("p1", epoch=1)] == told
+    if place == "digest_of":
+        again = pages.measure(EXACT)
+        views.advance()
+        assert again.observe("p1") == 2
+    else:
+        for call in (views.advance, lambda: views.send([("a", "b")])):
+            with pytest.raises(wpinq.EngineError, match="as a whole"):
+                call()
+
+
+def test_a_joined_file_that_cannot_be_read_again_ends_the_source(views, tmp_path):
+    path = tmp_path / "kinds.csv"
+    path.write_text("page,kind\nhome,1\n")
+    kinds = wpinq.protect(path, budget=10**6)
+    pages = views.map(page)
+    pages.measure(EXACT)
+    views.send([("ann", "home")])
+    views.advance()
+    views.join(kinds, "page").measure(EXACT)
+    path.write_text("page,kind\nhome,1\nnews,2\n")
+    with pytest.raises((wpinq.SourceError, wpinq.LedgerError)):
+        views.advance()
+    pages.measure(EXACT)
+    with pytest.raises(wpinq.EngineError, match="as a whole"):
+        views.advance()
+
+
+def test_followers_are_told_what_nobody_changes_any_more(views, monkeypatch):
+    """Told before the total took it in, two threads could add it up, each once."""
+    followed = views.map(page).measure(1, continual=True)
+    told, receive = [], type(followed).receive
+
+    def checked(self, epoch, change):
+        told.append(change._coming)
+        receive(self, epoch, change)
+
+    monkeypatch.setattr(type(followed), "receive", checked)
+    for _ in range(3):
+        views.send([("ann", "home")])
+        views.advance()
+    assert told == [None] * 3
 
 
 def test_a_closed_source_takes_nothing_more_and_still_answers(views):

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
+from wpinq.errors import NotReadyError
 from wpinq.state.histogram import Histogram
 from wpinq.state.table import Ids, Weights
 
 WIDTH = 16
 
 
+class Level(NamedTuple):
+    """Sums of equally many changes: how many were forgotten, and the others."""
+
+    gone: int
+    kept: list[Histogram]
+
+
 class Changes:
     """The changes of a histogram, epoch by epoch.
 
     Each change is kept, and with every `WIDTH` of them (and of those, and so on) also their sum. Up to n changes of
-    one bin are held in log(n) / log(16) sums, and a prefix is a sum of at most 15 of each.
+    one bin are held in log(n) / log(16) sums, and a prefix is a sum of at most 15 of each. One thread adds and forgets
+    while others look: each step leaves every prefix whole, since a part of one would be told under the same noise.
 
     Args:
         empty: Makes a histogram without records.
@@ -25,38 +35,44 @@ class Changes:
 
     def __init__(self, empty: Callable[[], Histogram]) -> None:
         self._empty = empty
-        self._levels: list[list[Histogram]] = []
-        self._gone: list[int] = []
+        self._levels: list[Level] = []
 
     def append(self, change: Histogram) -> None:
         """Add the change of one epoch."""
-        level = 0
+        number = 0
         while True:
-            if level == len(self._levels):
-                self._levels.append([])
-                self._gone.append(0)
-            self._levels[level].append(change)
-            if (self._gone[level] + len(self._levels[level])) % WIDTH:
+            if number == len(self._levels):
+                self._levels.append(Level(0, []))
+            level = self._levels[number]
+            level.kept.append(change)
+            if (level.gone + len(level.kept)) % WIDTH:
                 return
-            change = _sum(self._empty(), self._levels[level][-WIDTH:])
-            level += 1
+            change = _sum(self._empty(), level.kept[-WIDTH:])
+            number += 1
 
     def forget(self, epochs: int) -> None:
         """Let go of what is not needed for this number of epochs or more: what whole sums of it tell."""
         size = WIDTH
-        for level in range(len(self._levels) - 1):
-            useless = epochs // size * WIDTH - self._gone[level]
+        for number, level in enumerate(self._levels[:-1]):
+            useless = epochs // size * WIDTH - level.gone
             if useless > 0:
-                del self._levels[level][:useless]
-                self._gone[level] += useless
+                self._levels[number] = Level(level.gone + useless, level.kept[useless:])
             size *= WIDTH
 
     def lookup(self, epochs: int, bins: pl.DataFrame, ids: Ids) -> Weights:
-        """The weights of bins after so many epochs."""
+        """The weights of bins after so many epochs.
+
+        Raises:
+            NotReadyError: They were forgotten, perhaps just now by another thread.
+        """
         total: Weights = np.zeros(len(ids), np.int64)
-        done, size = 0, WIDTH ** max(len(self._levels) - 1, 0)
-        for histograms, gone in zip(reversed(self._levels), reversed(self._gone), strict=True):
-            for one in histograms[done // size - gone : epochs // size - gone]:
+        levels = self._levels[:]
+        done, size = 0, WIDTH ** max(len(levels) - 1, 0)
+        for gone, kept in reversed(levels):
+            first, last = done // size - gone, epochs // size - gone
+            if first < min(last, 0):
+                raise NotReadyError("observe: the epoch is held no more; see live(keep=...).")
+            for one in kept[first:last]:
                 total = total + one.lookup(bins, ids)
             done = epochs // size * size
             size //= WIDTH

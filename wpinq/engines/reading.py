@@ -88,7 +88,7 @@ def _one_by_one(progress: Callable[[int], None]) -> Callable[[int], None]:
 def _lots(
     read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, counted: Gathered
 ) -> Generator[Batch, None, None]:
-    """Batches of a share, of about `LOT` bytes each, or of more if they are counted."""
+    """Batches of a share, of about `LOT` bytes each, or of more if they are counted; all counts leave once."""
     reader = read.data.reader
     schema = reader.schema.select(read.columns)
     dense = Dense.of(schema)

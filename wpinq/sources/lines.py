@@ -46,7 +46,7 @@ def blocks(stream: BinaryIO, origin: int, start: int, stop: int = END) -> Iterat
         stop: Where this share ends.
     """
     foreign, long = start > origin, False  # the line that holds the byte before belongs to another share
-    position, rest = stream.seek(start - foreign), b""
+    position, rest = stream.seek(start - foreign), cast("Block", b"")
     while position < stop or rest:
         late = position >= stop
         data = _read(stream, rest, BLOCK if late else min(BLOCK, stop - position))
@@ -57,11 +57,11 @@ def blocks(stream: BinaryIO, origin: int, start: int, stop: int = END) -> Iterat
         end = (data.find(b"\n", len(rest)) if late else data.rfind(b"\n", len(rest))) + 1
         if not end:
             long = long or (not foreign and len(data) > LONGEST)
-            rest = b"" if foreign or long else bytes(data)
+            rest = b"" if foreign or long else data
             continue
         first = data.find(b"\n", len(rest)) + 1
         long = long or (not foreign and first - 1 > LONGEST)
-        rest = b"" if late else bytes(data[end:])
+        rest = b"" if late else data[end:]
         del data[end:]  # in place: to copy a block takes a good part of the time that it takes to split it
         if long or foreign:
             data[:first] = TOO_LONG if long else b""
@@ -72,7 +72,7 @@ def blocks(stream: BinaryIO, origin: int, start: int, stop: int = END) -> Iterat
         yield TOO_LONG if long else rest + b"\n"
 
 
-def _read(stream: BinaryIO, rest: bytes, size: int) -> bytearray:
+def _read(stream: BinaryIO, rest: Block, size: int) -> bytearray:
     """What was left over, and up to so many bytes more."""
     data = bytearray(len(rest) + size)
     data[: len(rest)] = rest

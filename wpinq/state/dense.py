@@ -34,7 +34,7 @@ class Gathered:
         """What a thread gives on when it has read its share."""
         with self._lock:
             self._threads -= 1
-            self._counts = self._counts or counts
+            self._counts = counts if self._counts is None else self._counts
             apart = self._counts is not counts and not self._counts.merge(counts)
             whole = None if self._threads else self._counts
         if apart:
@@ -64,25 +64,18 @@ class Dense:
         parts = [np.ascontiguousarray(column.to_numpy()) for column in columns]
         rows = self.rows + sum(map(len, parts))
         edges = self._edges + [edge for part in parts for edge in (int(part.min()), int(part.max()) + 1)]
-        if not edges or max(edges) - min(edges) > min(SPARSE * rows, MOST):
-            return not edges
-        self._edges = [min(edges), max(edges)]
-        self._reach(*self._edges)
+        if not self._reach(edges, rows):
+            return False
         for part in parts:
             kernels.count(part, self._low, self._counts)
-        self.rows = rows
         return True
 
     def merge(self, other: Dense) -> bool:
         """Take over the counts of another; or none of them, and say so, where they do not lie dense with these."""
-        rows, edges = self.rows + other.rows, self._edges + other._edges
-        if edges and max(edges) - min(edges) > min(SPARSE * rows, MOST):
+        if not self._reach(self._edges + other._edges, self.rows + other.rows):
             return False
         if other._edges:
-            self._edges = [min(edges), max(edges)]
-            self._reach(*self._edges)
             self._counts[other._low - self._low :][: len(other._counts)] += other._counts
-        self.rows, other.rows, other._edges, other._counts = rows, 0, [], np.zeros(0, np.int64)
         return True
 
     def take(self) -> Iterator[Batch]:
@@ -95,10 +88,20 @@ class Dense:
                 yield Batch(pl.DataFrame({self._schema.names[0]: numbers, WEIGHT: counts[found]}), self._schema)
         self.rows, self._edges, self._counts = 0, [], np.zeros(0, np.int64)
 
-    def _reach(self, low: int, high: int) -> None:
-        """Make room in whole pieces: an array that often grows by a little leaves its size in memory each time."""
+    def _reach(self, edges: list[int], rows: int) -> bool:
+        """Make room for so many rows between these edges; or none, and say so, where they would not lie dense.
+
+        Room is made in whole pieces: an array that often grows by a little leaves its size in memory each time.
+        """
+        if edges and max(edges) - min(edges) > min(SPARSE * rows, MOST):
+            return False
+        self.rows = rows
+        if not edges:
+            return True
+        low, high = self._edges = [min(edges), max(edges)]
         if low < self._low or high > self._low + len(self._counts):
             low, high = max(low // PIECE * PIECE, -(2**63)), -(-high // PIECE) * PIECE
             counts = np.zeros(high - low, np.int64)
             counts[self._low - low :][: len(self._counts)] = self._counts
             self._low, self._counts = low, counts
+        return True

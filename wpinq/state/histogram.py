@@ -19,6 +19,8 @@ Content: TypeAlias = tuple[Ids, Weights]
 """Identities, or the starts and ends of steps as words; and their weights, or these as words."""
 PART = 1 << 21
 """Identities that make a part, of 48 megabytes."""
+LARGE = 8
+"""A change of one in so many bins is large."""
 FEW = 1 << 13
 """Fewer rows are added up in less time than it takes to call somebody who adds them up faster."""
 
@@ -57,16 +59,19 @@ class Histogram:
         copy._store = self._settled().copy()
         return copy
 
-    def turned(self, change: Histogram) -> tuple[Content, Content]:
-        """What a merge with a change will take away from the content, and what will come in its place."""
+    def before_and_after(self, change: Histogram) -> tuple[Content, Content] | None:
+        """The part of the content that a merge with a change will replace, and what it will be.
+
+        None where to look at the whole content later takes no longer: for steps, which are few, and large changes.
+        """
         mine, others = self._settled(), change._settled()
-        if isinstance(mine, Table) and isinstance(others, Table):
-            ids, more = others.items()
-            before = mine.lookup(ids)
-            return _content(ids, before), _content(ids, before + more)
-        after = self.copy()
-        after.merge(change)
-        return self.content(), after.content()
+        if not isinstance(mine, Table) or not isinstance(others, Table):
+            return None
+        ids, more = others.items()
+        if LARGE * len(ids) > len(mine):
+            return None
+        before = mine.lookup(ids)
+        return _content(ids, before), _content(ids, before + more)
 
     def parts(self) -> list[Part]:
         """What another process needs to add these weights to its own."""

@@ -3,6 +3,9 @@
 Sorted runs, merged like the levels of a log-structured tree: a batch of n identities costs O(n log n) when it comes and
 O(log) merges later, and no Python loop ever sees a record. Identities are pseudorandom, so the first word alone almost
 always orders them; where two agree in it, both words do.
+
+Runs are never written to, and a table goes from some of them to others at once: whoever looks meanwhile in another
+thread, or interrupts, never meets a table without a part of its weights.
 """
 
 from __future__ import annotations
@@ -48,18 +51,23 @@ class Table:
 
     def __init__(self, dtype: npt.DTypeLike = np.int64) -> None:
         self._dtype = np.dtype(dtype)
-        self._runs: list[Run] = []
+        self._runs: tuple[Run, ...] = ()
 
     def add(self, ids: Ids, weights: Weights) -> None:
         """Add weights of distinct identities, sorted as `combine` returns them."""
-        while self._runs and len(self._runs[-1].ids) <= 2 * len(ids):
-            ids, weights = _merge(self._runs.pop(), ids, weights)
-        self._push(ids, weights)
+        *runs, added = *self._runs, _run(ids, weights)
+        while runs and len(runs[-1].ids) <= 2 * len(added.ids):
+            added = _merged(runs.pop(), added)
+        self._runs = (*runs, added)
+
+    def __len__(self) -> int:
+        """How many identities there are at the most: one that stands in several runs counts in each."""
+        return sum(len(run.ids) for run in self._runs)
 
     def copy(self) -> Table:
         """The same weights, to be changed on their own; runs are shared, because nothing ever writes to one."""
         copy = Table(self._dtype)
-        copy._runs = list(self._runs)
+        copy._runs = self._runs
         return copy
 
     def lookup(self, ids: Ids) -> Weights:
@@ -71,23 +79,26 @@ class Table:
 
     def items(self) -> tuple[Ids, Weights]:
         """All identities of non-zero weight, in order, and their weights."""
-        while len(self._runs) > 1:
-            last = self._runs.pop()
-            self._push(*_merge(self._runs.pop(), last.ids, last.weights))
         if not self._runs:
             return np.empty((0, 2), np.uint64), np.empty(0, self._dtype)
-        return _alive(self._runs[0].ids, self._runs[0].weights)
+        *runs, last = self._runs
+        while runs:
+            last = _merged(runs.pop(), last)
+        self._runs = (last,)
+        return _alive(last.ids, last.weights)
 
-    def _push(self, ids: Ids, weights: Weights) -> None:
-        ids = np.asfortranarray(ids)  # binary search wants the first words side by side
-        self._runs.append(Run(ids, weights, _longest_tie(ids)))
+
+def _run(ids: Ids, weights: Weights) -> Run:
+    ids = np.asfortranarray(ids)  # binary search wants the first words side by side
+    return Run(ids, weights, _longest_tie(ids))
 
 
-def _merge(run: Run, ids: Ids, weights: Weights) -> tuple[Ids, Weights]:
-    merged = _inserted(run, ids, weights) if 8 * len(ids) < len(run.ids) and run.tie == _longest_tie(ids) == 1 else None
+def _merged(run: Run, few: Run) -> Run:
+    small = 8 * len(few.ids) < len(run.ids) and run.tie == few.tie == 1
+    merged = _inserted(run, few.ids, few.weights) if small else None
     if merged is None:
-        merged = combine(np.concatenate([run.ids, ids]), np.concatenate([run.weights, weights]))[1:]
-    return _alive(*merged)
+        merged = combine(np.concatenate([run.ids, few.ids]), np.concatenate([run.weights, few.weights]))[1:]
+    return _run(*_alive(*merged))
 
 
 def _alive(ids: Ids, weights: Weights) -> tuple[Ids, Weights]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
@@ -11,6 +11,7 @@ from wpinq.continual import ContinualMeasurement
 from wpinq.dataset import DataSet
 from wpinq.engines.live import Item, LiveFlow
 from wpinq.engines.reading import batches
+from wpinq.errors import EngineError
 from wpinq.operators.first import First
 from wpinq.plan import Node, Read, sources, steps
 from wpinq.question import Question, digest_after, digest_of
@@ -37,11 +38,13 @@ class Kept:
 
     def move(self, change: Histogram, epoch: int) -> None:
         """Take in what an epoch changed."""
-        for follower in self.followers:
-            follower.receive(epoch, change)
-        if self.digest is not None:
-            self.digest = digest_after(sources(self.root)[0], self.digest, self.total, change)
+        digest = self.digest
+        if digest is not None:
+            digest = digest_after(sources(self.root)[0], digest, self.total, change)
         self.total.merge(change)
+        self.digest = digest
+        for follower in self.followers:  # who may be asked at the same time, so what they are told stays as it is
+            follower.receive(epoch, change)
 
     def answer(self, question: Question, epoch: int) -> None:
         """Answer from the total as it is after an epoch; a continual measurement follows it from now on."""
@@ -66,28 +69,41 @@ class Running:
         self._data, self._log, self._key = data, log, data.identity_key
         self._kept: dict[Hashable, Kept] = {}
         self._flow: LiveFlow | None = None
+        self._whole = True
 
-    def take(self, batch: Batch) -> None:
-        """Bring all plans to the epoch that was just closed, and answer what waited for it.
+    def take(self, close: Callable[[], Batch]) -> None:
+        """Bring all plans to an epoch, and answer what waited for it.
+
+        Args:
+            close: Closes the epoch and gives its records.
 
         Raises:
             EngineError: A step failed, now or before.
             LedgerError: The histogram of a measurement could not be sealed.
         """
+        self._whole = False
+        batch = close()
         asked, self._log.asked = self._log.asked, []
         wanted = [(measurement, self._keep(root)) for measurement, root in asked]
-        if not self._kept:
-            return
-        if self._flow is None or len(self._flow.roots) < len(self._kept):
-            self._restart()
-        self._move(self._push([(self._data, batch)] if len(batch) else []))
+        if self._kept:
+            if self._flow is None or len(self._flow.roots) < len(self._kept):
+                self._restart()
+            self._move(self._push([(self._data, batch)] if len(batch) else []))
+        self._whole = True
         for measurement, kept in wanted:
             kept.answer(measurement, self._log.closed)
 
     def check(self) -> None:
-        """Raise what has failed, if anything has."""
+        """Raise what has failed, if anything has.
+
+        Raises:
+            EngineError: A step failed, or an epoch was taken in by halves: by an interrupt, or because a table that is
+                joined could not be read. What would be answered from then on would lack records.
+        """
         if self._flow is not None:
             self._flow.check()
+        if not self._whole:
+            raise EngineError("the live source did not take in its last epoch as a whole; make another source.")
 
     def close(self) -> None:
         """End the dataflow."""
@@ -100,7 +116,7 @@ class Running:
         return self._kept.setdefault(name, Kept(root, Histogram(root.schema, self._key)))
 
     def _restart(self) -> None:
-        """A flow is frozen: with new plans a new one starts, over all that was sent before."""
+        """A flow is frozen: with new plans a new one starts, over all that was sent before. New plans come last."""
         self.close()
         known = 0 if self._flow is None else len(self._flow.roots)
         self._flow = LiveFlow([kept.root for kept in self._kept.values()], self._key)

@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -262,7 +263,7 @@ class Live(Collection):
         return self._followed[name]
 
     def _close(self, epoch: Epoch) -> None:
-        self._running.take(self._log.close(epoch))
+        self._running.take(partial(self._log.close, epoch))
         self._log.forget()
 
     def _clock(self) -> int | None:

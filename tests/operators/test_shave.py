@@ -109,13 +109,14 @@ def test_after_a_join_slices_are_cut_on_its_lattice():
             wide.shave(2**62)
 
 
-@pytest.mark.parametrize("few", [0, 1 << 13])
+@pytest.mark.parametrize(("few", "small"), [(0, 2), (0, 1 << 16), (1 << 13, 1 << 16)])
 @given(weights=st.lists(st.integers(-9, 9).map(lambda n: Fraction(n, 4)), min_size=1, max_size=8))
-def test_movements_are_added_up_in_either_way(few, weights):
-    """`FEW` chooses by the number of rows who adds them up; a test's rows are few, so it is moved."""
+def test_movements_are_added_up_in_every_way(few, small, weights):
+    """`FEW` chooses by the rows who adds them up, `SMALL` by the weight; a test has few of both, so these are moved."""
     plan = pages().shave("1/2").map(lambda page, index: index)
     both = {(name,): 2 * weight for name, weight in zip("abcdefgh", weights, strict=False)}
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(import_module("wpinq.operators.shave"), "SMALL", small)
         for home in ("operators.shave", "state.histogram"):
             patch.setattr(import_module(f"wpinq.{home}"), "FEW", few)
         driver = Driver(plan)

@@ -67,6 +67,8 @@ def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str 
 
 THINNEST = Fraction(1, 1 << 20)
 """One record makes a million slices at the most: memory that ends where somebody is would tell that somebody is."""
+SMALL = 1 << 16
+"""Weights in lattice units that are counted in an array."""
 THICKEST = 2**62
 """Lattice units of all given slices together, and its square in 128 bits; a wider sum would overflow where there is a
 record, and only there."""
@@ -215,11 +217,20 @@ def _alike(before: Integers, after: Integers) -> tuple[Integers, Integers, Integ
     if before.dtype == object or len(before) < FEW:
         return before, after, np.ones(len(before), np.int64)
     if not before.any():
-        after, times = np.unique(after, return_counts=True)
+        after, times = _distinct(after)
         return np.zeros_like(after), after, times
     moves = pl.DataFrame({"before": before, "after": after}).group_by("before", "after").len()
     first, second, times = (moves[name].cast(pl.Int64).to_numpy() for name in moves.columns)
     return first, second, times
+
+
+def _distinct(weights: Integers) -> tuple[Integers, Integers]:
+    """Distinct weights, and how often each occurs; most are small, and need not be sorted to be counted."""
+    small = (weights >= 0) & (weights < SMALL)
+    counts = np.bincount(weights[small])
+    found = np.flatnonzero(counts)
+    others, times = np.unique(weights[~small], return_counts=True)
+    return np.concatenate([found, others]), np.concatenate([counts[found], times])
 
 
 def moved_slices(before: Integers, after: Integers, units: tuple[int, ...]) -> dict[str, Integers]:

@@ -90,14 +90,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'wpinq' has no attribute {name!r}; it has {', '.join(__all__)}.")
     home = f"wpinq.{_HOMES.get(name, name)}"
-    if name in ("aggregates", "degrees"):
-        with _loading(home):
-            return import_module(home)
-    if name in _HOMES:
-        with _loading(home):
-            return getattr(import_module(home), name)
-    raise AttributeError(f"module 'wpinq' has no attribute {name!r}; it has {', '.join(__all__)}.")
+    with _loading(home):
+        module = import_module(home)
+    return getattr(module, name) if name in _HOMES else module
 
 
 def __dir__() -> list[str]:

@@ -109,12 +109,12 @@ def open_table(table: Any, columns: Columns) -> TableReader:
 
 
 def as_table(source: Any) -> Any:
-    """An Arrow array of structs as the batch that it is, less what is null in it; anything else as it was.
+    """An Arrow array of structs as the batch that it is, less what is null in it; what is a stream too as it was.
 
     Raises:
         SourceError: It is an Arrow array of something else.
     """
-    if not hasattr(source, "__arrow_c_array__") or hasattr(source, "__arrow_c_stream__"):
+    if hasattr(source, "__arrow_c_stream__"):
         return source
     import pyarrow as pa
 

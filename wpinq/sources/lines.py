@@ -46,7 +46,8 @@ def blocks(stream: BinaryIO, origin: int, start: int, stop: int = END) -> Iterat
         stop: Where this share ends.
     """
     foreign, long = start > origin, False  # the line that holds the byte before belongs to another share
-    position, rest = stream.seek(start - foreign), cast("Block", b"")
+    position = stream.seek(start - foreign)
+    rest: Block = b""
     while position < stop or rest:
         late = position >= stop
         data = _read(stream, rest, BLOCK if late else min(BLOCK, stop - position))

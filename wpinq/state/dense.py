@@ -100,7 +100,7 @@ class Dense:
             return True
         low, high = self._edges = [min(edges), max(edges)]
         if low < self._low or high > self._low + len(self._counts):
-            low, high = max(low // PIECE * PIECE, -(2**63)), -(-high // PIECE) * PIECE
+            low, high = low // PIECE * PIECE, -(-high // PIECE) * PIECE
             counts = np.zeros(high - low, np.int64)
             counts[self._low - low :][: len(self._counts)] = self._counts
             self._low, self._counts = low, counts

@@ -88,7 +88,9 @@ class Running:
         if self._kept:
             if self._flow is None or len(self._flow.roots) < len(self._kept):
                 self._restart()
-            self._move(self._push([(self._data, batch)] if len(batch) else []))
+            changes = self._push([(self._data, batch)] if len(batch) else [])
+            for kept, change in zip(self._kept.values(), changes, strict=True):
+                kept.move(change, self._log.closed)
         self._whole = True
         for measurement, kept in wanted:
             kept.answer(measurement, self._log.closed)
@@ -139,10 +141,6 @@ class Running:
         if self._flow is None or not items:
             return [Histogram(kept.root.schema, self._key) for kept in self._kept.values()]
         return self._flow.push(items)
-
-    def _move(self, changes: Sequence[Histogram]) -> None:
-        for kept, change in zip(self._kept.values(), changes, strict=True):
-            kept.move(change, self._log.closed)
 
     def _sent(self) -> Iterator[Item]:
         """All epochs before the one that was just closed."""

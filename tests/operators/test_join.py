@@ -221,3 +221,11 @@ def test_refusals():
         left.join(right, left="a", right=["a", "b"])
     with pytest.raises(PlanError, match="no column 'c'"):
         left.join(right, on="c")
+
+
+def test_what_is_left_of_a_bound_on_a_fine_lattice_passes_64_bits():
+    pages = protected(a="integer", b="integer")
+    joined = pages.join(pages, on="a", result=lambda a, b: (a, b), columns=("a", "b"))
+    bound = pages.join(joined, on="a", at_most=3)
+    (weight,) = evaluate(bound, [(0, 0)]).values()  # 1 * 1/2 / (1 + 1/2), of which half is left below 3
+    assert abs(weight - Fraction(1, 6)) < Fraction(1, 2**39)

@@ -236,8 +236,8 @@ class Join(Node):
         keys = Schema(tuple(self.left.schema[name] for name in self.left_keys))
         ids = np.repeat(record_ids([key], keys, record_key(self)), len(sums), axis=0)
         draw = draws(dither_key(self), ids, record_ids(sums, self.schema, record_key(self)))
-        products = np.array(list(sums.values()), object)
-        return [Fraction(int(weight), GRID) for weight in self.rule.dithered(products, total, draw)]
+        products, totals = np.array(list(sums.values()), object), np.full(len(sums), total, object)
+        return [Fraction(int(weight), GRID) for weight in self.rule.dithered(products, totals, draw)]
 
 
 def _by_key(given: Weighted, places: list[int], lattice: int) -> dict[Record, list[tuple[Record, int]]]:

@@ -51,7 +51,7 @@ class Rule:
         """R(D) of the exact rule."""
         return max(0, (self.scale or 0) ** 2 // total - self.cut)
 
-    def dithered(self, products: Weights, totals: Weights | int, draw: Weights) -> Weights:
+    def dithered(self, products: Weights, totals: Weights, draw: Weights) -> Weights:
         """Products of weights over the weights of their keys, as exact fractions, rounded by their dither."""
         if self.at_most is None:
             return rounded(products * GRID, totals * self.fine, draw)

@@ -17,7 +17,7 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions.expressions import Expressions, expressions
-from wpinq.functions.terms import Term, constant, null, shown
+from wpinq.functions.terms import Term, constant, null, shown, whole_number
 from wpinq.schema import Kind, Schema
 
 if TYPE_CHECKING:
@@ -224,14 +224,15 @@ def literal(reader: Reader, node: Any) -> Term:
     text = node.this
     if node.is_string:
         return constant(text, Kind.TEXT, shown(node), quoted=True)
+    if text.isdecimal():
+        whole = whole_number(text, 2**63 - 1)
+        if whole is None:
+            raise PlanError(f"{reader.call}: {shown(text)} is beyond 64 bits; write it as a number, {shown(text)}.0.")
+        return constant(whole, Kind.INT, shown(text))
     try:
-        whole = text.isdecimal()
-        value = int(text) if whole else float(text)
+        return constant(float(text), Kind.FLOAT, shown(text))
     except ValueError:
         raise reader.refused(node) from None
-    if whole and value >= 2**63:
-        raise PlanError(f"{reader.call}: {shown(text)} is beyond 64 bits; write it as a number, {shown(text)}.0.")
-    return constant(value, Kind.INT if whole else Kind.FLOAT, shown(text))
 
 
 def nothing(reader: Reader, node: Any) -> Term:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from wpinq.errors import PlanError
-from wpinq.functions.terms import NUMBERS, Term, constant, to, together
+from wpinq.functions.terms import NUMBERS, Term, constant, to, together, whole_number
 from wpinq.schema import Kind, polars_type
 
 if TYPE_CHECKING:
@@ -95,13 +95,13 @@ def shifted(reader: Reader, node: Any) -> Term:
     interval = node.expression
     number, unit = interval.args.get("this"), interval.args.get("unit")
     step = STEPS.get("" if unit is None else unit.name.lower().removesuffix("s"))
-    known = type(number).__name__ == "Literal" and number.this.isdecimal() and int(number.this) < 10**6
+    count = whole_number(number.this, 10**6) if type(number).__name__ == "Literal" else None
     term = to(_argument(reader, node.this, *TIMES), Kind.TIME, reader.call)
-    if step is None or not known or term.kind is Kind.INSTANT:
+    if step is None or count is None or term.kind is Kind.INSTANT:
         raise PlanError(f"{reader.call}: {reader.spell(node)}: write an interval as INTERVAL '90' DAY; there are "
                         f"{', '.join(STEPS)}.")  # fmt: skip
     sign = "-" if type(node).__name__ == "Sub" else ""
-    found = term.value.dt.offset_by(f"{sign}{int(number.this) * int(step[0])}{step[1:]}")
+    found = term.value.dt.offset_by(f"{sign}{count * int(step[0])}{step[1:]}")
     if term.constant is None:
         return Term(found, Kind.TIME, "")
     return constant(pl.select(found).item(), Kind.TIME, reader.spell(node))

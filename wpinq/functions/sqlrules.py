@@ -13,7 +13,7 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions import sqlcalls
 from wpinq.functions.predicate import literal, nothing
-from wpinq.functions.terms import NUMBERS, Term, constant, null, shown, to, together
+from wpinq.functions.terms import NUMBERS, Term, constant, null, shown, to, together, whole_number
 from wpinq.schema import Kind, polars_type
 
 if TYPE_CHECKING:
@@ -165,13 +165,10 @@ def _arithmetic(reader: Reader, node: Any) -> Term:
 
 def _negative(reader: Reader, node: Any) -> Term:
     inner = node.this
-    if (
-        type(inner).__name__ == "Literal"
-        and not inner.is_string
-        and inner.this.isdecimal()
-        and int(inner.this) <= 2**63
-    ):
-        return constant(-int(inner.this), Kind.INT, f"-{shown(inner.this)}")
+    digits = inner.this if type(inner).__name__ == "Literal" and not inner.is_string else ""
+    written = whole_number(digits, 2**63)
+    if written is not None:
+        return constant(-written, Kind.INT, f"-{shown(inner.this)}")
     (value,), kind = _numbers(reader, inner)
     term = reader.term(inner)
     known = -term.constant if isinstance(term.constant, (int, float)) else None

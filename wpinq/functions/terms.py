@@ -55,6 +55,14 @@ def shown(node: exp.Expression | str) -> str:
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 
+def whole_number(text: str, most: int) -> int | None:
+    """The whole number that a text writes, if it is one from 0 to `most`; digits are counted before they are read."""
+    digits = text.lstrip("0") or "0"
+    if not text.isdecimal() or len(digits) > len(str(most)) or int(digits) > most:
+        return None
+    return int(digits)
+
+
 def constant(value: Any, kind: Kind, text: str, *, quoted: bool = False) -> Term:
     """A written-out value."""
     return Term(pl.lit(value, polars_type(kind)), kind, text, value, quoted)

@@ -6,7 +6,7 @@ from typing import Any
 
 from wpinq.errors import PlanError
 from wpinq.functions.predicate import statement
-from wpinq.functions.terms import shown
+from wpinq.functions.terms import shown, whole_number
 from wpinq.query.tables import CALL
 
 KNOWN = frozenset(["expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"])
@@ -73,6 +73,8 @@ def _whole(clause: Any) -> int | None:
     if clause is None:
         return None
     node = clause.args.get("expression")
-    if type(node).__name__ != "Literal" or node.is_string or not node.this.isdecimal() or int(node.this) > 2**31:
+    written = type(node).__name__ == "Literal" and not node.is_string
+    number = whole_number(node.this, 2**31) if written else None
+    if number is None:
         raise PlanError(f"{CALL}: {shown(clause)}: write a whole number.")
-    return int(node.this)
+    return number

@@ -16,9 +16,10 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions.outputs import named as uniquely
 from wpinq.functions.predicate import Reader
-from wpinq.functions.terms import shown
+from wpinq.functions.terms import shown, whole_number
 from wpinq.query.asked import Item, Statement, check
 from wpinq.query.clauses import label, limits, plain_select
+from wpinq.query.names import OutputNames, bare
 from wpinq.query.numbers import LISTED, NUMBERS, Number, read
 from wpinq.query.reach import Declared
 from wpinq.query.tables import CALL, Tables, plainly
@@ -63,7 +64,7 @@ class _Select:
     def __init__(self, select: Any, tables: Tables, bounds: Mapping[str, Bounds] | None) -> None:
         self.select, self.tables = select, tables
         self.declared = Declared(bounds, self._canonical)
-        self.aliases = {one.alias: one.this for one in select.expressions if type(one).__name__ == "Alias"}
+        self.outputs = OutputNames(select.expressions, tables)
         self.groups: list[Any] = []
         self.asked: list[Any] = []
         self.summed: list[Any] = []
@@ -77,7 +78,7 @@ class _Select:
         labels = uniquely([label(one) for one in self.select.expressions])
         items = tuple(Item(title, self._released(one)) for title, one in zip(labels, given, strict=True))
         having = self.select.args.get("having")
-        condition = self._released(self._aliased(having.this)) if having else None
+        condition = self._released(self.outputs.in_expression(having.this)) if having else None
         order = tuple(self._order(one, given) for one in getattr(self.select.args.get("order"), "expressions", ()))
         if not self.asked and not self.summed:
             raise PlanError(f"{CALL}: the query counts nothing, so it would show records; {LISTED}.")
@@ -110,20 +111,20 @@ class _Select:
             raise PlanError(f"{CALL}: {shown(clause)}: group by expressions; there is no ALL, CUBE or ROLLUP here.")
         found = []
         for one in clause.expressions:
-            free = type(one).__name__ == "Column" and not one.args.get("table") and self.tables.canonical(one) is None
-            meant = self.aliases.get(one.name, one) if free else self._numbered(one, given)
-            found.append(self._canonical(meant))
+            found.append(self._canonical(self.outputs.in_group_by(self._numbered(one, given))))
             if found[-1].find(exp.AggFunc):
                 raise PlanError(f"{CALL}: GROUP BY {shown(found[-1])} groups by an aggregate; group by columns.")
         return list(dict.fromkeys(found))
 
     def _numbered(self, node: Any, given: list[Any]) -> Any:
         """GROUP BY 1 and ORDER BY 1 mean the first column of the answer."""
+        node = bare(node)
         if type(node).__name__ != "Literal" or node.is_string:
             return node
-        if not node.this.isdecimal() or not 1 <= int(node.this) <= len(given):
+        place = whole_number(node.this, len(given))
+        if not place:
             raise PlanError(f"{CALL}: there is no column number {shown(node.this)} in the SELECT.")
-        return given[int(node.this) - 1]
+        return given[place - 1]
 
     def _canonical(self, node: Any) -> Any:
         """An expression whose columns are written in one way, so that equal ones are equal."""
@@ -137,8 +138,7 @@ class _Select:
                 raise PlanError(f"{CALL}: no column {shown(one)}; there are {self.tables.names}.")
             return found
 
-        while type(node).__name__ == "Paren":
-            node = node.this
+        node = bare(node)
         inner = node.find(exp.Query, exp.Exists)
         if inner is not None:
             raise PlanError(f"{CALL}: {shown(inner)} is a query of its own, which would look at other records; join, "
@@ -168,19 +168,11 @@ class _Select:
         return self._canonical(node).transform(place)
 
     def _order(self, node: Any, given: list[Any]) -> tuple[Any, bool, bool]:
-        inner = self._aliased(self._numbered(node.this, given))
+        inner = self._numbered(node.this, given)
+        inner = inner if inner is not bare(node.this) else self.outputs.in_order_by(inner)
         descending = bool(node.args.get("desc"))
         first = node.args.get("nulls_first")
         return self._released(inner), descending, descending if first is None else bool(first)
-
-    def _aliased(self, node: Any) -> Any:
-        """Names of the answer's columns, where they are meant."""
-
-        def alias(one: exp.Expression) -> exp.Expression:
-            plain = type(one).__name__ == "Column" and not one.args.get("table")
-            return self.aliases[one.name] if plain and one.name in self.aliases else one
-
-        return node.transform(alias)
 
     def _kept(self) -> Collection:
         """The records that have partners and pass WHERE."""

@@ -1,0 +1,90 @@
+"""What a name means in each clause of a SELECT, by PostgreSQL's rules.
+
+An output name is a name of a column of the answer: an alias, or the name of a column that is selected as it is.
+
+- GROUP BY x: the column x of the tables; only where there is none, the output name x.
+- ORDER BY x: the output name x; only where there is none, the column x.
+- HAVING, and expressions in ORDER BY: the column x. PostgreSQL refuses an output name there; here it is taken where no
+  column has the name, which changes no answer that PostgreSQL gives.
+
+Names that are not in double quotes are compared in lower case.
+Source: PostgreSQL manual, SELECT, "GROUP BY clause" and "ORDER BY clause".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wpinq.errors import PlanError
+from wpinq.functions.terms import shown
+from wpinq.query.tables import CALL, Tables
+
+NAMED = ("Count", "Sum", "Avg", "Min", "Max")
+"""Aggregates whose column PostgreSQL names like the function."""
+
+
+class OutputNames:
+    """The names of a SELECT's columns, and what a name stands for in each clause."""
+
+    def __init__(self, selected: list[Any], tables: Tables) -> None:
+        self._tables = tables
+        self._meant: dict[str, list[Any]] = {}
+        for one in selected:
+            name = _output_name(one)
+            meant = one.this if type(one).__name__ == "Alias" else one
+            if name is not None and meant not in self._meant.setdefault(name, []):
+                self._meant[name].append(meant)
+
+    def in_group_by(self, node: Any) -> Any:
+        """A part of GROUP BY, with output names replaced by what they stand for."""
+        return self._output(node) if self._free(node) else node
+
+    def in_order_by(self, node: Any) -> Any:
+        """A part of ORDER BY, with output names replaced by what they stand for."""
+        if _is_name(node):
+            return self._output(node)
+        return self.in_expression(node)
+
+    def in_expression(self, node: Any) -> Any:
+        """HAVING, or an expression of ORDER BY, with output names that hide no column replaced."""
+        return node.transform(lambda one: self._output(one) if self._free(one) else one)
+
+    def _free(self, node: Any) -> bool:
+        """Whether it is a name that no column has."""
+        return _is_name(node) and self._tables.canonical(node) is None
+
+    def _output(self, node: Any) -> Any:
+        """What the output name stands for; the node itself where there is no such output name.
+
+        Raises:
+            PlanError: Several columns of the answer have the name.
+        """
+        meant = self._meant.get(_folded(node.this), [node])
+        if len(meant) > 1:
+            raise PlanError(f"{CALL}: {shown(node)} names several columns of the answer; give them different names.")
+        return meant[0]
+
+
+def bare(node: Any) -> Any:
+    """An expression without the parentheses around it."""
+    while type(node).__name__ == "Paren":
+        node = node.this
+    return node
+
+
+def _is_name(node: Any) -> bool:
+    return type(node).__name__ == "Column" and not node.args.get("table") and type(node.this).__name__ == "Identifier"
+
+
+def _folded(identifier: Any) -> str:
+    """A name as PostgreSQL compares it."""
+    return str(identifier.name) if identifier.args.get("quoted") else str(identifier.name).lower()
+
+
+def _output_name(node: Any) -> str | None:
+    kind = type(node).__name__
+    if kind == "Alias":
+        return _folded(node.args["alias"])
+    if kind == "Column" and type(node.this).__name__ == "Identifier":
+        return _folded(node.this)
+    return kind.lower() if kind in NAMED else None

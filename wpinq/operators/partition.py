@@ -12,7 +12,7 @@ import polars as pl
 
 from wpinq.batch import Batch
 from wpinq.errors import BinError, PlanError
-from wpinq.functions.kinds import stored, write
+from wpinq.functions.kinds import read, stored, write
 from wpinq.operators.keys import keyed
 from wpinq.plan import Record, Shape, Stateless, Unary, Weighted, fingerprints
 from wpinq.schema import Column, Schema
@@ -33,7 +33,8 @@ def partition(self: Collection, key: object, parts: Iterable[Any]) -> dict[Any, 
 
     Args:
         key: A column, several columns, or a function of a record as in `map`.
-        parts: The keys: values, or tuples of values where the key has several columns.
+        parts: The keys: values, or tuples of values where the key has several columns. Of numbers that one double
+            holds, such as 0.1 and 1/10 + 10^-40, a column of doubles has one part.
 
     Returns:
         For each part its collection, with the columns of this one.
@@ -49,7 +50,7 @@ def partition(self: Collection, key: object, parts: Iterable[Any]) -> dict[Any, 
     columns = tuple(node.schema[name] for name in names)
     listed = list(parts)
     written = [_stored(part if len(names) > 1 else (part,), columns) for part in listed]
-    texts = [repr(decode(encode(part))) for part in listed]
+    texts = [_text(values, columns) for values in written]
     if len(set(texts)) != len(texts):
         raise PlanError("partition(parts=...): a part stands twice; parts that are equal are one part.")
     digest = fingerprints(node)[node]
@@ -69,6 +70,12 @@ def _stored(part: Any, columns: tuple[Column, ...]) -> tuple[Any, ...]:
     except Exception:  # noqa: BLE001  the text of a failed conversion is of no use
         shown = ", ".join(f"{column.name}: {column.kind.value}" for column in columns)
         raise PlanError(f"partition(parts=...): a part does not fit the key ({shown}).") from None
+
+
+def _text(values: tuple[Any, ...], columns: tuple[Column, ...]) -> str:
+    """How a part is told from others: by what its column stores, since that is what records are compared with."""
+    held = tuple(decode(encode(read(value, column.kind))) for value, column in zip(values, columns, strict=True))
+    return repr(held if len(held) > 1 else held[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,12 +14,15 @@ import polars as pl
 
 from wpinq.aggregates.options import Bounds
 from wpinq.errors import PlanError
-from wpinq.exact import Amount, exact, positive
+from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.plan import Node
 from wpinq.schema import Kind
 
 FINE = 1 << 20
 """Steps within the bounds, by default and at the most."""
+
+FARTHEST = 1 << 52
+"""Steps from the centre to the furthest bound: a double holds them, and the halves between them, exactly."""
 
 LARGEST = Fraction(10**100)
 """No bound is larger: sums of such numbers and their squares still are floats."""
@@ -35,6 +38,10 @@ class Scale:
         spacing: A step.
         low: The least number of steps.
         high: The largest.
+
+    Raises:
+        PlanError: There are more steps than can be computed with. Refused here, whatever the records are: beyond
+            2^53 a clamped number could pass its bound, and beyond 2^63 the run would fail where there is a number.
     """
 
     column: str
@@ -42,6 +49,13 @@ class Scale:
     spacing: Fraction
     low: int
     high: int
+
+    def __post_init__(self) -> None:
+        if max(abs(self.low), abs(self.high)) > FARTHEST:
+            raise PlanError(
+                f"bounds of {self.column!r}: they are more than 2^52 steps of {decimal(self.spacing)} from "
+                f"{decimal(self.centre)}; give a wider step=, or subtract a number from the column with map first."
+            )
 
     @property
     def code(self) -> bytes:

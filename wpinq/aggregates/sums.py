@@ -167,7 +167,7 @@ def sum(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: 
             bounds; and what `count` takes.
 
     Raises:
-        PlanError: The column holds no numbers, or bounds and step make no grid.
+        PlanError: The column holds no numbers, bounds and step make no grid, or a bound is more than 2^52 steps from 0.
         BinError, ExactnessError, BudgetError, LedgerError: See `count`.
     """
     low, high, step = limits(self._node, column, bounds, more.get("step"), "sum")

@@ -54,8 +54,8 @@ QUERIES = [
     "SELECT age % 3 AS third, page, COUNT(*) c FROM views GROUP BY third, page "
     "ORDER BY c, third, page LIMIT 7 OFFSET 2",
     "SELECT COUNT(*) * 2 + 1 AS z, COUNT(*) - COUNT(user) AS nobody FROM views",
-    "SELECT topic, COUNT(*) AS c FROM views JOIN pages ON views.page = pages.page GROUP BY topic ORDER BY c",
-    "SELECT topic, COUNT(*) AS c FROM views LEFT JOIN pages USING (page) GROUP BY topic ORDER BY c",
+    "SELECT topic, COUNT(*) AS c FROM views JOIN pages ON views.page = pages.page GROUP BY topic ORDER BY c, topic",
+    "SELECT topic, COUNT(*) AS c FROM views LEFT JOIN pages USING (page) GROUP BY topic ORDER BY c, topic",
     "SELECT p.topic, COUNT(*) AS c FROM views AS v JOIN pages AS p ON p.page = v.page WHERE p.weight > 1 "
     "GROUP BY p.topic",
     "SELECT owner, COUNT(*) AS c FROM views JOIN pages USING (page) JOIN topics ON topics.topic = pages.topic "
@@ -378,18 +378,45 @@ def test_columns_are_named_as_postgresql_names_them(tables):
         ("SELECT SUM(1e300) FROM views", {"bounds": None}, "beyond 10.100"),
         ("SELECT SUM(age) FROM views", {"bounds": [("age", (0, 90))]}, "maps columns or expressions to pairs"),
         ("SELECT SUM(age) FROM views", {"bounds": {1: (0, 90)}}, "need declared bounds"),
-        ("SELECT MIN(age + 1) FROM views", {"bounds": {"age": (0, 1), "age + 2": (0, 1)}}, "'age . 2', which no SUM"),
+        (
+            "SELECT MIN(age + 1) FROM views",
+            {"bounds": {"age": (0, 1), "age + 2": (0, 1)}},
+            "'age . 2', which is no column",
+        ),
         ("SELECT SUM(user) FROM views", {"bounds": {"user": (0, 1)}}, "of the type text"),
         ("SELECT COUNT(*), SUM(age) FROM views", {"bounds": {"age": (5, 5)}}, "not below the upper one"),
         ("SELECT COUNT(*), SUM(age) FROM views", {"bounds": {"age": 5}}, "bounds= are two numbers"),
-        ("SELECT AVG(age) FROM views", {"bounds": {"age": (0, 90), "wage": (0, 1)}}, "'wage', which no SUM"),
-        ("SELECT COUNT(*) FROM views", {}, "'age', which no SUM"),
+        ("SELECT AVG(age) FROM views", {"bounds": {"age": (0, 90), "wage": (0, 1)}}, "'wage', which is no column"),
+        ("SELECT COUNT(*) FROM views", {"bounds": {"age + 2": (0, 1)}}, "'age . 2', which is no column"),
     ],
 )
 def test_sums_are_refused_before_anything_is_charged(query, more, reason, tables):
     with pytest.raises(PlanError, match=reason):
         wpinq.sql(query, tables, **{"epsilon": 1, "bounds": {"age": (0, 90)}, **more})
     assert tables["views"]._node.data.ledger.spent() == (0, 0)
+
+
+def test_one_set_of_bounds_serves_all_queries(tables):
+    bounds = {"age": (0, 90), "views.age": (0, 90)}
+    assert wpinq.sql("SELECT COUNT(*) FROM views", tables, epsilon=LOUD, bounds=bounds).rows == ((6000,),)
+
+
+def test_a_public_csv_file_is_joined_by_declared_or_cast_types(duck, tables, tmp_path):
+    path = tmp_path / "ages.csv"
+    path.write_text("age,label\n" + "".join(f"{age},{'young' if age < 30 else 'old'}\n" for age in range(90)))
+    expected = [("old", 3990), ("young", 2010)]
+    query = "SELECT label, COUNT(*) AS c FROM views JOIN ages ON {} GROUP BY label ORDER BY label"
+    typed = {**tables, "ages": (path, {"age": int})}
+    assert list(wpinq.sql(query.format("views.age = ages.age"), typed, epsilon=LOUD, delta=1e-6)) == expected
+    as_text = {**tables, "ages": path}
+    for on in (
+        "views.age = CAST(ages.age AS INTEGER)",
+        "CAST(views.age AS TEXT) = ages.age",
+        "0 + views.age = ages.age::int",
+    ):
+        assert list(wpinq.sql(query.format(on), as_text, epsilon=LOUD, delta=1e-6)) == expected
+    with pytest.raises(PlanError, match="is not unique in ages"):
+        wpinq.sql(query.format("views.page = upper(ages.label)"), as_text, epsilon=1, delta=1e-6)
 
 
 def test_explain_shows_sums(tables, capsys):
@@ -418,7 +445,7 @@ def test_one_record_moves_each_count_by_one_at_most(query, tables):
 REFUSED = [
     ("SELECT page, COUNT(*) FROM views GROUP BY page", "which groups there are is private too"),
     ("SELECT page FROM views GROUP BY page", "counts nothing"),
-    ("SELECT user, COUNT(*) FROM views GROUP BY page", 'user" is neither in GROUP BY nor counted'),
+    ("SELECT user, COUNT(*) FROM views GROUP BY page", "user is neither in GROUP BY nor counted"),
     ("SELECT page, COUNT(*) FROM views", "neither in GROUP BY nor counted"),
     ("SELECT COUNT(*) FROM views ORDER BY user", "neither in GROUP BY nor counted"),
     ("SELECT COUNT(*) FROM views HAVING age > 3", "neither in GROUP BY nor counted"),
@@ -444,7 +471,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM views JOIN pages ON views.page = pages.page AND TRUE", "ON one equality"),
     ("SELECT COUNT(*) FROM views JOIN pages ON views.page = views.user", "ON one equality"),
     ("SELECT COUNT(*) FROM views JOIN pages ON views.age = pages.page", "do not compare"),
-    ("SELECT COUNT(*) FROM views JOIN twice USING (page)", "not unique, so a record would count many times"),
+    ("SELECT COUNT(*) FROM views JOIN twice USING (page)", "not unique in twice, so a record would count many times"),
     ("SELECT COUNT(*) FROM views JOIN views AS w USING (page)", "joins two protected tables"),
     ("SELECT COUNT(*) FROM pages JOIN views USING (page)", "name the protected table in FROM"),
     ("SELECT COUNT(*) FROM views JOIN pages USING (page) WHERE page = 'x'", "is a column of views and pages"),
@@ -465,11 +492,16 @@ REFUSED = [
     ("SELECT COUNT(*) FILTER (WHERE age > 3) OVER () FROM views", "windows look at other records"),
     ("SELECT array_agg(user) FROM views", "other aggregates are not"),
     ("SELECT CORR(age, age) FROM views", "other aggregates are not"),
-    ("SELECT COUNT(*) FROM views GROUP BY ROLLUP (page)", "one record alone"),
-    ("SELECT COUNT(*) FROM views GROUP BY ALL", "no ALL, CUBE or ROLLUP"),
+    ("SELECT COUNT(*) FROM views GROUP BY ROLLUP (page)", "no ALL, CUBE, ROLLUP or GROUPING SETS"),
+    ("SELECT COUNT(*) FROM views GROUP BY ALL", "no ALL, CUBE, ROLLUP or GROUPING SETS"),
+    ("SELECT VAR(age) FROM views", r"VAR\(age\): there is no function VAR here; write VARIANCE"),
+    ("SELECT ANON_COUNT(*, 1) FROM views", "write COUNT"),
+    ("SELECT COS(COUNT(*)) FROM views", r"COS\(COUNT\(\*\)\) is not .* computed from released numbers"),
+    ("SELECT COUNT(*) || 'x' FROM views", r"COUNT\(\*\) \|\| 'x': \|\| joins texts"),
+    ("SELECT age, COUNT(*) FROM views GROUP BY age HAVING age", "age is of type integer and not a condition"),
     ("SELECT COUNT(*) FROM views GROUP BY 5", "no column number 5"),
     ("SELECT COUNT(*) FROM nothing", "no table 'nothing'; there are 'views'"),
-    ("SELECT COUNT(*) FROM other.views", "no plain table"),
+    ("SELECT COUNT(*) FROM other.views", "names a schema; write the table's name alone"),
     ("SELECT COUNT(*) FROM views AS v (a, b)", "columns cannot be renamed"),
     ("SELECT COUNT(*) FROM views TABLESAMPLE BERNOULLI (10)", "no plain table"),
     ("SELECT COUNT(*)", "FROM is missing"),

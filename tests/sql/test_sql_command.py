@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections import Counter
+from fractions import Fraction
 
 import pytest
 from servers import PASSWORD, postgres
@@ -41,6 +42,8 @@ def test_an_answer_is_printed_and_written(run, tmp_path):
     assert [tuple(row) for row in content["rows"]] == sorted(COUNTS.items())
     assert all(none is None and low == high for none, (low, high) in content["intervals"])
     assert content["cost"] == {"epsilon": LOUD, "delta": 1e-6}
+    assert content["threshold"] == 2
+    assert "Groups are left out where the noisy count is below 2." in out
     assert run(QUERY, *common)[1] == out  # the same command: the same answers, free
     assert Ledger.existing(tmp_path / "views.csv.ledger").remaining() == 600
     assert run(QUERY, *common[:-2])[1] == out  # the ledger knows its budget
@@ -60,6 +63,42 @@ def test_a_budget_of_three_is_three_queries_with_delta(run, tmp_path):
     assert run("SELECT COUNT(*) FROM views", *common, "1/2")[0] == 0
     code, _, err = run(asked[3], *common, "1/2", "--delta", "1e-6")
     assert (code, "costs delta 0.000001, 0 is left" in err) == (2, True)
+
+
+def test_a_table_without_rows_says_why(run):
+    code, out, _ = run(QUERY, "--from", "views=views.csv", "--epsilon", "0.001", "--delta", "1e-6", "--budget", 1)
+    assert code == 0
+    assert "No group is shown: groups are left out where the noisy count is below 13" in out
+
+
+def test_a_ledger_of_any_budget_allows_delta_below_one(run, tmp_path):
+    assert run(QUERY, "--from", "views=views.csv", "--epsilon", 1, "--delta", "0.3", "--budget", 9)[0] == 0
+    assert Ledger.existing(tmp_path / "views.csv.ledger").delta_budget == Fraction(9, 10)
+
+
+def test_types_of_public_tables(run, tmp_path):
+    (tmp_path / "views.csv").write_text("user,page\n" + "".join(f"u{i},{i % 5}\n" for i in range(500)))
+    (tmp_path / "sizes.csv").write_text("page,size\n0,3\n1,4\n2,5\n")
+    query = "SELECT COUNT(*) AS n FROM views JOIN sizes ON views.page = sizes.page WHERE size > 3"
+    common = (
+        "--from",
+        "views=views.csv",
+        "--columns",
+        "user,page:int",
+        "--public",
+        "sizes=sizes.csv",
+        "--budget",
+        10**6,
+    )
+    code, out, err = run(query, *common, "--public-columns", "sizes=page:int,size:int", "--epsilon", LOUD)
+    assert (code, out.splitlines()[1]) == (0, "200"), err
+    for types, reason in (
+        ("size=page:int", "there is no --public size"),
+        ("sizes=page", "write types"),
+        ("sizes", "NAME"),
+    ):
+        code, _, err = run(query, *common, "--public-columns", types, "--epsilon", 1)
+        assert (code, reason in err) == (2, True), err
 
 
 def test_sums_within_declared_bounds(run, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.bins import parse_bins, parse_value
+from wpinq.cli.columns import parse_columns
 from wpinq.cli.dataflow import LIMITLESS, no_records
 from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
@@ -44,6 +46,12 @@ def sql(
     public: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=FILE", help="A public table to join; can be given many times.", show_default=False),
+    ] = None,
+    public_columns: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=COLUMNS", show_default=False,
+                     help="Types of a public table's columns, where they are not text: 'parts=key:int,price:float'; "
+                          "can be given many times."),
     ] = None,
     unit: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Protect people, named by this column.", show_default=False)
@@ -84,7 +92,7 @@ def sql(
     from wpinq.query import sql as answered
 
     table, where = _named(source, "--from")
-    tables: dict[str, Any] = dict(_named(one, "--public") for one in public or [])
+    tables = _public(public or [], public_columns or [])
     cost = positive(epsilon, "--epsilon")
     chance = None if delta is None else positive(delta, "--delta")
     amount = None if budget is None else positive(budget, "--budget")
@@ -156,6 +164,19 @@ def _named(text: str, option: str) -> tuple[str, str]:
     return name, place
 
 
+def _public(places: list[str], types: list[str]) -> dict[str, Any]:
+    """Public tables by name, each with the types of its columns where they are given."""
+    tables: dict[str, Any] = dict(_named(one, "--public") for one in places)
+    for name, text in (_named(one, "--public-columns") for one in types):
+        columns = parse_columns(text)
+        if name not in tables:
+            raise SourceError(f"--public-columns {name}: there is no --public {name}=FILE.")
+        if not isinstance(columns, dict):
+            raise SourceError(f"--public-columns {name}: write types, for example {name}=key:int.")
+        tables[name] = (tables[name], columns)
+    return tables
+
+
 def _unit(column: str | None, at_most: int | None) -> Unit | None:
     from wpinq.unit import users
 
@@ -167,10 +188,11 @@ def _unit(column: str | None, at_most: int | None) -> Unit | None:
 
 
 def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> Fraction:
-    """What a new ledger allows in all: as many such queries as epsilon is there for."""
-    if chance is None or budget is None or chance * (budget // cost) >= 1:
+    """What a new ledger allows in all: as many such queries as epsilon is there for, while that is below 1."""
+    if chance is None or budget is None:
         return chance or Fraction(0)
-    return chance * max(budget // cost, 1)
+    fitting = ceil(1 / chance) - 1
+    return chance * max(min(budget // cost, fitting), 1)
 
 
 def _show(answer: Answer, *, clamped: bool) -> None:
@@ -182,6 +204,9 @@ def _show(answer: Answer, *, clamped: bool) -> None:
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     for row in [names, *rows]:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    if answer.threshold is not None:
+        shown = "Groups" if len(answer) else "No group is shown: groups"
+        typer.echo(f"\n{shown} are left out where the noisy count is below {answer.threshold:g}.")
     if len(answer) > SHOWN:
         typer.echo(f"... and {len(answer) - SHOWN:,} more rows; --json OUT writes them all")
     for place, name in enumerate(names):

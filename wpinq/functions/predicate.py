@@ -146,10 +146,19 @@ class Reader:
     Attributes:
         resolve: Turns a name into a column.
         call: Name of the call, for messages.
+        spelled: How messages write a part.
+        known: What a function must be that is not in the list of those that are translated.
     """
 
-    def __init__(self, resolve: Callable[[exp.Expression], Term], call: str) -> None:
-        self.resolve, self.call = resolve, call
+    def __init__(
+        self,
+        resolve: Callable[[exp.Expression], Term],
+        call: str,
+        *,
+        spelled: Callable[[exp.Expression], str] = shown,
+        known: str = "computed from one record alone",
+    ) -> None:
+        self.resolve, self.call, self.spelled, self.known = resolve, call, spelled, known
         self._depth = 0
 
     def condition(self, node: exp.Expression) -> Term:
@@ -187,7 +196,7 @@ class Reader:
     def spell(self, node: exp.Expression) -> str:
         """How a part was written."""
         try:
-            return shown(node)
+            return self.spelled(node)
         except RecursionError:
             raise _too_deep(self.call) from None
 
@@ -196,7 +205,7 @@ class Reader:
         inside = [type(one).__name__ for one in (node, *node.args.values())]
         why = next(
             (_REASONS[kind] for kind in inside if kind in _REASONS),
-            "is not in the list of what is known to be computed from one record alone",
+            f"is not in the list of what is known to be {self.known}",
         )
         return PlanError(f"{self.call}: {self.spell(node)} {why}.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -36,6 +36,8 @@ class Answer:
         intervals: For each cell that is an aggregate, the 95% interval of its noise; None for others.
         cost: What it cost the privacy unit: `epsilon` and `delta`.
         measurements: What was measured: for each count, or what groups were published from, then for other aggregates.
+        threshold: What the noisy count of a group had to reach for the group to be published; None where groups were
+            given, or there are none.
     """
 
     columns: tuple[str, ...]
@@ -43,6 +45,7 @@ class Answer:
     intervals: tuple[tuple[tuple[float, float] | None, ...], ...]
     cost: dict[str, float]
     measurements: tuple[Question, ...]
+    threshold: float | None = None
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.rows)
@@ -52,7 +55,13 @@ class Answer:
 
     def content(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {"columns": self.columns, "rows": self.rows, "intervals": self.intervals, "cost": self.cost}
+        return {
+            "columns": self.columns,
+            "rows": self.rows,
+            "intervals": self.intervals,
+            "cost": self.cost,
+            "threshold": self.threshold,
+        }
 
 
 def sql(
@@ -79,7 +88,8 @@ def sql(
 
     Args:
         query: One SELECT in PostgreSQL's dialect; conditions have SQL's three values.
-        tables: The protected collection and public tables (frames, paths, ...) by name.
+        tables: The protected collection and public tables (frames, paths, ...) by name. Of a public CSV file all
+            columns are text; give a pair of it and its columns' types otherwise: `("pages.csv", {"size": int})`.
         epsilon: What it costs in all, exact; several aggregates share it equally, and so does a count that nobody asked
             for where groups are published.
         delta: What publishing the groups costs; `protect(delta=)` allows it.
@@ -110,12 +120,14 @@ def sql(
     if fingerprints(asked.groups._node)[asked.groups._node] is not None:  # else it would be another question below
         charge_together(lambda: _quote(asked, share, lost, charged))
     counted = _counts(asked, share, given, charged)
+    threshold = None
     if known is None:
         assert lost is not None  # noqa: S101  refused in `_known`
-        known = counted[asked.widest].release(delta=lost).frame.select(asked.keys)
+        published = counted[asked.widest].release(delta=lost)
+        known, threshold = published.frame.select(asked.keys), published.threshold
     numbers = [one.measure(share, known if asked.keys else None, charged) for one in asked.numbers]
     paid = {"epsilon": float(cost), "delta": float(lost or 0)}
-    return _finished(asked, known, counted, numbers, paid)
+    return replace(_finished(asked, known, counted, numbers, paid), threshold=threshold)
 
 
 def _counts(asked: Statement, share: Fraction, given: bool, charged: Charged) -> list[Measurement]:

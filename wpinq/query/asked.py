@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,9 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, positive
 from wpinq.functions.predicate import Reader
-from wpinq.functions.terms import Term, shown
+from wpinq.functions.terms import Term
 from wpinq.query.numbers import Number
-from wpinq.query.tables import CALL
+from wpinq.query.tables import CALL, plainly
 from wpinq.schema import Kind, Schema
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Statement:
         having: What released rows must fulfil.
         order: Expressions to order by, each with whether it descends and whether NULL comes first.
         limit: How many rows, after how many.
+        released: How the query writes what `key 0`, `count 0`, `number 0` and so on stand for in its expressions.
     """
 
     keys: tuple[str, ...]
@@ -50,6 +52,7 @@ class Statement:
     having: Any
     order: tuple[tuple[Any, bool, bool], ...]
     limit: tuple[int, int | None]
+    released: Mapping[str, tuple[Any, ...]]
 
     @property
     def widest(self) -> int:
@@ -77,7 +80,21 @@ class Statement:
         released |= {f"number {place}": Kind.FLOAT for place in range(len(self.numbers))}
         for place, count in enumerate(self.counts):  # weights that people share are fractions
             released[f"count {place}"] = Kind.INT if count._node.lattice == 1 else Kind.FLOAT
-        return Reader(lambda node: Term(pl.col(node.name), released[node.name], shown(node)), CALL)
+        return Reader(
+            lambda node: Term(pl.col(node.name), released[node.name], self._spelled(node)),
+            CALL,
+            spelled=self._spelled,
+            known="computed from released numbers here",
+        )
+
+    def _spelled(self, node: Any) -> str:
+        """An expression over released numbers as the query has it."""
+
+        def written(one: Any) -> Any:
+            what, _, place = one.name.partition(" ") if type(one).__name__ == "Column" else ("", "", "")
+            return self.released[what][int(place)] if what else one
+
+        return plainly(node.transform(written))
 
     def explain(self, epsilon: Any = None, given: bool = False) -> str:
         """Print and return the plan of each measurement, and what it would cost at its share of epsilon.

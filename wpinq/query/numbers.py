@@ -18,6 +18,7 @@ from wpinq.aggregates.options import Bounds
 from wpinq.aggregates.scale import limits
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, exact
+from wpinq.functions.terms import shown
 from wpinq.query.tables import CALL, plainly
 
 if TYPE_CHECKING:
@@ -42,6 +43,23 @@ LISTED = (
     "COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, PERCENTILE_CONT, VARIANCE and STDDEV of one "
     "record's numbers are answered here"
 )
+
+
+MEANT = {
+    **dict.fromkeys(("VAR", "VARP"), "VARIANCE"),
+    **dict.fromkeys(("STD", "STDEV", "SD"), "STDDEV"),
+    **dict.fromkeys(("MEAN", "AVERAGE", "ANON_AVG"), "AVG"),
+    "ANON_COUNT": "COUNT",
+    "ANON_SUM": "SUM",
+}
+"""What is meant by names that other databases and libraries have."""
+
+
+def unknown_function(node: Any) -> str:
+    """Why a function by an unknown name is not answered, and what to write instead."""
+    name = str(node.name).upper()
+    known = f"write {MEANT[name]}" if name in MEANT else LISTED
+    return f"there is no function {shown(name)} here; {known}"
 
 
 class Charged(TypedDict):

@@ -36,8 +36,10 @@ class Declared:
         if bounds is not None and not isinstance(bounds, Mapping):
             raise PlanError(f"{CALL}: bounds= maps columns or expressions to pairs, for example {{'age': (0, 120)}}.")
         self._bounds = dict(bounds or {})
-        self._unused = dict(self._bounds)
-        self._written = {node: key for key in self._bounds for node in _read(key, canonical)}
+        self._used: set[str] = set()
+        read = [(node, key) for key in self._bounds for node in _read(key, canonical)]
+        self._written = dict(read)
+        self._columns = {key for node, key in read if type(node).__name__ == "Column"}
 
     def of(self, node: Any, what: Any) -> Bounds:
         """The bounds of what an aggregate takes.
@@ -59,20 +61,23 @@ class Declared:
         return found if low < high else (min(low, Fraction(0)), max(high, Fraction(0 if low else 1)))
 
     def check(self) -> None:
-        """Refuse bounds of what is not asked for, which is most likely misspelled.
+        """Refuse bounds that are most likely misspelled: of no column, and of an expression that is not asked for.
+
+        Bounds of columns that this query does not use are welcome: one set serves all queries.
 
         Raises:
             PlanError: There are such.
         """
-        if self._unused:
-            raise PlanError(f"{CALL}: bounds are given of {', '.join(map(repr, self._unused))}, "
+        unknown = [key for key in self._bounds if key not in self._used | self._columns]
+        if unknown:
+            raise PlanError(f"{CALL}: bounds are given of {', '.join(map(repr, unknown))}, which is no column, and "
                             "which no SUM, AVG, MIN or the like is of.")  # fmt: skip
 
     def _given(self, node: Any) -> Bounds | None:
         keys = [f"{node.text('table')}.{node.name}", node.name] if type(node).__name__ == "Column" else []
         for key in (*keys, self._written.get(node)):
             if key in self._bounds:
-                self._unused.pop(key, None)
+                self._used.add(key)
                 return self._bounds[key]
         return None
 

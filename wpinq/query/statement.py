@@ -15,14 +15,13 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions.outputs import named as uniquely
-from wpinq.functions.predicate import Reader
 from wpinq.functions.terms import shown, whole_number
 from wpinq.query.asked import Item, Statement, check
 from wpinq.query.clauses import label, limits, plain_select
 from wpinq.query.names import OutputNames, bare
-from wpinq.query.numbers import LISTED, NUMBERS, Number, read
+from wpinq.query.numbers import LISTED, NUMBERS, Number, read, unknown_function
 from wpinq.query.reach import Declared
-from wpinq.query.tables import CALL, Tables, plainly
+from wpinq.query.tables import CALL, Tables, plainly, reader
 from wpinq.versions import answerable
 
 if TYPE_CHECKING:
@@ -56,6 +55,9 @@ def prepare(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] 
         return _Select(select, found, bounds).read()
     except RecursionError:
         raise PlanError(f"{CALL}: the query is nested too deeply.") from None
+
+
+NO_SETS = "there is no ALL, CUBE, ROLLUP or GROUPING SETS here; ask one query for each set of groups"
 
 
 class _Select:
@@ -97,6 +99,7 @@ class _Select:
             condition,
             order,
             limits(self.select, bool(order)),
+            {"key": tuple(self.groups), "count": tuple(self.asked), "number": tuple(self.summed)},
         )
         check(found)
         return found
@@ -108,9 +111,11 @@ class _Select:
         if clause is None:
             return []
         if {name for name, value in clause.args.items() if value} != {"expressions"}:
-            raise PlanError(f"{CALL}: {shown(clause)}: group by expressions; there is no ALL, CUBE or ROLLUP here.")
+            raise PlanError(f"{CALL}: {shown(clause)}: {NO_SETS}.")
         found = []
         for one in clause.expressions:
+            if type(one).__name__ in ("Rollup", "Cube", "GroupingSets"):
+                raise PlanError(f"{CALL}: {shown(one)}: {NO_SETS}.")
             found.append(self._canonical(self.outputs.in_group_by(self._numbered(one, given))))
             if found[-1].find(exp.AggFunc):
                 raise PlanError(f"{CALL}: GROUP BY {shown(found[-1])} groups by an aggregate; group by columns.")
@@ -153,16 +158,18 @@ class _Select:
             if one in self.groups:
                 return exp.column(f"key {self.groups.index(one)}", quoted=True)
             kind = type(one).__name__
+            if kind == "Anonymous":
+                raise PlanError(f"{CALL}: {plainly(one)}: {unknown_function(one)}.")
             if kind == "Count" or kind in NUMBERS:
                 what, found = ("count", self.asked) if kind == "Count" else ("number", self.summed)
                 if one not in found:
                     found.append(one)
                 return exp.column(f"{what} {found.index(one)}", quoted=True)
             if isinstance(one, (exp.AggFunc, exp.Filter, exp.Window)):
-                raise PlanError(f"{CALL}: {shown(one)}: {LISTED}; other aggregates are not, and windows look at "
+                raise PlanError(f"{CALL}: {plainly(one)}: {LISTED}; other aggregates are not, and windows look at "
                                 "other records.")  # fmt: skip
-            if type(one).__name__ == "Column":
-                raise PlanError(f"{CALL}: {shown(one)} is neither in GROUP BY nor counted, so it would show records.")
+            if kind == "Column":
+                raise PlanError(f"{CALL}: {plainly(one)} is neither in GROUP BY nor counted, so it would show records.")
             return one
 
         return self._canonical(node).transform(place)
@@ -179,7 +186,7 @@ class _Select:
         where = self.select.args.get("where")
         tests = list(self.tables.present)
         if where:
-            tests.append(Reader(self.tables.resolve, CALL).condition(self._canonical(where.this)).value)
+            tests.append(reader(self.tables).condition(self._canonical(where.this)).value)
         return self.tables.base.filter(reduce(and_, tests)) if tests else self.tables.base
 
     def _counted(self, kept: Collection, groups: Collection, names: tuple[str, ...], count: Any) -> Collection:
@@ -192,7 +199,7 @@ class _Select:
         asked = what.expressions if distinct else [what]
         if (distinct and what.args.get("on")) or count.expressions or not asked:
             raise PlanError(f"{CALL}: {shown(count)}: {LISTED}.")
-        terms = [Reader(self.tables.resolve, CALL).term(self._canonical(one)).value for one in asked]
+        terms = [reader(self.tables).term(self._canonical(one)).value for one in asked]
         kept = kept.filter(reduce(and_, [term.is_not_null() for term in terms]))
         if not distinct:
             return kept.map(keys)
@@ -204,7 +211,7 @@ class _Select:
         """The group keys and the number of each record."""
         what, measured, ask = read(number)
         *_, name = uniquely([*names, what.name if type(what).__name__ == "Column" else "number"])
-        term = Reader(self.tables.resolve, CALL).term(what)
+        term = reader(self.tables).term(what)
         records = kept.map([*self._keys(names), term.value.alias(name)])
         return Number(records, (measured, what), ask, self.declared.of(number, what), plainly(number))
 
@@ -213,7 +220,6 @@ class _Select:
         return self._keys(names) or [pl.lit(0).alias("all")]
 
     def _keys(self, names: tuple[str, ...]) -> list[pl.Expr]:
-        reader = Reader(self.tables.resolve, CALL)
-        terms = [self.tables.bare(node) if type(node).__name__ == "Column" else reader.term(node)
+        terms = [self.tables.bare(node) if type(node).__name__ == "Column" else reader(self.tables).term(node)
                  for node in self.groups]  # fmt: skip
         return [term.value.alias(name) for term, name in zip(terms, names, strict=True)]

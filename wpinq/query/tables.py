@@ -6,13 +6,14 @@ partner. So its columns are functions of the record, `key -> value`, and the joi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from wpinq.collection import Collection
 from wpinq.errors import PlanError, SourceError
-from wpinq.functions.predicate import column, named
+from wpinq.functions.predicate import Reader, column, named
 from wpinq.functions.terms import Term, shown, together
 from wpinq.schema import Kind, Schema, polars_type
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 CALL = "sql"
+KEY = "\0key"  # of a public table: what records look up
 LARGEST = 100_000  # rows of a public table
 PROTECTED_JOIN = (
     "joins two protected tables: one record would be in as many pairs as its key has partners, without bound; use "
@@ -97,6 +99,9 @@ class Tables:
 
     def _table(self, node: Any) -> tuple[str, Any]:
         """The name by which columns refer to a table, and what was given under its own name."""
+        if type(node).__name__ == "Table" and node.args.get("db"):
+            raise PlanError(f"{CALL}: {shown(node)} names a schema; write the table's name alone, one of "
+                            f"{', '.join(self.given)}.")  # fmt: skip
         plain = type(node).__name__ == "Table" and type(node.this).__name__ == "Identifier"
         if not plain or {name for name, value in node.args.items() if value} - {"this", "alias"}:
             raise PlanError(f"{CALL}: {shown(node)} is no plain table; subqueries and functions of tables look at many "
@@ -127,37 +132,57 @@ class Tables:
         }
         self._columns[alias] = theirs
         ours, key = self._key(join, alias, schema)
-        self._look_up(alias, ours, key, schema, frame, required=join.text("side") != "LEFT", text=shown(join))
+        rows = frame.with_columns(key.value.alias(KEY))
+        self._look_up(alias, ours, key, schema, rows, required=join.text("side") != "LEFT", text=shown(join))
 
-    def _key(self, join: Any, alias: str, schema: Schema) -> tuple[Term, str]:
-        """The term that is looked up, and the public column that it is looked up in."""
+    def _key(self, join: Any, alias: str, schema: Schema) -> tuple[Term, Term]:
+        """What is looked up, and what of the public table it is looked up in: each an expression over one row."""
         using, on = join.args.get("using"), join.args.get("on")
         if using and len(using) == 1:
             others = {name: table for name, table in self._columns.items() if name != alias}
             found = [table[using[0].name] for table in others.values() if using[0].name in table]
             if len(found) == 1:
-                return found[0], named(using[0], schema.names, CALL)
+                return found[0], self._columns[alias][named(using[0], schema.names, CALL)]
         while type(on).__name__ == "Paren":
             on = on.this
-        sides = (on.this, on.expression) if type(on).__name__ == "EQ" else ()
-        if len(sides) == 2 and all(type(side).__name__ == "Column" for side in sides):
-            one, other = (self.canonical(side) for side in sides)
-            if one is not None and other is not None:
-                if one.text("table") == alias:
-                    one, other = other, one
-                if other.text("table") == alias and one.text("table") != alias:
-                    return self.resolve(one), other.name
-        raise PlanError(f"{CALL}: {shown(join)}: join ON one equality between a column of each side.")
+        if type(on).__name__ == "EQ":
+            one, other = on.this.transform(self._located), on.expression.transform(self._located)
+            if self._sides(one) == {alias}:
+                one, other = other, one
+            if self._sides(other) == {alias} and alias not in self._sides(one):
+                return reader(self).term(one), reader(self).term(other)
+        raise PlanError(f"{CALL}: {shown(join)}: join ON one equality, between an expression over columns of "
+                        f"{shown(alias)} and one over those of the tables before it.")  # fmt: skip
+
+    def _located(self, node: Any) -> Any:
+        """A column by its canonical name, inside of an expression.
+
+        Raises:
+            PlanError: There is none.
+        """
+        if type(node).__name__ != "Column":
+            return node
+        found = self.canonical(node)
+        if found is None:
+            raise PlanError(f"{CALL}: no column {shown(node)}; there are {self.names}.")
+        return found
+
+    @staticmethod
+    def _sides(node: Any) -> set[str]:
+        """The tables whose columns an expression reads."""
+        from sqlglot import exp
+
+        return {one.text("table") for one in node.find_all(exp.Column)}
 
     def _look_up(
-        self, alias: str, ours: Term, key: str, schema: Schema, frame: pl.DataFrame, *, required: bool, text: str
+        self, alias: str, ours: Term, key: Term, schema: Schema, frame: pl.DataFrame, *, required: bool, text: str
     ) -> None:
-        (ours, _), kind = together([ours, Term(pl.col(key), schema[key].kind, f"{alias}.{key}")], CALL)
-        rows = frame.filter(pl.col(key).is_not_null()).with_columns(pl.col(key).cast(polars_type(kind)))
-        if rows[key].n_unique() < rows.height:
-            raise PlanError(f"{CALL}: {text}: {alias}.{key} is not unique, so a record would count many times; join on "
-                            "a unique column.")  # fmt: skip
-        old = rows[key].to_list()
+        (ours, _), kind = together([ours, key], CALL)
+        rows = frame.filter(pl.col(KEY).is_not_null()).with_columns(pl.col(KEY).cast(polars_type(kind)))
+        if rows[KEY].n_unique() < rows.height:
+            raise PlanError(f"{CALL}: {text}: {key.text} is not unique in {alias}, so a record would count many times; "
+                            "join on what is unique there.")  # fmt: skip
+        old = rows[KEY].to_list()
         for name in self._columns[alias]:
             of = polars_type(schema[name].kind)
             value = (
@@ -167,6 +192,11 @@ class Tables:
             self._columns[alias][name] = Term(value, schema[name].kind, f"{alias}.{name}")
         if required:
             self.present.append(ours.value.is_in(old) if old else pl.lit(False))
+
+
+def reader(tables: Tables) -> Reader:
+    """Translates expressions over the columns of the tables."""
+    return Reader(tables.resolve, CALL, spelled=plainly)
 
 
 def plainly(node: Any) -> str:
@@ -199,14 +229,16 @@ def _base_columns(collection: Collection) -> dict[str, Term]:
 
 
 def _public(table: Any, alias: str) -> tuple[Schema, pl.DataFrame]:
-    """A public table, whole.
+    """A public table, whole; given alone, or with the types of its columns.
 
     Raises:
         SourceError: It cannot be read, or is too large to look up.
     """
     from wpinq.sources import open_source
 
-    reader = open_source(table)
+    paired = isinstance(table, tuple) and len(table) == 2 and isinstance(table[1], Mapping)
+    source, columns = table if paired else (table, None)
+    reader = open_source(source, columns=columns)
     empty = pl.DataFrame(schema={one.name: polars_type(one.kind) for one in reader.schema})
     frame = pl.concat([empty, *reader.batches(reader.schema.names)])
     if frame.height > LARGEST:

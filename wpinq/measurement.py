@@ -23,11 +23,10 @@ from wpinq.explain import show_measured
 from wpinq.identity import identities
 from wpinq.noise import Mechanism, mechanism
 from wpinq.noise.accuracy import epsilon_within, level_of_each
-from wpinq.noise.threshold import least_threshold
 from wpinq.plan import Node
 from wpinq.question import Question
 from wpinq.runs import refuse_inside
-from wpinq.selection import Release, names_of, ordered, present, probability, spreads
+from wpinq.selection import Release, names_of, ordered, present, private_threshold, probability
 from wpinq.stability import noise_scale
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ class Measurement(Question):
 
         Args:
             threshold: Publish from this noisy weight on, where it is above the private threshold; costs no more.
-            delta: What it costs, beside the epsilon of the measurement; `protect(delta=)` allows it.
+            delta: What it costs each data set, beside the epsilon of the measurement; `protect(delta=)` allows it.
             keys: Exactly the bins to publish, as in `observe_many`.
 
         Returns:
@@ -126,17 +125,13 @@ class Measurement(Question):
             BudgetError: Delta is more than is left; nothing was charged.
             BinError: A key is no bin of the collection.
             SourceError, EngineError, LedgerError: The dataflow could not run.
-
-        Source: privacy rules 30 and 31.
         """
         refuse_inside("release")
         least = None if threshold is None else math.ceil(exact(threshold, "release(threshold=...)") * self._unit)
         if keys is not None:
             return self._table(bin_frame(keys, self.node.schema), least, Fraction(0))
         lost = probability(delta, "release(delta=...)")
-        grid = self._mechanism.grid
-        scale = self._mechanism.scale * grid
-        tau = max(least_threshold(scale, grid, move, lost, one) for move, one in spreads(self.node))
+        tau = private_threshold(self.node, self._mechanism, lost)
         self.charge_also("release", lost)
         tau = tau if least is None else max(tau, least)
         chosen = quietly("release", lambda: self._passing(tau))

@@ -7,11 +7,12 @@ table    published bins as a table
 select   bins that pass optimal partition selection, without their weights
 """
 
-from wpinq.selection.publish import moves, names_of, present, probability
+from wpinq.selection.publish import moves, names_of, present, private_threshold, probability
 from wpinq.selection.select import Selection, select
-from wpinq.selection.spread import spreads
+from wpinq.selection.spread import Spread, spreads
 from wpinq.selection.table import Release, by_name, ordered
 
 __all__ = [
-    "Release", "Selection", "by_name", "moves", "names_of", "ordered", "present", "probability", "select", "spreads",
+    "Release", "Selection", "Spread", "by_name", "moves", "names_of", "ordered", "present", "private_threshold",
+    "probability", "select", "spreads",
 ]  # fmt: skip

@@ -1,12 +1,13 @@
 """Publish the bins whose noisy weight passes a threshold, without naming them first.
 
 The noise is that of the measurement, so nothing but delta is charged: outside of the event that a bin which only one
-unit is in passes, what is published is a function of the noisy histogram (privacy rule 30). A threshold above the
-private one only leaves out what would be published, so it costs no more (rule 31).
+unit is in passes, what is published is a function of the noisy histogram. A threshold above the private one only leaves
+out what would be published, so it costs no more.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import TypeAlias
@@ -17,10 +18,13 @@ import polars as pl
 from wpinq.errors import ExactnessError
 from wpinq.exact import Amount, positive
 from wpinq.identity import identities
+from wpinq.noise import Mechanism
+from wpinq.noise.threshold import least_threshold
 from wpinq.plan import Node, sources
 from wpinq.schema import Schema
 from wpinq.selection.naming import named
 from wpinq.selection.spread import spreads
+from wpinq.stability import sensitivities
 from wpinq.state.histogram import Histogram, is_steps
 from wpinq.state.table import Ids, Weights
 
@@ -44,8 +48,22 @@ def probability(delta: Amount, call: str) -> Fraction:
 
 
 def moves(node: Node) -> int:
-    """The largest movement that one unit can cause, in lattice units; weights are whole, so it is too."""
-    return max(move for move, _ in spreads(node))
+    """The largest movement that one unit of a data set can cause, in lattice units, rounded up.
+
+    It is the movement that costs epsilon. Without a delta nothing else is needed: a unit of two data sets of one ledger
+    loses the sum of what both pay.
+    """
+    return max(math.ceil(move * node.lattice) for move in sensitivities(node).values())
+
+
+def private_threshold(node: Node, noise: Mechanism, delta: Fraction) -> int:
+    """The least noisy weight to publish, in steps, so that a unit alone shows with the delta that it pays.
+
+    A unit of several data sets of one ledger is in all of them and pays for each: it shows through the sum of what it
+    moves in them, and so with the sum of their deltas at the most.
+    """
+    scale = noise.scale * noise.grid
+    return max(least_threshold(scale, noise.grid, unit.moves, unit.times * delta, unit.most) for unit in spreads(node))
 
 
 def present(histogram: Histogram, node: Node) -> Iterator[Bins]:

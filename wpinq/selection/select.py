@@ -9,12 +9,13 @@ import polars as pl
 
 from wpinq.engines.failures import quietly
 from wpinq.exact import Amount, decimal, positive
-from wpinq.noise.selection import selection
+from wpinq.noise.selection import PartitionSelection, selection
 from wpinq.operators.lattice import measurable
 from wpinq.plan import Node
 from wpinq.question import Question
 from wpinq.runs import refuse_inside
 from wpinq.selection.publish import moves, names_of, present, probability
+from wpinq.selection.spread import spreads
 from wpinq.selection.table import by_name
 from wpinq.versions import answerable, live_log
 
@@ -33,7 +34,8 @@ def select(
 
     Args:
         epsilon: What it costs the privacy unit, exact.
-        delta: The probability that a bin which only one unit is in is named, over all of its bins together.
+        delta: The probability that a bin which only one unit is in is named, over all of its bins together; what it
+            costs each data set.
         name: Tells repetitions apart, and names the charge in the ledger.
         analyst: Who is charged, where the curator keeps caps for each analyst.
 
@@ -49,6 +51,17 @@ def select(
     return Selection(measurable(self._node), *cost, name, analyst)
 
 
+def _mechanism(node: Node, epsilon: Fraction, delta: Fraction) -> PartitionSelection:
+    """What costs every unit at most what it pays, through all data sets of its ledger together.
+
+    In each ledger a step of 1 costs the same epsilon, that of the data set whose unit moves furthest. The least delta
+    of such a step is enough for all.
+    """
+    furthest = moves(node)
+    fits = [selection(epsilon * one.moves / furthest, delta * one.times, one.moves) for one in spreads(node)]
+    return min(fits, key=lambda one: one.delta)
+
+
 class Selection(Question):
     """Charged names of bins, found when they are first asked for and the same for ever."""
 
@@ -59,7 +72,7 @@ class Selection(Question):
             analyst=analyst,
         )  # fmt: skip
         self.delta = delta
-        self._mechanism = selection(epsilon, delta, moves(node))
+        self._mechanism = _mechanism(node, epsilon, delta)
         self._found: pl.DataFrame | None = None
         if (log := live_log(root)) is not None:
             log.asked.append((self, root))

@@ -5,6 +5,10 @@ column when its output records with one value of it follow, stably, from the inp
 all steps from the source to the bins are local in the column, and the bins still have it, a bin moves by no more than 3
 records make it move: by the share 3 / 20 of what the person moves in all. Each step's own proof of its stability then
 holds for the records of one value, since the step does the same to them as if they were the whole collection.
+
+Data sets of one ledger are versions of one: the same person, or the same record, may be in each of them. They pay one
+after the other, so epsilons and deltas add up by themselves; but how a unit shows is no sum, so it is found for all
+that the unit moves through all of them together.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wpinq.functions.columnar import Columnar
 from wpinq.operators.bound import Bound
@@ -35,16 +39,32 @@ EXACT = (Kind.TEXT, Kind.INT, Kind.BOOL)
 """What a function of columns passes on as it is; of other types it writes equal values alike."""
 
 
-def spreads(node: Node) -> list[tuple[int, int]]:
-    """For each source, the largest movement of all bins and of one bin by a unit, in lattice units, which are whole."""
+class Spread(NamedTuple):
+    """What one unit of a ledger can move, in lattice units.
+
+    Attributes:
+        moves: All bins together.
+        most: One bin.
+        times: How many data sets of the ledger the plan reads, each of which pays.
+    """
+
+    moves: int
+    most: int
+    times: int
+
+
+def spreads(node: Node) -> list[Spread]:
+    """For each ledger, how far one of its units can move the bins through all of its data sets; weights are whole."""
     kept = _kept(node)
-    found = []
+    found: dict[str, Spread] = {}
     for data, move in sensitivities(node).items():
         unit, share = data.unit, Fraction(1)
         if unit.per is not None and kept[data]:
             share = min(share, unit.per[1] / unit.bound)
-        found.append((math.floor(move * node.lattice), max(1, math.floor(move * share * node.lattice))))
-    return found
+        moves, most, times = found.get(data.ledger.identity, (0, 0, 0))
+        own = math.floor(move * node.lattice), max(1, math.floor(move * share * node.lattice))
+        found[data.ledger.identity] = Spread(moves + own[0], most + own[1], times + 1)
+    return list(found.values())
 
 
 def _kept(root: Node) -> dict[DataSet, frozenset[str]]:

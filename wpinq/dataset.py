@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+import polars as pl
+
+from wpinq.batch import WEIGHT
+from wpinq.identity import identities
+from wpinq.sources.columns import Steady
 from wpinq.unit import Unit
 from wpinq.values import KEY_SIZE
 
@@ -50,6 +57,42 @@ class DataSet:
         """The key of the digests of histograms, one for all questions: a digest then follows from the one before."""
         return self.ledger.secret.derive("digest", self.name)
 
-    def content(self) -> bytes | None:
-        """A digest of what is read, where the caller declared the version; else the version itself is the digest."""
-        return self.reader.content() if self.declared else None
+    def check(self) -> None:
+        """Refuse a version that is closed, or that the caller declared for files that hold something else now.
+
+        Raises:
+            SourceError: A file cannot be read.
+            LedgerError: The version is closed, or is now.
+        """
+        self.ledger.check_version(self.version, self.reader.content() if self.declared else None)
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns; see `Reader.batches`.
+
+        Whether a question is refused must not depend on what it asks for. So where only reading tells whether the
+        records are still those of the version, a pass reads all columns, whatever a plan needs, and compares a keyed
+        digest of all records with that of the first pass.
+
+        Raises:
+            SourceError: It cannot be read, or is not what was protected.
+            LedgerError: It holds other records than the version did; the version is closed now, for every question.
+        """
+        if self.reader.steady is Steady.FILES or (self.reader.steady is Steady.MEMORY and not self.declared):
+            return self.reader.batches(columns, share=share, progress=progress)
+        return self._compared(columns, share, progress)
+
+    def _compared(
+        self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None
+    ) -> Iterator[pl.DataFrame]:
+        schema, total = self.reader.schema, np.zeros(2, np.uint64)
+        key = self.ledger.secret.derive("content", self.name, size=KEY_SIZE)
+        for frame in self.reader.batches(schema.names, share=share, progress=progress):
+            weight = [WEIGHT] if WEIGHT in frame.columns else []
+            rows = identities(frame, schema, key)
+            if weight:
+                rows = rows * frame[WEIGHT].to_numpy().astype(np.uint64)[:, None]
+            total += rows.sum(axis=0, dtype=np.uint64)  # in any order, and however rows are counted together
+            yield frame.select(*columns, *weight)
+        self.ledger.check_version(self.version, total.tobytes())

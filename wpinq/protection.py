@@ -49,6 +49,9 @@ def protect(
         source: A path of a CSV, TSV or Parquet file or of whitespace-separated pairs (`.txt`), a glob of one of these,
             anything that gives an Arrow stream (Polars, pandas, pyarrow, DuckDB), an iterable of tuples, or a table
             or query of a database (`wpinq.postgres`, `wpinq.sqlite`, or `postgresql://user@host/db?table=views`).
+            What is in memory is taken as it is now: tuples and pandas frames are copied; of Polars and Arrow, write
+            into no array that they were made of. What is computed anew for each run (a LazyFrame, a DuckDB relation,
+            a PostgreSQL table) is read with all its columns, and refused once it holds other records.
         budget: Epsilon that may be spent on this data set in all, exact. It may be left out where a ledger holds it.
         delta: Delta that may be spent in all, by `release`, `select` and `sql`; a small probability, for example 1e-6,
             or 0 for none. By default that of the ledger, and 1e-5 in a new one, of which nothing is spent unasked.
@@ -59,7 +62,8 @@ def protect(
         weight: A column that holds the weight of each record; by default each record weighs 1.
         max_weight: The largest weight of a record, either way; it multiplies the noise.
         name: Names the data set in its ledger; by default the file's name. All versions of one data set share a budget.
-        version: Names this version of the data; by default it follows the files' path, size and time of change.
+        version: Names this version of the data; by default it follows the files' path, size and time of change. Data
+            that are not those that were first read under a version are refused, whatever is asked for.
         secret: The secret of the data set; by default the one beside the ledger, or the environment's.
 
     Returns:
@@ -78,7 +82,7 @@ def protect(
     refuse_inside("protect")
     amount = None if budget is None else positive(budget, "protect(budget=...)")
     extra = None if delta is None else exact(delta, "protect(delta=...)")
-    reader = quietly("protect(...)", lambda: open_source(source, columns=columns, header=header))
+    reader = quietly("protect(...)", lambda: open_source(source, columns=columns, header=header, copied=True))
     unit = Unit() if unit is None else unit
     if not isinstance(unit, Unit):
         raise PlanError("protect(unit=...): takes what wpinq.users(...) returns, or nothing for records.")

@@ -68,6 +68,6 @@ def compute(roots: Sequence[Node]) -> list[Histogram]:
 
     read = list({data: None for root in roots for data in sources(root)})
     for data in read:
-        data.ledger.check_version(data.version, data.content())
+        data.check()
     with bar("reading", sum(data.reader.total_bytes or 0 for data in read)) as progress:
         return flow.run(flow.Job(roots, read[0].identity_key, progress=progress))

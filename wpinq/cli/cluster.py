@@ -73,8 +73,7 @@ class Cluster:
         if same_plans(told, measurements) != self._plans:
             raise EngineError("the script makes other measurements each time it is run; nothing was answered.")
         every = list(measurements.values())
-        home = every[0].home
-        home.ledger.check_version(home.version, home.content())
+        every[0].home.check()
         self._host.begin(self._lost, PATIENCE)
         try:
             found = cluster.run(job(every, 0, self._addresses, Failure()), 0, self._addresses)

@@ -89,10 +89,9 @@ def _lots(
     read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, counted: Gathered
 ) -> Generator[Batch, None, None]:
     """Batches of a share, of about `LOT` bytes each, or of more if they are counted; all counts leave once."""
-    reader = read.data.reader
-    schema = reader.schema.select(read.columns)
+    schema = read.data.reader.schema.select(read.columns)
     dense = Dense.of(schema)
-    for frames in _gathered(reader.batches(schema.names, share=share, progress=progress)):
+    for frames in _gathered(read.data.batches(schema.names, share=share, progress=progress)):
         if dense is None or WEIGHT in frames[0].columns or not dense.add(frames):
             yield _lot(pl.concat(frames), schema)
         elif dense.rows >= ROWS:

@@ -16,7 +16,7 @@ from wpinq.secret import Secret, encode
 
 CLOSED = (
     "this version of the data is closed: what was measured before cannot be reproduced from the data as they are now."
-    " Declare another version= to measure them anew, at a new charge."
+    " Protect them anew, under another version= where one is declared, at a new charge."
 )
 
 

@@ -27,7 +27,7 @@ from wpinq.sources.columns import Columns, Reader
 __all__ = ["Columns", "Reader", "open_source"]
 
 
-def open_source(source: object, *, columns: Columns = None, header: bool = True) -> Reader:
+def open_source(source: object, *, columns: Columns = None, header: bool = True, copied: bool = False) -> Reader:
     """Open a source of records; nothing but headers and schemas is read from files.
 
     Args:
@@ -39,6 +39,7 @@ def open_source(source: object, *, columns: Columns = None, header: bool = True)
         columns: Names in order, or names with types. Where the source has names of its own, a sequence picks columns,
             and a mapping gives types to some and keeps all. Without types, text is text and tuples hold any value.
         header: Whether the first line of a CSV or TSV file gives the names of its columns.
+        copied: Whether to copy what its owner could change in memory while it is read.
 
     Raises:
         SourceError: It cannot be read as records; one line that says why, and nothing of the records.
@@ -56,7 +57,8 @@ def open_source(source: object, *, columns: Columns = None, header: bool = True)
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_batches"):
         from wpinq.sources.arrow import open_table
 
-        return open_table(source, columns)
+        table = open_table(source, columns)
+        return table.copied() if copied else table
     if hasattr(source, "__array_interface__"):
         raise SourceError("a NumPy array is not a source of records; pass map(tuple, array.tolist()), or a data frame.")
     if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray, dict)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -13,8 +13,9 @@ import polars as pl
 from wpinq.errors import SourceError
 from wpinq.schema import Column, Schema
 from wpinq.sources import arrays, values
-from wpinq.sources.columns import Columns, wanted
+from wpinq.sources.columns import Columns, Steady, wanted
 from wpinq.sources.readers import ObjectReader
+from wpinq.sources.tuples import TupleReader, kept
 
 ROWS = 1 << 19  # rows of a frame
 WHERE = "the table"
@@ -43,6 +44,17 @@ class TableReader(ObjectReader):
     def name(self) -> str:
         """Objects have no name of their own."""
         return "records"
+
+    @property
+    def steady(self) -> Steady:
+        """What computes its rows may compute others the next time; a stream is read only once."""
+        return Steady.MEMORY if self.once or _is_fixed(self.table) else Steady.UNKNOWN
+
+    def copied(self) -> TableReader | TupleReader:
+        """A pandas frame is copied; columns of a Polars frame never change, but may be put in another one's place."""
+        if _is_pandas(self.table):
+            return kept(self.batches(self.schema.names), self.schema)
+        return replace(self, table=self.table.clone()) if isinstance(self.table, pl.DataFrame) else self
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from wpinq.errors import SourceError
@@ -36,6 +37,14 @@ WORDS: dict[str, Kind] = {kind.value: kind for kind in Kind if kind is not Kind.
 }
 
 
+class Steady(Enum):
+    """How it is known that a source still holds the records that it held when it was opened."""
+
+    FILES = "its files are compared whenever they are read, and `content` tells what they hold"
+    MEMORY = "nobody can change it while this process holds it"
+    UNKNOWN = "only reading it tells"
+
+
 class Reader(Protocol):
     """A source of records that can be read as a stream of columns."""
 
@@ -54,6 +63,10 @@ class Reader(Protocol):
     @property
     def total_bytes(self) -> int | None:
         """The size of the files, for progress; None for objects."""
+
+    @property
+    def steady(self) -> Steady:
+        """How it is known that it still holds the same records."""
 
     def version(self) -> str | None:
         """Path, size and modification time of every file; None for objects, which have no version of their own."""

@@ -21,7 +21,7 @@ import polars as pl
 from wpinq.errors import SourceError
 from wpinq.schema import Kind, Schema
 from wpinq.sources import arrays
-from wpinq.sources.columns import Columns, declared, wanted
+from wpinq.sources.columns import Columns, Steady, declared, wanted
 from wpinq.sources.readers import ObjectReader
 
 SCHEMES = ("postgresql", "postgres")
@@ -102,8 +102,10 @@ def postgres(url: str, *, table: str | None = None, query: str | None = None) ->
     """Name a table or a query of a PostgreSQL server, for `protect`.
 
     The version of a database is not known: unless `protect(version=...)` declares one, each protect is a new version,
-    and its measurements are charged anew. Each run reads one snapshot; should the same question meet other data under
-    one version, the ledger refuses. A ledger is needed, `protect(ledger=PATH)`, since there is no file to keep it by.
+    and its measurements are charged anew. Each run reads one snapshot, with all columns: `columns=(...)` or a query
+    leave out what is never needed. Should a run meet other records than the first one did, the version is closed,
+    whatever is asked for; so of a table that is written to, protect a query of rows that stay. A ledger is needed,
+    `protect(ledger=PATH)`, since there is no file to keep it by.
 
     Args:
         url: `postgresql://user@host:port/database`, as libpq reads it; the password may be in it, in PGPASSWORD or in
@@ -154,6 +156,11 @@ class PostgresReader(ObjectReader):
     def name(self) -> str:
         """The table's name."""
         return self.place.table or "query"
+
+    @property
+    def steady(self) -> Steady:
+        """A server does not tell whether a table was written to."""
+        return Steady.UNKNOWN
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wpinq.schema import Schema
+from wpinq.sources.columns import Steady
 from wpinq.sources.files import Files
 
 
@@ -36,6 +37,11 @@ class FileReader:
         """The size of all files."""
         return self.found.total_bytes
 
+    @property
+    def steady(self) -> Steady:
+        """A file that changed is refused when it is read."""
+        return Steady.FILES
+
     def version(self) -> str:
         """Path, size and modification time of every file."""
         return self.found.version()
@@ -57,6 +63,11 @@ class ObjectReader:
     @property
     def total_bytes(self) -> None:
         """Not known."""
+
+    @property
+    def steady(self) -> Steady:
+        """What is held here alone stays as it is; others say so."""
+        return Steady.MEMORY
 
     def version(self) -> None:
         """Objects have no version of their own; whoever protects them may name one."""

@@ -21,7 +21,7 @@ import polars as pl
 from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import SourceError
 from wpinq.schema import Schema
-from wpinq.sources.columns import Reader, wanted
+from wpinq.sources.columns import Reader, Steady, wanted
 from wpinq.sources.sealed import opened, private, sealed, write
 
 PART = 1 << 25
@@ -65,6 +65,11 @@ class Recovered:
     def total_bytes(self) -> int | None:
         """The size of the source."""
         return self.reader.total_bytes
+
+    @property
+    def steady(self) -> Steady:
+        """How the source is known to be the same."""
+        return self.reader.steady
 
     def version(self) -> str | None:
         """The version of the source."""

@@ -21,7 +21,7 @@ import polars as pl
 from wpinq.errors import SourceError
 from wpinq.schema import Column, Kind, Schema, polars_type
 from wpinq.sources import arrays, convert, values
-from wpinq.sources.columns import Columns, check_names, chosen, wanted
+from wpinq.sources.columns import Columns, Steady, check_names, chosen, wanted
 from wpinq.sources.postgres import quoted
 
 ROWS = 1 << 16  # rows fetched at a time
@@ -54,6 +54,7 @@ class Sqlite:
             SourceError: It is no SQLite file, or has no such table or columns.
         """
         with _connection(self) as cursor:
+            opened = _version(self.path.resolve())
             found = cursor.execute(f"PRAGMA main.table_info({quoted(self.table)})" if self.table is not None
                                    else "PRAGMA temp.table_info(wpinq_rows)").fetchall()  # fmt: skip
         names = [str(row[1], "utf-8", "replace") for row in found]
@@ -71,7 +72,7 @@ class Sqlite:
             ):
                 raise SourceError(f"{self.where}: the column {column.name!r} is {kind.value} and cannot be read as "
                                   f"{column.kind.value}.")  # fmt: skip
-        return SqliteReader(schema, self, own, self.path.resolve())
+        return SqliteReader(schema, self, own, self.path.resolve(), opened)
 
 
 def sqlite(path: str | Path, *, table: str | None = None, query: str | None = None) -> Sqlite:
@@ -115,12 +116,14 @@ class SqliteReader:
         place: Where they are.
         own: The kinds that the columns are declared with.
         path: The file itself, where links end.
+        opened: The version that was opened.
     """
 
     schema: Schema
     place: Sqlite
     own: dict[str, Kind] = field(repr=False)
     path: Path
+    opened: str = field(repr=False)
 
     @property
     def name(self) -> str:
@@ -131,34 +134,41 @@ class SqliteReader:
     def total_bytes(self) -> None:
         """Progress is not known: rows are fetched, not bytes."""
 
+    @property
+    def steady(self) -> Steady:
+        """A file that changed is refused when it is read."""
+        return Steady.FILES
+
     def version(self) -> str:
-        """Path, size and modification time of the file and of its log of writes."""
-        stats = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in self._files()]
-        return "\n".join(" ".join(map(str, one)) for one in stats)
+        """Path, size, modification time and number of changes of the file, and of its log of writes."""
+        return self.opened
 
     def content(self) -> bytes:
         """BLAKE2b-256 over the file and its log of writes."""
         digest = hashlib.blake2b(digest_size=32)
-        for path in self._files():
-            with path.open("rb") as file:
-                while part := file.read(1 << 20):
-                    digest.update(part)
+        with _connection(self.place):
+            for path in _files(self.path):
+                with path.open("rb") as file:
+                    while part := file.read(1 << 20):
+                        digest.update(part)
         return digest.digest()
-
-    def _files(self) -> list[Path]:
-        log = self.path.with_name(self.path.name + "-wal")
-        return [self.path, *([log] if log.exists() and log.stat().st_size else [])]
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Frames of these columns; see `Reader.batches`. The first share reads everything."""
+        """Frames of these columns; see `Reader.batches`. The first share reads everything.
+
+        Raises:
+            SourceError: It cannot be read, or is not what was opened; looked at once nobody can change what is read.
+        """
         schema = wanted(self.schema, columns, self.place.where)
         if share[0]:
             return
         rows = quoted(self.place.table) if self.place.table is not None else "temp.wpinq_rows"
         chosen = ", ".join(_selected(column, self.own[column.name]) for column in schema)
         with _connection(self.place) as cursor:
+            if _version(self.path) != self.opened:
+                raise SourceError(f"{self.place.where}: changed after it was opened; open it again.")
             cursor.execute(f"SELECT {chosen} FROM {rows}")  # noqa: S608  names are quoted, the query is the curator's
             while found := cursor.fetchmany(ROWS):
                 cells = list(zip(*found, strict=True))
@@ -166,6 +176,23 @@ class SqliteReader:
                     [_column(cells[2 * place : 2 * place + 2], column, self.own[column.name])
                      for place, column in enumerate(schema)]
                 )  # fmt: skip
+
+
+def _files(path: Path) -> list[Path]:
+    log = path.with_name(path.name + "-wal")
+    return [path, *([log] if log.exists() and log.stat().st_size else [])]
+
+
+def _version(path: Path) -> str:
+    """What tells a file from what it was before, asked for inside of a transaction.
+
+    The number of changes is kept in the file's header, by whoever writes without a log: two changes may be of one size
+    and fall into one tick of the clock. A log grows with each change.
+    """
+    stats = [(str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in _files(path)]
+    with path.open("rb") as file:
+        changes = int.from_bytes(file.read(28)[24:], "big")
+    return "\n".join([*(" ".join(map(str, one)) for one in stats), str(changes)])
 
 
 def _kind(declared: str) -> Kind:
@@ -227,6 +254,7 @@ def _connection(place: Sqlite) -> Iterator[sqlite3.Cursor]:
             if place.query is not None:
                 cursor.execute(f"CREATE TEMP VIEW wpinq_rows AS {place.query}")
             cursor.execute("BEGIN")
+            cursor.execute("SELECT 1 FROM sqlite_schema").fetchone()  # only from the first look on it stays as it is
             yield cursor
     except (sqlite3.Error, sqlite3.Warning, OSError, OverflowError) as error:
         raise SourceError(f"{place.where}: reading it raised {type(error).__name__}; is it an SQLite file that holds "

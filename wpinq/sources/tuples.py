@@ -1,4 +1,4 @@
-"""Tuples of Python values, from a list or a generator, kept as columns."""
+"""Tuples of Python values, from a list or a generator, and whatever else is kept as columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = 1 << 16  # rows turned into columns at a time
 
 @dataclass(frozen=True, slots=True)
 class TupleReader(ObjectReader):
-    """Records that were given as tuples.
+    """Records that are kept as columns.
 
     Attributes:
         schema: All columns with their kinds.
@@ -59,12 +59,18 @@ def open_tuples(records: Iterable[Any], columns: Columns) -> TupleReader:
     """
     schema = named(columns, Kind.ANY, PAIR, "the records")
     memos: list[dict[Any, Any]] = [{} for _ in schema]
-    frames = [pl.DataFrame(schema={column.name: polars_type(column.kind) for column in schema})]
+    frames: list[pl.DataFrame] = []
     rows = proper(records, len(schema))
     while part := list(islice(rows, ROWS)):
         cells = zip(schema, zip(*part, strict=True), memos, strict=True)
         frames.append(pl.DataFrame([values.column(items, column, memo) for column, items, memo in cells]))
-    return TupleReader(schema, pl.concat(frames))
+    return kept(frames, schema)
+
+
+def kept(frames: Iterable[pl.DataFrame], schema: Schema) -> TupleReader:
+    """Keep frames of these columns, which may be none."""
+    empty = pl.DataFrame(schema={column.name: polars_type(column.kind) for column in schema})
+    return TupleReader(schema, pl.concat([empty, *frames]))
 
 
 def proper(records: Iterable[Any], width: int) -> Iterator[tuple[Any, ...]]:

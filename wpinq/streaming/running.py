@@ -152,5 +152,6 @@ class Running:
         """The other sources of the plans, which are read once."""
         for data in {data: None for kept in self._kept.values() for data in sources(kept.root)}:
             if data is not self._data:
+                data.check()
                 for lot in batches(Read(data, data.reader.schema.names), (0, 1), None):
                     yield from ((data, one) for one in lot)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from wpinq.aggregates.aims import Middle
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.options import LEVEL
-from wpinq.aggregates.ranks import Quantile
+from wpinq.aggregates.ranks import Points, Quantile
 from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
@@ -72,8 +73,8 @@ def suggest_bound(
     cost = positive(epsilon, "suggest_bound(epsilon=...)")
     lengths = Lengths(sources[0], numbers)
     chosen = Quantile(
-        lengths, Groups(), numbers, wanted, call="suggest_bound", epsilon=cost, confidence=LEVEL, name=None,
-        analyst=None,
+        lengths, Groups(), Points(numbers), partial(Middle, wanted), call="suggest_bound", epsilon=cost,
+        confidence=LEVEL, name=None, analyst=None,
     )  # fmt: skip
     return int(chosen.value)
 

@@ -1,17 +1,20 @@
-"""Minimum, maximum, median and quantiles, as methods of a collection; how they are chosen is in `ranks.py`."""
+"""Minimum, maximum, median and quantiles, as functions of a collection; how they are chosen is in `aims`."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
+from wpinq.aggregates.aims import Extreme, Middle
 from wpinq.aggregates.cells import Cells
 from wpinq.aggregates.groups import Groups, groups
 from wpinq.aggregates.options import LEVEL, Bounds, Ranked, check_options
-from wpinq.aggregates.ranks import Cost, Quantile
+from wpinq.aggregates.ranks import Cost, Points, Quantile
 from wpinq.aggregates.scale import Grid, Scale, limits
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
+from wpinq.schema import Kind
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -31,7 +34,7 @@ def quantile(
         bounds: The least and the largest number, which do not depend on the data.
         epsilon: What it costs the privacy unit, exact.
         more: `step` of the grid, by default 1 for integers within narrow bounds, else a thousandth of the bounds;
-            `confidence`, how often the interval holds the number at that rank, by default 0.95; and what `count` takes.
+            `confidence`, how often the interval holds the true quantile, by default 0.95; and what `count` takes.
 
     Raises:
         PlanError: The column holds no numbers, bounds and step make no grid, or `by` and `keys` do not go together.
@@ -43,35 +46,45 @@ def quantile(
     if not 0 <= wanted <= 1:
         raise PlanError("quantile(share=...): a share is between 0 and 1; the median is 0.5.")
     title = f"quantile({column}, {decimal(wanted)})"
-    return Quantile(*_plan(self, column, bounds, title, more), wanted, **_cost(epsilon, "quantile", more))
+    return Quantile(
+        *_plan(self, column, bounds, title, more), partial(Middle, wanted), **_cost(epsilon, "quantile", more)
+    )
 
 
 def median(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:
     """Charge for the median of a column's numbers; arguments and errors are those of `quantile`."""
     plan = _plan(self, column, bounds, f"median({column})", more)
-    return Quantile(*plan, Fraction(1, 2), **_cost(epsilon, "median", more))
+    return Quantile(*plan, partial(Middle, Fraction(1, 2)), **_cost(epsilon, "median", more))
 
 
 def min(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
-    """Charge for a number that only a few of a column's numbers are below; arguments are those of `quantile`."""
+    """Charge for the least of a column's numbers; arguments and errors are those of `quantile`. See `max`."""
     plan = _plan(self, column, bounds, f"min({column})", more)
-    return Quantile(*plan, Fraction(0), extreme=True, **_cost(epsilon, "min", more))
+    return Quantile(*plan, partial(Extreme, False), **_cost(epsilon, "min", more))
 
 
 def max(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
-    """Charge for a number that only a few of a column's numbers are above; arguments are those of `quantile`."""
+    """Charge for the largest of a column's numbers; arguments and errors are those of `quantile`.
+
+    Hiding each record hides the largest one: the answer may be a few records inwards, some 10 / epsilon of them, or
+    beyond all of them towards the bound, by about as much as those few are apart; bounds near the truth help. The
+    interval holds the true largest number, clamped to the bounds, with `confidence`, and always ends at the bound.
+    `min` and `max` have independent noise: of fewer than some 30 / epsilon records `min` may exceed `max`.
+    """
     plan = _plan(self, column, bounds, f"max({column})", more)
-    return Quantile(*plan, Fraction(1), extreme=True, **_cost(epsilon, "max", more))
+    return Quantile(*plan, partial(Extreme, True), **_cost(epsilon, "max", more))
 
 
-def _plan(self: Collection, column: str, bounds: Bounds, title: str, more: Ranked) -> tuple[Cells, Groups, list[float]]:
+def _plan(self: Collection, column: str, bounds: Bounds, title: str, more: Ranked) -> tuple[Cells, Groups, Points]:
     """The cells of each group, the groups, and the numbers that the cells stand for."""
     call = title.split("(", maxsplit=1)[0]
     check_options(more, Ranked.__optional_keys__, call)
     low, high, spacing = limits(self._node, column, bounds, more.get("step"), call, grid=GRID)
     scale = Scale(column, low, spacing, 0, int((high - low) / spacing))
     where = groups(self._node, more.get("by"), more.get("keys"), call)
-    return Cells(self._node, where.by, scale, title), where, scale.points()
+    whole = self._node.schema[column].kind is not Kind.FLOAT and (low / spacing).denominator == 1
+    blur = 0.0 if whole and (1 / spacing).denominator == 1 else float(spacing) / 2
+    return Cells(self._node, where.by, scale, title), where, Points(tuple(scale.points()), blur)
 
 
 def _cost(epsilon: Amount, call: str, more: Ranked) -> Cost:

@@ -1,0 +1,155 @@
+"""Aims of ranks: what a unit moves their losses by, and that their intervals hold the truth, on odd data."""
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from wpinq.aggregates.aims import Extreme, Middle, Terms
+
+SIZE = 9
+MASSES = st.lists(st.integers(0, 40), min_size=SIZE, max_size=SIZE)
+SHARES = st.sampled_from([Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10), Fraction(1)])
+TERMS = st.builds(
+    Terms, st.sampled_from([Fraction(1, 10), Fraction(2), Fraction(50)]), st.sampled_from([1, 4]),
+    st.just(Fraction(1, 20)), st.just(SIZE),
+)  # fmt: skip
+
+
+def all_losses(aim, mass, place):
+    """Each choice that the aim makes, given the first one's outcome: its losses and rate."""
+    asked = []
+
+    def pick(turn, places, losses, rate):
+        asked.append((losses, rate))
+        return int(places[min(place, len(places) - 1)])
+
+    aim.choose(mass, pick)
+    return asked
+
+
+@st.composite
+def movements(draw, moves):
+    """What one unit can do: some weight comes at some places, and goes at others, so much in all."""
+    cuts = sorted([0, *draw(st.lists(st.integers(0, moves), min_size=2, max_size=2)), moves])
+    change = np.zeros(SIZE, np.int64)
+    for first, last in pairwise(cuts):
+        change[draw(st.integers(0, SIZE - 1))] += draw(st.sampled_from([-1, 1])) * (last - first)
+    return change
+
+
+@given(st.data(), MASSES, SHARES, TERMS, st.integers(0, SIZE - 1))
+def test_no_unit_moves_losses_apart_by_more_than_is_paid(data, mass, share, terms, place):
+    """A choice costs its rate times the spread of the movements: at most half of epsilon, for both kinds of choice."""
+    change = data.draw(movements(terms.moves))
+    for aim in (Middle(share, terms), Extreme(True, terms), Extreme(False, terms)):
+        before, after = (all_losses(aim, weights, place) for weights in (np.array(mass), np.array(mass) + change))
+        for (one, rate), (two, _) in zip(before, after, strict=True):
+            moved = two - one
+            assert (int(moved.max()) - int(moved.min())) * rate <= terms.epsilon / 2
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+@pytest.mark.parametrize("kind", ["middle", "extreme"])
+def test_half_of_epsilon_is_used_up(kind, turn):
+    """So that the test above has teeth: some unit does move losses apart by all that is paid."""
+    terms = Terms(Fraction(8), 1, Fraction(1, 20), SIZE)
+    aim = Middle(Fraction(1, 2), terms) if kind == "middle" else Extreme(True, terms)
+    rng, worst = np.random.default_rng(7), Fraction(0)
+    for _ in range(2000):
+        mass = rng.integers(0, 4, SIZE)
+        place = int(rng.integers(SIZE))
+        more = mass.copy()
+        more[rng.integers(SIZE)] += 1
+        (one, rate), (two, _) = (all_losses(aim, weights, place)[turn] for weights in (mass, more))
+        worst = max(worst, (int((two - one).max()) - int((two - one).min())) * rate)
+    assert worst == terms.epsilon / 2
+
+
+def test_losses_are_the_same_in_wide_integers():
+    mass = np.random.default_rng(1).integers(0, 50, 60)
+    terms = Terms(Fraction(1), 1, Fraction(1, 20), 60)
+    for aim in (Middle(Fraction(1, 3), terms), Extreme(True, terms), Extreme(False, terms)):
+        wide = Terms(Fraction(1), 10**20, Fraction(1, 20), 60)
+        large = type(aim)(aim.share, wide) if isinstance(aim, Middle) else type(aim)(aim.largest, wide)
+        for (one, rate), (two, slow) in zip(
+            all_losses(aim, mass, 7), all_losses(large, mass.astype(object) * 10**20, 7), strict=True
+        ):
+            assert two.dtype == object
+            far = [abs(float(rate) * int(a) - float(slow * b)) for a, b in zip(one, two, strict=True)]
+            assert max(far) < 2, "apart from what is spared, which is rounded to whole units"
+
+
+def answers(aim, mass, runs, rng):
+    """Draws of an aim, many at once: permute-and-flip is the least of rate * loss less an exponential variable."""
+    found = np.empty((runs, 3), np.int64)
+    first = all_losses(aim, mass, 0)[0]
+    drawn = drawn_from(first, runs, rng)
+    for place in np.unique(drawn):
+        rows = np.flatnonzero(drawn == place)
+        second = drawn_from(all_losses(aim, mass, int(place))[1], len(rows), rng)
+        for row, other in zip(rows, second, strict=True):
+            chosen = iter([int(place), int(other)])
+            found[row] = aim.choose(mass, lambda turn, places, *_, it=chosen: int(places[next(it)]))
+    return found
+
+
+def drawn_from(asked, runs, rng):
+    losses, rate = asked[0].astype(np.float64), float(asked[1])
+    return np.argmax(rng.exponential(size=(runs, len(losses))) - rate * losses, axis=1)
+
+
+def heaps():
+    """Half of the weight at one point, the median just above it, and single records far up."""
+    mass = np.zeros(1001, np.int64)
+    mass[100], mass[101:] = 500, 1
+    return mass[: 101 + 499]
+
+
+def skewed():
+    numbers = np.exp(np.random.default_rng(3).normal(5, 1.2, 1000)).clip(0, 1000)
+    return np.bincount(numbers.astype(np.int64), minlength=1001)
+
+
+SHAPES = {
+    "heaps": heaps(), "skewed": skewed(), "even": np.full(1001, 3), "two": np.bincount([7, 90], minlength=101),
+    "none": np.zeros(50, np.int64), "one far": np.bincount([*[3] * 900, 999], minlength=1001),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(2)])
+def test_intervals_hold_the_truth(shape, epsilon):
+    """1,000 answers each; at least 95% hold it. Binomial tail, false alarm 1e-7 for each of some 50."""
+    mass, rng = SHAPES[shape], np.random.default_rng(17)
+    terms, runs = Terms(epsilon, 1, Fraction(1, 20), len(mass)), 1000
+    above = np.cumsum(mass)
+    aims = {share: Middle(share, terms) for share in (Fraction(1, 2), Fraction(9, 10))}
+    for name, aim in {**aims, "max": Extreme(True, terms), "min": Extreme(False, terms)}.items():
+        value, low, high = answers(aim, mass, runs, rng).T
+        assert ((low <= value) & (value <= high)).all()
+        if not mass.any():
+            continue
+        present = np.flatnonzero(mass)
+        if name == "max":
+            first = last = present[-1]
+        elif name == "min":
+            first = last = present[0]
+        else:
+            first = np.searchsorted(above, math.ceil(name * above[-1]), "left")
+            last = np.searchsorted(above, math.floor(name * above[-1]), "right")
+        held = int(((low <= first) & (high >= last)).sum())
+        assert binom.cdf(held, runs, 0.95) > 1e-7
+
+
+def test_intervals_of_a_median_are_not_far_wider_than_its_error():
+    """Where numbers are even: half the width was 15 times the root mean square error, and 2 would do."""
+    mass, rng = np.full(1001, 3), np.random.default_rng(18)
+    value, low, high = answers(Middle(Fraction(1, 2), Terms(Fraction(1), 1, Fraction(1, 20), 1001)), mass, 2000, rng).T
+    error = np.sqrt(np.mean((value - 500) ** 2))
+    assert np.mean(high - low) / 2 < 6 * error

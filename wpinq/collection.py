@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wpinq import aggregates, operators
+from wpinq.builder import Builder
 from wpinq.explain import explain
 from wpinq.measuring import charge_at_once, measure
 from wpinq.selection import select
@@ -13,17 +14,14 @@ if TYPE_CHECKING:
     from wpinq.plan import Node
 
 
-class Collection:
+class Collection(Builder["Collection"]):
     """A protected collection of weighted records, or what transformations make of one.
 
     Nothing is read until a measurement of it is observed. A collection has no length and no items, because each of
     them would be an answer that nobody paid for.
     """
 
-    __slots__ = ("_node",)
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    __slots__ = ()
 
     map = operators.map
     filter = operators.filter
@@ -64,7 +62,7 @@ class Collection:
         return self._node.schema.names
 
     def _then(self, node: Node) -> Collection:
-        return type(self)(node)
+        return Collection(node)
 
     def __repr__(self) -> str:
         return f"<protected collection {self._node.schema} by {self._node.title}>"

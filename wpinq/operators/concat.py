@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from wpinq.builder import Builder, C
 from wpinq.operators.lattice import aligned, node_of
 from wpinq.plan import Merge, Node, Record, Shape, Weighted
 from wpinq.schema import Schema
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
 
-
-def concat(self: Collection, other: Collection) -> Collection:
+def concat(self: Builder[C], other: Builder[C]) -> C:
     """Add the weights of two collections.
 
     Weights:    out[x] = self[x] + other[x]

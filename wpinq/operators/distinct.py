@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from wpinq.builder import Builder, C
 from wpinq.plan import Keyed, Record, Shape, Unary, Weighted
 from wpinq.schema import Schema
 from wpinq.state.pointwise import Points, Pointwise
 from wpinq.state.table import Ids
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
 
-
-def distinct(self: Collection) -> Collection:
+def distinct(self: Builder[C]) -> C:
     """Bound every record's weight by 1.
 
     Weights:    out[x] = clamp(in[x], 0, 1)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from wpinq.batch import Batch
+from wpinq.builder import Builder, C
 from wpinq.functions import Function, bind
 from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Schema
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
 
-
-def filter(self: Collection, predicate: object) -> Collection:
+def filter(self: Builder[C], predicate: object) -> C:
     """Keep the records for which a predicate is true.
 
     Weights:    out[x] = in[x] where predicate(x), else 0

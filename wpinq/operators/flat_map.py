@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from wpinq.batch import WEIGHT, Batch, weight_type
+from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.functions import Dropped, Many, bind_many
 from wpinq.functions.many import COUNT, MOST, PLACE
@@ -18,19 +18,16 @@ from wpinq.operators.lattice import room
 from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Schema
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
-
 EXACT = 16  # MOST is the least common multiple of 1 to 16
 
 
 def flat_map(
-    self: Collection,
+    self: Builder[C],
     function: object,
     columns: Sequence[str] | Mapping[str, object] | None = None,
     *,
     at_most: int | None = None,
-) -> Collection:
+) -> C:
     """Replace each record by several, which share its weight.
 
     Weights:    output i of n (from 0) gets in[x] * floor((L + i) / n) / L, where L = 720,720, or the least common

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from wpinq.batch import WEIGHT, weight_type
+from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.functions import bind
 from wpinq.functions.kinds import read
@@ -23,20 +23,17 @@ from wpinq.schema import Column, Kind, Schema
 from wpinq.state.bykey import KEY, ByKey, Port
 from wpinq.values import encode
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
-
 NEXT, SIZE, CODE = "\0next", "\0size", "\0code"
 
 
 def group_by(
-    self: Collection,
+    self: Builder[C],
     key: object,
     reduce: object = None,
     columns: Sequence[str] | Mapping[str, object] | None = None,
     *,
     whole: bool = False,
-) -> Collection:
+) -> C:
     """Gather the records of each key into groups, and reduce each group to a value.
 
     Weights:    with the records of a key in the order of falling weight w_1 >= w_2 >= ..., the group of the first i

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from wpinq.builder import Builder, C
 from wpinq.operators.lattice import aligned, node_of
 from wpinq.operators.union import Extreme
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
 
-
-def intersect(self: Collection, other: Collection) -> Collection:
+def intersect(self: Builder[C], other: Builder[C]) -> C:
     """Take the smaller weight of each record.
 
     Weights:    out[x] = min(self[x], other[x]); a record that is absent weighs 0

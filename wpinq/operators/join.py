@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.functions import bind
 from wpinq.operators.keys import both_keyed
@@ -30,9 +30,6 @@ from wpinq.schema import Column, Schema
 from wpinq.state.bykey import Port
 from wpinq.state.dither import GRID, draws
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
-
 BITS = 40
 LEAST_BITS = 32
 MOST = 2**LEAST_BITS
@@ -40,8 +37,8 @@ ROOM = 80  # bits of a lattice; 47 more are left for the total weight
 
 
 def join(
-    self: Collection,
-    other: Collection,
+    self: Builder[C],
+    other: Builder[C],
     on: object = None,
     *,
     left: object = None,
@@ -49,7 +46,7 @@ def join(
     result: object = None,
     at_most: int | None = None,
     columns: Sequence[str] | Mapping[str, object] | None = None,
-) -> Collection:
+) -> C:
     """Pair the records of two collections that have equal keys.
 
     Weights:    out[x, y] = self[x] * other[y] / D(k), where k is their key and D(k) = |self[k]| + |other[k]| the summed

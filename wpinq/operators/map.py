@@ -6,18 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from wpinq.batch import WEIGHT, Batch
+from wpinq.builder import Builder, C
 from wpinq.functions import Dropped, Function, bind
 from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Column, Schema
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
 
-
-def map(self: Collection, function: object, columns: Sequence[str] | Mapping[str, object] | None = None) -> Collection:
+def map(self: Builder[C], function: object, columns: Sequence[str] | Mapping[str, object] | None = None) -> C:
     """Replace each record by what a function makes of it.
 
     Weights:    out[y] = sum of in[x] over the x with function(x) = y

@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from wpinq.batch import Batch
+from wpinq.builder import Builder, C
 from wpinq.errors import BinError, PlanError
 from wpinq.functions.kinds import read, stored, write
 from wpinq.operators.keys import keyed
@@ -18,11 +19,8 @@ from wpinq.plan import Record, Shape, Stateless, Unary, Weighted, fingerprints
 from wpinq.schema import Column, Schema
 from wpinq.values import decode, encode
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
 
-
-def partition(self: Collection, key: object, parts: Iterable[Any]) -> dict[Any, Collection]:
+def partition(self: Builder[C], key: object, parts: Iterable[Any]) -> dict[Any, C]:
     """Split a collection by a key into parts that are declared, never found in the data.
 
     Weights:    out[p][x] = in[x] where key(x) = p, else 0

@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from wpinq.batch import WEIGHT, weight_type
+from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.operators.keys import both_keyed, keyed
 from wpinq.operators.lattice import common, node_of, record_ids, record_key
@@ -23,13 +23,8 @@ from wpinq.plan import Keyed, Node, Record, Shape, Weighted
 from wpinq.schema import Schema
 from wpinq.state.bykey import KEY, RECORD, ByKey, Port
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
 
-
-def semijoin(
-    self: Collection, other: Collection, on: object = None, *, left: object = None, right: object = None
-) -> Collection:
+def semijoin(self: Builder[C], other: Builder[C], on: object = None, *, left: object = None, right: object = None) -> C:
     """Keep, for each key, as much weight as the other collection has of it.
 
     Where a key is unique here, a record x keeps min(self[x], other's weight of its key). Where it is not, the records
@@ -59,9 +54,7 @@ def semijoin(
     return _filled(self, other, on, left, right, above=False)
 
 
-def antijoin(
-    self: Collection, other: Collection, on: object = None, *, left: object = None, right: object = None
-) -> Collection:
+def antijoin(self: Builder[C], other: Builder[C], on: object = None, *, left: object = None, right: object = None) -> C:
     """Keep, for each key, what the other collection does not make up for: the rest of `semijoin`.
 
     Weights:    out[x_i] = max(S_i, B) - max(S_(i-1), B), in the terms of `semijoin`
@@ -84,7 +77,7 @@ def antijoin(
     return _filled(self, other, on, left, right, above=True)
 
 
-def limit(self: Collection, key: object, at_most: int = 1) -> Collection:
+def limit(self: Builder[C], key: object, at_most: int = 1) -> C:
     """Bound the weight of each key: enforce that a key is unique.
 
     Weights:    out[x_i] = min(S_i, at_most) - min(S_(i-1), at_most), in the terms of `semijoin`
@@ -107,7 +100,7 @@ def limit(self: Collection, key: object, at_most: int = 1) -> Collection:
     return self._then(Fill((node,), (keys,), self._node.schema.names, at_most, above=False))
 
 
-def _filled(self: Collection, other: Collection, on: object, left: object, right: object, *, above: bool) -> Collection:
+def _filled(self: Builder[C], other: Builder[C], on: object, left: object, right: object, *, above: bool) -> C:
     call = "antijoin" if above else "semijoin"
     sides, keys = both_keyed((self._node, node_of(other, call)), on, left, right, call)
     return self._then(Fill(sides, keys, self._node.schema.names, None, above=above))

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from wpinq.batch import END, NARROW, WEIGHT, Batch, array_type, weight_series
+from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.identity import identities
@@ -29,11 +29,8 @@ from wpinq.state.steps import Integers, Steps
 from wpinq.state.table import Ids, Table, Weights, combine
 from wpinq.state.waiting import Tally, Waiting
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
 
-
-def shave(self: Collection, thickness: Amount | Sequence[Amount] = 1, name: str = "index") -> Collection:
+def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str = "index") -> C:
     """Cut each record into slices `(record, 1), (record, 2), ...` of bounded weight.
 
     Weights:    out[x, i] = sign(in[x]) * clamp(|in[x]| - t_1 - ... - t_(i-1), 0, t_i), numbered from 1 as the post does

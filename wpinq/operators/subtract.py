@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from wpinq.builder import Builder, C
 from wpinq.operators.concat import Sum
 from wpinq.operators.lattice import aligned, node_of
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
 
-
-def subtract(self: Collection, other: Collection) -> Collection:
+def subtract(self: Builder[C], other: Builder[C]) -> C:
     """Take the weights of another collection away; what is left may be negative.
 
     Weights:    out[x] = self[x] - other[x]

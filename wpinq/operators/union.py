@@ -6,21 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from wpinq.builder import Builder, C
 from wpinq.operators.lattice import Align, aligned, node_of
 from wpinq.plan import Keyed, Node, Record, Shape, Weighted, fingerprints
 from wpinq.schema import Schema
 from wpinq.state.pointwise import Points, Pointwise
 from wpinq.state.table import Ids
 
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
 
-
-def union(self: Collection, other: Collection) -> Collection:
+def union(self: Builder[C], other: Builder[C]) -> C:
     """Take the larger weight of each record.
 
     Weights:    out[x] = max(self[x], other[x]); a record that is absent weighs 0

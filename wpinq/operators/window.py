@@ -7,18 +7,16 @@ import os
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from wpinq.batch import Batch
+from wpinq.builder import Builder, C
 from wpinq.errors import BinError, PlanError
 from wpinq.functions.kinds import read, write
 from wpinq.plan import Record, Shape, Stateless, Unary, Weighted, fingerprints
 from wpinq.schema import Column, Kind, Schema
-
-if TYPE_CHECKING:
-    from wpinq.collection import Collection
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -26,7 +24,7 @@ UNITS = {"s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": DAY}
 TIMES = (Kind.TIME, Kind.INSTANT, Kind.DATE)
 
 
-def window(self: Collection, length: str | dt.timedelta | int, at: str) -> Collection:
+def window(self: Builder[C], length: str | dt.timedelta | int, at: str) -> C:
     """Cut time into windows of one length, side by side, and measure each of them by itself.
 
     What follows is done to each window as if it were all there is. A measurement then costs its epsilon once, however

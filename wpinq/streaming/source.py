@@ -19,7 +19,7 @@ from wpinq.exact import Amount, exact, positive
 from wpinq.ledger import Ledger, wording
 from wpinq.operators.bound import bounded
 from wpinq.operators.window import moment
-from wpinq.plan import Node, Source
+from wpinq.plan import Source
 from wpinq.runs import refuse_inside
 from wpinq.schema import Kind
 from wpinq.sources import Columns
@@ -270,9 +270,6 @@ class Live(Collection):
         if self._lateness is None:
             return None
         return time.time_ns() // 1000 - self._lateness // dt.timedelta(microseconds=1)
-
-    def _then(self, node: Node) -> Collection:
-        return Collection(node)
 
 
 def _closed(running: Running, journal: Journal | None, followed: Mapping[str, Growing | Followed]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,7 @@ class DataSet:
         unit: Whom the guarantee protects.
         declared: Whether the caller named the version; otherwise it follows the files.
         reading: How its files are read, where their columns do not tell.
+        turn: Held while its questions are answered, so that each is computed once.
     """
 
     reader: Reader = field(repr=False)
@@ -41,6 +43,7 @@ class DataSet:
     unit: Unit
     declared: bool
     reading: str = ""
+    turn: RLock = field(default_factory=RLock, repr=False)
 
     @property
     def identity_key(self) -> bytes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from wpinq.errors import PlanError
+from wpinq.errors import EngineError, PlanError
 from wpinq.functions.isolate import running
 from wpinq.loading import loading
 from wpinq.plan import Node, sources
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wpinq.question import Question
     from wpinq.state.histogram import Histogram
 
-_lock = threading.RLock()
+_lock = threading.Lock()
 _waiting: WeakSet[Question] = WeakSet()
 
 
@@ -40,21 +40,54 @@ def wait(question: Question) -> None:
 def settle(question: Question) -> None:
     """Run the dataflow of a question and of all that wait with it, and hand each its histogram.
 
+    What fails must not fail what was paid for beside it: after a failure each plan runs by itself. A plan that fails
+    again no longer runs with others, only when its own question is asked.
+
     Raises:
         SourceError: A source cannot be read, or is not the version that was protected.
         LedgerError: The data changed behind its version.
-        EngineError: A step failed.
+        EngineError: A step of the question's own plan failed.
     """
-    with _lock:
+    if question.settled:
+        return
+    with question.home.turn:
         if question.settled:
             return
-        together = [one for one in _waiting if one.home is question.home and not one.settled]
-        together.sort(key=lambda one: one.question)
-        plans = list(dict.fromkeys(one.node for one in together))  # repetitions of one plan share its histogram
-        histograms = dict(zip(plans, compute(plans), strict=True))
-        for one in together:
-            one.answer_from(histograms[one.node])
-        _waiting.difference_update(together)
+        with _lock:
+            together = {question} | {one for one in _waiting if one.home is question.home}
+        plans: dict[Node, list[Question]] = {question.node: []}  # repetitions of one plan share its histogram
+        for one in sorted(together, key=lambda one: one.question):
+            plans.setdefault(one.node, []).append(one)
+        try:
+            _answer(plans)
+        except EngineError:
+            if len(plans) == 1:
+                raise
+            _answer_one_by_one(plans, question)
+
+
+def _answer(plans: Mapping[Node, Sequence[Question]]) -> None:
+    for histogram, questions in zip(compute(list(plans)), plans.values(), strict=True):
+        for one in questions:
+            one.answer_from(histogram)
+            _forget([one])
+
+
+def _answer_one_by_one(plans: Mapping[Node, Sequence[Question]], asked: Question) -> None:
+    failed: EngineError | None = None
+    for plan, questions in plans.items():
+        try:
+            _answer({plan: questions})
+        except EngineError as error:
+            _forget(questions)
+            failed = error if asked in questions else failed
+    if failed is not None:
+        raise failed
+
+
+def _forget(questions: Sequence[Question]) -> None:
+    with _lock:
+        _waiting.difference_update(questions)
 
 
 def compute(roots: Sequence[Node]) -> list[Histogram]:

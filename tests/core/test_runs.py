@@ -1,0 +1,102 @@
+"""When dataflows run: once for all that wait, and no question fails or waits because of another one's plan."""
+
+import threading
+
+import pytest
+
+import wpinq
+from wpinq.engines import flow
+from wpinq.errors import EngineError, SourceError
+
+ROWS = [("ann", "home"), ("bob", "home"), ("bob", "news")]
+
+
+def protect(**more):
+    return wpinq.protect(ROWS, budget=10**6, columns={"user": str, "page": str}, **more)
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """What each run computes; plans of the marked steps fail."""
+    found, true, bad = [], flow.run, set()
+
+    def run(job):
+        found.append(list(job.roots))
+        if bad.intersection(job.roots):
+            raise EngineError("a step failed with ValueError; please report this.")
+        return true(job)
+
+    monkeypatch.setattr(flow, "run", run)
+    return found, bad
+
+
+@pytest.mark.parametrize("first", ["bad", "good", "other"])
+def test_a_plan_that_fails_fails_alone(runs, first):
+    found, bad = runs
+    views = protect()
+    asked = {
+        "good": views.map("page").measure(900),
+        "bad": views.map("user").measure(900),
+        "other": views.distinct().map("page").measure(900),
+    }
+    bad.add(asked["bad"].node)
+    for name in (first, "good", "other", "bad", "bad"):
+        if name == "bad":
+            with pytest.raises(EngineError, match="ValueError"):
+                asked[name].observe("home")
+        else:
+            assert asked[name].observe("home") == 2
+    assert len(found) == 4 + 2, "one for all, one for each, and one each time that the bad one is asked alone"
+    assert views.map("page").measure(900, name="later").observe("home") == 2
+    assert len(found[-1]) == 1, "what failed no longer runs with others"
+    bad.clear()
+    assert asked["bad"].observe("bob") == 2, "it can be tried again, at no charge"
+
+
+def test_what_cannot_be_read_is_not_tried_plan_by_plan(runs, tmp_path):
+    path = tmp_path / "views.csv"
+    path.write_text("user,page\nann,home\n")
+    views = wpinq.protect(path, budget=10)
+    for column in ("user", "page"):
+        asked = views.map(column).measure(1)
+    path.write_text("user,page\nann,home\nbob,home\n")
+    with pytest.raises(SourceError, match="changed"):
+        asked.observe("home")
+    assert len(runs[0]) == 1
+
+
+def test_questions_of_another_data_set_and_answered_ones_do_not_wait(monkeypatch):
+    """One data set is being read, and everything else goes on."""
+    slow, quick = protect(name="slow"), protect(name="quick")
+    answered = slow.map("page").measure(900)
+    assert answered.observe("home") == 2
+    begun, go_on, true = threading.Event(), threading.Event(), flow.run
+
+    def run(job):
+        if job.roots[0] is late.node:
+            begun.set()
+            assert go_on.wait(60)
+        return true(job)
+
+    late = slow.map("user").measure(900)
+    monkeypatch.setattr(flow, "run", run)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(late.observe("bob"))) for _ in range(2)]
+    threads[0].start()
+    assert begun.wait(60)
+    threads[1].start()
+    others = []
+
+    def ask():
+        others.append(answered.observe("news"))
+        others.append(quick.map("page").measure(900).observe("home"))
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(30)
+    waited = asking.is_alive()
+    go_on.set()
+    for thread in threads:
+        thread.join(60)
+    assert not waited
+    assert (others, found) == ([1, 2], [2, 2])

@@ -168,6 +168,7 @@ def test_steps_that_fail_say_nothing(place, failure, broken, tmp_path, capfd, ca
     broken(place, failure)
     with pytest.raises(BaseException) as caught:
         m.observe((MARK, 1))
+        m.beside.observe(1)  # what fails in its plan alone
     clean(told(caught.value))
     expected = {interrupts: KeyboardInterrupt, exits: SystemExit}.get(failure, wpinq.WpinqError)
     assert isinstance(caught.value, expected)

@@ -46,6 +46,21 @@ class DataSet:
     turn: RLock = field(default_factory=RLock, repr=False)
 
     @property
+    def book(self) -> str:
+        """Tells its ledger from all others."""
+        return self.ledger.identity
+
+    @property
+    def covered(self) -> tuple[object, ...]:
+        """What a plan's fingerprint covers of it: one version of one data set, read in this way.
+
+        Not where it lies. A copied directory has a budget of its own and the same secret, so at least equal questions
+        must have equal noise there; and a version that the caller named is the same wherever its files are.
+        """
+        way = (self.reader.schema, self.reader.way, self.reading)
+        return (self.book, self.name, self.version, self.declared, self.unit, way)
+
+    @property
     def identity_key(self) -> bytes:
         """The key of the identities of its records and bins."""
         return self.ledger.secret.derive("identity", self.name, size=KEY_SIZE)

@@ -59,7 +59,7 @@ def tree(root: Node) -> list[str]:
     """The plan from the measurement back to its sources, one step a line; what is computed once is shown once."""
     lines: list[str] = []
     digests = fingerprints(root)
-    same = {node: (digests[node] or node, node.schema) for node in steps(root)}
+    same = {node: digests[node] or node for node in steps(root)}
     readers = Counter(same[one] for node in {same[n]: n for n in same}.values() for one in node.inputs)
     numbers: dict[object, int] = {}
 

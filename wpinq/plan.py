@@ -15,8 +15,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from wpinq.batch import Batch
+from wpinq.covering import Uncovered, covered, own
 from wpinq.errors import InternalError
 from wpinq.schema import Schema
+from wpinq.secret import encode
 from wpinq.state.table import Ids, Weights
 
 if TYPE_CHECKING:
@@ -141,9 +143,12 @@ class Node(ABC):
         return None
 
     @property
-    @abstractmethod
-    def identity(self) -> tuple[bytes | None, ...]:
-        """What tells this step from others over the same inputs; None where that cannot be covered."""
+    def meaning(self) -> Mapping[str, object]:
+        """What a fingerprint covers of it, besides its columns and lattice: all fields, unless several mean the same.
+
+        Fields are steps, or what `covering.covered` knows; a step with any other is like no other step.
+        """
+        return own(self)
 
     @abstractmethod
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
@@ -174,20 +179,32 @@ def steps(*roots: Node) -> list[Node]:
 
 
 def fingerprints(*roots: Node) -> dict[Node, bytes | None]:
-    """For each step a digest of what it means, stable across processes, or None when it cannot be told."""
+    """For each step a digest of what it means, stable across processes, or None when it cannot be told.
+
+    Steps of one fingerprint have the same output on any data; see `covering`.
+    """
     found: dict[Node, bytes | None] = {}
     for node in steps(*roots):
-        found[node] = _digest([type(node).__name__.encode(), *node.identity, *(found[one] for one in node.inputs)])
+        found[node] = _digest(node, found)
     return found
 
 
-def _digest(parts: list[bytes | None]) -> bytes | None:
-    if any(part is None for part in parts):
+def _digest(node: Node, found: Mapping[Node, bytes | None]) -> bytes | None:
+    """What a step means, over what its inputs mean; see `covering` for what that must be."""
+
+    def known(one: object) -> bytes | None:
+        if not isinstance(one, Node):
+            return None
+        digest = found[one] if one in found else fingerprints(one)[one]  # a field need not be an input
+        if digest is None:
+            raise Uncovered
+        return digest
+
+    what = (type(node).__qualname__, tuple(node.meaning.items()), node.inputs, node.schema, node.lattice)
+    try:
+        return hashlib.blake2b(encode(covered(what, known)), digest_size=32).digest()
+    except Uncovered:
         return None
-    digest = hashlib.blake2b(digest_size=32)
-    for part in parts:
-        digest.update(len(part or b"").to_bytes(8, "little") + (part or b""))
-    return digest.digest()
 
 
 def sources(root: Node) -> list[DataSet]:
@@ -242,12 +259,6 @@ class Source(Node):
     def title(self) -> str:
         """How `explain` shows it."""
         return f"protect({self.data.name})"
-
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """One version of one data set, read as these columns in this way."""
-        data = self.data
-        return (data.name.encode(), data.version.encode(), str(self.schema).encode(), data.reading.encode())
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """A source needs no other step."""

@@ -31,7 +31,7 @@ def live_log(root: Node) -> Log | None:
 
 def name_of(root: Node) -> Hashable:
     """Tells a plan from others that are kept up to date."""
-    return (fingerprints(root)[root] or id(root), root.schema)
+    return fingerprints(root)[root] or id(root)
 
 
 def refuse_forgotten(log: Log, root: Node) -> None:
@@ -118,11 +118,6 @@ class Slice(Source):
     """Plan node of the records of a live source that lie in one window."""
 
     window: Window
-
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """The source and the window."""
-        return (*super().identity, *self.window.identity)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Read the window's rows alone."""

@@ -11,7 +11,7 @@ from strategies import Driver, distance, evaluate, expected, protected, run_flow
 import wpinq
 from wpinq.errors import PlanError
 from wpinq.operators.pairs import Rule
-from wpinq.plan import steps
+from wpinq.plan import fingerprints, steps
 from wpinq.stability import paths
 
 K = 2**40
@@ -197,7 +197,8 @@ def test_a_bound_on_keys_bounds_pairs_and_costs_nothing():
     assert set(paths(plan._node).values()) == {1}
     assert "keep 1 - D/10" in plan._node.rounding
     assert "at most 10" in plan._node.title
-    assert plan._node.identity != left.join(right, on="a")._node.identity
+    other = left.join(right, on="a")._node
+    assert fingerprints(plan._node)[plan._node] != fingerprints(other)[other]
     for most in (0, -1, 2**32 + 1, 1.5, True):
         with pytest.raises(PlanError, match="a whole number from 1"):
             left.join(right, on="a", at_most=most)

@@ -7,11 +7,14 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import distance, expected, protected, run_flow, same
+from strategies import batch_of, distance, expected, protected, run_flow, same
 
 import wpinq
-from wpinq.operators.lattice import DITHERED, Coarse, common, dither_key, measurable
+from wpinq.functions.probe import VALUES
+from wpinq.operators.lattice import DITHERED, Align, Coarse, common, dither_key, measurable
+from wpinq.schema import Column, Kind, Schema
 from wpinq.state.dither import GRID, draws, rounded
+from wpinq.values import decode, encode
 
 big = st.integers(-(2**120), 2**120)
 
@@ -95,3 +98,15 @@ def test_what_is_no_collection_is_refused_by_name(call, other):
     more = {"on": "user"} if "join" in call else {}
     with pytest.raises(wpinq.PlanError, match=f"{call}: takes another protected collection"):
         getattr(views, call)(other, **more)
+
+
+def test_alignment_is_injective_on_records():
+    """Else union and intersect of one pair could each move, while they are priced as one."""
+    for kind, values in VALUES.items():
+        source = protected(x=kind.value)
+        aligned = Align(source._node, Schema((Column("y", Kind.ANY),)), 1)
+        given = {(value,): Fraction(1) for value in map(decode, {encode(value) for value in values})}
+        batch = batch_of(given, source._node.schema, 1)
+        moved = aligned.lower(frozenset("y")).kernel(batch)
+        assert moved.frame["y"].n_unique() == batch.frame["x"].n_unique() == len(given), kind
+        assert len(aligned.define(given)) == len(given)

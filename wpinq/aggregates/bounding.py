@@ -104,11 +104,6 @@ class Lengths(Unary):
         """How `explain` shows it."""
         return "suggest_bound"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """Who is counted, and the grid."""
-        return (str(self.source.data.unit.column).encode(), repr(self.grid).encode())
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whose record it is."""
         return (frozenset([str(self.source.data.unit.column)]),)

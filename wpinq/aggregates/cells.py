@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -10,6 +10,7 @@ import polars as pl
 
 from wpinq.aggregates.scale import Scale
 from wpinq.batch import WEIGHT, Batch
+from wpinq.covering import SHOWN
 from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
 
@@ -24,7 +25,7 @@ class Cells(Unary):
 
     by: tuple[str, ...]
     scale: Scale
-    call: str
+    call: str = field(metadata=SHOWN)
 
     @cached_property
     def schema(self) -> Schema:
@@ -37,11 +38,6 @@ class Cells(Unary):
     def title(self) -> str:
         """How `explain` shows it."""
         return f"{self.call} by {', '.join(self.by)}" if self.by else self.call
-
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """Groups and grid."""
-        return (repr(self.by).encode(), self.scale.code)
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Groups and numbers."""

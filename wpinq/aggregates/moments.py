@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
@@ -10,6 +10,7 @@ import polars as pl
 
 from wpinq.aggregates.scale import FINE, Scale
 from wpinq.batch import WEIGHT, Batch, weight_type
+from wpinq.covering import SHOWN
 from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
 
@@ -32,7 +33,7 @@ class Moments(Unary):
     by: tuple[str, ...]
     scale: Scale | None
     powers: tuple[int, ...]
-    call: str
+    call: str = field(metadata=SHOWN)
 
     @cached_property
     def schema(self) -> Schema:
@@ -65,11 +66,6 @@ class Moments(Unary):
     def title(self) -> str:
         """How `explain` shows it."""
         return f"{self.call} by {', '.join(self.by)}" if self.by else self.call
-
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """Groups, numbers and moments."""
-        return (repr(self.by).encode(), self.scale.code if self.scale else b"", repr(self.powers).encode())
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Groups and numbers; a record without either still counts."""

@@ -57,11 +57,6 @@ class Scale:
                 f"{decimal(self.centre)}; give a wider step=, or subtract a number from the column with map first."
             )
 
-    @property
-    def code(self) -> bytes:
-        """All that it depends on."""
-        return repr((self.column, str(self.centre), str(self.spacing), self.low, self.high)).encode()
-
     def steps(self) -> pl.Expr:
         """Whole steps, or null where there is no number."""
         number = pl.col(self.column).cast(pl.Float64).fill_nan(None)

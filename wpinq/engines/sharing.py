@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from wpinq.plan import Node, fingerprints, steps
+from wpinq.plan import Node, Source, fingerprints, steps
 
 
 def representatives(roots: Sequence[Node]) -> dict[Node, Node]:
-    """For each step the first one that means the same, so that common steps run once."""
+    """For each step the first one that means the same, so that common steps run once.
+
+    Two sources are one where they read the same files or the same object: what a caller calls one version may be two.
+    """
     first: dict[Hashable, Node] = {}
     chosen: dict[Node, Node] = {}
     for node, digest in fingerprints(*roots).items():
-        chosen[node] = first.setdefault((digest or id(node), node.schema), node)
+        place: Hashable = tuple(chosen[one] for one in node.inputs)
+        if isinstance(node, Source):
+            place = node.data.reader.version() or id(node.data.reader)
+        chosen[node] = first.setdefault((digest or id(node), place), node)
     return chosen
 
 

@@ -6,7 +6,6 @@ that is element-wise, so it moves no other record. A record on which an expressi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,7 +89,7 @@ def expressions(
     ranged = [schema[name].ranged for name in projection] if projection else [False] * len(parts)
     labels = named([_label(part, node) for part, node in zip(parts, trees, strict=True)])
     output = _output(labels, [kind for _, kind in typed], ranged, names, call)
-    meaning = (pl.__version__, tuple(map(_canonical, trees)), columns_code(schema, reads), columns_code(output))
+    meaning = (pl.__version__, tuple(map(_meaning, parts)), columns_code(schema, reads), columns_code(output))
     bound = Expressions(
         schema=schema,
         reads=reads,
@@ -198,8 +197,9 @@ def _probed(function: Expressions, call: str) -> None:
         raise UntraceableError(f"{call}: {function.note} gives a record another value among other records; {INSTEAD}.")
 
 
-def _canonical(node: Any) -> str:
-    return json.dumps(node, sort_keys=True)
+def _meaning(part: pl.Expr) -> bytes:
+    """An expression as Polars writes it; not as JSON, which has one word for all numbers that are not finite."""
+    return part.meta.serialize(format="binary")
 
 
 def _shown(part: pl.Expr, node: Any) -> str:

@@ -38,6 +38,11 @@ class Function(ABC):
     note: str
     fingerprint: bytes | None
 
+    @property
+    def covered(self) -> tuple[object, ...] | None:
+        """What a plan's fingerprint covers of it; None where that cannot be told."""
+        return None if self.fingerprint is None else (self.fingerprint, self.reads, self.output, self.projection)
+
     @abstractmethod
     def call(self, record: tuple[Any, ...]) -> tuple[Any, ...]:
         """Map one record: the values of all input columns, in order, to the values of all output columns.

@@ -76,11 +76,6 @@ class Bound(Unary):
         """How `explain` shows it."""
         return f"bound({self.unit})"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """The unit; the sample is fixed by the secret."""
-        return (self.unit.text.encode(),)
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """The hash covers all columns."""
         return (frozenset(self.source.schema.names),)

@@ -60,11 +60,6 @@ class Sum(Node):
         """How `explain` shows it."""
         return "concat" if self.sign > 0 else "subtract"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """The sign."""
-        return (str(self.sign).encode(),)
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """The same columns of both."""
         return (needed, needed)

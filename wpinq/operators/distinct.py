@@ -42,11 +42,6 @@ class Distinct(Unary):
         """How `explain` shows it."""
         return "distinct"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """Nothing but its input."""
-        return ()
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """The whole record is the key."""
         return (frozenset(self.schema.names),)

@@ -49,11 +49,6 @@ class Filter(Unary):
         """How `explain` shows it."""
         return f"filter({self.predicate.note})"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """The predicate, as far as it can be covered."""
-        return (self.predicate.fingerprint,)
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later and what the predicate reads."""
         return (needed | frozenset(self.predicate.reads),)

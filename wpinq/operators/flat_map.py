@@ -81,11 +81,6 @@ class FlatMap(Unary):
         """How `explain` shows it."""
         return f"flat_map({'' if self.parts == MOST else f'in parts of 1/{self.parts}; '}{self.function.note})"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """The function, as far as it can be covered, and the parts."""
-        return (self.function.fingerprint, str(self.parts).encode())
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What the function reads."""
         return (frozenset(self.function.reads or self.source.schema.names[:1]),)

@@ -107,11 +107,6 @@ class GroupBy(Unary):
         """How `explain` shows it."""
         return f"group_by({', '.join(self.keys)}{', len' if self.count else ''}{', whole' if self.whole else ''})"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """Key, columns and form."""
-        return (repr((self.keys, self.own, self.count, self.whole)).encode(),)
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whole records: which of them are one is a matter of all columns."""
         return (frozenset(self.source.schema.names),)

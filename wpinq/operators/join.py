@@ -184,12 +184,6 @@ class Join(Node):
         most = most or f"2^{(self.scale // self.fine).bit_length() - 1}"
         return f"pairs of a key that weighs D keep 1 - D/{most} of their weight"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """Keys, columns and the bound."""
-        own = (self.left_keys, self.right_keys, self.schema.names, *((self.at_most,) if self.at_most else ()))
-        return (repr(own).encode(),)
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whole records: their absolute weights are summed by key."""
         return (frozenset(self.left.schema.names), frozenset(self.right.schema.names))

@@ -105,11 +105,6 @@ class Extend(Unary):
         """How `explain` shows it."""
         return f"{'reduce' if self.name is None else 'with ' + self.name}({self.function.note})"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """The function, as far as it can be covered."""
-        return (self.function.fingerprint, repr((self.given, self.kept)).encode())
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later and what the function reads."""
         read = needed & frozenset(self.kept) | frozenset(self.function.reads)

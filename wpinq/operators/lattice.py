@@ -118,11 +118,6 @@ class Align(Unary):
         """How `explain` shows it."""
         return "align"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """The columns and the lattice."""
-        return (str(self.onto).encode(), str(self.fine).encode())
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """The columns in the same places."""
         return (frozenset(old for old, new in self._places() if new in needed),)
@@ -188,11 +183,6 @@ class Coarse(Unary):
     def rounding(self) -> str:
         """The dither."""
         return ROUNDED
-
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """Nothing but its input."""
-        return ()
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """The whole record is the key."""

@@ -62,11 +62,11 @@ class Map(Unary):
         return f"map({self.function.note})"
 
     @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """The function, as far as it can be covered; a mere choice of columns however it was written."""
-        if self.function.projection is not None:
-            return (repr((self.schema.names, self.function.projection)).encode(),)
-        return (self.function.fingerprint,)
+    def meaning(self) -> Mapping[str, object]:
+        """The function; a mere choice of columns is the same however it was written."""
+        if self.function.projection is None:
+            return super().meaning
+        return {"chosen": self.function.projection}
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What the function reads; of a mere choice of columns, those that are chosen and needed."""

@@ -100,11 +100,6 @@ class Part(Unary):
         """How `explain` shows it."""
         return f"partition({', '.join(self.keys)})[{self.place[1]}]"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """The key and the part."""
-        return (repr(self.keys).encode(), self.place[1].encode())
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later and the key."""
         return (needed | frozenset(self.keys),)

@@ -142,11 +142,6 @@ class Fill(Node):
         name = "limit" if self.bound else "antijoin" if self.above else "semijoin"
         return f"{name}({', '.join(self.keys[0])}{f', {self.bound}' if self.bound else ''})"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """Keys, columns, and what is kept."""
-        return (repr((self.keys, self.own, self.bound, self.above)).encode(),)
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whole records, whose hash orders them, and the keys of the other side."""
         return (frozenset(self.sides[0].schema.names), *(frozenset(keys) for keys in self.keys[1:]))

@@ -62,11 +62,6 @@ class Share(Unary):
         """How `explain` shows it."""
         return f"share({self.column})"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """The column."""
-        return (self.column.encode(),)
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later, and who it was."""
         return (needed | {self.column},)

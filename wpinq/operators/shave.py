@@ -95,11 +95,6 @@ class Shave(Unary):
         shown = ", ".join(decimal(one) for one in self.thickness)
         return f"shave({'' if self.thickness == (Fraction(1),) else shown})"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """The thicknesses."""
-        return (repr([str(one) for one in self.thickness]).encode(),)
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """The whole record is the key."""
         return (frozenset(self.source.schema.names),)

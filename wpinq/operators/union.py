@@ -70,16 +70,17 @@ class Extreme(Node):
 
     @property
     def part(self) -> tuple[str, str] | None:
-        """The pair, in either order, and which of the two it is; a pair that cannot be told costs the sum."""
+        """The pair, in either order, and which of the two it is; a pair that cannot be told costs the sum.
+
+        The pair is known by what it was before its sides were aligned, since `Align` is injective on records: names
+        are no part of a record, and the canonical bytes of equal values, and of these only, are equal. So the records
+        that meet are the same whichever side comes first, and a record that moves by d moves the larger and the smaller
+        of its two weights by d together.
+        """
         pair = [one.source if isinstance(one, Align) else one for one in self.inputs]
         digests = fingerprints(*pair)
         known = sorted(digest for digest in map(digests.get, pair) if digest is not None)
         return (f"pair {sha256(b''.join(known)).hexdigest()}", self.title) if len(known) == 2 else None
-
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """Which of the two."""
-        return (self.title.encode(),)
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """The whole record is the key."""

@@ -81,11 +81,6 @@ class Weigh(Unary):
         """How `explain` shows it."""
         return f"weight({self.column}, at most {decimal(self.most)})"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """Column, bound and steps."""
-        return (self.column.encode(), str(self.most).encode(), str(self.fine).encode())
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later, and the weight."""
         return ((needed or frozenset(self.schema.names[:1])) | {self.column},)

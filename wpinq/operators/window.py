@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,7 @@ import polars as pl
 
 from wpinq.batch import Batch
 from wpinq.builder import Builder, C
+from wpinq.covering import SHOWN
 from wpinq.errors import BinError, PlanError
 from wpinq.functions.kinds import read, write
 from wpinq.plan import Record, Shape, Stateless, Unary, Weighted, fingerprints
@@ -99,7 +100,7 @@ class Window(Unary):
 
     at: str
     span: int
-    length: str
+    length: str = field(metadata=SHOWN)
     group: str
     number: int | None = None
 
@@ -122,11 +123,6 @@ class Window(Unary):
     def title(self) -> str:
         """How `explain` shows it."""
         return f"window({self.length}, at={self.at})"
-
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """Column, length and number."""
-        return (self.at.encode(), str(self.span).encode(), str(self.number).encode())
 
     @property
     def start(self) -> int:

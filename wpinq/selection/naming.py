@@ -46,11 +46,6 @@ class Tap(Unary):
         """How errors call it."""
         return "release"
 
-    @property
-    def identity(self) -> tuple[bytes | None, ...]:
-        """Like no other step."""
-        return (None,)
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """All columns of the bins."""
         return (frozenset(self.schema.names),)

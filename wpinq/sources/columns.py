@@ -57,6 +57,10 @@ class Reader(Protocol):
         """A default name for the data set: the file's name, or `records`."""
 
     @property
+    def way(self) -> tuple[object, ...]:
+        """How records are read, where the columns do not tell: the format, the table; text, numbers and tuples."""
+
+    @property
     def path(self) -> Path | None:
         """The file, or the directory of a pattern, beside which a ledger may lie; None for objects."""
 

@@ -38,6 +38,11 @@ class TextReader(FileReader):
     quotes: bool = True
     prepare: Callable[[Block], Block] = grammar.without_returns
 
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The format, and how a line is cut into fields."""
+        return (type(self).__name__, self.found.form, self.fields, self.origins, self.delimiter, self.quotes)
+
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:

@@ -162,6 +162,11 @@ class PostgresReader(ObjectReader):
         """A server does not tell whether a table was written to."""
         return Steady.UNKNOWN
 
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The table or the query."""
+        return (type(self).__name__, self.place.table, self.place.query)
+
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:

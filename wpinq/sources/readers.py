@@ -33,6 +33,11 @@ class FileReader:
         return self.found.path
 
     @property
+    def way(self) -> tuple[object, ...]:
+        """The format."""
+        return (type(self).__name__, self.found.form)
+
+    @property
     def total_bytes(self) -> int:
         """The size of all files."""
         return self.found.total_bytes
@@ -55,6 +60,11 @@ class ObjectReader:
     """A reader of something that is no file: it has no place, size, version or content of its own."""
 
     __slots__ = ()
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The kind of object."""
+        return (type(self).__name__,)
 
     @property
     def path(self) -> None:

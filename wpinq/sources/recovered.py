@@ -62,6 +62,11 @@ class Recovered:
         return self.reader.path
 
     @property
+    def way(self) -> tuple[object, ...]:
+        """The way of the source: what is kept changes no answer."""
+        return self.reader.way
+
+    @property
     def total_bytes(self) -> int | None:
         """The size of the source."""
         return self.reader.total_bytes

@@ -131,6 +131,11 @@ class SqliteReader:
         return f"{self.path.name}:{self.place.table or 'query'}"
 
     @property
+    def way(self) -> tuple[object, ...]:
+        """The table or the query."""
+        return (type(self).__name__, self.place.table, self.place.query)
+
+    @property
     def total_bytes(self) -> None:
         """Progress is not known: rows are fetched, not bytes."""
 

@@ -1,0 +1,223 @@
+"""Every field of every step changes its fingerprint, or only words its title: a new operator cannot forget one."""
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import textwrap
+from dataclasses import fields, replace
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from strategies import protected
+
+import wpinq
+from wpinq.aggregates.bounding import Lengths
+from wpinq.aggregates.cells import Cells
+from wpinq.aggregates.moments import Moments
+from wpinq.aggregates.scale import Scale
+from wpinq.covering import SHOWN
+from wpinq.dataset import DataSet
+from wpinq.errors import WpinqError
+from wpinq.functions import Function, bind, bind_many
+from wpinq.ledger import Ledger
+from wpinq.operators.first import First
+from wpinq.operators.lattice import Align, Coarse
+from wpinq.plan import Node, Source, Unary, fingerprints, steps
+from wpinq.schema import Column, Kind, Schema
+from wpinq.selection.naming import Tap
+from wpinq.sources.tuples import TupleReader
+from wpinq.unit import Unit
+
+ROWS = [("ann", "home", 1), ("bob", "news", 2)]
+COLUMNS = {"user": str, "page": str, "n": int}
+
+
+def views(**how):
+    return wpinq.protect(ROWS, budget=1, columns=COLUMNS, **how)
+
+
+def live_slice():
+    source = wpinq.live(COLUMNS, budget=1, unit=wpinq.users("user", at_most=2))
+    asked = source.window(2, at="n").measure("0.1")
+    source.send(ROWS)
+    source.advance(until=8)
+    return asked.at(1).node
+
+
+def samples():
+    """A plan for each kind of step."""
+    c, people = views(), views(unit=wpinq.users("user", at_most=2, per=("page", 1)))
+    source = c._node
+    scale = Scale("n", Fraction(1), Fraction(1, 2), 0, 5)
+    return [
+        c.map(lambda user, n: (user, n + 1)), c.map("page"), c.filter(lambda n: n > 1), c.shave(), c.distinct(),
+        c.flat_map(lambda page: [page, "x"]), c.concat(views()), c.union(views()), c.group_by("user", len),
+        c.group_by("user", lambda group: len(group) + 1), c.join(c, on="user", at_most=3), c.window(2, at="n"),
+        c.semijoin(c, on="user"), c.limit("user", 2), c.partition("page", ["home", "news"])["home"],
+        people, views(unit=wpinq.users("user", shared=True)), views(weight="n", max_weight=3),
+        Moments(source, ("user",), scale, (0, 1), "mean"), Cells(source, ("user",), scale, "median"),
+        Align(source, Schema.of(a=Kind.ANY, b=Kind.TEXT, c=Kind.INT), 2), Coarse(source), First(people._node.source),
+        Lengths(people._node.source, (1, 2, 3)), Tap(source, b"key", np.zeros((0, 2), np.uint64)), live_slice(),
+    ]  # fmt: skip
+
+
+def nodes():
+    plans = [getattr(one, "_node", one) for one in samples()]
+    return {type(node): node for node in steps(*plans)}
+
+
+NODES = nodes()
+
+
+def kinds(base=Node):
+    """Every step that the package has."""
+    for module in pkgutil.walk_packages(wpinq.__path__, "wpinq."):
+        if module.name != "wpinq.__main__" and not module.name.startswith("wpinq.kernels."):  # built, or for builds
+            importlib.import_module(module.name)
+    found = {one for one in base.__subclasses__() if one.__module__.startswith("wpinq.")}
+    return sorted(found.union(*(kinds(one) for one in found)), key=lambda one: one.__name__)
+
+
+KINDS = [one for one in kinds() if one is not Unary]
+DATA = [one.name for one in fields(DataSet) if one.name != "turn"]
+"""What a data set is; whose turn it is to read it tells nothing of its records."""
+
+
+def others(value):
+    """Values like this one that are not this one."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, (int, Fraction)):
+        return [value + 1, value * 2]
+    if isinstance(value, str):
+        return [*COLUMNS, value + "x"]
+    if value is None:
+        return [1, "n", ("user",), True]
+    if isinstance(value, Schema):
+        first = value.columns[0]
+        return [Schema((replace(first, **change), *value.columns[1:])) for change in
+                ({"name": "z"}, {"kind": Kind.BYTES}, {"ranged": not first.ranged})]  # fmt: skip
+    if isinstance(value, tuple):
+        changed = [(*value[:at], other, *value[at + 1 :]) for at, one in enumerate(value) for other in others(one)]
+        return [*changed, value[::-1], value[:-1], (*value, *value[-1:])]
+    if isinstance(value, DataSet):
+        return [other for name in DATA for other in data_sets(value, name)]
+    if isinstance(value, Function):
+        return functions(value)
+    if isinstance(value, Node):
+        return [other for one in fields(value) for other in alternatives(value, one.name)]
+    return [replace(value, **{one.name: other}) for one in fields(value) for other in others(getattr(value, one.name))]
+
+
+def functions(value):
+    if hasattr(value, "apply_many"):
+        return [bind_many(lambda page: [page, "y"], value.schema, "flat_map")]
+    if value.schema.names == ("group",):
+        return [bind(lambda group: len(group) + 2, value.schema, "map")]
+    made = [lambda user, n: (user, n + 2), lambda user, page, n: (user, n + 1) if page else None, pl.col("page") + "x"]
+    return [bind(one, value.schema, "map") for one in made]
+
+
+def data_sets(data, name):
+    if name == "reader":
+        schema = Schema((*data.reader.schema.columns, Column("more", Kind.INT)))
+        frame = pl.DataFrame(schema={"user": str, "page": str, "n": int, "more": int})
+        return [replace(data, reader=TupleReader(schema, frame)),
+                replace(data, reader=wpinq.sources.open_source(pl.DataFrame(ROWS, schema=list(COLUMNS), orient="row"),
+                                                               columns=COLUMNS))]  # fmt: skip
+    if name == "ledger":
+        return [replace(data, ledger=Ledger.open(None, name=data.name, unit=data.unit.text, budget=1))]
+    if name == "unit":
+        return [replace(data, unit=one) for one in (Unit(), Unit("user", 3), Unit("user"), Unit("page", 2),
+                                                    Unit("user", 2, ("page", 2))) if one != data.unit]  # fmt: skip
+    return [replace(data, **{name: other}) for other in others(getattr(data, name))]
+
+
+def alternatives(node, name):
+    """The step with one field changed, as far as that is still a step."""
+    found = []
+    for other in others(getattr(node, name)):
+        if other != getattr(node, name):
+            try:
+                one = replace(node, **{name: other})
+                assert one.schema, one.lattice
+                found.append(one)
+            except (WpinqError, AttributeError, TypeError, LookupError, StopIteration, ValueError):
+                continue
+    return found
+
+
+def printed(node):
+    return fingerprints(node)[node]
+
+
+def test_there_is_a_sample_of_each_step():
+    assert [one.__name__ for one in KINDS if one not in NODES] == []
+    assert len({one.__qualname__ for one in KINDS}) == len(KINDS), "a fingerprint calls a step by its name"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_step_is_a_dataclass_of_its_own(kind):
+    """Else its fields would not be seen."""
+    assert dataclasses.is_dataclass(kind)
+    assert "__init__" in vars(kind) or not vars(kind).get("__annotations__"), "a dataclass of its own"
+    held = set(getattr(kind, "__slots__", ())) - {one.name for one in fields(kind)}
+    assert not held
+
+
+@pytest.mark.parametrize("kind", [one for one in KINDS if one is not Tap], ids=lambda kind: kind.__name__)
+def test_every_field_changes_the_fingerprint(kind):
+    node = NODES[kind]
+    assert printed(node) is not None
+    assert printed(replace(node)) == printed(node)
+    for one in fields(node):
+        if one.metadata is SHOWN:
+            continue
+        found = alternatives(node, one.name)
+        assert found, f"{kind.__name__}.{one.name}: no sample differs in it"
+        for other in found:
+            assert printed(other) != printed(node), f"{kind.__name__}.{one.name}"
+
+
+def test_a_step_that_nothing_covers_is_like_no_other():
+    assert printed(NODES[Tap]) is None
+    assert printed(Coarse(NODES[Tap])) is None
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_field_that_is_only_shown_is_read_by_the_title_alone(kind):
+    shown = {one.name for one in fields(kind) if one.metadata is SHOWN}
+    tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    for method in (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and one.name != "title"):
+        read = {one.attr for one in ast.walk(method) if isinstance(one, ast.Attribute)}
+        assert not read & shown, f"{kind.__name__}.{method.name}"
+    for other in (one for name in shown for one in alternatives(NODES[kind], name)):
+        assert printed(other) == printed(NODES[kind])
+
+
+@pytest.mark.parametrize("field", DATA)
+def test_every_field_of_a_data_set_changes_the_fingerprint(field):
+    source = NODES[Source]
+    found = [replace(source, data=other) for other in data_sets(source.data, field)]
+    assert found
+    for other in found:
+        assert printed(other) not in (None, printed(source))
+
+
+def test_columns_and_lattice_are_covered_whatever_a_step_says():
+    """A step that would say nothing of a field is still told apart by what later steps see of it."""
+
+    class Forgetful(Align):
+        @property
+        def meaning(self):
+            return {}
+
+    source = protected(a="integer")._node
+    made = [Forgetful(source, Schema((Column(*column),)), lattice) for column, lattice in
+            [(("a", Kind.INT), 1), (("b", Kind.INT), 1), (("a", Kind.ANY), 1), (("a", Kind.INT, True), 1),
+             (("a", Kind.INT), 2)]]  # fmt: skip
+    assert len({printed(one) for one in made}) == len(made)

@@ -1,0 +1,66 @@
+"""What a fingerprint covers: every field of a step, by one rule, so that a new operator cannot forget one.
+
+The fingerprint of a plan decides whether two questions are one, which is then free and answered from one histogram. If
+two plans with different answers had one fingerprint, the second would be answered falsely, or refused exactly where the
+answers differ, which tells about records for nothing. So it must cover
+
+- of a step: its type, all its fields, its columns (names, kinds, which are ranged), its lattice, and its inputs;
+- of a data set: its ledger, name, version and unit, and the way in which its records are read (see `DataSet.covered`);
+- of a function: what it is and all that it captured (see `functions.capture`), its columns, and what the platform adds.
+
+What is not listed here is not known, and what is not known is a new question every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from wpinq.secret import Field
+
+SHOWN: Mapping[str, Any] = MappingProxyType({"only shown": True})
+"""Metadata of a field that does nothing but word the title of a step: `length: str = field(metadata=SHOWN)`."""
+
+
+class Uncovered(Exception):  # noqa: N818
+    """A fingerprint cannot cover something."""
+
+
+def own(thing: Any) -> dict[str, Any]:
+    """The fields of a dataclass, but for those that are only shown."""
+    return {one.name: getattr(thing, one.name) for one in fields(thing) if one.metadata is not SHOWN}
+
+
+def covered(value: Any, node: Callable[[Any], bytes | None]) -> Field:
+    """A value as a field of an injective encoding.
+
+    Args:
+        value: Text, bytes, a number, a member of an enumeration, a tuple or a dataclass of such, a step, or what says
+            itself, as `covered`, what there is to cover.
+        node: Gives the fingerprint of a step, and None for whatever is none.
+
+    Raises:
+        Uncovered: It is nothing that is known, or it says None.
+    """
+    if value is None or type(value) in (bool, int, str, bytes, Fraction):
+        return value  # type: ignore[no-any-return]
+    if type(value) is float:
+        return ("float", value.hex())
+    if type(value) is tuple:
+        return tuple(covered(one, node) for one in value)
+    if isinstance(value, Enum):
+        return (type(value).__qualname__, value.name)
+    if hasattr(value, "covered"):
+        if value.covered is None:
+            raise Uncovered
+        return covered(value.covered, node)
+    known = node(value)
+    if known is not None:
+        return ("step", known)
+    if is_dataclass(value) and not isinstance(value, type):
+        return (type(value).__qualname__, *(covered((name, one), node) for name, one in own(value).items()))
+    raise Uncovered

@@ -122,7 +122,7 @@ class Driver:
             case Stateless():
                 return [shape.kernel(batch) for batch in ups[0]]
             case Merge():
-                return [b.scale(f) for up, f in zip(ups, shape.factors, strict=True) for b in up]
+                return [shape.kernel(port, batch) for port, up in enumerate(ups) for batch in up]
             case Keyed():
                 return self._keyed(node, shape, ups)
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from wpinq import canonical
 from wpinq.schema import Column, Kind, Schema, polars_type
 
 WEIGHT = "\0weight"
@@ -119,8 +120,9 @@ class Batch:
     def consolidate(self) -> Batch:
         """Add up the weights of equal rows and drop what cancels."""
         keys = [name for name in self.frame.columns if name != WEIGHT]
-        found = self.frame.lazy().group_by(keys).agg(pl.col(WEIGHT).sum()).filter(pl.col(WEIGHT) != 0)
-        return Batch(found.select(self.frame.columns).collect(), self.schema)
+        rows = canonical.bits(self.frame.lazy())
+        found = rows.group_by(keys).agg(pl.col(WEIGHT).sum()).filter(pl.col(WEIGHT) != 0).select(self.frame.columns)
+        return Batch(canonical.numbers(found, self.schema).collect(), self.schema)
 
     def scale(self, factor: int) -> Batch:
         """Multiply every weight."""

@@ -1,7 +1,7 @@
 """Bins that somebody asks for, read as the columns of a measured collection.
 
 Types are public, so a bin that the collection could never hold is refused with a hint; one that it could hold and does
-not is answered like any other. Equality of bins is that of `values.py`.
+not is answered like any other. Equality of bins is that of `values.py`: the bin NaN is the bin None.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import polars as pl
 
 from wpinq.errors import BinError
 from wpinq.schema import Column, Kind, Schema, polars_type
-from wpinq.values import decode, encode
+from wpinq.values import NULL, decode, encode
 
 
 def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
@@ -55,10 +55,12 @@ def _column(values: Any, column: Column) -> pl.Series:
             return pl.Series(column.name, quick, dtype=pl.Int64)
     if column.kind is Kind.TEXT and isinstance(values, pl.Series) and values.dtype == pl.String:
         return values.alias(column.name)
-    convert = _CONVERT.get(column.kind, encode)
-    read = [None if value is None else _checked(convert, value, column) for value in values]
-    if column.kind is Kind.ANY:
-        read = [encode(None) if value is None else value for value in read]
+    convert = _CONVERT.get(column.kind, _any)
+    try:
+        given = list(values)
+    except (ValueError, OverflowError):  # a Polars column of times that Python does not have
+        raise _misfit("a time outside of the years 1 to 9999", column) from None
+    read = [None if value is None else _checked(convert, value, column) for value in given]
     try:
         return pl.Series(column.name, read, dtype=polars_type(column.kind))
     except (pl.exceptions.PolarsError, OverflowError, TypeError):
@@ -78,8 +80,12 @@ def _checked(convert: Callable[[Any], Any], value: Any, column: Column) -> Any:
     try:
         return convert(value)
     except (BinError, ValueError, TypeError, OverflowError):
-        hint = f"bins of column {column.name!r} are of the type {column.kind.value}"
-        raise BinError(f"observe: {type(value).__name__} does not fit; {hint}.") from None
+        raise _misfit(type(value).__name__, column) from None
+
+
+def _misfit(what: str, column: Column) -> BinError:
+    hint = f"bins of column {column.name!r} are of the type {column.kind.value}"
+    return BinError(f"observe: {what} does not fit; {hint}.")
 
 
 def _only(*types: type, but: tuple[type, ...] = ()) -> Callable[[Any], Any]:
@@ -100,13 +106,20 @@ def _integer(value: Any) -> int:
     return found
 
 
-def _number(value: Any) -> float:
+def _any(value: Any) -> bytes | None:
+    code = encode(value)
+    return None if code == NULL else code
+
+
+def _number(value: Any) -> float | None:
     if not isinstance(value, (numbers.Number, np.generic)):
         raise TypeError
     found = decode(encode(value))
-    if found == found and abs(found) != float("inf") and Fraction(float(found)) != Fraction(found):  # noqa: PLR0124
+    if found is None:  # NaN
+        return None
+    if abs(found) != float("inf") and Fraction(float(found)) != Fraction(found):
         raise TypeError
-    return float(found)
+    return float(found) + 0.0  # -0.0 + 0.0 is 0.0
 
 
 def _boolean(value: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from wpinq import canonical
 from wpinq.batch import WEIGHT
 from wpinq.identity import identities
 from wpinq.sources.columns import Steady
@@ -87,7 +88,7 @@ class DataSet:
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Frames of these columns; see `Reader.batches`.
+        """Frames of these columns, in which stands what columns may hold (`canonical.py`); see `Reader.batches`.
 
         Whether a question is refused must not depend on what it asks for. So where only reading tells whether the
         records are still those of the version, a pass reads all columns, whatever a plan needs, and compares a keyed
@@ -98,15 +99,22 @@ class DataSet:
             LedgerError: It holds other records than the version did; the version is closed now, for every question.
         """
         if self.reader.steady is Steady.FILES or (self.reader.steady is Steady.MEMORY and not self.declared):
-            return self.reader.batches(columns, share=share, progress=progress)
+            return self._held(columns, share, progress)
         return self._compared(columns, share, progress)
+
+    def _held(
+        self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None
+    ) -> Iterator[pl.DataFrame]:
+        schema = self.reader.schema.select(columns)
+        for frame in self.reader.batches(columns, share=share, progress=progress):
+            yield canonical.frame(frame, schema)
 
     def _compared(
         self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None
     ) -> Iterator[pl.DataFrame]:
         schema, total = self.reader.schema, np.zeros(2, np.uint64)
         key = self.ledger.secret.derive("content", self.name, size=KEY_SIZE)
-        for frame in self.reader.batches(schema.names, share=share, progress=progress):
+        for frame in self._held(schema.names, share, progress):
             weight = [WEIGHT] if WEIGHT in frame.columns else []
             rows = identities(frame, schema, key)
             if weight:

@@ -98,11 +98,11 @@ def _integers(series: pl.Series) -> tuple[Words, np.uint64]:
 
 
 def _numbers(series: pl.Series) -> tuple[Words, Words]:
-    """Integral floats are integers, all NaNs are one."""
+    """Integral floats are integers."""
     number = series.fill_null(0.0).to_numpy()
     whole = (number == np.floor(number)) & (number >= -(2.0**63)) & (number < 2.0**63)
     integer = np.where(whole, number, 0.0).astype(np.int64).view(np.uint64)
-    bits = np.where(np.isnan(number), np.nan, number).view(np.uint64)
+    bits = number.view(np.uint64)
     return np.where(whole, integer, bits), np.where(whole, np.uint64(ord("i")), np.uint64(ord("f")))
 
 

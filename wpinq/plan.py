@@ -95,9 +95,19 @@ class Keyed:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Shape: a signed sum of the inputs, whose weights are first brought to one lattice."""
+    """Shape: a signed sum of the inputs, whose weights are first brought to one lattice.
+
+    Attributes:
+        factors: For each input what its weights are multiplied by.
+        columns: What of each input is summed: batches of one step all have the same columns.
+    """
 
     factors: tuple[int, ...]
+    columns: tuple[str, ...]
+
+    def kernel(self, port: int, batch: Batch) -> Batch:
+        """What a batch of one of the inputs adds to the sum."""
+        return batch.select(self.columns).scale(self.factors[port])
 
 
 Shape: TypeAlias = Read | Stateless | Keyed | Merge

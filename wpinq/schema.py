@@ -1,7 +1,7 @@
 """Names and types of a collection's columns. They are public: declared or read from a schema, never from records.
 
 A record is a tuple of named columns. Values that Python calls equal are one value (`1 == 1.0 == True`, `0.0 == -0.0`),
-and NaN is one value too; `values.py` holds the whole rule.
+and NaN is null; `values.py` holds the whole rule, `canonical.py` what a column may hold.
 
 A column may be *ranged*: one row of a batch then stands for all integers from its first to its last, as the `index`
 of `shave` does. Whether a column is ranged is a property of the plan, so no data decides how a record is held.

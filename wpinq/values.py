@@ -3,13 +3,14 @@
 The rule of equality, which decides what "the same bin" means:
 
 - Numbers are equal when Python says so: `1`, `1.0`, `True`, `Decimal(1)`, `numpy.int64(1)` are one value, `0.0` and
-  `-0.0` are one value, and all NaNs are one value. `"1"` is text and another value.
+  `-0.0` are one value. `"1"` is text and another value. NaN is `None`: it equals nothing, not even itself.
 - Text is equal code point by code point: composed and decomposed accents (NFC, NFD) are two values.
 - Dates, timestamps without a zone, timestamps with a zone (by instant) and durations are four families; times are
   counted in microseconds.
 - A list is read as a tuple; tuples are equal when their items are. `None` equals itself only.
 
-Anything else (sets, dictionaries, objects) is not a value: a function that returns it drops the record.
+Anything else is not a value: sets, dictionaries, objects, times outside of the years 1 to 9999 (in UTC, where there is
+a zone), tuples nested more than `DEEPEST` levels. In a source it is null; a function that returns it drops the record.
 
 The encoding is injective and ends in one byte for the family, so a text's bytes can be hashed where they lie.
 This is a format: the identities of records are computed from it, so a change needs a new FORMAT number.
@@ -21,21 +22,26 @@ import datetime as dt
 import math
 import numbers
 import struct
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from wpinq.errors import BinError
 
-FORMAT = 1
+FORMAT = 2
 KEY_SIZE = 16
 """Bytes of the key that identities are computed with."""
 
 EPOCH = dt.datetime(1970, 1, 1)
 EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 MICROSECOND = dt.timedelta(microseconds=1)
+DAY = dt.timedelta(days=1)
 NULL = b"n"
-NAN = struct.pack("<Q", 0x7FF8_0000_0000_0000)
+DEEPEST = 32
+"""Levels of tuples in tuples, however deep the caller's own stack is."""
+FIRST, LAST = ((edge - EPOCH) // MICROSECOND for edge in (dt.datetime.min, dt.datetime.max))
+"""The first and the last time that Python has, in microseconds."""
 
 
 def encode(value: Any) -> bytes:
@@ -46,7 +52,13 @@ def encode(value: Any) -> bytes:
 
     >>> encode(1) == encode(1.0) == encode(True) != encode("1")
     True
+    >>> encode(float("nan")) == encode(None)
+    True
     """
+    return _encode(value, DEEPEST)
+
+
+def _encode(value: Any, levels: int) -> bytes:
     if isinstance(value, str):
         return _text(value)
     if value is None:
@@ -60,8 +72,9 @@ def encode(value: Any) -> bytes:
     if isinstance(value, (bytes, bytearray)):
         return bytes(value) + b"b"
     if isinstance(value, (tuple, list)):
-        items = [encode(item) for item in value]
-        return b"".join(len(item).to_bytes(4, "little") + item for item in items) + b"c"
+        if not levels:
+            raise BinError(f"a tuple that is nested more than {DEEPEST} levels is not a value; make it flatter.")
+        return joined([_encode(item, levels - 1) for item in value])
     return _time(value)
 
 
@@ -82,10 +95,15 @@ def decode(code: bytes) -> Any:
         return body
     if family == b"c":
         return tuple(decode(item) for item in items(code))
-    span = int.from_bytes(body, "little", signed=True) * (dt.timedelta(days=1) if family == b"d" else MICROSECOND)
+    span = int.from_bytes(body, "little", signed=True) * (DAY if family == b"d" else MICROSECOND)
     if family == b"l":
         return span
     return EPOCH_UTC + span if family == b"u" else EPOCH + span if family == b"t" else (EPOCH + span).date()
+
+
+def joined(codes: Iterable[bytes]) -> bytes:
+    """The encoding of a tuple, from the encodings of its items."""
+    return b"".join(len(code).to_bytes(4, "little") + code for code in codes) + b"c"
 
 
 def items(code: bytes) -> list[bytes]:
@@ -114,7 +132,7 @@ def _integer(value: int) -> bytes:
 def _number(value: Any) -> bytes:
     """Integers first, then what a double holds exactly, then an exact fraction."""
     if value != value:  # noqa: PLR0124  NaN is the value that differs from itself
-        return NAN + b"f"
+        return NULL
     if isinstance(value, (float, Decimal)) and math.isinf(value):
         return struct.pack("<d", float(value)) + b"f"
     number = Fraction(value)
@@ -153,22 +171,48 @@ def _encode_numpy(value: Any) -> bytes:
 
 
 def _numpy_time(value: Any) -> bytes:
-    family, unit = ("t", "datetime64[us]") if value.dtype.kind == "M" else ("l", "timedelta64[us]")
-    exact = value.astype(unit)
-    if exact != exact:  # noqa: PLR0124  not a time
+    import numpy as np
+
+    moment = value.dtype.kind == "M"
+    exact = value.astype("datetime64[us]" if moment else "timedelta64[us]")
+    if np.isnat(value):
         return NULL
+    finer = np.datetime_data(value.dtype)[0] in ("ns", "ps", "fs", "as")
+    if not finer and exact.astype(value.dtype) != value:  # it left 64 bits, and came back as another one
+        raise _beyond()
     if value.dtype == "datetime64[D]":
-        return encode(value.item())
-    return int(exact.astype("int64")).to_bytes(8, "little", signed=True) + family.encode()
+        return _days(int(value.astype("int64")))
+    return _micros(int(exact.astype("int64")), b"t") if moment else _span(int(exact.astype("int64")))
 
 
 def _time(value: Any) -> bytes:
     if isinstance(value, dt.datetime):
         aware = value.tzinfo is not None
-        span, family = (value - EPOCH_UTC, b"u") if aware else (value - EPOCH, b"t")
-        return (span // MICROSECOND).to_bytes(8, "little", signed=True) + family
+        return _micros((value - (EPOCH_UTC if aware else EPOCH)) // MICROSECOND, b"u" if aware else b"t")
     if isinstance(value, dt.date):
-        return (value.toordinal() - EPOCH.toordinal()).to_bytes(8, "little", signed=True) + b"d"
+        return _days(value.toordinal() - EPOCH.toordinal())
     if isinstance(value, dt.timedelta):
-        return (value // MICROSECOND).to_bytes(8, "little", signed=True) + b"l"
+        return _span(value // MICROSECOND)
     raise BinError(f"{type(value).__name__} is not a value; use text, numbers, booleans, bytes, dates, None or tuples.")
+
+
+def _micros(count: int, family: bytes) -> bytes:
+    if not FIRST <= count <= LAST:
+        raise _beyond()
+    return count.to_bytes(8, "little", signed=True) + family
+
+
+def _days(count: int) -> bytes:
+    if not FIRST <= count * (DAY // MICROSECOND) <= LAST:
+        raise _beyond()
+    return count.to_bytes(8, "little", signed=True) + b"d"
+
+
+def _span(count: int) -> bytes:
+    if not -(2**63) <= count < 2**63:
+        raise BinError("a duration beyond 64 bits of microseconds is not a value.")
+    return count.to_bytes(8, "little", signed=True) + b"l"
+
+
+def _beyond() -> BinError:
+    return BinError("a time outside of the years 1 to 9999 is not a value.")

@@ -192,7 +192,7 @@ def test_attack_10_equal_bins_have_one_noise():
     assert {m.observe(one) for one in EQUAL} == {4}, "and records that are equal are one bin"
     assert len({views.measure("0.01").observe(one) for one in EQUAL}) == 1
     groups = [
-        [0.0, -0.0, 0, False], [float("nan"), np.nan, np.float32("nan"), Decimal("NaN")], [(1, "a"), [1.0, "a"]],
+        [0.0, -0.0, 0, False], [float("nan"), np.nan, np.float32("nan"), Decimal("NaN"), None], [(1, "a"), [1.0, "a"]],
         [dt.date(2026, 1, 1), np.datetime64("2026-01-01")],
     ]  # fmt: skip
     for group in groups:
@@ -204,7 +204,7 @@ def test_attack_10_different_bins_have_different_noise():
     different = [
         1, "1", b"1", (1,), ((1,),), ("1",), None, "None", 2**63, 2**53 + 1, 2.0**53, 0.1, Decimal("0.1"), "é",
         "e\u0301",
-        "", b"", (), float("nan"), "nan", float("inf"), -float("inf"), dt.date(1970, 1, 1), dt.datetime(1970, 1, 1), 0,
+        "", b"", (), "nan", float("inf"), -float("inf"), dt.date(1970, 1, 1), dt.datetime(1970, 1, 1), 0,
         dt.datetime(1970, 1, 1, tzinfo=dt.UTC), dt.timedelta(0), ("a", "bc"), ("ab", "c"), "a\0", "a", "A", "a ",
     ]  # fmt: skip
     assert len({identity(one) for one in different}) == len(different)

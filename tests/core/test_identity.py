@@ -84,7 +84,7 @@ def test_different_values_are_different_bins(a, b):
 
 def test_signed_zeros_nans_and_lists():
     assert identity(-0.0) == identity(0) == identity(-0.0, Kind.FLOAT)
-    assert identity(float("nan")) == identity(np.float64("nan")) == identity(float("nan"), Kind.FLOAT)
+    assert identity(float("nan")) == identity(np.float64("nan")) == identity(float("nan"), Kind.FLOAT) == identity(None)
     assert identity([1, "a"]) == identity((1, "a"))
 
 

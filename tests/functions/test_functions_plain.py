@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wpinq import canonical
 from wpinq.errors import PlanError
 from wpinq.functions import Dropped, bind, bind_many, running
 from wpinq.functions.kinds import read, series, write
@@ -36,7 +37,7 @@ def pages(*values):
 
 
 def decoded(frame):
-    return {row[-1]: tuple(decode(value) for value in row[:-1]) for row in frame.rows()}
+    return {row[-1]: tuple(read(value, Kind.ANY) for value in row[:-1]) for row in frame.rows()}
 
 
 def test_a_function_is_called_once_for_each_distinct_record():
@@ -248,7 +249,7 @@ def test_equal_numbers_reach_the_function_as_one(value, kind):
     bound = bind(lambda v: str(v), Schema.of(v=kind), "map")
     assert bound.call((value,)) == bound.call((value + 0.0,))
     assert write(0.0, kind) == write(-0.0, kind)
-    frame = pl.DataFrame({"v": [-0.0, 0.0], W: [0, 1]})
+    frame = canonical.frame(pl.DataFrame({"v": [-0.0, 0.0], W: [0, 1]}), Schema.of(v=Kind.FLOAT))
     shown = decoded(bind(lambda v: str(v), Schema.of(v=Kind.FLOAT), "map").apply(frame, [W]))
     assert shown == {0: ("0.0",), 1: ("0.0",)}
 

@@ -103,10 +103,10 @@ def test_keys_of_several_columns():
     assert evaluate(parts["Mon", 1], RECORDS) == {("Mon", 1): 1}
 
 
-@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [0.0, None, float("inf")])
 def test_numbers_are_compared_as_values(value):
     records = [(0.0,), (-0.0,), (float("nan"),), (float("inf"),)]
     part = protected(records, x="number").partition("x", [value])[value]
-    wanted = expected(part, {(0.0,): Fraction(2), (float("nan"),): Fraction(1), (float("inf"),): Fraction(1)})
+    wanted = expected(part, {(0.0,): Fraction(2), (None,): Fraction(1), (float("inf"),): Fraction(1)})
     assert len(wanted) == 1
     assert same(run_flow(part), part._node, wanted)

@@ -74,4 +74,4 @@ def _kernels(node: Node, shape: Stateless | Merge, failure: Failure) -> Sequence
     """For each input of a step, what becomes of a batch."""
     if isinstance(shape, Stateless):
         return [failure.guard(node.title, shape.kernel, None)]
-    return [partial(Batch.scale, factor=factor) for factor in shape.factors]
+    return [failure.guard(node.title, partial(shape.kernel, port), None) for port in range(len(shape.factors))]

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from wpinq import canonical
 from wpinq.functions.function import Function
 from wpinq.functions.plain import Plain
 from wpinq.functions.tree import Node, expression, safe
@@ -45,7 +46,7 @@ class Columnar(Function):
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
         try:
             fast, slow = _split(frame, safe(self.steps))
-            mapped = _select(fast, self.nodes, self.output.names, keep)
+            mapped = canonical.frame(_select(fast, self.nodes, self.output.names, keep), self.output)
         except FAILURES:
             return self.plain.apply(frame, keep)
         if slow is None or slow.is_empty():

@@ -1,7 +1,8 @@
 """Polars expressions as functions of one record.
 
-They mean what Polars says: integers wrap around at 64 bits, nulls stay null, comparisons with null are null. All of
-that is element-wise, so it moves no other record. A record on which an expression raises is dropped, and it alone.
+They mean what Polars says: integers wrap around at 64 bits, nulls stay null, comparisons with null are null. A result
+that is NaN, or a time beyond the years of Python, is null. All of that is element-wise, so it moves no other record. A
+record on which an expression raises is dropped, and it alone.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wpinq import canonical
 from wpinq.errors import PlanError, UntraceableError
 from wpinq.functions.admit import INSTEAD, admit, bare, columns, tree
 from wpinq.functions.columnar import FAILURES, truthful
 from wpinq.functions.fingerprint import digest
 from wpinq.functions.function import Dropped, Function
-from wpinq.functions.kinds import canonical, declared, plain_record, read, series
+from wpinq.functions.kinds import declared, plain_record, read, series
 from wpinq.functions.outputs import columns_code, columns_of, named
 from wpinq.functions.probe import ROW, probe_frame
-from wpinq.functions.tree import BOUNDS
 from wpinq.schema import Kind, Schema, polars_type
 
 TYPES: dict[type[pl.DataType], Kind] = {
@@ -51,7 +52,8 @@ class Expressions(Function):
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
         found = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
         values = [value.alias(f"\0out {place}") for place, value in enumerate(self.expressions)]
-        return _each(frame, lambda part: part.with_columns(values).select(*found, *keep))
+        made = _each(frame, lambda part: part.with_columns(values).select(*found, *keep))
+        return canonical.frame(made, self.output)
 
     def predicate(self, frame: pl.DataFrame) -> pl.Series:  # noqa: D102
         if len(self.output) != 1:
@@ -148,7 +150,7 @@ def _empty(schema: Schema) -> pl.LazyFrame:
 
 
 def _typed(part: pl.Expr, node: Any, schema: Schema, call: str) -> tuple[pl.Expr, Kind]:
-    """The expression in the type of its kind; a date that Python does not have is null."""
+    """The expression in the type of its kind."""
     passed = bare(node)
     if passed is not None and schema[passed].kind is Kind.ANY:
         return part, Kind.ANY
@@ -164,10 +166,7 @@ def _typed(part: pl.Expr, node: Any, schema: Schema, call: str) -> tuple[pl.Expr
             f"{call}: an expression of type {found} is no column here; cast it to text, a number, a boolean, bytes, a "
             "date, a timestamp or a duration."
         )
-    value = part.cast(polars_type(kind), strict=False)
-    if kind in BOUNDS:
-        value = pl.when(value.to_physical().cast(pl.Int64).is_between(*BOUNDS[kind])).then(value)
-    return (canonical(value) if kind is Kind.FLOAT else value), kind
+    return part.cast(polars_type(kind), strict=False), kind
 
 
 def _each(frame: pl.DataFrame, work: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:

@@ -8,7 +8,6 @@ which drops the record that it came from.
 from __future__ import annotations
 
 import datetime as dt
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +17,7 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.schema import Column, Kind, Schema, polars_type
-from wpinq.values import EPOCH, EPOCH_UTC, MICROSECOND, NULL, decode, encode
+from wpinq.values import EPOCH, EPOCH_UTC, FIRST, LAST, MICROSECOND, NULL, decode, encode
 
 TYPES: dict[object, Kind] = {
     int: Kind.INT,
@@ -68,27 +67,23 @@ def read(stored: Any, kind: Kind) -> Any:
 
 
 def write(value: Any, kind: Kind) -> Any:
-    """What a column of this kind stores for a Python value.
+    """What a column of this kind stores for a Python value; NaN is null.
 
     Raises:
         Exception: The value does not fit (any exception: its text is of no use and is never shown).
     """
-    if value is None:
-        return NULL if kind is Kind.ANY else None
-    return _WRITE[kind](value)
+    return None if value is None else _WRITE[kind](value)
+
+
+def code(stored: Any, kind: Kind) -> bytes:
+    """The canonical encoding of what a column stores."""
+    return (NULL if stored is None else stored) if kind is Kind.ANY else encode(read(stored, kind))
 
 
 def stored(column: Column) -> pl.Expr:
-    """The stored values of a column; equal values are stored alike (`-0.0` as `0.0`)."""
+    """The stored values of a column."""
     expression = pl.col(column.name)
-    if column.kind is Kind.FLOAT:
-        return canonical(expression)
     return expression.to_physical() if column.kind in PHYSICAL else expression
-
-
-def canonical(expression: pl.Expr) -> pl.Expr:
-    """Numbers that are equal, written alike: one zero, one NaN."""
-    return pl.when(expression == 0).then(0.0).when(expression.is_nan()).then(math.nan).otherwise(expression)
 
 
 def series(name: str, values: Iterable[Any], kind: Kind) -> pl.Series:
@@ -120,9 +115,9 @@ def _integer(value: Any) -> int:
     return whole
 
 
-def _float(value: Any) -> float:
+def _float(value: Any) -> float | None:
     number = float(_number(value)) + 0.0  # -0.0 + 0.0 is 0.0
-    return number if number == number else math.nan  # noqa: PLR0124
+    return number if number == number else None  # noqa: PLR0124
 
 
 def _bool(value: Any) -> bool:
@@ -159,13 +154,21 @@ def _time(value: Any) -> int:
 def _instant(value: Any) -> int:
     if not isinstance(value, dt.datetime) or value.tzinfo is None:
         raise Misfit
-    return (value - EPOCH_UTC) // MICROSECOND
+    count = (value - EPOCH_UTC) // MICROSECOND
+    if not FIRST <= count <= LAST:  # where its zone is, the year is still one that Python has
+        raise Misfit
+    return count
 
 
 def _span(value: Any) -> int:
     if not isinstance(value, dt.timedelta):
         raise Misfit
     return _integer(value // MICROSECOND)
+
+
+def _any(value: Any) -> bytes | None:
+    code = encode(value)
+    return None if code == NULL else code
 
 
 def _same(value: Any) -> Any:
@@ -189,5 +192,5 @@ _WRITE: dict[Kind, Callable[[Any], Any]] = {
     Kind.TIME: _time,
     Kind.INSTANT: _instant,
     Kind.SPAN: _span,
-    Kind.ANY: encode,
+    Kind.ANY: _any,
 }

@@ -46,8 +46,8 @@ class Many(Plain):
         Returns:
             The output columns, `PLACE` (from 0) and `COUNT`, followed by `keep`; one row for each output of each row.
         """
-        rows, distinct, keys = self._distinct(frame, keep)
-        found = each(self._listed, distinct.select(keys).iter_rows())
+        rows, distinct, records = self._distinct(frame, keep)
+        found = each(self._listed, records)
         outputs = list(self._numbered(found))
         columns: list[Any] = list(zip(*outputs, strict=True)) or [()] * (3 + len(self.output))
         origin, place, count, *values = columns
@@ -60,8 +60,8 @@ class Many(Plain):
                 for n, (made, column) in enumerate(zip(values, self.output, strict=True))
             ),
         ]
-        inputs = distinct.select(pl.int_range(pl.len()).alias("\0origin"), *keys)
-        joined = rows.join(inputs, on=keys, nulls_equal=True).join(pl.DataFrame(results), on="\0origin")
+        inputs = distinct.with_row_index("\0origin").cast({"\0origin": pl.Int64})
+        joined = rows.join(inputs, on=distinct.columns, nulls_equal=True).join(pl.DataFrame(results), on="\0origin")
         names = [pl.col(f"\0out {n}").alias(name) for n, name in enumerate(self.output.names)]
         return joined.select(*names, PLACE, COUNT, *keep)
 

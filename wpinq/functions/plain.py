@@ -6,16 +6,18 @@ cannot be traced, and of the single records where column arithmetic and Python d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from wpinq import canonical
 from wpinq.functions.binding import Binding
 from wpinq.functions.function import Dropped, Function
 from wpinq.functions.isolate import each
 from wpinq.functions.kinds import Misfit, plain_record, read, series, stored, write
+from wpinq.schema import Column
 
 MASK = "\0mask"
 
@@ -48,8 +50,8 @@ class Plain(Function):
         return [found is True for found in each(self._tested, given)]
 
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
-        rows, distinct, keys = self._distinct(frame, keep)
-        found = each(self._mapped, distinct.select(keys).iter_rows())
+        rows, distinct, records = self._distinct(frame, keep)
+        found = each(self._mapped, records)
         outcomes = [outcome for outcome in found if outcome is not None]
         columns = list(zip(*outcomes, strict=True)) or [()] * len(self.output)
         results = [
@@ -57,23 +59,28 @@ class Plain(Function):
             for place, (values, column) in enumerate(zip(columns, self.output, strict=True))
         ]
         mapped = distinct.filter(pl.Series([outcome is not None for outcome in found], dtype=pl.Boolean))
-        joined = rows.join(mapped.with_columns(results), on=keys, how="inner", nulls_equal=True)
+        joined = rows.join(mapped.with_columns(results), on=distinct.columns, how="inner", nulls_equal=True)
         names = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
         return joined.select(*names, *keep)
 
     def predicate(self, frame: pl.DataFrame) -> pl.Series:  # noqa: D102
-        rows, distinct, keys = self._distinct(frame, ())
-        found = each(self._tested, distinct.select(keys).iter_rows())
-        mask = pl.Series(MASK, [outcome is True for outcome in found], dtype=pl.Boolean)
-        joined = rows.join(distinct.with_columns(mask), on=keys, how="left", nulls_equal=True, maintain_order="left")
+        rows, distinct, records = self._distinct(frame, ())
+        found = each(self._tested, records)
+        mask = distinct.with_columns(pl.Series(MASK, [outcome is True for outcome in found], dtype=pl.Boolean))
+        joined = rows.join(mask, on=distinct.columns, how="left", nulls_equal=True, maintain_order="left")
         return joined.get_column(MASK)
 
-    def _distinct(self, frame: pl.DataFrame, keep: Sequence[str]) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
-        read = [stored(self.schema[name]).alias(f"\0in {place}") for place, name in enumerate(self.reads)]
-        keyed = read or [pl.lit(0).alias("\0in")]
-        keys = [expression.meta.output_name() for expression in keyed]
-        rows = frame.with_columns(keyed).select(*keep, *keys)
-        return rows, rows.select(keys).unique(), keys
+    def _distinct(
+        self, frame: pl.DataFrame, keep: Sequence[str]
+    ) -> tuple[pl.DataFrame, pl.DataFrame, Iterator[tuple[Any, ...]]]:
+        """All rows, the distinct ones of what is read, by whose columns the two join, and the records in these."""
+        own = [Column(f"\0in {place}", self.schema[name].kind) for place, name in enumerate(self.reads)]
+        read = [stored(self.schema[name]).alias(key.name) for name, key in zip(self.reads, own, strict=True)]
+        keys = canonical.bits(frame.with_columns(read or [pl.lit(0).alias("\0in")]))
+        keys = keys.select([key.name for key in own] or ["\0in"])
+        rows = pl.concat([frame.select(keep), keys], how="horizontal")
+        distinct = keys.unique()
+        return rows, distinct, canonical.numbers(distinct, own).iter_rows()
 
     def _result(self, values: tuple[Any, ...]) -> Any:
         kinds = (self.schema[name].kind for name in self.reads)

@@ -2,12 +2,11 @@
 
 Every rule has a value and, where the two languages differ, a `safe` test: on records that fail it the plain way is
 taken, record by record (privacy rule 16). Integers that leave 64 bits, division by zero, letters beyond ASCII whose
-case or white space the two may see differently, NaN in comparisons, dates that Python does not have: all fail it.
+case or white space the two may see differently, NaN in comparisons: all fail it.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,19 +14,11 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.functions.kinds import PHYSICAL, canonical, read, write
+from wpinq.canonical import canonical
+from wpinq.functions.kinds import PHYSICAL, read, write
 from wpinq.functions.rules import RULES, Rule
 from wpinq.schema import Kind, polars_type
 from wpinq.values import encode
-
-BOUNDS: dict[Kind, tuple[Any, Any]] = {
-    kind: (write(low, kind), write(high, kind))
-    for kind, low, high in (
-        (Kind.DATE, dt.date.min, dt.date.max),
-        (Kind.TIME, dt.datetime.min, dt.datetime.max),
-        (Kind.INSTANT, dt.datetime.min.replace(tzinfo=dt.UTC), dt.datetime.max.replace(tzinfo=dt.UTC)),
-    )
-}
 
 
 class Untraced(Exception):  # noqa: N818
@@ -102,14 +93,13 @@ def step(name: str, inputs: tuple[Node, ...], options: tuple[Any, ...]) -> Node:
 def expression(node: Node) -> pl.Expr:
     """The value of a node, right wherever `safe` holds."""
     if node.name == "column":
-        value = pl.col(node.options[0])
-        return canonical(value) if node.kind is Kind.FLOAT else value
+        return pl.col(node.options[0])
     if node.name == "constant":
         value = node.options[0]
         kind = polars_type(node.kind)
         return pl.lit(value, pl.Int64()).cast(kind) if node.kind in PHYSICAL else pl.lit(value, kind)
     value = _rule(node).value(*map(expression, node.inputs), *node.options).cast(polars_type(node.kind))
-    return canonical(value) if node.kind is Kind.FLOAT else value
+    return canonical(value, node.kind)
 
 
 def safe(nodes: Iterable[Node]) -> pl.Expr | None:
@@ -126,10 +116,7 @@ def _parts(node: Node) -> Iterator[Node]:
 
 def _tests(node: Node) -> Iterator[pl.Expr]:
     if node.name == "column":
-        name, bounds = node.options[0], BOUNDS.get(node.kind)
-        yield pl.col(name).is_not_null()
-        if bounds is not None:
-            yield pl.col(name).to_physical().cast(pl.Int64).is_between(*bounds)
+        yield pl.col(node.options[0]).is_not_null()
     elif node.name != "constant" and (test := _rule(node).safe) is not None:
         yield test(*map(expression, node.inputs), *node.options)
 

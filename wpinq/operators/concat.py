@@ -66,7 +66,7 @@ class Sum(Node):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A signed sum."""
-        return Merge((1, self.sign))
+        return Merge((1, self.sign), self.schema.kept(needed))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Add record by record."""

@@ -15,13 +15,13 @@ from wpinq.batch import WEIGHT, weight_type
 from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.functions import bind
-from wpinq.functions.kinds import read
+from wpinq.functions.kinds import code
 from wpinq.operators.keys import Extend, keyed
 from wpinq.operators.lattice import record_key, room
 from wpinq.plan import Keyed, Record, Shape, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.bykey import KEY, ByKey, Port
-from wpinq.values import encode
+from wpinq.values import encode, joined
 
 NEXT, SIZE, CODE = "\0next", "\0size", "\0code"
 
@@ -191,10 +191,10 @@ class GroupBy(Unary):
         """Whole records in canonical bytes."""
         kinds = [self.source.schema[name].kind for name in self.own]
         pairs = zip(self.own, kinds, strict=True)
-        columns = [[read(value, kind) for value in rows[name].to_physical()] for name, kind in pairs]
-        return [encode(record) for record in zip(*columns, strict=True)]
+        columns = [[code(value, kind) for value in rows[name].to_physical()] for name, kind in pairs]
+        return [joined(record) for record in zip(*columns, strict=True)]
 
 
 def _group(codes: Iterable[bytes]) -> bytes:
     """The canonical bytes of a tuple of records, from theirs."""
-    return b"".join(len(code).to_bytes(4, "little") + code for code in sorted(codes)) + b"c"
+    return joined(sorted(codes))

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from wpinq import canonical
 from wpinq.batch import FINEST, Batch, integers, weight_series
 from wpinq.errors import PlanError
-from wpinq.functions.kinds import read, series, write
+from wpinq.functions.kinds import series, write
 from wpinq.identity import identities
 from wpinq.plan import Keyed, Node, Record, Shape, Stateless, Unary, Weighted, fingerprints, sources, steps
 from wpinq.schema import Column, Kind, Schema
@@ -138,18 +139,8 @@ class Align(Unary):
         batch = batch.project(places).refine(self.source.lattice, self.fine)
         batch = batch.expand(name for name in batch.schema.ranged if not self.onto[name].ranged)
         changed = [column for column in batch.schema if self.onto[column.name].kind is not column.kind]
-        frame = batch.frame.with_columns(_encoded(batch.frame[column.name], column.kind) for column in changed)
+        frame = batch.frame.with_columns(canonical.encoded(batch.frame[column.name], column.kind) for column in changed)
         return Batch(frame, self.onto.select(batch.schema.names))
-
-
-def _encoded(column: pl.Series, kind: Kind) -> pl.Series:
-    """A column of some kind as canonical bytes, one distinct value at a time."""
-    stored = column.to_physical()
-    distinct = stored.unique()
-    codes = [write(read(value, kind), Kind.ANY) for value in distinct]
-    lookup = pl.DataFrame({"value": distinct, "code": pl.Series(codes, dtype=pl.Binary)})
-    found = stored.to_frame("value").join(lookup, on="value", how="left", nulls_equal=True, maintain_order="left")
-    return found["code"].alias(column.name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from wpinq import canonical
 from wpinq.batch import WEIGHT, Batch, integers, weight_series, weight_type
 from wpinq.identity import identities
-from wpinq.schema import Kind, Schema
+from wpinq.schema import Column, Kind, Schema
 from wpinq.state.bykey import KEY, ByKey, Port
 from wpinq.state.dither import GRID, draws, rounded
 from wpinq.state.table import Weights
@@ -117,8 +118,10 @@ def _groups(rows: pl.DataFrame, columns: Mapping[str, str], weight: str, on: Seq
     """Sums over the records that agree in the key and in the columns that are needed; and of absolute weights."""
     named = [pl.col(old).alias(new) for new, old in columns.items()]
     size = pl.col(WEIGHT).abs().cast(pl.Int128).alias(TOTAL)
-    grouped = rows.select(*on, *named, size, pl.col(WEIGHT).alias(weight)).group_by(*on, *columns)
-    return grouped.agg(pl.col(weight, TOTAL).sum()).with_columns(pl.col(weight).cast(pl.Int128))
+    chosen = rows.select(*on, *named, size, pl.col(WEIGHT).alias(weight))
+    floats = [Column(name, Kind.FLOAT) for name, dtype in chosen.schema.items() if dtype == pl.Float64]
+    grouped = canonical.bits(chosen).group_by(*on, *columns).agg(pl.col(weight, TOTAL).sum())
+    return canonical.numbers(grouped, floats).with_columns(pl.col(weight).cast(pl.Int128))
 
 
 def pieces(left: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from wpinq import canonical
 from wpinq.aggregates import Answer as Aggregate
 from wpinq.aggregates import Quantile
 from wpinq.aggregates.options import Bounds
@@ -150,7 +151,7 @@ def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | 
     if not asked.keys:
         return pl.DataFrame({"all": [0]})
     if keys is not None:
-        found = bin_frame(keys, asked.schema).unique(maintain_order=True)
+        found = canonical.distinct(bin_frame(keys, asked.schema), asked.schema)
         return found.with_columns(readable(found[one.name], one.kind) for one in asked.schema)
     if delta is None:
         raise PlanError(f"{CALL}: which groups there are is private too; give keys=, or delta= (for example 1e-6).")

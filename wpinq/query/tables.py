@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from wpinq import canonical
 from wpinq.collection import Collection
 from wpinq.errors import PlanError, SourceError
 from wpinq.functions.predicate import Reader, column, named
@@ -240,7 +241,7 @@ def _public(table: Any, alias: str) -> tuple[Schema, pl.DataFrame]:
     source, columns = table if paired else (table, None)
     reader = open_source(source, columns=columns)
     empty = pl.DataFrame(schema={one.name: polars_type(one.kind) for one in reader.schema})
-    frame = pl.concat([empty, *reader.batches(reader.schema.names)])
+    frame = canonical.frame(pl.concat([empty, *reader.batches(reader.schema.names)]), reader.schema)
     if frame.height > LARGEST:
         raise SourceError(
             f"{CALL}: the public table {alias} has more than {LARGEST:,} rows; leave out what is not needed."

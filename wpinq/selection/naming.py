@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
+from wpinq import canonical
 from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import EngineError
 from wpinq.identity import identities
@@ -69,7 +70,7 @@ class Tap(Unary):
         return frame.drop("\0place")
 
     def _note(self, batch: Batch, places: Table) -> Batch:
-        written = batch.expand(batch.schema.ranged).frame.drop(WEIGHT).unique()
+        written = canonical.distinct(batch.expand(batch.schema.ranged).frame.drop(WEIGHT), batch.schema)
         place = places.lookup(identities(written, self.schema.expanded(), self.key))
         self.seen.append(written.with_columns(pl.Series("\0place", place)).filter(pl.col("\0place") > 0))
         return batch

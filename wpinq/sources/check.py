@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from wpinq import canonical
 from wpinq.errors import SourceError
 from wpinq.schema import Column, Kind, Schema
 from wpinq.sources import convert, grammar, open_source, values
@@ -19,7 +20,7 @@ from wpinq.sources.files import reading
 from wpinq.sources.lines import Block, as_block, as_lines, opened
 from wpinq.sources.pairs import is_comment, single_blanks
 from wpinq.sources.parquet import ParquetReader
-from wpinq.sources.weblog import LINE, WebLogReader, parse
+from wpinq.sources.weblog import LINE, SCHEMA, WebLogReader, parse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -174,7 +175,7 @@ def _check_log(block: Block, first: int, file: str | None, report: Report) -> No
     numbers = np.arange(first, first + len(lines))
     wrong = numbers[~good & (lines.str.strip_chars() != "").fill_null(value=True).to_numpy()]
     report.add(FORM, wrong, len(wrong), file=file)
-    records, written = parse(lines), lines.filter(good).str.extract_groups(LINE)
+    records, written = canonical.frame(parse(lines), SCHEMA), lines.filter(good).str.extract_groups(LINE)
     report.rows += records.height
     for column, part in (("time", "time"), ("page", "request"), ("size", "size")):
         odd = (records[column].is_null() & (written.struct.field(part) != "-")).to_numpy()
@@ -201,7 +202,7 @@ def _check_rows(
         valid = pc.match_substring_regex(cells, convert.UTF8).to_numpy()
         if column.kind is Kind.BYTES:
             valid[:] = True
-        read = ~convert.from_field(cells, column).is_null().to_numpy()
+        read = ~canonical.column(convert.from_field(cells, column), column.kind).is_null().to_numpy()
         some = pc.greater(pc.binary_length(cells), 0).to_numpy()
         nul = pc.match_substring(cells, "\0").to_numpy() & (column.kind is not Kind.BYTES)
         for reason, wrong in ((UTF8, ~valid), (NUL, nul), (TYPE, valid & some & ~read)):
@@ -218,7 +219,8 @@ def _check_cells(parts: Iterable[dict[str, Any]], report: Report) -> None:
             array = cells[column.name]
             is_list = isinstance(array, list)
             present = np.array([v is not None for v in array]) if is_list else np.asarray(array.is_valid())
-            wrong = present.astype(bool) & column_of(array, column).is_null().to_numpy()
+            held = canonical.column(column_of(array, column), column.kind)
+            wrong = present.astype(bool) & held.is_null().to_numpy()
             height = len(wrong)
             rows = report.rows + 1 + np.flatnonzero(wrong)
             report.add(_reason(array, column), rows, len(rows), column=column.name)

@@ -4,10 +4,10 @@ A field of a text file, or a text under a declared type, is read so; anything el
 
 - text: UTF-8. An empty field is the empty text, quoted or not.
 - integer: `[+-]?[0-9]+` within 64 bits. No blanks, no `1_000`, no `1e3`, no `1.0`; `007` is 7.
-- number: a decimal with or without exponent, `inf`, `nan`, as Polars casts text; `1e400` is infinite.
+- number: a decimal with or without exponent, `inf`, as Polars casts text; `1e400` is infinite. `nan` is null.
 - boolean: `true`, `false` in any case, `1`, `0`.
 - bytes: the field as it stands.
-- date: `2026-12-31`.
+- date: `2026-12-31`, of the years 1 to 9999.
 - timestamp: `2026-12-31 23:59[:59[.123456]]`, with a blank or a `T`. With a zone, `Z` or `+01:00` must follow.
 - duration: `[-]H:MM:SS[.123456]`.
 """
@@ -66,13 +66,24 @@ def valid_text(array: Any, name: str = "") -> pl.Series:
         array = array.chunk(0)
     if isinstance(array, pa.BinaryArray) and _is_ascii(array):
         return series(array.view(pa.string()), name)
+    return utf8(series(array, name))
+
+
+def utf8(column: pl.Series) -> pl.Series:
+    """Bytes as text, where they are UTF-8, else null. Under a null lies no byte: Polars would read it as a letter."""
+    missing = column.is_null()
+    whole = column.fill_null(b"") if missing.any() else column
     try:
-        return series(array, name).cast(pl.String)
+        text = whole.cast(pl.String)
     except pl.exceptions.ComputeError:
+        import pyarrow as pa
         import pyarrow.compute as pc
 
-        valid = pc.if_else(pc.match_substring_regex(array, UTF8), array, pa.scalar(None, array.type))
-        return series(valid.cast(pa.large_string()), name)
+        array = whole.to_arrow().cast(pa.large_binary())
+        valid = pc.match_substring_regex(array, UTF8)
+        text = series(pc.if_else(valid, array, pa.scalar(b"", array.type)).cast(pa.large_string()), column.name)
+        missing |= ~series(valid)
+    return text.set(missing, None) if missing.any() else text
 
 
 def _is_ascii(array: pa.BinaryArray) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from wpinq import canonical
 from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import NotReadyError
 from wpinq.schema import Schema
@@ -70,14 +71,15 @@ class Log(ObjectReader):
 
     def send(self, frame: pl.DataFrame) -> None:
         """Take in records for the epoch that is open."""
-        self._sent.append(frame.select(self.schema.names))
+        self._sent.append(canonical.frame(frame.select(self.schema.names), self.schema))
 
     def ready(self, until: int | None) -> Epoch:
         """What the open epoch is if it is closed now: equal records are counted together, and no clock goes back."""
         before = self.until(self.closed)
         latest = before if until is None else until if before is None else max(before, until)
         sent = pl.concat([Batch.empty(self.schema).frame.drop(WEIGHT), *self._sent], how="vertical_relaxed")
-        return Epoch(sent.group_by(self.schema.names).agg(pl.len().cast(pl.Int64).alias(WEIGHT)), latest)
+        counted = canonical.bits(sent).group_by(self.schema.names).agg(pl.len().cast(pl.Int64).alias(WEIGHT))
+        return Epoch(canonical.numbers(counted, self.schema), latest)
 
     def close(self, epoch: Epoch) -> Batch:
         """Close the open epoch as this and return its records."""

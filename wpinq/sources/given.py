@@ -7,9 +7,11 @@ from typing import Any
 
 import polars as pl
 
+from wpinq import canonical
 from wpinq.errors import SourceError
 from wpinq.schema import Kind, Schema, polars_type
 from wpinq.sources import values
+from wpinq.sources.convert import utf8
 
 
 def frames(records: Any, schema: Schema) -> list[pl.DataFrame]:
@@ -41,25 +43,16 @@ def _table(table: Any, schema: Schema) -> list[pl.DataFrame]:
 
     own = table.schema if isinstance(table, pl.DataFrame) else {}
     if all(own.get(c.name) == polars_type(c.kind) and c.kind is not Kind.ANY for c in schema):
-        return [table.select(schema.names)]
+        texts = (table[c.name] for c in schema if c.kind is Kind.TEXT)
+        return [table.select(schema.names).with_columns(utf8(text.cast(pl.Binary)) for text in texts)]
     kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
     reader = open_table(table, kinds)
     found = []
     for frame in reader.batches(schema.names):
-        cells = [_general(frame[c.name]) if c.kind is Kind.ANY else frame[c.name] for c in schema]
+        held = ((canonical.column(frame[c.name], reader.schema[c.name].kind), c) for c in schema)
+        cells = [canonical.encoded(one, reader.schema[c.name].kind) if c.kind is Kind.ANY else one for one, c in held]
         found.append(pl.DataFrame(cells))
     return found
-
-
-def _general(column: pl.Series) -> pl.Series:
-    """A column of one kind as a column of any kind: canonical bytes, one distinct value at a time."""
-    if column.dtype == pl.Binary:
-        raise SourceError(f"send: the column {column.name!r} holds bytes; declare it, columns={{...: 'bytes'}}.")
-    distinct = column.unique()
-    codes = [values.cell(one, Kind.ANY) for one in distinct]
-    lookup = pl.DataFrame({"value": distinct, "code": pl.Series(codes, dtype=polars_type(Kind.ANY))})
-    found = column.to_frame("value").join(lookup, on="value", how="left", nulls_equal=True, maintain_order="left")
-    return found["code"].alias(column.name)
 
 
 def _tuples(records: Iterable[Any], schema: Schema) -> pl.DataFrame:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import polars as pl
 
+from wpinq import canonical
 from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import SourceError
 from wpinq.schema import Schema
@@ -97,7 +98,8 @@ class Recovered:
             frame = self._kept(schema, part)
             if frame is None:
                 read = self.reader.batches(schema.names, share=(part, self.parts), progress=progress)
-                frame = Batch.concat((Batch.of(one, schema) for one in read), schema).consolidate().frame
+                held = (Batch.of(canonical.frame(one, schema), schema) for one in read)
+                frame = Batch.concat(held, schema).consolidate().frame
                 self._keep(schema, part, frame)
             if frame.height:
                 yield frame.select(*schema.names, WEIGHT)

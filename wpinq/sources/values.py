@@ -12,7 +12,7 @@ import polars as pl
 
 from wpinq.errors import BinError
 from wpinq.schema import Column, Kind, polars_type
-from wpinq.values import decode, encode
+from wpinq.values import NULL, decode, encode
 
 PLAIN = frozenset({str, int, float, bool, bytes})  # equal values of these types have one encoding
 MEMO = 1 << 20
@@ -44,7 +44,7 @@ def cell(value: Any, kind: Kind) -> Any:
     try:
         code = encode(value)
         if kind is Kind.ANY:
-            return None if value is None else code
+            return None if code == NULL else code
         return _of_kind(decode(code), kind)
     except (BinError, ValueError, OverflowError, TypeError, ArithmeticError, RecursionError):
         return None

@@ -62,6 +62,7 @@ class ByKey:
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Keep the change until it is asked for."""
+        batch = batch.select(self._ports[port].schema.names)
         self._pending[port].append(batch.expand(batch.schema.ranged).consolidate())
 
     def emit(self) -> Batch:

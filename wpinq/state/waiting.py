@@ -26,6 +26,7 @@ class Waiting:
 
     def absorb(self, batch: Batch) -> None:
         """Let the records of a batch wait."""
+        batch = batch.select(self._schema.names)
         self._batches.append(batch.expand(batch.schema.ranged))
         self._rows += len(self._batches[-1])
         if self._rows > self._most and len(self._batches) > 1:

@@ -54,7 +54,7 @@ def settle(question: Question) -> None:
         if question.settled:
             return
         with _lock:
-            together = {question} | {one for one in _waiting if one.home is question.home}
+            together = {question} | {one for one in _waiting if one.home is question.home and not one.settled}
         plans: dict[Node, list[Question]] = {question.node: []}  # repetitions of one plan share its histogram
         for one in sorted(together, key=lambda one: one.question):
             plans.setdefault(one.node, []).append(one)

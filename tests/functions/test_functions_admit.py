@@ -163,7 +163,8 @@ def test_admitted_expressions_are_of_their_kind_and_the_same_in_any_batch(expres
                 bound.call(record)
             continue
         assert tuple(map(encode, bound.call(record))) == together[place]
-        values = dict(zip(SCHEMA.names, record, strict=True))
+        held = (read(write(value, c.kind), c.kind) for value, c in zip(record, SCHEMA, strict=True))  # NaN is None
+        values = dict(zip(SCHEMA.names, held, strict=True))
         if python is not None and all(values[name] is not None for name in bound.reads):
             try:
                 wanted = python(values)

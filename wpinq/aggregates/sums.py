@@ -22,20 +22,21 @@ import polars as pl
 from wpinq.aggregates.groups import Groups, groups
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.options import LEVEL, Bounds, Numbers, Where, check_options
+from wpinq.aggregates.ratios import Floats, Noise, Range
+from wpinq.aggregates.ratios import mean as mean_range
+from wpinq.aggregates.ratios import spread as spread_range
 from wpinq.aggregates.scale import Scale, limits
 from wpinq.errors import PlanError
-from wpinq.exact import Amount, decimal
+from wpinq.exact import Amount, decimal, exact
+from wpinq.noise.accuracy import level_of_each
 from wpinq.operators.lattice import room
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.measurement import Measurement
 
-Range: TypeAlias = tuple[np.ndarray, np.ndarray]
-"""Numbers from below and above, one of each for every group."""
-
-Rule: TypeAlias = Callable[[Sequence[Range]], Range]
-"""What follows for an aggregate from ranges of its moments."""
+Rule: TypeAlias = Callable[[Floats, Noise | None], Range]
+"""What follows for an aggregate from its noisy moments, one row of each: its intervals, or without noise its values."""
 
 
 class Answer:
@@ -76,7 +77,7 @@ class Answer:
         Raises:
             PlanError: There are groups; use `table`.
         """
-        return float(self._one(self._ranges(0.0)[0]))
+        return float(self._one(self._ranges(None)[0]))
 
     def interval(self, level: Amount = LEVEL) -> tuple[float, float]:
         """An interval that holds the true answer with this probability, where there is one group.
@@ -86,7 +87,7 @@ class Answer:
         Raises:
             PlanError: There are groups; use `table`. Or the level is not strictly between 0 and 1.
         """
-        low, high = self._ranges(self._width(level, 1))
+        low, high = self._ranges(self._noise(level, 1))
         return float(self._one(low)), float(self._one(high))
 
     def table(self, level: Amount = LEVEL, simultaneous: bool = False) -> pl.DataFrame:
@@ -99,19 +100,25 @@ class Answer:
         Raises:
             PlanError: The level is not strictly between 0 and 1, or there are windows; use `at`.
         """
-        values, _ = self._ranges(0.0)
-        low, high = self._ranges(self._width(level, len(self._where) if simultaneous else 1))
+        values, _ = self._ranges(None)
+        low, high = self._ranges(self._noise(level, len(self._where) if simultaneous else 1))
         return self._where.table({"value": values, "low": low, "high": high})
 
-    def _width(self, level: Amount, together: int) -> float:
-        return self.measurement.interval(level, bins=len(self._plan.powers) * together)
+    def _noise(self, level: Amount, together: int) -> Noise:
+        """The noise of one moment, and how often the interval of one of so many answers together may fail."""
+        self._insist_on_one()
+        half = self.measurement.interval(level, bins=together)
+        miss = 1 - level_of_each(exact(level, "interval(level=...)"), together)
+        return Noise(float(self.measurement.scale), 1 / self.measurement.node.lattice, float(miss), half)
 
-    def _ranges(self, width: float) -> Range:
+    def _ranges(self, noise: Noise | None) -> Range:
+        self._insist_on_one()
+        noisy = self.measurement.observe_many(self._where.bins(self._plan.powers))
+        return self._rule(noisy.astype(np.float64).reshape(-1, len(self._plan.powers)).T, noise)
+
+    def _insist_on_one(self) -> None:
         if hasattr(self.measurement, "at"):
             raise PlanError(f"{self._plan.call}: there is an answer for each window; take one, .at(time).")
-        noisy = self.measurement.observe_many(self._where.bins(self._plan.powers))
-        moments = noisy.astype(np.float64).reshape(-1, len(self._plan.powers)).T
-        return self._rule([(one - width, one + width) for one in moments])
 
     def _one(self, found: np.ndarray) -> Any:
         if self._where.keys is not None:
@@ -173,7 +180,8 @@ def sum(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: 
     low, high, step = limits(self._node, column, bounds, more.get("step"), "sum")
     scale = Scale(column, Fraction(0), step, -((-low) // step), high // step)
     plan = Moments(self._node, (), scale, (1,), f"sum({column})")
-    return _asked(self, plan, lambda moments: _times(float(step) * plan.reach, moments[0]), epsilon, more)
+    unit = float(step) * plan.reach
+    return _asked(self, plan, lambda moments, noise: _times(unit, _first(moments, noise)), epsilon, more)
 
 
 def mean(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:
@@ -185,8 +193,8 @@ def mean(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more:
     plan = Moments(self._node, (), scale, (0, 1), f"mean({column})")
     half, middle = float(scale.spacing) * plan.reach, float(scale.centre)
 
-    def rule(moments: Sequence[Range]) -> Range:
-        low, high = _times(half, _mean(moments[0], moments[1]))
+    def rule(moments: Floats, noise: Noise | None) -> Range:
+        low, high = _times(half, mean_range(moments, noise))
         return middle + low, middle + high
 
     return _asked(self, plan, rule, epsilon, more)
@@ -201,7 +209,11 @@ def variance(
     does. The other arguments and the errors are those of `sum`.
     """
     plan, half = _squared(self, column, bounds, more, "variance")
-    return _asked(self, plan, lambda moments: _times(half**2, _spread(moments, sample)), epsilon, more)
+
+    def rule(moments: Floats, noise: Noise | None) -> Range:
+        return _times(half**2, spread_range(moments, noise, sample=sample))
+
+    return _asked(self, plan, rule, epsilon, more)
 
 
 def stdev(
@@ -210,8 +222,8 @@ def stdev(
     """Charge for the standard deviation: the root of `variance`, with the same arguments and noise."""
     plan, half = _squared(self, column, bounds, more, "stdev")
 
-    def rule(moments: Sequence[Range]) -> Range:
-        low, high = _spread(moments, sample)
+    def rule(moments: Floats, noise: Noise | None) -> Range:
+        low, high = spread_range(moments, noise, sample=sample)
         return _times(half, (np.sqrt(low), np.sqrt(high)))
 
     return _asked(self, plan, rule, epsilon, more)
@@ -243,30 +255,10 @@ def _centred(collection: Collection, column: str, bounds: Bounds, step: Amount |
     return Scale(column, (low + high) / 2, spacing / 2, -count, count)
 
 
-def _first(moments: Sequence[Range]) -> Range:
-    return moments[0]
+def _first(moments: Floats, noise: Noise | None) -> Range:
+    width = noise.half if noise else 0.0
+    return moments[0] - width, moments[0] + width
 
 
 def _times(unit: float, found: Range) -> Range:
     return unit * found[0], unit * found[1]
-
-
-def _mean(number: Range, total: Range) -> Range:
-    """The range of a quotient that lies in [-1, 1], of at least one record; without noise, the quotient."""
-    few, many = (np.maximum(side, 1.0) for side in number)
-    corners = [side / size for side in total for size in (few, many)]
-    return np.clip(np.min(corners, axis=0), -1, 1), np.clip(np.max(corners, axis=0), -1, 1)
-
-
-def _spread(moments: Sequence[Range], sample: bool) -> Range:
-    """The mean square less the square of the mean, of numbers in [-1, 1]; of a sample, of at least two of them."""
-    low, high = _mean(moments[0], moments[1])
-    square_low, square_high = ((1 + side) / 2 for side in _mean(moments[0], moments[2]))
-    sizes = np.abs(low), np.abs(high)
-    least = np.where((low <= 0) & (high >= 0), 0, np.minimum(*sizes)) ** 2
-    largest = np.maximum(*sizes) ** 2
-    found = np.clip(square_low - largest, 0, 1), np.clip(square_high - least, 0, 1)
-    if not sample:
-        return found
-    few, many = (np.maximum(side, 2.0) for side in moments[0])
-    return found[0] * many / (many - 1), found[1] * few / (few - 1)

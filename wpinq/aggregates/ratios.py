@@ -1,0 +1,138 @@
+"""Means and variances of noisy moments, and how far from them the truth may be.
+
+A mean t of noisy moments is that of which the total S - t N is noise alone: S less t times the noise of N. Its law is
+known for each t, so the interval is all t for which that noise is not too large (Fieller's method; exact, but for the
+steps of discrete noise). Of a variance v around a mean m the same holds of Q(m) - v N, with Q(m) the sum of squares
+around m, which follows from the three moments. The mean is not known: m goes over an interval that is given a tenth of
+what may fail, which matters little, as Q is least at the mean. Boxes around all moments and their worst corners, the
+plain way, are up to three times as wide and hold in 99% where 95% are asked.
+
+Source: Fieller, "Some problems in interval estimation", JRSS B 16 (1954); Johnson, Kotz and Balakrishnan, "Continuous
+univariate distributions 2" (1995), chapter 24, for sums of Laplace variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+
+Range: TypeAlias = tuple[Floats, Floats]
+"""Numbers from below and above, one of each for every group."""
+
+APART = 1.003
+"""Scales that are nearer to each other than this are moved apart, upwards, for the formula of different ones."""
+HALVINGS = 45
+MEANS = 33
+SHARE = 0.1
+"""Of what may fail: for the mean, within the interval of a variance; of samples as much again for their number."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of each moment, and how often an interval may fail.
+
+    Attributes:
+        scale: Of the Laplace distribution, in weight.
+        grid: Its steps.
+        miss: How often the interval of one answer may fail.
+        half: What the noise of one moment exceeds so often.
+    """
+
+    scale: float
+    grid: float
+    miss: float
+    half: float
+
+    def exceeds(self, sizes: Floats, *factors: Floats | float) -> Floats:
+        """How often the size of a sum of noises, each times a factor, reaches these sizes: at the most.
+
+        A discrete noise is never larger than a continuous one and one step.
+        """
+        shape = np.broadcast_shapes(sizes.shape, *(np.shape(factor) for factor in factors))
+        scales = np.sort([np.broadcast_to(np.abs(factor), shape) for factor in factors], axis=0)
+        sizes = np.maximum(sizes - self.grid * scales.sum(axis=0), 0.0) / self.scale
+        scales = np.maximum(scales, 1e-6 * scales[-1])
+        for place in range(1, len(scales)):
+            scales[place] = np.maximum(scales[place], APART * scales[place - 1])
+        squares, found = scales**2, np.zeros(shape)
+        for place, one in enumerate(squares):
+            others = [one - other for far, other in enumerate(squares) if far != place]
+            found += np.prod(one / np.array(others), axis=0) * np.exp(-sizes / scales[place])
+        return found
+
+
+def ratio(total: Floats, number: Floats) -> Floats:
+    """A quotient that lies in [-1, 1], of at least one record."""
+    return np.clip(total / np.maximum(number, 1.0), -1, 1)
+
+
+def mean(moments: Floats, noise: Noise | None) -> Range:
+    """The mean, of number and total."""
+    number, total = moments
+    value = ratio(total, number)
+    if noise is None:
+        return value, value
+
+    def plausible(mean: Floats) -> NDArray[np.bool_]:
+        return noise.exceeds(np.abs(total - mean * number), 1.0, mean) >= noise.miss
+
+    known = number > slope(noise)
+    low = np.where(known, farthest(plausible, value, np.full_like(value, -1)), -1)
+    return low, np.where(known, farthest(plausible, value, np.full_like(value, 1)), 1)
+
+
+def spread(moments: Floats, noise: Noise | None, *, sample: bool) -> Range:
+    """The variance, of number, total and sum of 2 y^2 - 1; of a sample, of at least two records."""
+    number, total, squares = moments
+    middle = ratio(total, number)
+    value = np.clip((1 + ratio(squares, number)) / 2 - middle**2, 0, 1)
+    few = many = np.maximum(number, 2.0)
+    low = high = value
+    if noise is not None:
+        small = Noise(noise.scale, noise.grid, SHARE * noise.miss / (1 + sample), noise.half)
+        rest = Noise(noise.scale, noise.grid, (1 - SHARE) * noise.miss, noise.half)
+        low, high = around(moments, np.linspace(*mean(moments[:2], small), MEANS), value, rest)
+        few, many = (np.maximum(number + side * slope(small), 2.0) for side in (-1, 1))
+    if not sample:
+        return low, high
+    return low * many / (many - 1), high * few / (few - 1)
+
+
+def around(moments: Floats, means: Floats, value: Floats, noise: Noise) -> Range:
+    """The least and the largest variance around any of the means, of which each row holds one for every group."""
+    number, total, squares = moments
+    sums = (number + squares) / 2 - 2 * means * total + means**2 * number
+
+    def plausible(variance: Floats) -> NDArray[np.bool_]:
+        size = np.abs(sums - variance * number)
+        return noise.exceeds(size, 0.5, 2 * means, 0.5 + means**2 - variance) >= noise.miss
+
+    start = np.clip(sums / np.maximum(number, 1.0), 0, 1)
+    low = np.min(farthest(plausible, start, np.zeros_like(start)), axis=0)
+    high = np.max(farthest(plausible, start, np.ones_like(start)), axis=0)
+    known = number > slope(noise)
+    return np.where(known, np.minimum(low, value), 0), np.where(known, np.maximum(high, value), 1)
+
+
+def slope(noise: Noise) -> float:
+    """What the noise of the number exceeds as seldom: of fewer records nothing is known, of more plausibility falls."""
+    return noise.scale * -float(np.log(noise.miss)) + noise.grid
+
+
+def farthest(plausible: Callable[[Floats], NDArray[np.bool_]], start: Floats, end: Floats) -> Floats:
+    """How far from its start towards its end each number stays plausible, by halving; no farther than the start."""
+    far = np.where(plausible(end), 1.0, 0.0)
+    near = far.copy()
+    far[far == 0] = 1.0
+    for _ in range(HALVINGS):
+        middle = (near + far) / 2
+        good = plausible(start + (end - start) * middle)
+        near, far = np.where(good, middle, near), np.where(good, far, middle)
+    found: Floats = start + (end - start) * far
+    return found

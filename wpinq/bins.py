@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.errors import BinError
-from wpinq.schema import Column, Kind, Schema, polars_type
+from wpinq.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.values import NULL, decode, encode
 
 
@@ -34,7 +34,7 @@ def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
     if isinstance(bins, (str, bytes)) or not isinstance(bins, Iterable) or getattr(bins, "ndim", 1) == 0:
         raise BinError(f"observe_many(bins): {type(bins).__name__} is one value; put bins into a list.")
     if len(schema) == 1:
-        return pl.DataFrame([_column(bins, schema.columns[0])])
+        return in_columns([_column(bins, schema.columns[0])])
     parts: list[Any]
     if isinstance(bins, pl.DataFrame):
         parts = list(bins.get_columns())
@@ -45,7 +45,7 @@ def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
         parts = [[row[i] for row in rows] for i in range(len(schema))]
     if len(parts) != len(schema):
         raise BinError(f"observe_many(bins): {len(parts)} columns were given; a bin of {schema} has {len(schema)}.")
-    return pl.DataFrame([_column(part, column) for part, column in zip(parts, schema, strict=True)])
+    return in_columns([_column(part, column) for part, column in zip(parts, schema, strict=True)])
 
 
 def _column(values: Any, column: Column) -> pl.Series:

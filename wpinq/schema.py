@@ -117,6 +117,43 @@ class Schema:
         return candidate
 
 
+def check_name(name: object, call: str) -> None:
+    """Refuse what cannot name a column that a step makes.
+
+    Raises:
+        PlanError: It is empty, or see `wrong_name`.
+    """
+    wrong = "a column's name is text that is not empty" if name == "" else wrong_name(name)
+    if wrong is not None:
+        raise PlanError(f"{call}: {wrong}.")
+
+
+def wrong_name(name: object) -> str | None:
+    """What is wrong with the name of a column, and what to do; None if nothing is.
+
+    Polars reads `*` as all columns and what stands between `^` and `$` as a pattern, and steps keep columns of their
+    own under names that begin with a NUL.
+    """
+    if not isinstance(name, str):
+        return f"a column's name is text, and {type(name).__name__} was given"
+    if "\0" in name:
+        return "a column name holds a NUL byte, which no column's can; is this UTF-8 text?"
+    if name == "*" or (name.startswith("^") and name.endswith("$")):
+        return f"a column cannot be called {name!r}, which stands for other columns; give it another name"
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return "a column name is not valid text; decode it first"
+    return None
+
+
+def in_columns(columns: Iterable[pl.Series]) -> pl.DataFrame:
+    """A frame of these columns. One without a name keeps that: Polars would give it one."""
+    import polars as pl
+
+    return pl.DataFrame({column.name: column for column in columns})
+
+
 def polars_type(kind: Kind) -> pl.DataType:
     """The Polars type that holds a column of this kind."""
     import polars as pl

@@ -12,7 +12,7 @@ from wpinq.bins import bin_frame
 from wpinq.errors import PlanError
 from wpinq.functions.kinds import read
 from wpinq.plan import Node
-from wpinq.schema import Kind, Schema
+from wpinq.schema import Kind, Schema, in_columns
 from wpinq.selection.table import readable
 
 
@@ -50,8 +50,8 @@ class Groups:
             pl.Series(self.schema.fresh(name) if self.schema else name, values) for name, values in columns.items()
         ]
         if self.schema is None or self.keys is None:
-            return pl.DataFrame(found)
-        return pl.DataFrame([*(readable(self.keys[column.name], column.kind) for column in self.schema), *found])
+            return in_columns(found)
+        return in_columns([*(readable(self.keys[column.name], column.kind) for column in self.schema), *found])
 
 
 def groups(node: Node, by: str | Sequence[str] | None, keys: Any, call: str) -> Groups:

@@ -23,7 +23,7 @@ from wpinq.functions.function import Dropped, Function
 from wpinq.functions.kinds import declared, plain_record, read, series
 from wpinq.functions.outputs import columns_code, columns_of, named
 from wpinq.functions.probe import ROW, probe_frame
-from wpinq.schema import Kind, Schema, polars_type
+from wpinq.schema import Kind, Schema, in_columns, polars_type
 
 TYPES: dict[type[pl.DataType], Kind] = {
     pl.String: Kind.TEXT, pl.Boolean: Kind.BOOL, pl.Binary: Kind.BYTES, pl.Date: Kind.DATE, pl.Duration: Kind.SPAN,
@@ -67,7 +67,8 @@ class Expressions(Function):
 
     def _one(self, record: tuple[Any, ...]) -> pl.DataFrame:
         values = zip(self.reads, plain_record(record, self.schema, self.reads), strict=True)
-        return pl.DataFrame([series(name, [value], self.schema[name].kind) for name, value in values] or {ONE: [0]})
+        found = [series(name, [value], self.schema[name].kind) for name, value in values]
+        return in_columns(found or [pl.Series(ONE, [0])])
 
 
 def expressions(

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import PlanError
-from wpinq.schema import Column, Kind, Schema, polars_type
+from wpinq.schema import Column, Kind, Schema, check_name, polars_type
 from wpinq.values import EPOCH, EPOCH_UTC, FIRST, LAST, MICROSECOND, NULL, decode, encode
 
 TYPES: dict[object, Kind] = {
@@ -45,8 +45,10 @@ def declared(columns: Sequence[str] | Mapping[str, object], call: str) -> tuple[
     """
     if isinstance(columns, str) or not isinstance(columns, (Mapping, Sequence)):
         raise PlanError(f"{call}: columns= takes a list of names or a mapping of names to types.")
-    if not columns or not all(isinstance(name, str) and name and not name.startswith("\0") for name in columns):
-        raise PlanError(f"{call}: columns= needs at least one name, and every name is a text that is not empty.")
+    if not columns:
+        raise PlanError(f"{call}: columns= needs at least one name.")
+    for name in columns:
+        check_name(name, f"{call}, columns=")
     if not isinstance(columns, Mapping):
         return tuple((name, None) for name in columns)
     return tuple((name, _kind(kind, call)) for name, kind in columns.items())

@@ -13,7 +13,7 @@ from wpinq.functions.columnar import Columnar
 from wpinq.functions.kinds import read, series, write
 from wpinq.functions.plain import Plain
 from wpinq.functions.tree import Node
-from wpinq.schema import Kind, Schema
+from wpinq.schema import Kind, Schema, in_columns
 
 ROW = "\0probe"
 STAMPS = (dt.datetime.min, dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), dt.datetime(1970, 1, 1),
@@ -99,7 +99,7 @@ def probe_frame(schema: Schema, names: Sequence[str], nodes: Sequence[Node] = ()
         )
         for place, (name, pool) in enumerate(zip(names, pools, strict=True))
     ]
-    return pl.DataFrame([*columns, pl.Series(ROW, range(height), dtype=pl.UInt32)])
+    return in_columns([*columns, pl.Series(ROW, range(height), dtype=pl.UInt32)])
 
 
 def _pool(kind: Kind, nodes: Sequence[Node]) -> list[Any]:

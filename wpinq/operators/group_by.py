@@ -15,7 +15,7 @@ from wpinq.batch import WEIGHT, weight_type
 from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.functions import bind
-from wpinq.functions.kinds import code
+from wpinq.functions.kinds import code, declared
 from wpinq.operators.keys import Extend, keyed
 from wpinq.operators.lattice import record_key, room
 from wpinq.plan import Keyed, Record, Shape, Unary, Weighted
@@ -66,7 +66,9 @@ def group_by(
     if whole and node.lattice != 1:
         raise PlanError("group_by(whole=True): the weights are not whole here; leave it out, or group earlier.")
     if reduce is len:
-        name = next(iter(columns or ["value"]))
+        (name, kind), *more = declared(columns or ["value"], "group_by(reduce=len)")
+        if more or kind not in (None, Kind.INT):
+            raise PlanError("group_by(reduce=len): columns= names the one column of sizes, which are integers.")
         return self._then(GroupBy(node, keys, self._node.schema.names, name, count=True, whole=whole))
     groups = GroupBy(node, keys, self._node.schema.names, "group", count=False, whole=whole)
     if reduce is None:

@@ -23,7 +23,7 @@ from wpinq.exact import Amount, decimal, positive
 from wpinq.identity import identities
 from wpinq.operators.lattice import room
 from wpinq.plan import Hashed, Keyed, Record, Shape, State, Unary, Weighted
-from wpinq.schema import Column, Kind, Schema
+from wpinq.schema import Column, Kind, Schema, check_name
 from wpinq.state.histogram import FEW, is_steps, ranges
 from wpinq.state.steps import Integers, Steps
 from wpinq.state.table import Ids, Table, Weights, combine
@@ -44,13 +44,15 @@ def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str 
 
     Raises:
         ExactnessError: A thickness is not positive.
-        PlanError: Slices are thicker than weights can be, or so thin that one record makes too many of them.
+        PlanError: Slices are thicker than weights can be, or so thin that one record makes too many of them, or it is
+            no name.
 
     >>> evaluate(protected(page="text").shave(), [("a",), ("a",)])
     {('a', 1): 1, ('a', 2): 1}
     """
     many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
     slices = tuple(positive(one, "shave(thickness=...)") for one in many)
+    check_name(name, "shave(name=...)")
     if not slices:
         raise PlanError("shave(thickness=...): takes a thickness, or a sequence of some; there is none.")
     finest = math.lcm(*(one.denominator for one in slices))

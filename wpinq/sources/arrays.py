@@ -14,7 +14,7 @@ import polars as pl
 
 from wpinq.batch import WEIGHT
 from wpinq.errors import SourceError
-from wpinq.schema import Column, Kind, Schema, polars_type
+from wpinq.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.sources import values
 from wpinq.sources.columns import Columns, check_names, chosen
 from wpinq.sources.convert import parse, series, valid_text
@@ -121,7 +121,7 @@ def frame(batch: pa.RecordBatch, schema: Schema) -> pl.DataFrame:
     cells = [batch.column(column.name) for column in schema]
     if len(cells) == 1 and pa.types.is_dictionary(cells[0].type):
         return _counted(cells[0], schema.columns[0])
-    return pl.DataFrame([column(array, one) for array, one in zip(cells, schema, strict=True)])
+    return in_columns([column(array, one) for array, one in zip(cells, schema, strict=True)])
 
 
 def _counted(array: pa.DictionaryArray, one: Column) -> pl.DataFrame:
@@ -133,7 +133,7 @@ def _counted(array: pa.DictionaryArray, one: Column) -> pl.DataFrame:
         places, found = places.drop_nulls(), found.extend_constant(None, 1)
     counts = np.bincount(places.to_numpy(), minlength=len(found))
     counts[-1:] += missing
-    frame = pl.DataFrame([found, pl.Series(WEIGHT, counts, dtype=pl.Int64)])
+    frame = in_columns([found, pl.Series(WEIGHT, counts, dtype=pl.Int64)])
     return frame if counts.all() else frame.filter(pl.col(WEIGHT) != 0)
 
 

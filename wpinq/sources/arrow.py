@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.schema import Column, Schema
+from wpinq.schema import Column, Schema, in_columns
 from wpinq.sources import arrays, values
 from wpinq.sources.columns import Columns, Steady, wanted
 from wpinq.sources.readers import ObjectReader
@@ -73,7 +73,7 @@ class TableReader(ObjectReader):
         for number, cells in enumerate(self.raw(schema)):
             if number % parts == part:
                 with quietly():
-                    frame = pl.DataFrame([column_of(cells[column.name], column) for column in schema])
+                    frame = in_columns([column_of(cells[column.name], column) for column in schema])
                 yield frame
 
     def raw(self, schema: Schema) -> Iterator[dict[str, Any]]:

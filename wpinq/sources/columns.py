@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from wpinq.errors import SourceError
-from wpinq.schema import Column, Kind, Schema
+from wpinq.schema import Column, Kind, Schema, wrong_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,15 +101,16 @@ def check_names(names: Sequence[str], where: str) -> None:
     """Refuse names that cannot be the columns of a record.
 
     Raises:
-        SourceError: A name is taken twice or holds a NUL, or there is none.
+        SourceError: A name is taken twice or cannot be one, or there is none.
     """
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise SourceError(f"{where}: the column name {listed(twice)} stands twice; every column needs its own name.")
     if not names:
         raise SourceError(f"{where}: there is no column.")
-    if any("\0" in name for name in names):
-        raise SourceError(f"{where}: a column name holds a NUL byte; is this UTF-8 text?")
+    wrong = next(filter(None, map(wrong_name, names)), None)
+    if wrong is not None:
+        raise SourceError(f"{where}: {wrong}.")
 
 
 def declared(columns: Columns) -> dict[str, Kind | None]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.schema import Kind, Schema
+from wpinq.schema import Kind, Schema, in_columns
 from wpinq.sources import convert, grammar
 from wpinq.sources.columns import Columns, check_names, chosen, listed, named, wanted
 from wpinq.sources.files import File, Files, reading
@@ -58,7 +58,7 @@ class TextReader(FileReader):
             table = grammar.fields(lines, self.delimiter, len(self.fields), take, quotes=quotes)
             if table.num_rows:
                 pairs = zip(schema, table.columns, strict=True)
-                yield pl.DataFrame([convert.from_field(bytes_, column) for column, bytes_ in pairs])
+                yield in_columns([convert.from_field(bytes_, column) for column, bytes_ in pairs])
 
     def blocks(self, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None) -> Iterator[Block]:
         """Blocks of whole lines of a share; the share of a file is a range of its bytes."""

@@ -9,7 +9,7 @@ import polars as pl
 
 from wpinq import canonical
 from wpinq.errors import SourceError
-from wpinq.schema import Kind, Schema, polars_type
+from wpinq.schema import Kind, Schema, in_columns, polars_type
 from wpinq.sources import values
 from wpinq.sources.convert import utf8
 
@@ -51,7 +51,7 @@ def _table(table: Any, schema: Schema) -> list[pl.DataFrame]:
     for frame in reader.batches(schema.names):
         held = ((canonical.column(frame[c.name], reader.schema[c.name].kind), c) for c in schema)
         cells = [canonical.encoded(one, reader.schema[c.name].kind) if c.kind is Kind.ANY else one for one, c in held]
-        found.append(pl.DataFrame(cells))
+        found.append(in_columns(cells))
     return found
 
 
@@ -60,4 +60,4 @@ def _tuples(records: Iterable[Any], schema: Schema) -> pl.DataFrame:
 
     rows = list(proper(records, len(schema)))
     columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
-    return pl.DataFrame([values.column(items, column) for column, items in zip(schema, columns, strict=True)])
+    return in_columns([values.column(items, column) for column, items in zip(schema, columns, strict=True)])

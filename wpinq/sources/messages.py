@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from wpinq.schema import Column, Kind, Schema, polars_type
+from wpinq.schema import Column, Kind, Schema, in_columns, polars_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +26,7 @@ def _json(values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataF
     objects = text.str.json_path_match("$").str.starts_with("{").fill_null(value=False)
     text = text.filter(objects)
     found = [_field(text.str.json_path_match(f'$["{one.name}"]').alias(one.name), one.kind) for one in schema]
-    return pl.DataFrame(found if times is None else [*found, times.filter(objects)])
+    return in_columns(found if times is None else [*found, times.filter(objects)])
 
 
 def _field(text: pl.Series, kind: Kind) -> pl.Series:
@@ -54,7 +54,7 @@ def _separated(delimiter: str, values: pa.Array, times: pl.Series | None, schema
     frames = [pl.DataFrame(schema={column.name: polars_type(column.kind) for column in columns})]
     for rows, quotes in grammar.rows(grammar.without_returns(block), delimiter):
         table = grammar.fields(rows, delimiter, len(columns), range(len(columns)), quotes=quotes)
-        frames.append(pl.DataFrame([convert.from_field(*one) for one in zip(table.columns, columns, strict=True)]))
+        frames.append(in_columns([convert.from_field(*one) for one in zip(table.columns, columns, strict=True)]))
     found = pl.concat(frames)
     if times is None:
         return found

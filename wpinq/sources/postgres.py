@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.schema import Kind, Schema
+from wpinq.schema import Kind, Schema, in_columns
 from wpinq.sources import arrays
 from wpinq.sources.columns import Columns, Steady, declared, wanted
 from wpinq.sources.readers import ObjectReader
@@ -180,7 +180,7 @@ class PostgresReader(ObjectReader):
             cursor.execute(f"SELECT {chosen} FROM {self.place.rows}")  # noqa: S608  names are quoted, the query is the curator's
             for batch in cursor.fetch_record_batch():
                 cells = zip(batch.columns, schema, strict=True)
-                yield pl.DataFrame([arrays.column(array, column) for array, column in cells])
+                yield in_columns([arrays.column(array, column) for array, column in cells])
 
     def _selected(self, name: str) -> str:
         column, native = quoted(name), self.native[name]

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, quote
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.schema import Column, Kind, Schema, polars_type
+from wpinq.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.sources import arrays, convert, values
 from wpinq.sources.columns import Columns, Steady, check_names, chosen, wanted
 from wpinq.sources.postgres import quoted
@@ -177,7 +177,7 @@ class SqliteReader:
             cursor.execute(f"SELECT {chosen} FROM {rows}")  # noqa: S608  names are quoted, the query is the curator's
             while found := cursor.fetchmany(ROWS):
                 cells = list(zip(*found, strict=True))
-                yield pl.DataFrame(
+                yield in_columns(
                     [_column(cells[2 * place : 2 * place + 2], column, self.own[column.name])
                      for place, column in enumerate(schema)]
                 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.schema import Kind, Schema, polars_type
+from wpinq.schema import Kind, Schema, in_columns, polars_type
 from wpinq.sources import values
 from wpinq.sources.columns import PAIR, Columns, named, wanted
 from wpinq.sources.readers import ObjectReader
@@ -63,7 +63,7 @@ def open_tuples(records: Iterable[Any], columns: Columns) -> TupleReader:
     rows = proper(records, len(schema))
     while part := list(islice(rows, ROWS)):
         cells = zip(schema, zip(*part, strict=True), memos, strict=True)
-        frames.append(pl.DataFrame([values.column(items, column, memo) for column, items, memo in cells]))
+        frames.append(in_columns([values.column(items, column, memo) for column, items, memo in cells]))
     return kept(frames, schema)
 
 

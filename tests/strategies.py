@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from wpinq.batch import WEIGHT, Batch, weight_type
+from wpinq.batch import WEIGHT, Batch
 from wpinq.collection import Collection
 from wpinq.dataset import DataSet, Unit
 from wpinq.engines import flow, reference
@@ -22,6 +22,8 @@ from wpinq.sources.tuples import TupleReader
 from wpinq.state.histogram import Histogram, is_steps
 
 BUDGET = Fraction(10**6)
+MANY = 9
+"""So many batches are made one: sums of a collection with itself would make 2, 4, 8, ... of one."""
 
 
 class Fine(Source):
@@ -103,7 +105,7 @@ class Driver:
         self.order = [node for node in steps(self.root) if self.chosen[node] is node]
         self.shapes = {node: node.lower(self.needed[node]) for node in self.order}
         self.states = defaultdict(dict)
-        self.histogram = Histogram(self.root.schema, self.key)
+        self.histogram = Histogram(self.root.schema, self.key, self.root.held.array)
 
     def feed(self, *changes):
         """Absorb weighted records of each source, and pass on what follows from them at once."""
@@ -118,11 +120,12 @@ class Driver:
     def _step(self, node, shape, ups, given):
         match shape:
             case Read():
-                return [batch_of(next(given, {}), node.schema, node.lattice).select(shape.columns)]
+                return [batch_of(next(given, {}), node.schema, node.held).select(shape.columns)]
             case Stateless():
                 return [shape.kernel(batch) for batch in ups[0]]
             case Merge():
-                return [shape.kernel(port, batch) for port, up in enumerate(ups) for batch in up]
+                made = [shape.kernel(f, b) for up, f in zip(ups, shape.factors, strict=True) for b in up]
+                return made if len(made) < MANY else [Batch.concat(made, made[0].schema).consolidate()]
             case Keyed():
                 return self._keyed(node, shape, ups)
 
@@ -137,14 +140,14 @@ class Driver:
         return [state.emit() for state in states.values()]
 
 
-def batch_of(weights, schema, lattice):
+def batch_of(weights, schema, held):
     """Weighted records as a batch."""
     columns = [
         series(column.name, [write(record[place], column.kind) for record in weights], column.kind)
         for place, column in enumerate(schema)
     ]
-    units = [int(weight * lattice) for weight in weights.values()]
-    return Batch(pl.DataFrame([*columns, pl.Series(WEIGHT, units, dtype=weight_type(lattice))]), schema)
+    units = [int(weight * held.lattice) for weight in weights.values()]
+    return Batch(pl.DataFrame([*columns, pl.Series(WEIGHT, units, dtype=held.column)]), schema)
 
 
 def run_flow(collection, shards=1):

@@ -2,10 +2,8 @@
 
 One Polars frame holds the columns, the weight (an exact integer in lattice units) and, for each ranged column, where
 its range ends. A row stands for the box of all records that its ranges span, each with the row's weight. Weights are
-signed: a batch is a change to a collection, and a collection is a sum of changes.
-
-Weights on a lattice finer than `NARROW` are held in 128 bits, others in 64: the plan decides, never the data. Total
-weights below 2^43 fit the one and, on lattices up to `FINEST`, total weights below 2^47 the other.
+signed: a batch is a change to a collection, and a collection is a sum of changes. They are held in 64 or in 128 bits,
+as the step says that made the batch (`weights.py`).
 """
 
 from __future__ import annotations
@@ -18,27 +16,16 @@ import polars as pl
 
 from wpinq import canonical
 from wpinq.schema import Column, Kind, Schema, polars_type
+from wpinq.weights import WeightType
 
 WEIGHT = "\0weight"
 END = "\0end "
-NARROW = 2**20
-FINEST = 2**80
 
 
-def weight_type(lattice: int) -> pl.DataType:
-    """The type of weights that are whole numbers of 1/lattice."""
-    return pl.Int64() if lattice <= NARROW else pl.Int128()
-
-
-def array_type(lattice: int) -> np.dtype[np.int64] | np.dtype[np.object_]:
-    """The type of arrays of such weights: int64, or Python integers."""
-    return np.dtype(np.int64) if lattice <= NARROW else np.dtype(object)
-
-
-def weight_series(weights: np.ndarray, lattice: int) -> pl.Series:
+def weight_series(weights: np.ndarray, held: WeightType) -> pl.Series:
     """A column of weights from exact integers."""
     plain = weights.tolist() if weights.dtype == object else weights
-    return pl.Series(WEIGHT, plain, dtype=weight_type(lattice))
+    return pl.Series(WEIGHT, plain, dtype=held.column)
 
 
 def integers(series: pl.Series) -> np.ndarray:
@@ -124,16 +111,18 @@ class Batch:
         found = rows.group_by(keys).agg(pl.col(WEIGHT).sum()).filter(pl.col(WEIGHT) != 0).select(self.frame.columns)
         return Batch(canonical.numbers(found, self.schema).collect(), self.schema)
 
-    def scale(self, factor: int) -> Batch:
-        """Multiply every weight."""
-        return self if factor == 1 else Batch(self.frame.with_columns(pl.col(WEIGHT) * factor), self.schema)
-
-    def refine(self, coarse: int, fine: int) -> Batch:
-        """Write weights that are whole numbers of 1/coarse as whole numbers of 1/fine."""
-        if weight_type(coarse) == weight_type(fine):
-            return self.scale(fine // coarse)
-        weight = pl.col(WEIGHT).cast(weight_type(fine)) * pl.lit(fine // coarse, weight_type(fine))
+    def scale(self, factor: int, held: WeightType | None = None) -> Batch:
+        """Multiply every weight, and hold the products as this type says, or as the weights were held."""
+        before = self.frame.schema[WEIGHT]
+        kind = before if held is None else held.column
+        if factor == 1 and kind == before:
+            return self
+        weight = pl.col(WEIGHT).cast(kind) * pl.lit(factor, kind)
         return Batch(self.frame.with_columns(weight.alias(WEIGHT)), self.schema)
+
+    def refine(self, coarse: WeightType, fine: WeightType) -> Batch:
+        """Write weights of one type as weights of another, on a lattice as fine or finer."""
+        return self.scale(fine.lattice // coarse.lattice, fine)
 
 
 def _expand(batch: Batch, name: str) -> Batch:

@@ -8,6 +8,7 @@ from wpinq import aggregates, operators
 from wpinq.builder import Builder
 from wpinq.explain import explain
 from wpinq.measuring import charge_at_once, measure
+from wpinq.plan import holding
 from wpinq.selection import select
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Collection(Builder["Collection"]):
         return self._node.schema.names
 
     def _then(self, node: Node) -> Collection:
-        return Collection(node)
+        return Collection(holding(node))
 
     def __repr__(self) -> str:
         return f"<protected collection {self._node.schema} by {self._node.title}>"

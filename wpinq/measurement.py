@@ -77,7 +77,7 @@ class Measurement(Question):
             bins: An iterable of bins; a range, a NumPy array or a Polars series is quickest.
 
         Returns:
-            One number for each bin: int64 where weights are whole, else float64.
+            One number for each bin: int64 where weights are whole and one record weighs less than 2^22, else float64.
 
         Raises:
             BinError, SourceError, EngineError, LedgerError: See `observe`.
@@ -184,7 +184,8 @@ class Measurement(Question):
         The sum is rounded to a float before it is divided, whatever integers it comes in, so that the last digits of
         an answer do not tell how the weights are held, which depends on whether there are any.
         """
-        released: np.ndarray = total if self._unit == 1 else total.astype(np.float64) / self._unit
+        whole = self._unit == 1 and self.node.held.whole
+        released: np.ndarray = total if whole else total.astype(np.float64) / self._unit
         return released
 
     def explain(self) -> str:

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from wpinq.batch import Batch
@@ -20,6 +21,7 @@ from wpinq.errors import InternalError
 from wpinq.schema import Schema
 from wpinq.secret import encode
 from wpinq.state.table import Ids, Weights
+from wpinq.weights import WeightType
 
 if TYPE_CHECKING:
     from wpinq.dataset import DataSet
@@ -100,14 +102,16 @@ class Merge:
     Attributes:
         factors: For each input what its weights are multiplied by.
         columns: What of each input is summed: batches of one step all have the same columns.
+        held: How the weights of the sum are held.
     """
 
     factors: tuple[int, ...]
     columns: tuple[str, ...]
+    held: WeightType
 
-    def kernel(self, port: int, batch: Batch) -> Batch:
-        """What a batch of one of the inputs adds to the sum."""
-        return batch.select(self.columns).scale(self.factors[port])
+    def kernel(self, factor: int, batch: Batch) -> Batch:
+        """What a batch of an input with this factor adds to the sum."""
+        return batch.select(self.columns).scale(factor, self.held)
 
 
 Shape: TypeAlias = Read | Stateless | Keyed | Merge
@@ -141,6 +145,23 @@ class Node(ABC):
     def stability(self) -> tuple[Fraction, ...]:
         """For each input, how far the output can move when that input moves by one."""
         return (Fraction(1),) * len(self.inputs)
+
+    @cached_property
+    def gain(self) -> Fraction:
+        """How much, in weight, its records weigh in all for each record of a source, at the most: see `weights.py`.
+
+        By default what stability says; a step of which less is true says so.
+        """
+        return sum((factor * one.gain for one, factor in zip(self.inputs, self.stability, strict=True)), Fraction(0))
+
+    @cached_property
+    def held(self) -> WeightType:
+        """How its weights are held.
+
+        Raises:
+            PlanError: They are too large for their lattice.
+        """
+        return WeightType.of(self.lattice, self.gain, self.title)
 
     @property
     def rounding(self) -> str:
@@ -186,6 +207,16 @@ def steps(*roots: Node) -> list[Node]:
     for root in roots:
         visit(root)
     return list(found)
+
+
+def holding(node: Node) -> Node:
+    """The step, whose weights can be held.
+
+    Raises:
+        PlanError: They are too large for 128 bits (`Node.held`).
+    """
+    _ = node.held
+    return node
 
 
 def fingerprints(*roots: Node) -> dict[Node, bytes | None]:
@@ -264,6 +295,11 @@ class Source(Node):
     def lattice(self) -> int:
         """Records are counted whole."""
         return 1
+
+    @cached_property
+    def gain(self) -> Fraction:
+        """A record weighs 1."""
+        return Fraction(1)
 
     @property
     def title(self) -> str:

@@ -22,7 +22,7 @@ from wpinq.engines.failures import quietly
 from wpinq.errors import InternalError
 from wpinq.ledger import Charge, Cost, Ledger, charge_all, wording
 from wpinq.noise import FORMAT, MODULUS, Words, histogram_digest
-from wpinq.plan import Node, fingerprints, sources
+from wpinq.plan import Node, fingerprints, holding, sources, steps
 from wpinq.runs import refuse_inside, settle, wait
 from wpinq.secret import Field, encode
 from wpinq.stability import noise_scale, paths
@@ -107,6 +107,8 @@ class Question:
         delta: Fraction = Fraction(0), analyst: str | None = None,
     ) -> None:  # fmt: skip
         refuse_inside(call)
+        for step in steps(node):
+            holding(step)
         self.node, self.epsilon, self.name = node, epsilon, wording(name, f"{call}(name=...)")
         self.scale = noise_scale(node, epsilon)
         self.home = sources(node)[0]

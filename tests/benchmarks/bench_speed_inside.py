@@ -64,7 +64,7 @@ def looped(root: Node) -> Histogram:
     needed = needed_columns([root], representatives([root]))
     shapes = [node.lower(needed[node]) for node in steps(root)]
     states = {place: shape.state(KEY) for place, shape in enumerate(shapes) if isinstance(shape, Keyed)}
-    histogram = Histogram(root.schema, KEY)
+    histogram = Histogram(root.schema, KEY, root.held.array)
 
     def push(batch: Any, place: int) -> None:
         for after in range(place, len(shapes)):

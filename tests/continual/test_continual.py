@@ -16,6 +16,7 @@ from wpinq.continual.release import ContinualMeasurement
 from wpinq.continual.tree import BINARY, ELDERS, Tree
 from wpinq.identity import identities
 from wpinq.state.histogram import Histogram
+from wpinq.weights import WeightType
 
 TYPED = {"user": "text", "page": "text"}
 EXACT = 500  # levels up to 2 have noise of scale 6/500: none but for a probability of e^-83
@@ -377,7 +378,8 @@ def test_every_prefix_stays_at_hand(seed):
     for epoch in range(1, 301):
         weights = draw.integers(-2, 3, 5)
         change = Histogram(schema, key)
-        change.absorb(strategies.batch_of({(i,): Fraction(int(w)) for i, w in enumerate(weights)}, schema, 1))
+        records = {(i,): Fraction(int(w)) for i, w in enumerate(weights)}
+        change.absorb(strategies.batch_of(records, schema, WeightType(1)))
         changes.append(change)
         total[epoch] = total[epoch - 1] + weights
     for epoch in range(301):

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.batch import END, WEIGHT, Batch, weight_type
+from wpinq.batch import END, WEIGHT, Batch
 from wpinq.question import Question, digest_after, digest_of
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state import histogram as histograms
 from wpinq.state.histogram import Histogram
+from wpinq.weights import WeightType
 
 KEY = bytes(range(16))
 HOME = SimpleNamespace(digest_key=bytes(range(32)))
@@ -29,8 +30,8 @@ def histogram(change, kind):
     if kind != "steps":
         frame = frame.drop(END + "k")
     if kind == "wide":
-        frame = frame.with_columns(pl.col(WEIGHT).cast(weight_type(FINE)) * pl.lit(FINE, weight_type(FINE)))
-    found = Histogram(schema, KEY)
+        frame = frame.with_columns(pl.col(WEIGHT).cast(pl.Int128) * pl.lit(FINE, pl.Int128))
+    found = Histogram(schema, KEY, WeightType(FINE, wide=kind == "wide").array)
     found.absorb(Batch(frame, schema))
     return found
 

@@ -12,7 +12,7 @@ PACKAGE = Path(wpinq.__file__).parent
 LAYERS = [
     {"errors", "loading"},
     {"exact", "kernels"},
-    {"schema", "values", "siphash", "secret", "progress", "unit"},
+    {"schema", "values", "siphash", "secret", "progress", "unit", "weights"},
     {"canonical"},
     {"batch", "identity", "covering"},
     {"functions", "sources", "ledger", "noise", "state"},
@@ -39,8 +39,8 @@ WALLS = {
     "noise": {"errors", "exact", "secret", "kernels"},
     "ledger": {"errors", "exact", "secret"},
     "functions": {"errors", "exact", "schema", "values", "canonical", "batch"},
-    "sources": {"errors", "loading", "exact", "schema", "values", "canonical", "batch"},
-    "engines": {"errors", "exact", "schema", "values", "canonical", "batch", "identity", "state", "plan"},
+    "sources": {"errors", "loading", "exact", "schema", "values", "canonical", "batch", "weights"},
+    "engines": {"errors", "exact", "schema", "values", "canonical", "batch", "identity", "state", "plan", "weights"},
     "operators": {
         "errors",
         "exact",
@@ -56,6 +56,7 @@ WALLS = {
         "plan",
         "builder",
         "unit",
+        "weights",
     },
     "stability": {"errors", "plan"},
     "explain": {"exact", "operators", "plan", "stability"},

@@ -99,6 +99,11 @@ class Lengths(Unary):
         """Of a person, who moves the source by the unit's bound."""
         return (1 / self.source.data.unit.bound,)
 
+    @cached_property
+    def gain(self) -> Fraction:
+        """There are no more people than records."""
+        return self.source.gain
+
     @property
     def title(self) -> str:
         """How `explain` shows it."""

@@ -9,7 +9,7 @@ from functools import cached_property
 import polars as pl
 
 from wpinq.aggregates.scale import FINE, Scale
-from wpinq.batch import WEIGHT, Batch, weight_type
+from wpinq.batch import WEIGHT, Batch
 from wpinq.covering import SHOWN
 from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
@@ -122,5 +122,5 @@ class Moments(Unary):
             units = steps * (self.fine // self.reach)
         if power == 2:
             units = ((2 * steps * steps - square) * (2 * self.fine) + square) // (2 * square)
-        kind = weight_type(self.lattice)
+        kind = self.held.column
         return pl.col(WEIGHT).cast(kind) * units.cast(kind)

@@ -60,7 +60,7 @@ class ContinualMeasurement(Measurement):
         self._nodes = secret.derive("continual node", self._tuple, size=KEY_SIZE)
         self._noises = Words(secret.derive("continual noise", self._tuple))
         self._levels: dict[int, Mechanism] = {}
-        self._changes = Changes(lambda: Histogram(node.schema, self.home.identity_key))
+        self._changes = Changes(lambda: Histogram(node.schema, self.home.identity_key, node.held.array))
         self._closed = 0
         log = live_log(node)
         self._keep = None if log is None else log.keep

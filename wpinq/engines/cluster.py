@@ -50,7 +50,7 @@ def run(job: Job, process: int, addresses: Sequence[str]) -> list[Histogram]:
         LostError: Another process failed.
         SourceError, EngineError: A step of this process failed.
     """
-    found = [Histogram(root.schema, job.key) for root in job.roots]
+    found = [Histogram(root.schema, job.key, root.held.array) for root in job.roots]
     os.environ.pop("BYTEWAX_DATAFLOW_API_ENABLED", None)
     try:
         with _hidden():

@@ -76,7 +76,7 @@ def run(job: Job) -> list[Histogram]:
 
 
 def _run(job: Job, found: list[Histogram]) -> None:
-    found += [Histogram(root.schema, job.key) for root in job.roots]
+    found += [Histogram(root.schema, job.key, root.held.array) for root in job.roots]
     run_main(build(job, found))  # type: ignore[no-untyped-call]
 
 
@@ -211,7 +211,7 @@ class _Counter(StatefulBatchLogic[Batch, Counted, None]):
     """What a process counts of a measured histogram: in a cluster parts of it, to be sent to the first process."""
 
     def __init__(self, root: Node, job: Job) -> None:
-        self._histogram = Histogram(root.schema, job.key)
+        self._histogram = Histogram(root.schema, job.key, root.held.array)
         self._absorb = job.failure.guard("measure", self._histogram.absorb, None)
         whole: Callable[[], list[Counted]] = lambda: [self._histogram]  # noqa: E731
         parts: Callable[[], list[Counted]] = lambda: [Parcel(part) for part in self._histogram.parts()]  # noqa: E731

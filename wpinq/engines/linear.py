@@ -46,8 +46,8 @@ class Linear:
         self._steps: dict[Node, list[Edge]] = {origin: []}
         for node, shape in shapes.items():
             if isinstance(shape, Stateless | Merge):
-                ups = zip((chosen[one] for one in node.inputs), _kernels(node, shape, failure), strict=True)
-                edges = [(up, kernel) for up, kernel in ups if up in self._steps]
+                ups = [chosen[one] for one in node.inputs]
+                edges = [(up, kernel) for up, kernel in _kernels(node, ups, shape, failure) if up in self._steps]
                 if edges:
                     self._steps[node] = edges
         self.ends = [node for node in self._steps if node in read]
@@ -70,8 +70,14 @@ class Linear:
         return {end: [one.rows()] for end, one in sums.items()}
 
 
-def _kernels(node: Node, shape: Stateless | Merge, failure: Failure) -> Sequence[Callable[[Batch], Batch | None]]:
-    """For each input of a step, what becomes of a batch."""
+def _kernels(node: Node, ups: Sequence[Node], shape: Stateless | Merge, failure: Failure) -> Sequence[Edge]:
+    """For each step that a step reads, what becomes of a batch.
+
+    A sum with itself is a multiple, so that a sum of sums of sums is not as many batches.
+    """
     if isinstance(shape, Stateless):
-        return [failure.guard(node.title, shape.kernel, None)]
-    return [failure.guard(node.title, partial(shape.kernel, port), None) for port in range(len(shape.factors))]
+        return [(ups[0], failure.guard(node.title, shape.kernel, None))]
+    factors: dict[Node, int] = {}
+    for up, factor in zip(ups, shape.factors, strict=True):
+        factors[up] = factors.get(up, 0) + factor
+    return [(up, failure.guard(node.title, partial(shape.kernel, factor), None)) for up, factor in factors.items()]

@@ -107,7 +107,7 @@ class LiveFlow:
         self._changes[number].absorb(batch)
 
     def _fresh(self) -> list[Histogram]:
-        return [Histogram(root.schema, self._key) for root in self.roots]
+        return [Histogram(root.schema, self._key, root.held.array) for root in self.roots]
 
     def _run(self, flow: Dataflow) -> None:
         try:

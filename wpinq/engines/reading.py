@@ -18,9 +18,11 @@ from typing import TypeVar
 import polars as pl
 
 from wpinq.batch import WEIGHT, Batch
+from wpinq.errors import SourceError
 from wpinq.plan import Read
 from wpinq.schema import Schema
 from wpinq.state.dense import ROWS, Dense, Gathered
+from wpinq.weights import CAPACITY
 
 T = TypeVar("T")
 
@@ -91,13 +93,24 @@ def _lots(
     """Batches of a share, of about `LOT` bytes each, or of more if they are counted; all counts leave once."""
     schema = read.data.reader.schema.select(read.columns)
     dense = Dense.of(schema)
-    for frames in _gathered(read.data.batches(schema.names, share=share, progress=progress)):
+    found = read.data.batches(schema.names, share=share, progress=progress)
+    for frames in _gathered(_within(found, CAPACITY // share[1], read.data.name)):
         if dense is None or WEIGHT in frames[0].columns or not dense.add(frames):
             yield _lot(pl.concat(frames), schema)
         elif dense.rows >= ROWS:
             yield from dense.take()
     if dense is not None:
         yield from counted.take(dense)
+
+
+def _within(frames: Iterator[pl.DataFrame], most: int, name: str) -> Iterator[pl.DataFrame]:
+    """The frames, as long as they hold no more records: weights are as wide as that needs (`weights.py`)."""
+    records = 0
+    for frame in frames:
+        records += int(frame[WEIGHT].sum()) if WEIGHT in frame.columns else frame.height
+        if records > most:
+            raise SourceError(f"{name}: it holds more records than can be counted, 2^40; protect a part of it.")
+        yield frame
 
 
 def _gathered(frames: Iterator[pl.DataFrame]) -> Iterator[list[pl.DataFrame]]:

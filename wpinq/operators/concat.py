@@ -66,7 +66,7 @@ class Sum(Node):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A signed sum."""
-        return Merge((1, self.sign), self.schema.kept(needed))
+        return Merge((1, self.sign), self.schema.kept(needed), self.held)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Add record by record."""

@@ -48,7 +48,7 @@ class Distinct(Unary):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
-        points = Points(self.schema, self.schema.kept(needed), 1, self.lattice, self.lattice, self._clamp)
+        points = Points(self.schema, self.schema.kept(needed), 1, self.held, self.held, self._clamp)
         return Keyed((self.schema.names,), lambda key: Pointwise(points, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:

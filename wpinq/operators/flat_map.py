@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import polars as pl
 
-from wpinq.batch import WEIGHT, Batch, weight_type
+from wpinq.batch import WEIGHT, Batch
 from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.functions import Dropped, Many, bind_many
@@ -107,6 +107,6 @@ class FlatMap(Unary):
         batch = batch.expand(batch.schema.ranged)
         made = self.function.apply_many(batch.frame, [WEIGHT])
         coefficient = (pl.col(PLACE) + self.parts) // pl.col(COUNT)
-        weight = pl.col(WEIGHT).cast(weight_type(self.lattice)) * coefficient
+        weight = pl.col(WEIGHT).cast(self.held.column) * coefficient
         frame = made.with_columns(weight.alias(WEIGHT)).select(*self.schema.names, WEIGHT)
         return Batch(frame.filter(pl.col(WEIGHT) != 0), self.schema)

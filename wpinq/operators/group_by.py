@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from wpinq.batch import WEIGHT, weight_type
+from wpinq.batch import WEIGHT
 from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.functions import bind
@@ -23,6 +23,8 @@ from wpinq.schema import Column, Kind, Schema
 from wpinq.state.bykey import KEY, ByKey, Port
 from wpinq.values import encode, joined
 
+MOST = 1 << 20
+"""Copies of one record in a whole group: memory that ends where somebody is would tell that somebody is."""
 NEXT, SIZE, CODE = "\0next", "\0size", "\0code"
 
 
@@ -56,7 +58,8 @@ def group_by(
         whole: One record for each key, as in PINQ.
 
     Raises:
-        PlanError: There is no such column, `reduce` does not fit, or `whole` is asked of weights that are not whole.
+        PlanError: There is no such column, `reduce` does not fit, or `whole` is asked of weights that are not whole or
+            above 2^20.
 
     >>> degrees = protected(src="text", dst="text").group_by("src", len)
     >>> evaluate(degrees, [("a", "b"), ("a", "c"), ("b", "c")])
@@ -65,6 +68,11 @@ def group_by(
     node, keys = keyed(room(self._node, 2), key, "group_by(key=...)")
     if whole and node.lattice != 1:
         raise PlanError("group_by(whole=True): the weights are not whole here; leave it out, or group earlier.")
+    if whole and node.gain > MOST:
+        raise PlanError(
+            f"group_by(whole=True): one record can weigh more than {MOST:,} here, and a group would hold it as often; "
+            "leave it out, or let records weigh less."
+        )
     if reduce is len:
         (name, kind), *more = declared(columns or ["value"], "group_by(reduce=len)")
         if more or kind not in (None, Kind.INT):
@@ -99,6 +107,11 @@ class GroupBy(Unary):
         """Half steps; whole groups count whole."""
         return 1 if self.whole else 2 * self.source.lattice
 
+    @cached_property
+    def gain(self) -> Fraction:
+        """The prefixes of a key weigh half of its heaviest record together; a whole group no more than its records."""
+        return self.source.gain if self.whole else self.source.gain / 2
+
     @property
     def stability(self) -> tuple[Fraction, ...]:
         """1, and 2 for whole groups."""
@@ -117,7 +130,7 @@ class GroupBy(Unary):
         """Records by key."""
         before = self.source.schema.expanded()
         keep = self.keys if self.count else tuple(dict.fromkeys((*self.keys, *self.own)))
-        port = Port(before, self.keys, keep, self.source.lattice, self.source.lattice)
+        port = Port(before, self.keys, keep, self.source.held, self.source.held)
         key = record_key(self)
         return Keyed((self.keys,), lambda _: ByKey([port], self._compute, self.schema, key))
 
@@ -148,7 +161,7 @@ class GroupBy(Unary):
         return levels
 
     def _compute(self, sides: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
-        rows, kind = sides[0], weight_type(self.lattice)
+        rows, kind = sides[0], self.held.column
         parts = [rows.filter(pl.col(WEIGHT) > 0)]
         if not self.whole:
             parts.append(rows.filter(pl.col(WEIGHT) < 0))

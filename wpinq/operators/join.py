@@ -10,6 +10,7 @@ it. Nothing is refused because the data are so; a bound on the pairs that holds 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,11 +30,14 @@ from wpinq.plan import Keyed, Node, Record, Shape, Weighted
 from wpinq.schema import Column, Schema
 from wpinq.state.bykey import Port
 from wpinq.state.dither import GRID, draws
+from wpinq.weights import WeightType
 
 BITS = 40
 LEAST_BITS = 32
 MOST = 2**LEAST_BITS
-ROOM = 80  # bits of a lattice; 47 more are left for the total weight
+ROOM = 80  # bits of a lattice; those of 2^40 records and of pairs that weigh 64 for each are left (`weights.py`)
+SPARE_BITS = 6
+KEY_BITS = 20  # of the number of the heaviest records in a key that keeps its pairs
 
 
 def join(
@@ -59,9 +63,12 @@ def join(
                 and g <= K^2 / (D + 1) - K, so that is at most K^2 (D^2 - A^2) / (D^2 + D) + B (A - K) <= K^2, one unit
                 of the input; beyond, all is 0. The K that is subtracted pays for the floor, and shrinks weights by
                 the factor 1 - D / K: 9e-7 for a million whole records of one key (b = 40).
-                b is 40 for whole weights, and less where the lattice is finer, so that all fits 128 bits. Where b would
-                be below 32, as in a join of joins, pairs are divided exactly and rounded to 2^-40 by a keyed dither:
-                stability 1 + 2^-16, but for a probability below 2^-180.
+                b is 40 for whole weights, and less where the lattice is finer or one record can weigh more than 64, so
+                that all fits 128 bits: a source holds 2^40 records at the most, the two sides of a key weigh D <= 2^40
+                g units of 1/L, g the sum of their gains (`weights.py`), and their pairs D K^2 / 4 units at the most,
+                of which L K^2 g / 4 < 2^86 makes less than 2^126. Where b would be below 32, as in a join of joins,
+                or a million of the heaviest records would reach K, pairs are divided exactly and rounded to 2^-40 by a
+                keyed dither: stability 1 + 2^-16, but for a probability below 2^-180.
                 With `at_most` N: R(D) = max(0, floor(K^2 / D) - S), S = ceil(K^2 / (L N)) >= K, in the ideal
                 self[x] * other[y] * (1 / D - 1 / N). Proof: the same with S for the K that is subtracted, because
                 A < K <= S where g > 0; where g = 0 < d, d <= K^2 / (D (D + 1)) + 1, so B A d <= K^2 / 4 + K^2 / 4.
@@ -145,11 +152,23 @@ class Join(Node):
         """The lattice of both inputs."""
         return common(self.inputs)[1]
 
-    @property
+    @cached_property
     def scale(self) -> int | None:
-        """K, where the exact rule fits 128 bits."""
-        bits = min(BITS, (ROOM - 3 * (self.fine - 1).bit_length()) // 2)
-        return self.fine << bits if bits >= LEAST_BITS else None
+        """K, where the exact rule fits 128 bits, and a key of a million of the heaviest records keeps its pairs."""
+        heavy = math.ceil(max(node.gain for node in self.inputs)).bit_length() - 1
+        wide = max(0, math.ceil(self._pairs_gain).bit_length() - SPARE_BITS)
+        bits = min(BITS, (ROOM - 3 * (self.fine - 1).bit_length() - wide) // 2)
+        return self.fine << bits if bits >= max(LEAST_BITS, KEY_BITS + heavy) else None
+
+    @property
+    def _pairs_gain(self) -> Fraction:
+        """A B / (A + B) <= (A + B) / 4: what the pairs of sides that weigh A and B weigh."""
+        return sum((node.gain for node in self.inputs), Fraction(0)) / 4
+
+    @cached_property
+    def gain(self) -> Fraction:
+        """That of pairs, and what a dither adds."""
+        return self._pairs_gain * self.stability[0]
 
     @property
     def rule(self) -> Rule:
@@ -195,9 +214,10 @@ class Join(Node):
             {name: column.name for name, (at, column) in self.places.items() if at == side and name in schema}
             for side in (0, 1)
         ]
+        held = [WeightType.of(self.fine, node.gain, self.title) for node in self.inputs]
         ports = [
-            Port(node.schema.expanded(), keys, tuple(dict.fromkeys(own.values())), node.lattice, self.fine)
-            for node, keys, own in zip(self.inputs, (self.left_keys, self.right_keys), columns, strict=True)
+            Port(node.schema.expanded(), keys, tuple(dict.fromkeys(own.values())), node.held, fine)
+            for node, keys, own, fine in zip(self.inputs, (self.left_keys, self.right_keys), columns, held, strict=True)
         ]
         key = record_key(self)
         pairs = Pairs(schema, columns, self.rule, (key, dither_key(self)))

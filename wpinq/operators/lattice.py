@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from wpinq import canonical
-from wpinq.batch import FINEST, Batch, integers, weight_series
+from wpinq.batch import Batch, integers, weight_series
 from wpinq.errors import PlanError
 from wpinq.functions.kinds import series, write
 from wpinq.identity import identities
@@ -28,6 +28,13 @@ from wpinq.state.dither import GRID, draws, rounded
 from wpinq.state.pointwise import Points, Pointwise
 from wpinq.state.table import Ids, Weights
 from wpinq.values import KEY_SIZE
+from wpinq.weights import fits
+
+FINEST = 2**80
+"""No finer lattice is chosen where a dither can prevent it."""
+
+SPARE = 4
+"""What is left of a gain for the step that room is made for."""
 
 DITHERED = Fraction(2**16 + 1, 2**16)
 """Stability of a step with a keyed dither, but for a probability below 2^-180."""
@@ -43,7 +50,9 @@ def measurable(node: Node) -> Node:
 
 def room(node: Node, factor: int) -> Node:
     """The step itself, or its dither to 2^-40 where a lattice finer by this factor would not fit."""
-    return coarse(node) if node.lattice * factor > FINEST else node
+    fine = node.lattice * factor
+    enough = fine <= FINEST and fits(fine, node.gain * SPARE)
+    return node if enough or node.lattice <= GRID else coarse(node)
 
 
 def coarse(node: Node) -> Node:
@@ -54,7 +63,8 @@ def coarse(node: Node) -> Node:
 def common(nodes: Sequence[Node]) -> tuple[list[Node], int]:
     """Steps whose weights fit one lattice, and that lattice."""
     lattice = math.lcm(*(node.lattice for node in nodes))
-    if lattice > FINEST:
+    enough = lattice <= GRID or fits(lattice, sum((node.gain for node in nodes), Fraction(0)))
+    if lattice > FINEST or not enough:
         nodes = [coarse(node) for node in nodes]
         lattice = GRID
     return list(nodes), lattice
@@ -136,7 +146,7 @@ class Align(Unary):
         return list(zip(self.source.schema.names, self.onto.names, strict=True))
 
     def _apply(self, places: dict[str, str], batch: Batch) -> Batch:
-        batch = batch.project(places).refine(self.source.lattice, self.fine)
+        batch = batch.project(places).refine(self.source.held, self.held)
         batch = batch.expand(name for name in batch.schema.ranged if not self.onto[name].ranged)
         changed = [column for column in batch.schema if self.onto[column.name].kind is not column.kind]
         frame = batch.frame.with_columns(canonical.encoded(batch.frame[column.name], column.kind) for column in changed)
@@ -182,7 +192,7 @@ class Coarse(Unary):
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
         rule = partial(self._rule, dither_key(self))
-        points = Points(self.schema, self.schema.kept(needed), 1, self.source.lattice, GRID, rule)
+        points = Points(self.schema, self.schema.kept(needed), 1, self.source.held, self.held, rule)
         return Keyed((self.schema.names,), lambda _: Pointwise(points, record_key(self)))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
@@ -193,7 +203,7 @@ class Coarse(Unary):
         return {record: Fraction(weight, GRID) for record, weight in zip(inputs[0], found.tolist(), strict=True)}
 
     def _rule(self, key: bytes, weights: Sequence[pl.Series], ids: Callable[[], Ids]) -> pl.Series:
-        return weight_series(self._round(key, integers(weights[0]), ids()), GRID)
+        return weight_series(self._round(key, integers(weights[0]), ids()), self.held)
 
     def _round(self, key: bytes, weights: Weights, ids: Ids) -> Weights:
         return rounded(weights.astype(object) * GRID, self.source.lattice, draws(key, ids))

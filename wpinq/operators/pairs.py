@@ -13,13 +13,14 @@ import numpy as np
 import polars as pl
 
 from wpinq import canonical
-from wpinq.batch import WEIGHT, Batch, integers, weight_series, weight_type
+from wpinq.batch import WEIGHT, Batch, integers, weight_series
 from wpinq.identity import identities
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.bykey import KEY, ByKey, Port
 from wpinq.state.dither import GRID, draws, rounded
 from wpinq.state.table import Weights
 from wpinq.state.waiting import Waiting
+from wpinq.weights import WeightType
 
 LEFT, RIGHT, TOTAL, COUNT, RATE = "\0left", "\0right", "\0total", "\0count", "\0rate"
 ON = "\0key "
@@ -92,7 +93,7 @@ class Pairs:
             top, cut = (pl.lit(number, pl.Int128) for number in (self.rule.scale**2, self.rule.cut))
             keys = keys.with_columns((top // pl.col(TOTAL) - cut).alias(RATE)).filter(pl.col(RATE) > 0)
         elif self.rule.at_most:
-            keys = keys.filter(pl.col(TOTAL) < self.rule.fine * self.rule.at_most)
+            keys = keys.filter(pl.col(TOTAL) < pl.lit(self.rule.fine * self.rule.at_most, pl.Int128))
         left, right = (side.drop(TOTAL).filter(pl.col(own) != 0) for side, own in ((left, LEFT), (right, RIGHT)))
         left = left.join(keys, on=on, nulls_equal=True)
         if self.rule.scale:  # all of a pair's weight but what the right side gives
@@ -111,7 +112,8 @@ class Pairs:
         draw = draws(dither, pairs.select(KEY).to_numpy(), identities(pairs, self.schema, identity))
         products = integers(pairs[LEFT]) * integers(pairs[RIGHT])
         weight = self.rule.dithered(products, integers(pairs[TOTAL]), draw)
-        return pairs.select(self.schema.names).with_columns(weight_series(weight, GRID)).filter(pl.col(WEIGHT) != 0)
+        column = weight_series(weight, WeightType(GRID, wide=True))
+        return pairs.select(self.schema.names).with_columns(column).filter(pl.col(WEIGHT) != 0)
 
 
 def _groups(rows: pl.DataFrame, columns: Mapping[str, str], weight: str, on: Sequence[str]) -> pl.DataFrame:
@@ -202,4 +204,4 @@ def _rows(port: Port, change: Batch) -> pl.DataFrame:
         change = change.consolidate()
     change = change.refine(port.coarse, port.fine)
     keys = [pl.col(name).alias(f"{ON}{place}") for place, name in enumerate(port.keys)]
-    return change.frame.select(*keys, *port.keep, pl.col(WEIGHT).cast(weight_type(port.fine)))
+    return change.frame.select(*keys, *port.keep, pl.col(WEIGHT).cast(port.fine.column))

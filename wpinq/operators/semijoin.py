@@ -11,10 +11,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import polars as pl
 
-from wpinq.batch import WEIGHT, weight_type
+from wpinq.batch import WEIGHT
 from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.operators.keys import both_keyed, keyed
@@ -22,6 +23,7 @@ from wpinq.operators.lattice import common, node_of, record_ids, record_key
 from wpinq.plan import Keyed, Node, Record, Shape, Weighted
 from wpinq.schema import Schema
 from wpinq.state.bykey import KEY, RECORD, ByKey, Port
+from wpinq.weights import CAPACITY
 
 
 def semijoin(self: Builder[C], other: Builder[C], on: object = None, *, left: object = None, right: object = None) -> C:
@@ -86,16 +88,18 @@ def limit(self: Builder[C], key: object, at_most: int = 1) -> C:
 
     Args:
         key: A column, several columns, or a function of a record.
-        at_most: The largest weight of a key, a whole number above zero.
+        at_most: The largest weight of a key, a whole number above zero, and below what any key can weigh.
 
     Raises:
-        PlanError: There is no such column, or `at_most` is no whole number above zero.
+        PlanError: There is no such column, `at_most` is no whole number above zero, or so large that it bounds nothing.
 
     >>> evaluate(protected(user="text", page="text").limit("user"), [("ann", "a"), ("ann", "a"), ("ann", "a")])
     {('ann', 'a'): 1}
     """
     if not isinstance(at_most, int) or isinstance(at_most, bool) or at_most < 1:
         raise PlanError("limit(at_most=...): give a whole number above zero.")
+    if at_most >= CAPACITY * self._node.gain:
+        raise PlanError(f"limit(at_most=...): no key weighs more than {CAPACITY * self._node.gain}; give less.")
     node, keys = keyed(self._node, key, "limit(key=...)")
     return self._then(Fill((node,), (keys,), self._node.schema.names, at_most, above=False))
 
@@ -131,6 +135,11 @@ class Fill(Node):
         """The lattice of both."""
         return common(self.sides)[1]
 
+    @cached_property
+    def gain(self) -> Fraction:
+        """Records only lose weight. Those of the other side are added up beside them, so both have to fit."""
+        return max(side.gain for side in self.sides)
+
     @property
     def stability(self) -> tuple[Fraction, ...]:
         """2 for the records, 1 for the keys."""
@@ -149,9 +158,9 @@ class Fill(Node):
     def lower(self, needed: frozenset[str]) -> Shape:
         """Records by key."""
         keep = self.schema.kept(needed)
-        first = Port(self.sides[0].schema.expanded(), self.keys[0], keep, self.sides[0].lattice, self.lattice)
+        first = Port(self.sides[0].schema.expanded(), self.keys[0], keep, self.sides[0].held, self.held)
         others = [
-            Port(side.schema.expanded().select(keys), keys, (), side.lattice, self.lattice)
+            Port(side.schema.expanded().select(keys), keys, (), side.held, self.held)
             for side, keys in zip(self.sides[1:], self.keys[1:], strict=True)
         ]
         schema, key = self.schema.select(keep), record_key(self)
@@ -177,7 +186,7 @@ class Fill(Node):
 
     def _compute(self, sides: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
         """Cumulative weights, cut at the bound."""
-        kind = weight_type(self.lattice)
+        kind = self.held.column
         zero = pl.lit(0, kind)
         rows = sides[0].filter(pl.col(WEIGHT) > 0).sort(*KEY, *RECORD)
         if self.bound:

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
+from typing import TypeAlias
 
 import numpy as np
 import polars as pl
 
-from wpinq.batch import END, NARROW, WEIGHT, Batch, array_type, weight_series
+from wpinq.batch import END, WEIGHT, Batch, weight_series
 from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
@@ -28,6 +29,7 @@ from wpinq.state.histogram import FEW, is_steps, ranges
 from wpinq.state.steps import Integers, Steps
 from wpinq.state.table import Ids, Table, Weights, combine
 from wpinq.state.waiting import Tally, Waiting
+from wpinq.weights import WeightType
 
 
 def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str = "index") -> C:
@@ -56,16 +58,23 @@ def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str 
     if not slices:
         raise PlanError("shave(thickness=...): takes a thickness, or a sequence of some; there is none.")
     finest = math.lcm(*(one.denominator for one in slices))
-    if slices[-1] < THINNEST:  # the one that repeats
-        raise PlanError(f"shave(thickness=...): below {THINNEST}, one record makes too many slices; cut thicker.")
+    gain = self._node.gain
+    if slices[-1] * MOST < gain:  # the one that repeats
+        raise PlanError(
+            f"shave(thickness=...): one record can weigh {decimal(gain)} here and would make too many slices, "
+            f"more than {MOST:,}; cut them {decimal(gain / MOST)} thick or thicker."
+        )
     node = Shave(room(self._node, finest), slices, name)
-    if sum(slices) * node.lattice >= (THICKEST if node.lattice <= NARROW else THICKEST**2):
+    if sum(slices) * node.lattice >= (THICKEST**2 if node.held.wide else THICKEST):
         raise PlanError("shave(thickness=...): no weight is as thick as these slices; make them thinner.")
     return self._then(node)
 
 
-THINNEST = Fraction(1, 1 << 20)
-"""One record makes a million slices at the most: memory that ends where somebody is would tell that somebody is."""
+Held: TypeAlias = tuple[WeightType, WeightType]
+"""How the weights of records and of slices are held."""
+MOST = 1 << 20
+"""Slices of one record: memory that ends where somebody is would tell that somebody is. It also keeps the number of any
+slice below 2^61, since no record weighs more than 2^40 gains."""
 SMALL = 1 << 16
 """Weights in lattice units that are counted in an array."""
 THICKEST = 2**62
@@ -104,11 +113,11 @@ class Shave(Unary):
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself, so the record is its own key."""
         units = tuple(int(one * self.lattice) for one in self.thickness)
-        lattices = (self.source.lattice, self.lattice)
+        held = (self.source.held, self.held)
         if is_steps(self.source.schema):
-            return Keyed(((),), lambda key: RangedSlices(self.schema, needed, units, lattices))
+            return Keyed(((),), lambda key: RangedSlices(self.schema, needed, units, held))
         keep = tuple(name for name in self.source.schema.names if name in needed)
-        made = partial(Slices, self.schema, keep, units, lattices)
+        made = partial(Slices, self.schema, keep, units, held)
         return Keyed((self.source.schema.names,), made, hashed=not keep)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
@@ -126,13 +135,11 @@ class Shave(Unary):
 class Slices(State):
     """The weights of records by identity; slices leave as ranges of the index."""
 
-    def __init__(
-        self, schema: Schema, keep: tuple[str, ...], units: tuple[int, ...], lattices: tuple[int, int], key: bytes
-    ) -> None:
-        self._schema, self._units, self._lattices, self._key = schema, units, lattices, key
+    def __init__(self, schema: Schema, keep: tuple[str, ...], units: tuple[int, ...], held: Held, key: bytes) -> None:
+        self._schema, self._units, self._held, self._key = schema, units, held, key
         self._records = Schema(schema.columns[:-1])
         self._keep = keep
-        self._table = Table(array_type(lattices[1]))
+        self._table = Table(held[1].array)
         self._pending = Waiting(self._records) if keep else Tally(self._records, key)
 
     def absorb(self, port: int, batch: Batch) -> None:
@@ -147,8 +154,8 @@ class Slices(State):
     def emit(self) -> Batch:
         """Slices that came or went with the pending changes."""
         records, ids, change = self._changes()
-        coarse, fine = self._lattices
-        delta: Weights = np.multiply(change, fine // coarse, dtype=array_type(fine))
+        coarse, fine = self._held
+        delta: Weights = np.multiply(change, fine.lattice // coarse.lattice, dtype=fine.array)
         before = self._table.lookup(ids)
         self._table.add(ids, delta)
         if self._keep:
@@ -177,20 +184,18 @@ class Slices(State):
 class RangedSlices(State):
     """The weights over a ranged column as a step function; slices leave as boxes of the column and the index."""
 
-    def __init__(
-        self, schema: Schema, needed: frozenset[str], units: tuple[int, ...], lattices: tuple[int, int]
-    ) -> None:
-        self._schema, self._needed, self._units, self._lattices = schema, needed, units, lattices
-        self._steps, self._pending = (Steps(array_type(lattices[1])) for _ in range(2))
+    def __init__(self, schema: Schema, needed: frozenset[str], units: tuple[int, ...], held: Held) -> None:
+        self._schema, self._needed, self._units, self._held = schema, needed, units, held
+        self._steps, self._pending = (Steps(held[1].array) for _ in range(2))
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Keep the change until it is asked for."""
-        self._pending.add(*ranges(batch.refine(*self._lattices)))
+        self._pending.add(*ranges(batch.refine(*self._held)))
 
     def emit(self) -> Batch:
         """Slices that came or went with the pending changes."""
         start, end, before, after = self._steps.update(self._pending)
-        self._pending = Steps(array_type(self._lattices[1]))
+        self._pending = Steps(self._held[1].array)
         slices = moved_slices(before, after, self._units)
         column, name = self._schema.names
         row = slices["row"]
@@ -198,7 +203,7 @@ class RangedSlices(State):
             {
                 column: start[row],
                 name: slices["start"],
-                WEIGHT: weight_series(slices["weight"], self._lattices[1]),
+                WEIGHT: weight_series(slices["weight"], self._held[1]),
                 END + column: end[row],
                 END + name: slices["end"],
             }

@@ -90,7 +90,7 @@ class Extreme(Node):
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
         names = self.schema.names
-        points = Points(self.schema, self.schema.kept(needed), 2, self.lattice, self.lattice, self._choose)
+        points = Points(self.schema, self.schema.kept(needed), 2, self.held, self.held, self._choose)
         return Keyed((names, names), lambda key: Pointwise(points, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:

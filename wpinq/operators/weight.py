@@ -9,7 +9,7 @@ from functools import cached_property
 
 import polars as pl
 
-from wpinq.batch import WEIGHT, Batch, weight_type
+from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.plan import Node, Record, Shape, Stateless, Unary, Weighted
@@ -111,7 +111,7 @@ class Weigh(Unary):
         bound, top = float(math.ceil(self.most)), math.floor(self.most * self.fine)
         number = pl.col(self.column).cast(pl.Float64).fill_nan(0.0).fill_null(0.0).clip(-bound, bound)
         units = (number * self.fine + 0.5).floor().cast(pl.Int64).clip(-top, top)
-        weight = pl.col(WEIGHT).cast(weight_type(self.fine)) * units
+        weight = pl.col(WEIGHT).cast(self.held.column) * units
         names = [name for name in batch.schema.names if name != self.column]
         frame = batch.frame.with_columns(weight.alias(WEIGHT)).filter(pl.col(WEIGHT) != 0)
         return Batch(frame, batch.schema).select(names)

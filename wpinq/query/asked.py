@@ -79,7 +79,7 @@ class Statement:
         released = {f"key {place}": column.kind for place, column in enumerate(self.schema) if self.keys}
         released |= {f"number {place}": Kind.FLOAT for place in range(len(self.numbers))}
         for place, count in enumerate(self.counts):  # weights that people share are fractions
-            released[f"count {place}"] = Kind.INT if count._node.lattice == 1 else Kind.FLOAT
+            released[f"count {place}"] = Kind.INT if count._node.held.whole else Kind.FLOAT
         return Reader(
             lambda node: Term(pl.col(node.name), released[node.name], self._spelled(node)),
             CALL,

@@ -19,10 +19,11 @@ import polars as pl
 
 from wpinq import canonical
 from wpinq.batch import WEIGHT, Batch
-from wpinq.errors import NotReadyError
+from wpinq.errors import NotReadyError, SourceError
 from wpinq.schema import Schema
 from wpinq.sources.columns import wanted
 from wpinq.sources.readers import ObjectReader
+from wpinq.weights import CAPACITY
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,6 +52,7 @@ class Log(ObjectReader):
         asked: Measurements that wait for the next epoch, each with its plan over the open source.
         plans: The plans that are kept up to date.
         versions: The data set as of the end of each epoch, as far as anybody asked.
+        records: How many records the closed epochs hold; nobody is told.
     """
 
     schema: Schema
@@ -60,6 +62,7 @@ class Log(ObjectReader):
     asked: list[tuple[Any, Any]] = field(default_factory=list)
     plans: set[Hashable] = field(default_factory=set)
     versions: dict[int, object] = field(default_factory=dict)
+    records: int = 0
     _epochs: list[Epoch] = field(default_factory=list)
     _before: int | None = None
     _sent: list[pl.DataFrame] = field(default_factory=list)
@@ -74,7 +77,13 @@ class Log(ObjectReader):
         self._sent.append(canonical.frame(frame.select(self.schema.names), self.schema))
 
     def ready(self, until: int | None) -> Epoch:
-        """What the open epoch is if it is closed now: equal records are counted together, and no clock goes back."""
+        """What the open epoch is if it is closed now: equal records are counted together, and no clock goes back.
+
+        Raises:
+            SourceError: With all that was sent before there are more records than can be counted (`weights.py`).
+        """
+        if self.records + sum(frame.height for frame in self._sent) > CAPACITY:
+            raise SourceError(f"advance: {self.name} was sent more records than can be counted, 2^40; make another.")
         before = self.until(self.closed)
         latest = before if until is None else until if before is None else max(before, until)
         sent = pl.concat([Batch.empty(self.schema).frame.drop(WEIGHT), *self._sent], how="vertical_relaxed")
@@ -84,6 +93,7 @@ class Log(ObjectReader):
     def close(self, epoch: Epoch) -> Batch:
         """Close the open epoch as this and return its records."""
         self._sent = []
+        self.records += int(epoch.frame[WEIGHT].sum())
         self._epochs.append(epoch)
         return Batch(epoch.frame, self.schema)
 

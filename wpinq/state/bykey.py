@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from wpinq.batch import WEIGHT, Batch, weight_type
+from wpinq.batch import WEIGHT, Batch
 from wpinq.identity import identities
 from wpinq.schema import Kind, Schema
+from wpinq.weights import WeightType
 
 KEY = ["\0key 0", "\0key 1"]
 RECORD = ["\0record 0", "\0record 1"]
@@ -27,15 +28,15 @@ class Port:
         schema: The columns of a record.
         keys: Those that make its key, in order.
         keep: Those that the output needs.
-        coarse: Lattice of its weights.
-        fine: Lattice that the step computes on.
+        coarse: How its weights are held.
+        fine: How the step holds them.
     """
 
     schema: Schema
     keys: tuple[str, ...]
     keep: tuple[str, ...]
-    coarse: int
-    fine: int
+    coarse: WeightType
+    fine: WeightType
 
 
 class ByKey:
@@ -108,7 +109,7 @@ class ByKey:
             for names, schema in ((KEY, key), (RECORD, batch.schema))
             for name, column in zip(names, identities(batch.frame, schema, self._key).T, strict=True)
         ]
-        rows = batch.frame.select(*port.keep, pl.col(WEIGHT).cast(weight_type(port.fine))).with_columns(words)
+        rows = batch.frame.select(*port.keep, pl.col(WEIGHT).cast(port.fine.column)).with_columns(words)
         alike = any(column.kind is Kind.FLOAT for column in port.schema)  # 0.0 and -0.0 are one value in two rows
         return _merged(rows) if alike else rows
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from wpinq.batch import END, Batch
@@ -29,11 +30,16 @@ class Histogram:
     """Exact weights by bin, in lattice units.
 
     A collection of one ranged column is held as steps, any other by identity; the plan decides which, never the data.
+
+    Args:
+        schema: The columns of a bin.
+        key: The key of identities.
+        dtype: Of the weights: int64, or object for Python integers.
     """
 
-    def __init__(self, schema: Schema, key: bytes) -> None:
-        self._schema, self._key = schema, key
-        self._store: Steps | Table = Steps() if is_steps(schema) else Table()
+    def __init__(self, schema: Schema, key: bytes, dtype: npt.DTypeLike = np.int64) -> None:
+        self._schema, self._key, self._dtype = schema, key, dtype
+        self._store: Steps | Table = Steps(dtype) if is_steps(schema) else Table(dtype)
         self._coming: Tally | None = None
 
     def absorb(self, batch: Batch) -> None:
@@ -55,7 +61,7 @@ class Histogram:
 
     def copy(self) -> Histogram:
         """The same weights, to be changed on their own."""
-        copy = Histogram(self._schema, self._key)
+        copy = Histogram(self._schema, self._key, self._dtype)
         copy._store = self._settled().copy()
         return copy
 

@@ -13,11 +13,12 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from wpinq.batch import WEIGHT, Batch, array_type, integers, weight_series, weight_type
+from wpinq.batch import WEIGHT, Batch, integers, weight_series
 from wpinq.identity import identities
 from wpinq.schema import Kind, Schema
 from wpinq.state.table import Ids, Table, combine
 from wpinq.state.waiting import Waiting
+from wpinq.weights import WeightType
 
 Rule: TypeAlias = Callable[[Sequence[pl.Series], Callable[[], Ids]], pl.Series]
 """From the weights of some records at each input, and their identities if it asks, to their weights in the output."""
@@ -31,16 +32,16 @@ class Points:
         schema: The columns of a record, at every input.
         keep: Those that are passed on.
         ports: Number of inputs.
-        coarse: Lattice of the inputs.
-        lattice: Lattice of the output.
+        before: How the weights of the inputs are held.
+        after: How those of the output are.
         rule: Maps weights to weights, and zeros to zero.
     """
 
     schema: Schema
     keep: tuple[str, ...]
     ports: int
-    coarse: int
-    lattice: int
+    before: WeightType
+    after: WeightType
     rule: Rule
 
     @property
@@ -50,7 +51,7 @@ class Points:
 
     def ruled(self, records: pl.DataFrame, weight: pl.Series) -> Batch:
         """Some records, as far as they are passed on, with their weights in the output."""
-        kept = records.select(self.keep).with_columns(weight.cast(weight_type(self.lattice)).alias(WEIGHT))
+        kept = records.select(self.keep).with_columns(weight.cast(self.after.column).alias(WEIGHT))
         return Batch(kept.filter(pl.col(WEIGHT) != 0), self.schema.select(self.keep))
 
 
@@ -82,7 +83,7 @@ class Pointwise:
 
     def _in_columns(self, changes: Sequence[Batch]) -> Batch:
         points, names = self._points, self._points.schema.names
-        kind = weight_type(points.coarse)
+        kind = points.before.column
         zero, own = pl.lit(0, kind), pl.col(WEIGHT).cast(kind)
         rows = [
             change.frame.lazy().select(
@@ -100,7 +101,7 @@ class _Tables:
 
     def __init__(self, points: Points, key: bytes) -> None:
         self._points, self._key = points, key
-        self._type = array_type(points.coarse)
+        self._type = points.before.array
         self._tables = [Table(self._type) for _ in points.sides]
 
     def moved(self, changes: Sequence[Batch]) -> Batch:
@@ -119,8 +120,8 @@ class _Tables:
             table.add(*moved.items())
         weight = self._ruled(after, ids) - self._ruled(before, ids)
         records = pl.concat([change.frame.select(points.keep) for change in changes])[rows]
-        return points.ruled(records, weight_series(weight, points.lattice))
+        return points.ruled(records, weight_series(weight, points.after))
 
     def _ruled(self, weights: Sequence[np.ndarray], ids: Ids) -> np.ndarray:
-        columns = [weight_series(one, self._points.coarse) for one in weights]
+        columns = [weight_series(one, self._points.before) for one in weights]
         return integers(self._points.rule(columns, lambda: ids))

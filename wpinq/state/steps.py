@@ -28,7 +28,7 @@ class Steps:
     def add(self, start: Integers, end: Integers, weight: Integers) -> None:
         """Add `weight[i]` everywhere in `start[i] <= k < end[i]`."""
         at = np.concatenate([self._at, start, end])
-        rise = np.concatenate([self._rise, weight, -weight])
+        rise = np.concatenate([self._rise, weight, -weight], dtype=self._rise.dtype)
         order = np.argsort(at, kind="stable")
         at, rise = at[order], rise[order]
         if len(at):
@@ -39,7 +39,7 @@ class Steps:
 
     def copy(self) -> Steps:
         """The same weights, to be changed on their own; arrays are shared, because nothing ever writes to one."""
-        copy = Steps()
+        copy = Steps(self._rise.dtype)
         copy._at, copy._rise = self._at, self._rise
         return copy
 

@@ -55,7 +55,7 @@ class Table:
 
     def add(self, ids: Ids, weights: Weights) -> None:
         """Add weights of distinct identities, sorted as `combine` returns them."""
-        *runs, added = *self._runs, _run(ids, weights)
+        *runs, added = *self._runs, _run(ids, weights.astype(self._dtype, copy=False))
         while runs and len(runs[-1].ids) <= 2 * len(added.ids):
             added = _merged(runs.pop(), added)
         self._runs = (*runs, added)

@@ -115,7 +115,7 @@ class Running:
     def _keep(self, root: Node) -> Kept:
         name = name_of(root)
         self._log.plans.add(name)
-        return self._kept.setdefault(name, Kept(root, Histogram(root.schema, self._key)))
+        return self._kept.setdefault(name, Kept(root, Histogram(root.schema, self._key, root.held.array)))
 
     def _restart(self) -> None:
         """A flow is frozen: with new plans a new one starts, over all that was sent before. New plans come last."""
@@ -139,7 +139,7 @@ class Running:
 
     def _push(self, items: Sequence[Item]) -> list[Histogram]:
         if self._flow is None or not items:
-            return [Histogram(kept.root.schema, self._key) for kept in self._kept.values()]
+            return [Histogram(one.root.schema, self._key, one.root.held.array) for one in self._kept.values()]
         return self._flow.push(items)
 
     def _sent(self) -> Iterator[Item]:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, TypeAlias
 
 from wpinq.batch import Batch
 from wpinq.covering import Uncovered, covered, own
 from wpinq.errors import InternalError
 from wpinq.schema import Schema
 from wpinq.secret import encode
-from wpinq.state.table import Ids, Weights
+from wpinq.state.states import State
 from wpinq.weights import WeightType
 
 if TYPE_CHECKING:
@@ -29,40 +29,6 @@ if TYPE_CHECKING:
 Record: TypeAlias = tuple[object, ...]
 Weighted: TypeAlias = Mapping[Record, Fraction]
 """What the reference engine computes with: records and their exact weights."""
-
-
-class State(Protocol):
-    """What a keyed step remembers. It never draws anything at random."""
-
-    def absorb(self, port: int, batch: Batch) -> None:
-        """Take in a change that arrived at one of the step's inputs."""
-
-    def emit(self) -> Batch:
-        """The change of the step's output since it was last asked."""
-
-
-@runtime_checkable
-class Piecewise(State, Protocol):
-    """What a keyed step remembers whose change may be too large to be held at once."""
-
-    def pieces(self) -> Iterator[Batch]:
-        """The same as `emit`, in pieces whose sum it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hashed:
-    """Weighted records by their identities alone."""
-
-    ids: Ids
-    weights: Weights
-
-
-@runtime_checkable
-class HashedState(Protocol):
-    """What a keyed step remembers that can also take records by their identities alone."""
-
-    def absorb_hashed(self, records: Hashed) -> None:
-        """Take in a change that arrived at the step's input."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def test_alignment_is_injective_on_records():
         source = protected(x=kind.value)
         aligned = Align(source._node, Schema((Column("y", Kind.ANY),)), 1)
         given = {(value,): Fraction(1) for value in map(decode, {encode(value) for value in values})}
-        batch = batch_of(given, source._node.schema, 1)
+        batch = batch_of(given, source._node.schema, source._node.held)
         moved = aligned.lower(frozenset("y")).kernel(batch)
         assert moved.frame["y"].n_unique() == batch.frame["x"].n_unique() == len(given), kind
         assert len(aligned.define(given)) == len(given)

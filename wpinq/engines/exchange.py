@@ -21,8 +21,8 @@ from wpinq.batch import Batch
 from wpinq.engines.failures import Failure
 from wpinq.engines.placement import labels
 from wpinq.engines.shards import cut, split
-from wpinq.plan import Hashed
 from wpinq.schema import Schema
+from wpinq.state.states import Hashed
 from wpinq.state.table import Ids, Weights
 from wpinq.state.waiting import ROWS, Tally
 

@@ -24,8 +24,9 @@ from wpinq.engines.failures import Failure
 from wpinq.engines.linear import Linear, Parts
 from wpinq.engines.placement import labels
 from wpinq.engines.sharing import needed_columns, representatives
-from wpinq.plan import HashedState, Keyed, Node, Piecewise, Read, State, steps
+from wpinq.plan import Keyed, Node, Read, steps
 from wpinq.state.histogram import Histogram
+from wpinq.state.states import HashedState, Piecewise, State
 
 V = TypeVar("V")
 W = TypeVar("W")

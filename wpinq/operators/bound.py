@@ -15,8 +15,9 @@ from wpinq.errors import PlanError
 from wpinq.identity import identities
 from wpinq.operators.lattice import record_ids
 from wpinq.operators.share import share
-from wpinq.plan import Keyed, Node, Record, Shape, Source, State, Unary, Weighted
+from wpinq.plan import Keyed, Node, Record, Shape, Source, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
+from wpinq.state.states import State
 from wpinq.state.table import Table, combine
 from wpinq.unit import Unit
 from wpinq.values import encode

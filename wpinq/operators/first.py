@@ -13,8 +13,9 @@ from wpinq.errors import PlanError
 from wpinq.identity import identities
 from wpinq.operators.bound import Bound
 from wpinq.operators.lattice import record_ids
-from wpinq.plan import Node, Record, State, Weighted
+from wpinq.plan import Node, Record, Weighted
 from wpinq.schema import Schema
+from wpinq.state.states import State
 from wpinq.state.table import Table, combine
 from wpinq.unit import Unit
 from wpinq.values import encode

@@ -23,9 +23,10 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.identity import identities
 from wpinq.operators.lattice import room
-from wpinq.plan import Hashed, Keyed, Record, Shape, State, Unary, Weighted
+from wpinq.plan import Keyed, Record, Shape, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema, check_name
 from wpinq.state.histogram import FEW, is_steps, ranges
+from wpinq.state.states import Hashed, State
 from wpinq.state.steps import Integers, Steps
 from wpinq.state.table import Ids, Table, Weights, combine
 from wpinq.state.waiting import Tally, Waiting

@@ -8,4 +8,5 @@ pointwise  the state of a step that maps weights of one record
 bykey      the state of a step whose output is found key by key
 histogram  what a measurement adds noise to
 dither     rounding that is fixed for each record
+states     what the state of a step can do
 """

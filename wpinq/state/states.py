@@ -1,0 +1,44 @@
+"""What the state of a keyed step can do; each step brings its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from wpinq.batch import Batch
+from wpinq.state.table import Ids, Weights
+
+
+class State(Protocol):
+    """What a keyed step remembers. It never draws anything at random."""
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Take in a change that arrived at one of the step's inputs."""
+
+    def emit(self) -> Batch:
+        """The change of the step's output since it was last asked."""
+
+
+@runtime_checkable
+class Piecewise(State, Protocol):
+    """What a keyed step remembers whose change may be too large to be held at once."""
+
+    def pieces(self) -> Iterator[Batch]:
+        """The same as `emit`, in pieces whose sum it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """Weighted records by their identities alone."""
+
+    ids: Ids
+    weights: Weights
+
+
+@runtime_checkable
+class HashedState(Protocol):
+    """What a keyed step remembers that can also take records by their identities alone."""
+
+    def absorb_hashed(self, records: Hashed) -> None:
+        """Take in a change that arrived at the step's input."""

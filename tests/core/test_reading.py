@@ -20,9 +20,13 @@ from wpinq.sources import open_source
 from wpinq.state import dense
 
 
+def data_of(reader):
+    return SimpleNamespace(reader=reader, batches=reader.batches, name="records")
+
+
 def arrived(reader, columns, share=(0, 1), progress=None):
     """How often each record arrives."""
-    read = Read(SimpleNamespace(reader=reader), columns)
+    read = Read(data_of(reader), columns)
     found = Counter()
     for batches in reading.batches(read, share, progress):
         for batch in batches:
@@ -170,7 +174,7 @@ def test_a_file_that_is_damaged_midway_fails_here_and_ends_the_threads(tmp_path,
 def test_whoever_stops_asking_ends_the_threads(tmp_path, threads):
     path = tmp_path / "rows.parquet"
     pl.DataFrame({"n": range(50_000)}).write_parquet(path, row_group_size=500)
-    batches = reading.batches(Read(SimpleNamespace(reader=open_source(path)), ("n",)), (0, 1), None)
+    batches = reading.batches(Read(data_of(open_source(path)), ("n",)), (0, 1), None)
     assert next(batches)
     assert readers()
     batches.close()

@@ -38,7 +38,7 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 WALLS = {
     "noise": {"errors", "exact", "secret", "kernels"},
     "ledger": {"errors", "exact", "secret"},
-    "functions": {"errors", "exact", "schema", "values", "canonical", "batch"},
+    "functions": {"errors", "exact", "schema", "values", "canonical", "batch", "covering"},
     "sources": {"errors", "loading", "exact", "schema", "values", "canonical", "batch", "weights"},
     "engines": {"errors", "exact", "schema", "values", "canonical", "batch", "identity", "state", "plan", "weights"},
     "operators": {

@@ -20,10 +20,10 @@ predicate    SQL text
 terms        SQL expressions with types
 sqlrules     operators of SQL
 sqlcalls     functions and casts of SQL
-fingerprint  functions that mean the same, in any process
-freeze       a function as it is when the plan is written
+capture      a function as it is when the plan is written, with all that it holds
+fingerprint  what is covered of it: functions that mean the same, in any process
+pure         what of Python's library is a function of its arguments
 bytecode     what can be said of a function without calling it
-origin       where a module comes from
 """
 
 from __future__ import annotations

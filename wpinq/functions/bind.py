@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import TypeVar
 
 import polars as pl
@@ -13,10 +13,10 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions.binding import match
 from wpinq.functions.bytecode import arity, yields
+from wpinq.functions.capture import capture
 from wpinq.functions.columnar import Columnar, columns_read, projected
 from wpinq.functions.expressions import expressions
-from wpinq.functions.fingerprint import digest, fingerprint
-from wpinq.functions.freeze import freeze
+from wpinq.functions.fingerprint import digest
 from wpinq.functions.function import Function
 from wpinq.functions.kinds import declared
 from wpinq.functions.many import Many
@@ -92,9 +92,8 @@ def _plain(
     several = issubclass(way, Many)
     if isinstance(code, CodeType) and yields(code, asynchronous=several):
         raise PlanError(f"{call}: the function yields; return one value or a tuple, or use flat_map.")
-    if isinstance(function, FunctionType):
-        function = freeze(function, call)
-    binding = match(function, schema, call)
+    held = capture(function, call)
+    binding = match(held.function, schema, call)
     size, wanted = shape(columns, arity(code) if isinstance(code, CodeType) and not several else None, call)
     names = tuple(name for name, _ in wanted) or named([None] * (size or 1))
     kinds = [kind or Kind.ANY for _, kind in wanted] or [Kind.ANY] * len(names)
@@ -106,8 +105,8 @@ def _plain(
         output=output,
         projection=None,
         note="plain Python on distinct records",
-        fingerprint=fingerprint(function, *about),
-        function=function,
+        fingerprint=None if held.code is None else digest("plain", held.code, about),
+        held=held,
         binding=binding,
         size=size,
     )

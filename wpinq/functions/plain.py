@@ -14,6 +14,8 @@ import polars as pl
 
 from wpinq import canonical
 from wpinq.functions.binding import Binding
+from wpinq.functions.capture import Captured, capture
+from wpinq.functions.fingerprint import platform
 from wpinq.functions.function import Dropped, Function
 from wpinq.functions.isolate import each
 from wpinq.functions.kinds import Misfit, plain_record, read, series, stored, write
@@ -27,14 +29,27 @@ class Plain(Function):
     """A Python function as it stands.
 
     Attributes:
-        function: The function.
+        held: The function, with all that it captured.
         binding: Which columns its parameters are given.
         size: How many items its result must have; None when it is one bare value.
     """
 
-    function: Callable[..., Any]
+    held: Captured
     binding: Binding
     size: int | None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function."""
+        return self.held.function
+
+    @property
+    def covered(self) -> tuple[object, ...] | None:
+        """The function and its platform; a function that changed what it holds is a new one every time."""
+        found = super().covered
+        if found is None or (self.held.restless and capture(self.function).code != self.held.code):
+            return None
+        return (*found, platform())
 
     def call(self, record: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: D102
         (found,) = each(self._mapped, [plain_record(record, self.schema, self.reads)])

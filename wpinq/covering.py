@@ -13,16 +13,15 @@ What is not listed here is not known, and what is not known is a new question ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any
 
 from wpinq.secret import Field
 
-SHOWN: Mapping[str, Any] = MappingProxyType({"only shown": True})
+SHOWN = {"only shown": True}
 """Metadata of a field that does nothing but word the title of a step: `length: str = field(metadata=SHOWN)`."""
 
 
@@ -32,7 +31,7 @@ class Uncovered(Exception):  # noqa: N818
 
 def own(thing: Any) -> dict[str, Any]:
     """The fields of a dataclass, but for those that are only shown."""
-    return {one.name: getattr(thing, one.name) for one in fields(thing) if one.metadata is not SHOWN}
+    return {one.name: getattr(thing, one.name) for one in fields(thing) if one.metadata != SHOWN}
 
 
 def covered(value: Any, node: Callable[[Any], bytes | None]) -> Field:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from wpinq import aggregates, operators
 from wpinq.builder import Builder
+from wpinq.charged import commit
 from wpinq.explain import explain
-from wpinq.measuring import charge_at_once, measure
+from wpinq.measuring import measure, quote
 from wpinq.plan import holding
 from wpinq.selection import select
 
@@ -41,10 +42,11 @@ class Collection(Builder["Collection"]):
     partition = operators.partition
     window = operators.window
 
+    quote = quote
     measure = measure
     select = select
     explain = explain
-    _charge_at_once = charge_at_once
+    _commit = staticmethod(commit)
 
     count = aggregates.count
     count_distinct = aggregates.count_distinct

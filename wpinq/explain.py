@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from wpinq.exact import Amount, decimal, positive
 from wpinq.operators.lattice import measurable
 from wpinq.plan import Node, Source, fingerprints, steps
-from wpinq.stability import noise_scale, paths, sensitivities
+from wpinq.stability import Survey
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -50,7 +50,8 @@ def explain(self: Collection, epsilon: Amount | None = None) -> str:
 
 def show_measured(root: Node, epsilon: Fraction | None, mechanism: str = "geometric", noise: Sequence[str] = ()) -> str:
     """Print and return the tree of a plan and the cost of measuring it; `noise` is told instead of one scale's."""
-    text = "\n".join([*_cost(root, epsilon, mechanism, noise), *tree(root), "", *_uses(root)])
+    survey = Survey.of(root)
+    text = "\n".join([*_cost(survey, epsilon, mechanism, noise), *tree(root), "", *_uses(survey)])
     print(text)  # noqa: T201
     return Shown(text)
 
@@ -86,24 +87,39 @@ def _facts(node: Node) -> str:
     return f"  {node.schema}  stability {' and '.join(short(one) for one in factors)}{part}{rounding}"
 
 
-def _cost(root: Node, epsilon: Fraction | None, mechanism: str, noise: Sequence[str]) -> list[str]:
-    if epsilon is None:
-        return [f"measure(epsilon)  noise of scale {short(noise_scale(root, Fraction(1)))} / epsilon"]
-    scale = noise_scale(root, epsilon)
-    mean, half = expected_error(scale, root.lattice, mechanism)
+def cost_lines(
+    epsilon: Fraction, scale: Fraction, lattice: int, moves: Mapping[DataSet, Fraction], *, mechanism: str,
+    noise: Sequence[str] = (),
+) -> list[str]:  # fmt: skip
+    """What a measurement costs each data set and is worth.
+
+    Args:
+        epsilon: What it costs the privacy unit.
+        scale: Of its noise, in weight.
+        lattice: Steps of a geometric noise in a weight of 1.
+        moves: For each data set how far one unit of it can move what is measured, in weight.
+        mechanism: "geometric" or "laplace".
+        noise: Is told instead of one scale's.
+    """
+    mean, half = expected_error(scale, lattice, mechanism)
     lines = list(noise) or [
         f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
         f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
     ]
-    for data, move in sensitivities(root).items():
-        lines.append(f"  charges {data.name} {decimal(move / scale)} of its budget")
-    return lines
+    return lines + [f"  charges {data.name} {decimal(move / scale)} of its budget" for data, move in moves.items()]
 
 
-def _uses(root: Node) -> list[str]:
+def _cost(survey: Survey, epsilon: Fraction | None, mechanism: str, noise: Sequence[str]) -> list[str]:
+    if epsilon is None:
+        return [f"measure(epsilon)  noise of scale {short(survey.scale(Fraction(1)))} / epsilon"]
+    lattice, moves = survey.root.lattice, survey.sensitivities
+    return cost_lines(epsilon, survey.scale(epsilon), lattice, moves, mechanism=mechanism, noise=noise)
+
+
+def _uses(survey: Survey) -> list[str]:
     """How often each source is used: the number that the noise is paid by."""
     total: dict[DataSet, Fraction] = defaultdict(Fraction)
-    for (data, _), stability in paths(root).items():
+    for (data, _), stability in survey.paths.items():
         total[data] += stability
     return [f"{data.name}: used {short(count)} times, counting stability" for data, count in total.items()]
 

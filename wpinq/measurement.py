@@ -4,42 +4,73 @@ A release is the measured histogram plus one independent noise for every bin tha
 function of the bin (design, Noise), so bins may be asked one by one, for ever, in any order and process: a bin that
 nobody asks for costs nothing and a bin asked twice has one answer.
 
-How a question is charged, keyed and sealed is in `question.py`.
+What it costs is in `quote.py`, and how it is charged, keyed and sealed in `charged.py`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from wpinq.bins import bin_frame
+from wpinq.charged import ChargedQuery, pay
 from wpinq.engines.failures import quietly
 from wpinq.exact import Amount, decimal, exact
 from wpinq.explain import show_measured
 from wpinq.identity import identities
 from wpinq.noise import Mechanism, mechanism
 from wpinq.noise.accuracy import epsilon_within, level_of_each
-from wpinq.plan import Node
-from wpinq.question import Question
+from wpinq.quote import Epochs, Quote, price
 from wpinq.runs import refuse_inside
+from wpinq.secret import Field
 from wpinq.selection import Release, names_of, ordered, present, private_threshold, probability
-from wpinq.stability import noise_scale
+from wpinq.stability import Survey
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def epsilon_for(node: Node, within: Fraction, level: Fraction, noise: str) -> Fraction:
+M = TypeVar("M", bound="Measurement")
+
+
+def epsilon_for(survey: Survey, within: Fraction, level: Fraction, noise: str) -> Fraction:
     """The epsilon for which a measurement of a plan is within a distance of the truth, with this probability."""
-    move = noise_scale(node, Fraction(1)) * node.lattice
-    return epsilon_within(partial(mechanism, noise), move, within * node.lattice, level)
+    lattice = survey.root.lattice
+    return epsilon_within(partial(mechanism, noise), survey.scale(Fraction(1)) * lattice, within * lattice, level)
 
 
-class Measurement(Question):
+def quoted(
+    survey: Survey, epsilon: Fraction, kind: Callable[[Quote[Any]], M], *, noise: str, name: str | None,
+    analyst: str | None, epochs: Epochs | None = None, fields: tuple[Field, ...] = (),
+) -> Quote[M]:  # fmt: skip
+    """Quote a measurement of a plan.
+
+    Args:
+        survey: The plan.
+        epsilon: What it costs the privacy unit.
+        kind: The class of the measurement.
+        noise: The name of its mechanism.
+        name: Tells repetitions apart, and names the charge.
+        analyst: Who is charged.
+        epochs: Which epochs of a live source answer it.
+        fields: Whatever else tells it from other measurements.
+
+    Raises:
+        PlanError: There is no such mechanism, the scale is out of range; or see `price`.
+    """
+    found = mechanism(noise, survey.scale(epsilon) * survey.root.lattice)
+    return price(
+        survey, epsilon, call="measure", kind=kind, mechanism=found, fields=(found.name, *fields), name=name,
+        analyst=analyst, epochs=epochs,
+    )  # fmt: skip
+
+
+class Measurement(ChargedQuery):
     """A charged, noisy histogram. Ask it bin by bin; it has no length and no list of bins to give.
 
     Attributes:
@@ -49,13 +80,14 @@ class Measurement(Question):
         node: Its plan.
         home: The data set whose secret keys it.
         question: Tells it from other measurements, in the ledger.
+        quote: What was charged for it.
     """
 
-    def __init__(self, node: Node, epsilon: Fraction, name: str | None, noise: str, analyst: str | None) -> None:
-        self._mechanism: Mechanism = mechanism(noise, noise_scale(node, epsilon) * node.lattice)
-        super().__init__(
-            node, epsilon, name, call="measure", purpose="noise", fields=(self._mechanism.name,), analyst=analyst
-        )
+    purpose = "noise"
+
+    def __init__(self, quote: Quote[Any]) -> None:
+        super().__init__(quote)
+        self._mechanism: Mechanism = quote.mechanism
 
     def observe(self, bin: Any) -> int | float:  # noqa: A002
         """The noisy weight of one bin, whether it exists or not.
@@ -132,7 +164,7 @@ class Measurement(Question):
             return self._table(bin_frame(keys, self.node.schema), least, Fraction(0))
         lost = probability(delta, "release(delta=...)")
         tau = private_threshold(self.node, self._mechanism, lost)
-        self.charge_also("release", lost)
+        pay([self.quote.publishing("release", lost)])
         tau = tau if least is None else max(tau, least)
         chosen = quietly("release", lambda: self._passing(tau))
         return self._table(names_of(self.node, chosen), tau, lost)

@@ -1,31 +1,83 @@
-"""`measure`: one call for the four things that can be measured: a whole, a live epoch, windows, and every epoch."""
+"""`quote` and `measure`: one call for what can be measured: a whole, a live epoch, windows, and every epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from wpinq.charged import commit
 from wpinq.continual import ContinualMeasurement
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, exact, positive
-from wpinq.measurement import Measurement, epsilon_for
+from wpinq.measurement import Measurement, epsilon_for, quoted
 from wpinq.operators.first import first
 from wpinq.operators.lattice import measurable
-from wpinq.question import charge_together
+from wpinq.quote import Epochs, Quote
 from wpinq.rewrite import rewrite
-from wpinq.versions import at_epoch, live_log, refuse_forgotten
+from wpinq.stability import Survey
+from wpinq.versions import at_epoch, log_of, refuse_forgotten
 from wpinq.windowed import WindowedMeasurement, windows
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.plan import Node
+
+
+def quote(
+    self: Collection, epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
+    analyst: str | None = None, *, within: Amount | None = None, confidence: Amount = Fraction(95, 100),
+    continual: bool = False,
+) -> Quote[Measurement]:  # fmt: skip
+    """Say what a measurement would cost and be worth, and charge nothing; `measure(quote=...)` charges it.
+
+    It shows what each data set would pay, the scale of the noise, the error to expect of a bin, and what is left.
+    What is charged later is what was quoted: the same measurement, however often the quote is given. A quote over a
+    live source is for the epoch that is open; once that has closed it is refused.
+
+    Args:
+        epsilon, name, mechanism, analyst, within, confidence, continual: See `measure`.
+
+    Raises:
+        ExactnessError, PlanError: See `measure`.
+
+    >>> views = protected(page="text")
+    >>> quote = views.quote(epsilon="0.1")
+    >>> quote
+    measure(epsilon=0.1)  geometric noise of scale 10
+      noise moves a bin by 9.983 on average, and by at most 30 with probability 0.95
+      charges records 0.1 of its budget
+      records: epsilon 0.1 of 1 that is left, 0.9 afterwards
+    >>> views.measure(quote=quote).epsilon
+    Fraction(1, 10)
+    """
+    survey = Survey.of(measurable(self._node))
+    log = log_of(survey.sources)
+    if continual and within is not None:
+        raise PlanError("measure(within=..., continual=True): its noise widens with the epochs; give epsilon=.")
+    amount = _amount(survey, epsilon, within, confidence, mechanism)
+    if continual:
+        if log is None:
+            raise PlanError("measure(continual=True): a finite source has no epochs; use wpinq.live(...).")
+        kept = Survey.of(rewrite(survey.root, first))
+        refuse_forgotten(log, kept.root)
+        forever = ContinualMeasurement.quoted(kept, log, amount, noise=mechanism, name=name, analyst=analyst)
+        return replace(forever, of=self._node)
+    kind, epochs = Measurement, None
+    if windows(survey.steps):
+        kind = WindowedMeasurement
+    elif log is not None:
+        refuse_forgotten(log, survey.root)
+        epochs = Epochs(log, survey.root, log.closed + 1)
+        survey = Survey.of(at_epoch(survey.root, log.closed + 1))
+    return replace(
+        quoted(survey, amount, kind, noise=mechanism, name=name, analyst=analyst, epochs=epochs), of=self._node
+    )
 
 
 def measure(
     self: Collection, epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
     analyst: str | None = None, *, within: Amount | None = None, confidence: Amount = Fraction(95, 100),
-    continual: bool = False,
+    continual: bool = False, quote: Quote[Measurement] | None = None,
 ) -> Measurement:  # fmt: skip
     """Charge for a noisy histogram of the collection, computed when it is first observed.
 
@@ -49,53 +101,35 @@ def measure(
             linear for each record: map, filter, flat_map, concat, subtract and partition. Of people, each with
             `at_most` records, the first ones are kept then, for ever; a sample or a share would take back what was
             counted before.
+        quote: What `quote` gave for the collection, instead of all the others.
 
     Raises:
         ExactnessError: An amount is not a finite number above zero, or there is none.
         PlanError: Both of `epsilon` and `within` are given, `continual` does not fit them or the plan, its windows
-            are of several lengths, or the live source has let go of records that it needs (`live(keep=...)`).
+            are of several lengths, or the live source has let go of records that it needs (`live(keep=...)`). Or a
+            quote is of another collection, or of an epoch that has closed.
         BudgetError: It costs more than is left; nothing was charged and nothing drawn.
         LedgerError: The ledger cannot be trusted or written; nothing was drawn.
     """
-    node = measurable(self._node)
-    if continual and within is not None:
-        raise PlanError("measure(within=..., continual=True): its noise widens with the epochs; give epsilon=.")
-    amount = _amount(node, epsilon, within, confidence, mechanism)
-    log = live_log(node)
-    if continual:
-        if log is None:
-            raise PlanError("measure(continual=True): a finite source has no epochs; use wpinq.live(...).")
-        node = rewrite(node, first)
-        refuse_forgotten(log, node)
-        found: Measurement = ContinualMeasurement(node, amount, name, mechanism, analyst)
-        log.asked.append((found, node))
-        return found
-    if windows(node):
-        return WindowedMeasurement(node, amount, name, mechanism, analyst)
-    if log is None:
-        return Measurement(node, amount, name, mechanism, analyst)
-    refuse_forgotten(log, node)
-    found = Measurement(at_epoch(node, log.closed + 1), amount, name, mechanism, analyst)
-    log.asked.append((found, node))
-    return found
+    found = self.quote(
+        epsilon, name, mechanism, analyst, within=within, confidence=confidence, continual=continual
+    ) if quote is None else _given(self, quote, epsilon, within, name, analyst)  # fmt: skip
+    (made,) = commit([found])
+    return made
 
 
-def charge_at_once(self: Collection, call: str, make: Callable[[], None]) -> None:
-    """Charge for all measurements of the collection that a function makes, or for none, to be answered at once.
-
-    Raises:
-        PlanError: Its answers are those of windows, or of an epoch that is open; nothing was charged.
-        BudgetError: They cost more together than is left; nothing was charged.
-    """
-    if windows(self._node) or live_log(self._node) is not None:
-        raise PlanError(
-            f"{call}: windows, and the epochs of a live source, are answered once they have closed; measure "
-            "degrees.cdf(...) and degrees.sequence(...), and reconcile them then. Nothing was charged."
-        )
-    charge_together(make)
+def _given(collection: Collection, quote: Quote[Measurement], *more: object) -> Quote[Measurement]:
+    """A quote, where it is one of this collection and says all."""
+    if not isinstance(quote, Quote):
+        raise PlanError(f"measure(quote=...): takes what quote(...) gave, and got {type(quote).__name__}.")
+    if quote.of is not collection._node:
+        raise PlanError("measure(quote=...): the quote is of another collection; measure the one that was quoted.")
+    if any(one is not None for one in more):
+        raise PlanError("measure(quote=...): epsilon=, within=, name= and analyst= are those of the quote; leave them.")
+    return quote
 
 
-def _amount(node: Node, epsilon: Amount | None, within: Amount | None, confidence: Amount, noise: str) -> Fraction:
+def _amount(survey: Survey, epsilon: Amount | None, within: Amount | None, confidence: Amount, noise: str) -> Fraction:
     """What the measurement costs, given or found."""
     if epsilon is None and within is None:
         raise ExactnessError("measure(): give epsilon=, what it costs, or within=, how near to the truth it is.")
@@ -104,4 +138,4 @@ def _amount(node: Node, epsilon: Amount | None, within: Amount | None, confidenc
     if epsilon is not None:
         raise PlanError("measure(...): give either epsilon=, what it costs, or within=, how near to the truth it is.")
     near, level = positive(within, "measure(within=...)"), exact(confidence, "measure(confidence=...)")
-    return epsilon_for(node, near, level, noise)
+    return epsilon_for(survey, near, level, noise)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -190,8 +190,13 @@ def fingerprints(*roots: Node) -> dict[Node, bytes | None]:
 
     Steps of one fingerprint have the same output on any data; see `covering`.
     """
+    return digests(steps(*roots))
+
+
+def digests(walk: Iterable[Node]) -> dict[Node, bytes | None]:
+    """See `fingerprints`, of steps that were walked already: inputs come before what reads them."""
     found: dict[Node, bytes | None] = {}
-    for node in steps(*roots):
+    for node in walk:
         found[node] = _digest(node, found)
     return found
 
@@ -216,7 +221,12 @@ def _digest(node: Node, found: Mapping[Node, bytes | None]) -> bytes | None:
 
 def sources(root: Node) -> list[DataSet]:
     """The protected data sets that a plan reads, each once."""
-    return list({node.data: None for node in steps(root) if isinstance(node, Source)})
+    return read_by(steps(root))
+
+
+def read_by(walk: Iterable[Node]) -> list[DataSet]:
+    """See `sources`, of steps that were walked already."""
+    return list({node.data: None for node in walk if isinstance(node, Source)})
 
 
 @dataclass(frozen=True, eq=False)

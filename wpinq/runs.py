@@ -1,4 +1,4 @@
-"""When a dataflow runs: at the first question, once, for every measurement that waits on the same data set."""
+"""When a dataflow runs: at the first answer, once, for every measurement that waits on the same data set."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from wpinq.plan import Node, sources
 from wpinq.progress import bar
 
 if TYPE_CHECKING:
-    from wpinq.question import Question
+    from wpinq.charged import ChargedQuery
     from wpinq.state.histogram import Histogram
 
 _lock = threading.Lock()
-_waiting: WeakSet[Question] = WeakSet()
+_waiting: WeakSet[ChargedQuery] = WeakSet()
 
 
 def refuse_inside(call: str) -> None:
@@ -31,31 +31,31 @@ def refuse_inside(call: str) -> None:
         raise PlanError(f"{call}: called by a function of a dataflow; functions depend on their record alone.")
 
 
-def wait(question: Question) -> None:
-    """Let a charged question wait for the next run."""
+def wait(query: ChargedQuery) -> None:
+    """Let a charged query wait for the next run."""
     with _lock:
-        _waiting.add(question)
+        _waiting.add(query)
 
 
-def settle(question: Question) -> None:
-    """Run the dataflow of a question and of all that wait with it, and hand each its histogram.
+def settle(query: ChargedQuery) -> None:
+    """Run the dataflow of a query and of all that wait with it, and hand each its histogram.
 
     What fails must not fail what was paid for beside it: after a failure each plan runs by itself. A plan that fails
-    again no longer runs with others, only when its own question is asked.
+    again no longer runs with others, only when its own query is asked.
 
     Raises:
         SourceError: A source cannot be read, or is not the version that was protected.
         LedgerError: The data changed behind its version.
-        EngineError: A step of the question's own plan failed.
+        EngineError: A step of the query's own plan failed.
     """
-    if question.settled:
+    if query.settled:
         return
-    with question.home.turn:
-        if question.settled:
+    with query.home.turn:
+        if query.settled:
             return
         with _lock:
-            together = {question} | {one for one in _waiting if one.home is question.home and not one.settled}
-        plans: dict[Node, list[Question]] = {question.node: []}  # repetitions of one plan share its histogram
+            together = {query} | {one for one in _waiting if one.home is query.home and not one.settled}
+        plans: dict[Node, list[ChargedQuery]] = {query.node: []}  # repetitions of one plan share its histogram
         for one in sorted(together, key=lambda one: one.question):
             plans.setdefault(one.node, []).append(one)
         try:
@@ -63,31 +63,31 @@ def settle(question: Question) -> None:
         except EngineError:
             if len(plans) == 1:
                 raise
-            _answer_one_by_one(plans, question)
+            _answer_one_by_one(plans, query)
 
 
-def _answer(plans: Mapping[Node, Sequence[Question]]) -> None:
-    for histogram, questions in zip(compute(list(plans)), plans.values(), strict=True):
-        for one in questions:
+def _answer(plans: Mapping[Node, Sequence[ChargedQuery]]) -> None:
+    for histogram, queries in zip(compute(list(plans)), plans.values(), strict=True):
+        for one in queries:
             one.answer_from(histogram)
             _forget([one])
 
 
-def _answer_one_by_one(plans: Mapping[Node, Sequence[Question]], asked: Question) -> None:
+def _answer_one_by_one(plans: Mapping[Node, Sequence[ChargedQuery]], asked: ChargedQuery) -> None:
     failed: EngineError | None = None
-    for plan, questions in plans.items():
+    for plan, queries in plans.items():
         try:
-            _answer({plan: questions})
+            _answer({plan: queries})
         except EngineError as error:
-            _forget(questions)
-            failed = error if asked in questions else failed
+            _forget(queries)
+            failed = error if asked in queries else failed
     if failed is not None:
         raise failed
 
 
-def _forget(questions: Sequence[Question]) -> None:
+def _forget(queries: Sequence[ChargedQuery]) -> None:
     with _lock:
-        _waiting.difference_update(questions)
+        _waiting.difference_update(queries)
 
 
 def compute(roots: Sequence[Node]) -> list[Histogram]:

@@ -9,12 +9,14 @@ rules 24 and 25.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from wpinq.errors import PlanError
-from wpinq.plan import Node, Source, steps
+from wpinq.plan import Node, Source, digests, read_by, steps
 
 if TYPE_CHECKING:
     from wpinq.dataset import DataSet
@@ -26,19 +28,73 @@ Paths: TypeAlias = Mapping[tuple["DataSet", Parts], Fraction]
 """For each source, and each way through partitions, the summed stability of its paths."""
 
 
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What has to be known of a plan to price it, from one walk over its steps.
+
+    Attributes:
+        steps: Each step once, inputs before what reads them; the last one is the plan's root.
+    """
+
+    steps: Sequence[Node]
+
+    @classmethod
+    def of(cls, root: Node) -> Survey:
+        """Walk over a plan."""
+        return cls(steps(root))
+
+    @property
+    def root(self) -> Node:
+        """The step that the plan ends in."""
+        return self.steps[-1]
+
+    @cached_property
+    def sources(self) -> list[DataSet]:
+        """The protected data sets that it reads, each once."""
+        return read_by(self.steps)
+
+    @cached_property
+    def fingerprint(self) -> bytes | None:
+        """A digest of what the plan means, or None when it cannot be told."""
+        return digests(self.steps)[self.root]
+
+    @cached_property
+    def paths(self) -> Paths:
+        """See `paths`."""
+        found: dict[Node, dict[tuple[DataSet, Parts], Fraction]] = {}
+        for node in self.steps:
+            reached: dict[tuple[DataSet, Parts], Fraction] = defaultdict(Fraction)
+            if isinstance(node, Source):
+                reached[(node.data, ())] = Fraction(1)
+            own: Parts = (node.part,) if node.part else ()
+            for one, factor in zip(node.inputs, node.stability, strict=True):
+                for (data, parts), stability in found[one].items():
+                    reached[(data, parts + own)] += stability * factor
+            found[node] = dict(reached)
+        return found[self.root]
+
+    @cached_property
+    def sensitivities(self) -> dict[DataSet, Fraction]:
+        """See `sensitivities`."""
+        found: dict[DataSet, list[tuple[Parts, Fraction]]] = defaultdict(list)
+        for (data, parts), stability in self.paths.items():
+            found[data].append((parts, stability * data.unit.bound))
+        return {data: _largest(ways) for data, ways in found.items()}
+
+    def scale(self, epsilon: Fraction) -> Fraction:
+        """See `noise_scale`.
+
+        Raises:
+            PlanError: The plan reads no protected source.
+        """
+        if not self.sensitivities:
+            raise PlanError("measure(...): the plan reads no protected source, so there is nothing to measure.")
+        return max(self.sensitivities.values()) / epsilon
+
+
 def paths(root: Node) -> Paths:
     """Follow all paths from the sources to the end of a plan."""
-    found: dict[Node, dict[tuple[DataSet, Parts], Fraction]] = {}
-    for node in steps(root):
-        reached: dict[tuple[DataSet, Parts], Fraction] = defaultdict(Fraction)
-        if isinstance(node, Source):
-            reached[(node.data, ())] = Fraction(1)
-        own: Parts = (node.part,) if node.part else ()
-        for one, factor in zip(node.inputs, node.stability, strict=True):
-            for (data, parts), stability in found[one].items():
-                reached[(data, parts + own)] += stability * factor
-        found[node] = dict(reached)
-    return found[root]
+    return Survey.of(root).paths
 
 
 def sensitivities(root: Node) -> dict[DataSet, Fraction]:
@@ -46,10 +102,7 @@ def sensitivities(root: Node) -> dict[DataSet, Fraction]:
 
     Of the parts of one partition only the largest counts, as in the ledger.
     """
-    found: dict[DataSet, list[tuple[Parts, Fraction]]] = defaultdict(list)
-    for (data, parts), stability in paths(root).items():
-        found[data].append((parts, stability * data.unit.bound))
-    return {data: _largest(ways) for data, ways in found.items()}
+    return Survey.of(root).sensitivities
 
 
 def _largest(ways: list[tuple[Parts, Fraction]]) -> Fraction:
@@ -68,7 +121,4 @@ def noise_scale(root: Node, epsilon: Fraction) -> Fraction:
     Raises:
         PlanError: The plan reads no protected source.
     """
-    moves = sensitivities(root)
-    if not moves:
-        raise PlanError("measure(...): the plan reads no protected source, so there is nothing to measure.")
-    return max(moves.values()) / epsilon
+    return Survey.of(root).scale(epsilon)

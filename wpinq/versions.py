@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,7 +23,12 @@ def live_log(root: Node) -> Log | None:
     Raises:
         PlanError: It has several, which do not share their epochs.
     """
-    found = [data.reader for data in sources(root) if isinstance(data.reader, Log)]
+    return log_of(sources(root))
+
+
+def log_of(read: Iterable[DataSet]) -> Log | None:
+    """The live source among some data sets; see `live_log`."""
+    found = [data.reader for data in read if isinstance(data.reader, Log)]
     if len(found) > 1:
         raise PlanError("measure(...): the plan reads two live sources; send the records of both to one of them.")
     return found[0] if found else None
@@ -40,8 +45,9 @@ def refuse_forgotten(log: Log, root: Node) -> None:
     Raises:
         PlanError: It is not one of those that are kept up to date.
     """
-    waiting = {name_of(one) for _, one in log.asked} if log.forgotten else ()
-    if log.forgotten and name_of(root) not in log.plans and name_of(root) not in waiting:
+    if log.whole:
+        return
+    if name_of(root) not in log.plans and name_of(root) not in {name_of(one) for _, one in log.asked}:
         raise PlanError(
             f"measure(...): {log.name} keeps {log.keep} epochs, and has let go of its first ones; measure a plan "
             "before that, or windows, or give live(keep=...) more."

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
+from wpinq.charged import commit
 from wpinq.errors import NotReadyError, PlanError
-from wpinq.measurement import Measurement
+from wpinq.measurement import Measurement, quoted
 from wpinq.operators.window import Window
 from wpinq.plan import Node, steps
+from wpinq.quote import Quote
 from wpinq.rewrite import rewrite
 from wpinq.schema import Kind
-from wpinq.versions import at_epoch, live_log
+from wpinq.stability import Survey
+from wpinq.versions import at_epoch, log_of
 
 MOST = 1000
 """Windows whose answers are held at once for a live source that does not keep all."""
 
 
-def windows(root: Node) -> list[Window]:
-    """The windows of a plan that have no number yet.
+def windows(walk: Iterable[Node]) -> list[Window]:
+    """The windows among the steps of a plan that have no number yet.
 
     Raises:
         PlanError: They are of several lengths, so no single window could be asked for.
     """
-    found = [node for node in steps(root) if isinstance(node, Window) and node.number is None]
+    found = [node for node in walk if isinstance(node, Window) and node.number is None]
     if len({(node.span, node.kind) for node in found}) > 1:
         raise PlanError("measure(...): the plan has windows of several lengths or types; one window must be of one.")
     return found
@@ -41,11 +43,10 @@ class WindowedMeasurement(Measurement):
     noise of its own, which the ledger shows at no cost.
     """
 
-    def __init__(self, node: Node, epsilon: Fraction, name: str | None, noise: str, analyst: str | None) -> None:
-        self._first, self._log = windows(node)[0], live_log(node)
+    def __init__(self, quote: Quote[Any]) -> None:
+        super().__init__(quote)
+        self._first, self._log = windows(steps(quote.node))[0], log_of(quote.sources)
         self._made: dict[int, Measurement] = {}
-        self._noise, self._analyst = noise, analyst
-        super().__init__(node, epsilon, name, noise, analyst)
 
     @property
     def settled(self) -> bool:
@@ -120,8 +121,12 @@ class WindowedMeasurement(Measurement):
         number = self._first.holding(time)
         plan = self._closed(number)
         if number not in self._made:
-            node = rewrite(plan, partial(_numbered, number))
-            self._made[number] = Measurement(node, self.epsilon, self.name, self._noise, self._analyst)
+            survey = Survey.of(rewrite(plan, partial(_numbered, number)))
+            own = quoted(
+                survey, self.epsilon, Measurement, noise=self._mechanism.name, name=self.name,
+                analyst=self.quote.analyst,
+            )  # fmt: skip
+            (self._made[number],) = commit([own])
             if self._log is not None and self._log.keep is not None and len(self._made) > MOST:
                 del self._made[min(self._made)]
         return self._made[number]

@@ -113,7 +113,7 @@ def _lines(measurement, one):
 
 KILLED = """
 import os, signal, sys, wpinq
-from wpinq import measurement, question
+from wpinq import charged, measurement
 from wpinq.engines import flow
 from wpinq.ledger import file
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
@@ -127,14 +127,14 @@ def after(function, times=1):
     return call
 point, path = sys.argv[1:]
 views = wpinq.protect(path, budget=1)
-if point == "before the charge": question.charge_all = die
+if point == "before the charge": charged.charge_all = die
 if point == "row committed, head not": file.FilePages.adopt = die
-if point == "charged": question.charge_all = after(question.charge_all)
+if point == "charged": charged.charge_all = after(charged.charge_all)
 if point == "before the run": flow.run = die
 if point == "after the run": flow.run = after(flow.run)
 m = views.map(lambda user, page: page).measure("0.1")
 if point == "seal committed, head not": file.FilePages.adopt = die
-if point == "sealed": question.Words = die
+if point == "sealed": charged.Words = die
 if point == "answered": measurement.Measurement._released = after(measurement.Measurement._released)
 print(m.observe_many(["home", "news", "a", "b", "c"]).tolist())
 """

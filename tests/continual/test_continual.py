@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 import wpinq
 import wpinq.secret
+from wpinq.charged import commit
 from wpinq.continual.changes import Changes
 from wpinq.continual.release import ContinualMeasurement
 from wpinq.continual.tree import BINARY, ELDERS, Tree
 from wpinq.identity import identities
+from wpinq.stability import Survey
 from wpinq.state.histogram import Histogram
 from wpinq.weights import WeightType
 
@@ -80,9 +82,9 @@ class Binary(ContinualMeasurement):
 
 def followed(views, kind, epsilon):
     """A measurement with another tree."""
-    node = views.map(page)._node
-    m = kind(node, Fraction(epsilon), None, "geometric", None)
-    views._log.asked.append((m, node))
+    survey = Survey.of(views.map(page)._node)
+    quote = kind.quoted(survey, views._log, Fraction(epsilon), noise="geometric", name=None, analyst=None)
+    (m,) = commit([quote])
     return m
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import wpinq
 from wpinq.batch import END, WEIGHT, Batch
-from wpinq.question import Question, digest_after, digest_of
+from wpinq.charged import ChargedQuery, digest_after, digest_of
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state import histogram as histograms
 from wpinq.state.histogram import Histogram
@@ -73,13 +73,13 @@ def test_the_digest_of_a_large_change_is_made_when_it_is_needed():
 
 
 def test_a_live_source_hands_over_the_digest_of_what_it_answers_from(monkeypatch):
-    told, answer_from = [], Question.answer_from
+    told, answer_from = [], ChargedQuery.answer_from
 
     def checked(question, histogram, digest=None):
         told.append((digest, digest_of(question.home, histogram)))
         answer_from(question, histogram, digest)
 
-    monkeypatch.setattr(Question, "answer_from", checked)
+    monkeypatch.setattr(ChargedQuery, "answer_from", checked)
     source = wpinq.live({"page": str}, budget=10**6)
     plans = [source.map(lambda page: page), source.shave().map(lambda page, index: index), source.distinct()]
     rng = np.random.default_rng(4)

@@ -23,3 +23,11 @@ def test_they_share_one_histogram_and_no_noise(monkeypatch):
     bins = [f"absent {number}" for number in range(200)]
     noise = [one.observe_many(bins) for one in asked]
     assert not any(np.array_equal(noise[one], noise[two]) for one in range(4) for two in range(one))
+
+
+def test_windows_that_wait_stop_nobody_else():
+    """A measurement of windows has nothing to compute for all of them together."""
+    table = wpinq.protect([("a", n) for n in range(20)], budget=200, columns={"page": str, "n": int})
+    windows = table.window(3, at="n").map("page").measure(90)
+    assert table.map("page").measure(90).observe("a") == 20
+    assert windows.observe("a", window=3) == 3

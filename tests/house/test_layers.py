@@ -22,7 +22,8 @@ LAYERS = [
     {"builder"},
     {"operators", "stability", "engines"},
     {"explain", "runs", "versions"},
-    {"question"},
+    {"quote"},
+    {"charged"},
     {"selection"},
     {"measurement"},
     {"aggregates", "continual", "windowed"},
@@ -106,7 +107,8 @@ def test_imports_go_down(path):
 def test_only_measurements_know_the_noise(path):
     assert "noise" not in imports(path) or room(path) in {
         "noise",
-        "question",
+        "quote",
+        "charged",
         "selection",
         "measurement",
         "aggregates",

@@ -7,10 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from wpinq.aggregates.aims import Extreme, Middle
+from wpinq.aggregates.asked import Asked
 from wpinq.aggregates.cells import Cells
 from wpinq.aggregates.groups import Groups, groups
 from wpinq.aggregates.options import LEVEL, Bounds, Ranked, check_options
-from wpinq.aggregates.ranks import Cost, Points, Quantile
+from wpinq.aggregates.ranks import Cost, Points, Quantile, ask_rank
 from wpinq.aggregates.scale import Grid, Scale, limits
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
@@ -42,25 +43,44 @@ def quantile(
 
     Source: A. Smith, "Privacy-preserving statistical estimation with optimal convergence rates", STOC 2011.
     """
+    return ask_quantile(self, column, share, bounds, epsilon, **more).charge()
+
+
+def ask_quantile(
+    self: Collection, column: str, share: Amount, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
+) -> Asked[Quantile]:
+    """Quote a quantile; see `quantile`."""
     wanted = exact(share, "quantile(share=...)")
     if not 0 <= wanted <= 1:
         raise PlanError("quantile(share=...): a share is between 0 and 1; the median is 0.5.")
     title = f"quantile({column}, {decimal(wanted)})"
-    return Quantile(
+    return ask_rank(
         *_plan(self, column, bounds, title, more), partial(Middle, wanted), **_cost(epsilon, "quantile", more)
     )
 
 
 def median(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:
     """Charge for the median of a column's numbers; arguments and errors are those of `quantile`."""
+    return ask_median(self, column, bounds, epsilon, **more).charge()
+
+
+def ask_median(
+    self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
+) -> Asked[Quantile]:
+    """Quote what `median` charges for."""
     plan = _plan(self, column, bounds, f"median({column})", more)
-    return Quantile(*plan, partial(Middle, Fraction(1, 2)), **_cost(epsilon, "median", more))
+    return ask_rank(*plan, partial(Middle, Fraction(1, 2)), **_cost(epsilon, "median", more))
 
 
 def min(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
     """Charge for the least of a column's numbers; arguments and errors are those of `quantile`. See `max`."""
+    return ask_min(self, column, bounds, epsilon, **more).charge()
+
+
+def ask_min(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Asked[Quantile]:
+    """Quote what `min` charges for."""
     plan = _plan(self, column, bounds, f"min({column})", more)
-    return Quantile(*plan, partial(Extreme, False), **_cost(epsilon, "min", more))
+    return ask_rank(*plan, partial(Extreme, False), **_cost(epsilon, "min", more))
 
 
 def max(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
@@ -71,8 +91,13 @@ def max(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: 
     interval holds the true largest number, clamped to the bounds, with `confidence`, and always ends at the bound.
     `min` and `max` have independent noise: of fewer than some 30 / epsilon records `min` may exceed `max`.
     """
+    return ask_max(self, column, bounds, epsilon, **more).charge()
+
+
+def ask_max(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Asked[Quantile]:
+    """Quote what `max` charges for."""
     plan = _plan(self, column, bounds, f"max({column})", more)
-    return Quantile(*plan, partial(Extreme, True), **_cost(epsilon, "max", more))
+    return ask_rank(*plan, partial(Extreme, True), **_cost(epsilon, "max", more))
 
 
 def _plan(self: Collection, column: str, bounds: Bounds, title: str, more: Ranked) -> tuple[Cells, Groups, Points]:

@@ -15,8 +15,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wpinq.aggregates.aims import Aim, Losses, Terms
+from wpinq.aggregates.asked import Asked
 from wpinq.aggregates.groups import Groups
 from wpinq.bins import bin_frame
+from wpinq.charged import ChargedQuery
 from wpinq.engines.failures import quietly
 from wpinq.errors import PlanError
 from wpinq.exact import decimal
@@ -24,10 +26,10 @@ from wpinq.identity import identities
 from wpinq.noise.exponential import PermuteAndFlip
 from wpinq.operators.lattice import measurable
 from wpinq.plan import Node
-from wpinq.question import Question
+from wpinq.quote import Quote, answered_from, price
 from wpinq.runs import refuse_inside
 from wpinq.selection import moves
-from wpinq.versions import answerable, live_log
+from wpinq.stability import Survey
 
 
 class Cost(TypedDict):
@@ -47,8 +49,28 @@ class Points(NamedTuple):
     blur: float = 0.0
 
 
-class Quantile(Question):
-    """A charged rank statistic, chosen when it is first asked for and the same for ever.
+class Ranks(NamedTuple):
+    """What is chosen, for which groups.
+
+    Attributes:
+        aim: Which rank, and how it is chosen.
+        points: The numbers that the cells stand for.
+        confidence: How often an interval holds.
+        where: The groups that are answered.
+        title: The aggregate, for people.
+    """
+
+    aim: Aim
+    points: Points
+    confidence: Fraction
+    where: Groups
+    title: str
+
+
+def ask_rank(
+    node: Node, where: Groups, points: Points, aim: Callable[[Terms], Aim], **cost: Unpack[Cost]
+) -> Asked[Quantile]:  # fmt: skip
+    """Quote a rank statistic.
 
     Args:
         node: The cells of each group.
@@ -57,32 +79,42 @@ class Quantile(Question):
         aim: Which rank, from what it may cost and risk.
         cost: What it costs whom.
 
+    Raises:
+        PlanError: `confidence` is not strictly between 0 and 1, there are windows, or see `price`.
+    """
+    epsilon, confidence, call = cost["epsilon"], cost["confidence"], cost["call"]
+    if not 0 < confidence < 1:
+        raise PlanError(f"{call}: confidence= is strictly between 0 and 1; write 0.95, say.")
+    plan, epochs = answered_from(measurable(node), call)
+    found = aim(Terms(epsilon, moves(plan), 1 - confidence, len(points.numbers)))
+    ranks = Ranks(found, points, confidence, where, node.title)
+    quote = price(
+        Survey.of(plan), epsilon, call=call, kind=Quantile, mechanism=ranks, fields=("exponential", *found.code),
+        name=cost["name"], analyst=cost["analyst"], epochs=epochs,
+    )  # fmt: skip
+    return Asked(quote, lambda chosen: chosen)
+
+
+class Quantile(ChargedQuery):
+    """A charged rank statistic, chosen when it is first asked for and the same for ever.
+
     Attributes:
         confidence: How often an interval holds the true statistic of the numbers, clamped to their bounds.
     """
 
-    def __init__(
-        self, node: Node, where: Groups, points: Points, aim: Callable[[Terms], Aim], **cost: Unpack[Cost]
-    ) -> None:  # fmt: skip
-        epsilon, confidence, call = cost["epsilon"], cost["confidence"], cost["call"]
-        if not 0 < confidence < 1:
-            raise PlanError(f"{call}: confidence= is strictly between 0 and 1; write 0.95, say.")
-        root = measurable(node)
-        plan, self._where, self._points, self.confidence = answerable(root, call), where, points, confidence
-        self._call = node.title
-        self._aim = aim(Terms(epsilon, moves(plan), 1 - confidence, len(points.numbers)))
-        super().__init__(
-            plan,
-            epsilon,
-            cost["name"],
-            call=call,
-            purpose="exponential",
-            fields=("exponential", *self._aim.code),
-            analyst=cost["analyst"],
-        )
+    purpose = "exponential"
+
+    def __init__(self, quote: Quote[Any]) -> None:
+        super().__init__(quote)
+        ranks: Ranks = quote.mechanism
+        self._aim, self._points, self.confidence, self._where, self._call = ranks
         self._found: np.ndarray | None = None
-        if (log := live_log(root)) is not None:
-            log.asked.append((self, root))
+
+    def of(self, where: Groups) -> Quantile:
+        """The same for other groups of the same columns."""
+        found = Quantile(self.quote)
+        found._where, found._histogram, found._words = where, self._histogram, self._words
+        return found
 
     @property
     def value(self) -> float:

@@ -158,13 +158,13 @@ def measured(
 
     import wpinq
     from wpinq.cli.dataflow import no_records
-    from wpinq.degrees.release import charged
+    from wpinq.degrees.release import quoted
     from wpinq.plan import sources
 
     given: dict[str, Any] = {name: chosen and chosen.value for name, chosen in how.items()}
     given |= {"split": share, "name": f"degrees of {of}", "analyst": analyst}
-    rehearsed = no_records(place.schema(), epsilon).map(pl.col(of))
-    charged(rehearsed, epsilon, **given | {"method": given["method"] or "posterior"})
+    nothing = no_records(place.schema(), epsilon).map(pl.col(of))
+    quoted(nothing, epsilon, **given | {"method": given["method"] or "posterior"})
     counted = place.protect_to_spend(epsilon).map(pl.col(of))
     fit = wpinq.degrees.release(counted, epsilon, **given)
     return Release(of, sources(counted._node)[0], epsilon, fit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import groupby
 from typing import Any, NoReturn
@@ -18,19 +19,20 @@ from wpinq.errors import NotReadyError, PlanError
 from wpinq.exact import Amount, decimal, exact
 from wpinq.explain import show_measured
 from wpinq.identity import identities
-from wpinq.measurement import Measurement
+from wpinq.measurement import Measurement, quoted
 from wpinq.noise import Mechanism, Words, mechanism
 from wpinq.noise.accuracy import level_of_each
 from wpinq.operators.first import First
 from wpinq.operators.window import Window
-from wpinq.plan import Keyed, Node, steps
+from wpinq.plan import Keyed, Node
+from wpinq.quote import Epochs, Quote
 from wpinq.runs import refuse_inside
-from wpinq.secret import Field
 from wpinq.siphash import siphash
+from wpinq.sources.epochs import Log
+from wpinq.stability import Survey
 from wpinq.state.histogram import Histogram
 from wpinq.state.table import Ids
 from wpinq.values import KEY_SIZE
-from wpinq.versions import live_log
 
 
 class ContinualMeasurement(Measurement):
@@ -52,18 +54,30 @@ class ContinualMeasurement(Measurement):
 
     tree: Tree = ELDERS
 
-    def __init__(self, node: Node, epsilon: Fraction, name: str | None, noise: str, analyst: str | None) -> None:
-        refuse_unless_linear(node)
-        self._first = 0
-        super().__init__(node, epsilon, name, noise, analyst)
+    def __init__(self, quote: Quote[Any]) -> None:
+        super().__init__(quote)
+        self._first, self._closed = 0, 0
         secret = self.home.ledger.secret
-        self._nodes = secret.derive("continual node", self._tuple, size=KEY_SIZE)
-        self._noises = Words(secret.derive("continual noise", self._tuple))
+        self._nodes = secret.derive("continual node", quote.key, size=KEY_SIZE)
+        self._noises = Words(secret.derive("continual noise", quote.key))
         self._levels: dict[int, Mechanism] = {}
-        self._changes = Changes(lambda: Histogram(node.schema, self.home.identity_key, node.held.array))
-        self._closed = 0
-        log = live_log(node)
-        self._keep = None if log is None else log.keep
+        self._changes = Changes(lambda: Histogram(quote.node.schema, self.home.identity_key, quote.node.held.array))
+        self._keep = None if quote.epochs is None else quote.epochs.log.keep
+
+    @classmethod
+    def quoted(
+        cls, survey: Survey, log: Log, epsilon: Fraction, *, noise: str, name: str | None, analyst: str | None
+    ) -> Quote[ContinualMeasurement]:
+        """Quote a continual measurement of a plan over what a live source is sent.
+
+        Raises:
+            PlanError: A step of the plan is not linear for each record, or it is too late for it; or see `price`.
+        """
+        refuse_unless_linear(survey.steps)
+        return quoted(
+            survey, epsilon, cls, noise=noise, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
+            fields=("continual", cls.tree.text),
+        )  # fmt: skip
 
     @property
     def settled(self) -> bool:
@@ -188,11 +202,8 @@ class ContinualMeasurement(Measurement):
         close = np.full(len(place), np.uint64(32 << 56 | level))
         return siphash(self._nodes, [*words, place, close])
 
-    def _describe(self, fields: tuple[Field, ...]) -> tuple[Field, ...]:
-        return super()._describe((*fields, "continual", self.tree.text))
 
-
-def refuse_unless_linear(root: Node) -> None:
+def refuse_unless_linear(walk: Iterable[Node]) -> None:
     """Refuse a plan in which records meet; but for what bounds each person for ever, and takes nothing back.
 
     Raises:
@@ -200,7 +211,7 @@ def refuse_unless_linear(root: Node) -> None:
 
     Source: privacy rules 11 and 12; attack 43.
     """
-    for node in steps(root):
+    for node in walk:
         if isinstance(node, Window):
             raise PlanError("measure(continual=True): leave it out; each window is measured when it has closed.")
         if not isinstance(node, First) and isinstance(node.lower(frozenset(node.schema.names)), Keyed):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from wpinq.collection import Collection
     from wpinq.measurement import Measurement
+    from wpinq.quote import Quote
 
 FIRST = 256
 MOST = 1 << 20
@@ -71,14 +72,15 @@ def release(
         BudgetError: It costs more than is left; nothing was charged.
     """
     method = check_method(method or "posterior", "release")
-    made = charged(collection, epsilon, split=split, method=method, prior=prior, name=name, analyst=analyst)
+    quotes = quoted(collection, epsilon, split=split, method=method, prior=prior, name=name, analyst=analyst)
+    made = collection._commit(quotes)
     if split is None:
         evidence = Cornered(observe_corner(made[0]), made[0].scale)
         return Fit(*evidence.staircases((0.5,))[0], evidence, method)
     return reconcile(made[0], made[1], method=method, prior=prior or "uniform")
 
 
-def charged(
+def quoted(
     collection: Collection,
     epsilon: Amount,
     *,
@@ -87,40 +89,43 @@ def charged(
     prior: Prior | None,
     name: str | None,
     analyst: str | None,
-) -> list[Measurement]:
-    """Check and charge what `release` asks, and compute nothing: the corner, or the two curves of a split."""
+) -> list[Quote[Measurement]]:
+    """Check and quote what `release` asks, and charge nothing: the corner, or the two curves of a split."""
     check_prior(prior or "uniform", method, "release")
     whole = positive(epsilon, "release(epsilon=...)")
     if split is None:
         if method != "posterior" or prior is not None:
             given = f"prior={prior!r}" if method == "posterior" else f"method={method!r}"
             raise PlanError(f"release({given}): only two curves have it; add split=, such as split=0.75.")
-        return at_once(collection, [(corner(collection), whole, name)], WIDEST, analyst)
+        return at_once([(corner(collection), whole, name)], WIDEST, analyst)
     share = positive(split, "release(split=...)")
     if share >= 1:
         raise ExactnessError(f"release(split={split}): the share of the CDF is between 0 and 1; both curves need some.")
     names = (name and f"{name}: cdf", name and f"{name}: sequence")
     asked = (cdf(collection), share * whole, names[0]), (sequence(collection), (1 - share) * whole, names[1])
     widest = WIDEST_OF_TWO[prior or "uniform"] if method == "posterior" else MOST_NOISE
-    return at_once(collection, asked, widest, analyst)
+    return at_once(asked, widest, analyst)
 
 
 def at_once(
-    collection: Collection,
     asked: Sequence[tuple[Collection, Fraction, str | None]],
     widest: Fraction | int,
     analyst: str | None,
-) -> list[Measurement]:
-    """Measure all or none; none where the noise is not what a fit can be made of."""
-    made: list[Measurement] = []
+) -> list[Quote[Measurement]]:
+    """Quotes of what is answered at once, with noise that a fit can be made of.
 
-    def make() -> None:
-        for one, epsilon, name in asked:
-            made.append(one.measure(epsilon=epsilon, name=name, analyst=analyst))
-            check_scale(made[-1].scale, widest)
-
-    collection._charge_at_once("release(...)", make)
-    return made
+    Raises:
+        PlanError: It is not.
+    """
+    quotes = [one.quote(epsilon, name, analyst=analyst) for one, epsilon, name in asked]
+    for quote in quotes:
+        if not quote.at_once:
+            raise PlanError(
+                "release(...): windows, and the epochs of a live source, are answered once they have closed; measure "
+                "degrees.cdf(...) and degrees.sequence(...), and reconcile them then. Nothing was charged."
+            )
+        check_scale(quote.scale, widest)
+    return quotes
 
 
 def check_scale(scale: Fraction, widest: Fraction | int) -> None:

@@ -3,6 +3,8 @@
 from wpinq.ledger.books import Charge, Entry, wording
 from wpinq.ledger.cost import Cost
 from wpinq.ledger.ledger import Ledger
-from wpinq.ledger.several import charge_all
+from wpinq.ledger.several import Price, Request, charge_all, distinct, merged, price_all
 
-__all__ = ["Charge", "Cost", "Entry", "Ledger", "charge_all", "wording"]
+__all__ = [
+    "Charge", "Cost", "Entry", "Ledger", "Price", "Request", "charge_all", "distinct", "merged", "price_all", "wording",
+]  # fmt: skip

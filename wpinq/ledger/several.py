@@ -1,20 +1,72 @@
-"""One measurement over several data sets, each with a ledger of its own."""
+"""What several charges cost together, over several data sets, each with a ledger of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
 
 from wpinq.ledger.books import Charge
 from wpinq.ledger.ledger import Ledger
 
+Request: TypeAlias = tuple[Ledger, Charge]
+"""A charge, and the ledger that is asked for it."""
+Place: TypeAlias = tuple[tuple[int, int], tuple[str, str]]
 
-def charge_all(requests: Sequence[tuple[Ledger, Charge]]) -> list[bool]:
-    """Charge one measurement to several data sets: all or none.
+
+@dataclass(frozen=True)
+class Price:
+    """What some charges would cost one data set now, and what is left of its budget.
+
+    Attributes:
+        name: The data set's name.
+        epsilon: What would be charged; 0 for what was charged before, and less for a part than its largest sibling.
+        delta: The same of delta.
+        left: Epsilon that is left now, before it is charged.
+        left_delta: Delta that is left now.
+    """
+
+    name: str
+    epsilon: Fraction
+    delta: Fraction
+    left: Fraction
+    left_delta: Fraction
+
+    @property
+    def fits(self) -> bool:
+        """Whether the budget of the data set allows it; the cap of an analyst may still refuse it."""
+        return self.epsilon <= self.left and self.delta <= self.left_delta
+
+
+def merged(requests: Iterable[Request]) -> tuple[Request, ...]:
+    """The requests of one question, of which those to one ledger and version are added up.
+
+    The people of two sources that share a ledger lose the sum.
+    """
+    found: dict[Place, Request] = {}
+    for ledger, charge in requests:
+        before = found.get(_place(ledger, charge))
+        costs = charge.costs if before is None else (*before[1].costs, *charge.costs)
+        found[_place(ledger, charge)] = (
+            ledger,
+            Charge(charge.question, costs, charge.version, charge.label, charge.analyst),
+        )
+    return tuple(found.values())
+
+
+def distinct(requests: Iterable[Request]) -> list[Request]:
+    """The requests of several questions, each of which was merged, without those that are there twice."""
+    return list({_place(ledger, charge): (ledger, charge) for ledger, charge in requests}.values())
+
+
+def charge_all(requests: Sequence[Request]) -> list[bool]:
+    """Charge one measurement to several data sets, or several measurements: all or none.
 
     All ledgers are locked in one order and checked before the first is written. A crash in between leaves a
     charge without an answer, never an answer without a charge. Requests of one question, version and ledger
-    are added up: the people of two sources that share a ledger lose the sum.
+    are added up.
 
     Returns:
         For each request whether it was charged now.
@@ -24,14 +76,34 @@ def charge_all(requests: Sequence[tuple[Ledger, Charge]]) -> list[bool]:
         LedgerError: One of them cannot be trusted or written.
     """
     ledgers = {ledger._store.key: ledger for ledger, _ in requests}
-    merged: dict[tuple[tuple[int, int], tuple[str, str]], Charge] = {}
-    for ledger, charge in requests:
-        place = ledger._store.key, charge.key
-        costs = (*merged[place].costs, *charge.costs) if place in merged else charge.costs
-        merged[place] = Charge(charge.question, costs, charge.version, charge.label, charge.analyst)
     with ExitStack() as stack:
         sessions = {key: stack.enter_context(ledgers[key]._session()) for key in sorted(ledgers)}
-        charged = {place: sessions[place[0]].charge(charge) for place, charge in merged.items()}
+        charged = {
+            _place(ledger, charge): sessions[ledger._store.key].charge(charge) for ledger, charge in merged(requests)
+        }
         for session in sessions.values():
             session.commit()
-    return [charged[ledger._store.key, charge.key] for ledger, charge in requests]
+    return [charged[_place(ledger, charge)] for ledger, charge in requests]
+
+
+def price_all(requests: Sequence[Request]) -> list[Price]:
+    """What requests would cost each data set together; nothing is charged.
+
+    Raises:
+        LedgerError: A ledger cannot be trusted or read.
+    """
+    ledgers = {ledger._store.key: ledger for ledger, _ in requests}
+    found = []
+    for key, ledger in ledgers.items():
+        books = ledger._now()
+        after = books.spent
+        for one, charge in merged(requests):
+            if one._store.key == key and charge.key not in books.charges:
+                after = after.including(charge.costs)
+        left = books.budget - books.spent.epsilon, books.delta - books.spent.delta
+        found.append(Price(books.name, after.epsilon - books.spent.epsilon, after.delta - books.spent.delta, *left))
+    return found
+
+
+def _place(ledger: Ledger, charge: Charge) -> Place:
+    return ledger._store.key, charge.key

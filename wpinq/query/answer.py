@@ -14,15 +14,16 @@ from wpinq.aggregates import Answer as Aggregate
 from wpinq.aggregates import Quantile
 from wpinq.aggregates.options import Bounds
 from wpinq.bins import bin_frame
+from wpinq.charged import ChargedQuery, commit
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.measurement import Measurement
-from wpinq.plan import fingerprints, sources
+from wpinq.plan import sources
 from wpinq.query.asked import Statement
 from wpinq.query.numbers import Charged
 from wpinq.query.statement import prepare
 from wpinq.query.tables import CALL
-from wpinq.question import Question, charge_together
+from wpinq.quote import Quote
 from wpinq.selection import probability
 from wpinq.selection.table import readable
 
@@ -45,7 +46,7 @@ class Answer:
     rows: tuple[tuple[Any, ...], ...]
     intervals: tuple[tuple[tuple[float, float] | None, ...], ...]
     cost: dict[str, float]
-    measurements: tuple[Question, ...]
+    measurements: tuple[ChargedQuery, ...]
     threshold: float | None = None
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -118,32 +119,29 @@ def sql(
     share = cost / asked.parts(given)
     lost = None if known is not None or delta is None else probability(delta, "sql(delta=...)")
     charged = Charged(name=name, analyst=analyst)
-    if fingerprints(asked.groups._node)[asked.groups._node] is not None:  # else it would be another question below
-        charge_together(lambda: _quote(asked, share, lost, charged))
-    counted = _counts(asked, share, given, charged)
+    counts = _counts(asked, share, lost, charged)
+    numbers = [one.quote(share, charged) for one in asked.numbers]
+    made = commit([*counts, *(one.quote for one in numbers)])
+    counted: list[Measurement] = made[: len(counts)]
     threshold = None
     if known is None:
         assert lost is not None  # noqa: S101  refused in `_known`
         published = counted[asked.widest].release(delta=lost)
         known, threshold = published.frame.select(asked.keys), published.threshold
-    numbers = [one.measure(share, known if asked.keys else None, charged) for one in asked.numbers]
+    answers = [
+        number.of(one.answer(query), known)
+        for number, one, query in zip(asked.numbers, numbers, made[len(counts) :], strict=True)
+    ]
     paid = {"epsilon": float(cost), "delta": float(lost or 0)}
-    return replace(_finished(asked, known, counted, numbers, paid), threshold=threshold)
+    return replace(_finished(asked, known, counted, answers, paid), threshold=threshold)
 
 
-def _counts(asked: Statement, share: Fraction, given: bool, charged: Charged) -> list[Measurement]:
-    """The counts, or one that nobody asked for, from which groups are published."""
-    return [one.measure(epsilon=share, **charged) for one in (*asked.counts, *asked.published_from(given))]
-
-
-def _quote(asked: Statement, share: Fraction, lost: Fraction | None, charged: Charged) -> None:
-    """All that the query is charged for; which groups there are changes no price."""
-    counted = _counts(asked, share, lost is None, charged)
+def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: Charged) -> list[Quote[Measurement]]:
+    """The counts, or one that nobody asked for, from which groups are published; with what that costs."""
+    found = [one.quote(share, **charged) for one in (*asked.counts, *asked.published_from(lost is None))]
     if lost is not None:
-        counted[asked.widest].charge_also("release", lost)
-    nobody = bin_frame([], asked.schema) if asked.keys else None
-    for one in asked.numbers:
-        one.measure(share, nobody, charged)
+        found[asked.widest] = found[asked.widest].publishing("release", lost)
+    return found
 
 
 def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | None:

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import polars as pl
 
-from wpinq.aggregates import Answer, Quantile, mean, median, quantile, stdev, variance
-from wpinq.aggregates import max as largest
-from wpinq.aggregates import min as least
-from wpinq.aggregates import sum as total
+from wpinq.aggregates import Answer, Asked, Quantile
+from wpinq.aggregates.groups import groups as grouped
 from wpinq.aggregates.options import Bounds
+from wpinq.aggregates.quantiles import ask_max, ask_median, ask_min, ask_quantile
 from wpinq.aggregates.scale import limits
+from wpinq.aggregates.sums import ask_mean, ask_stdev, ask_sum, ask_variance
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, exact
 from wpinq.functions.terms import shown
@@ -24,16 +24,18 @@ from wpinq.query.tables import CALL, plainly
 if TYPE_CHECKING:
     from wpinq.collection import Collection
 
-AGGREGATES: dict[str, tuple[str, Callable[..., Answer | Quantile]]] = {
-    "Sum": ("sum", total),
-    "Avg": ("mean", mean),
-    "Min": ("min", least),
-    "Max": ("max", largest),
-    "Median": ("quantile 1/2", median),
-    "Variance": ("spread", partial(variance, sample=True)),
-    "VariancePop": ("spread", variance),
-    **dict.fromkeys(("Stddev", "StddevSamp"), ("spread", partial(stdev, sample=True))),
-    "StddevPop": ("spread", stdev),
+Ask: TypeAlias = "Callable[..., Asked[Answer | Quantile]]"
+
+AGGREGATES: dict[str, tuple[str, Ask]] = {
+    "Sum": ("sum", ask_sum),
+    "Avg": ("mean", ask_mean),
+    "Min": ("min", ask_min),
+    "Max": ("max", ask_max),
+    "Median": ("quantile 1/2", ask_median),
+    "Variance": ("spread", partial(ask_variance, sample=True)),
+    "VariancePop": ("spread", ask_variance),
+    **dict.fromkeys(("Stddev", "StddevSamp"), ("spread", partial(ask_stdev, sample=True))),
+    "StddevPop": ("spread", ask_stdev),
 }
 """What is measured for each of these, and how the answer follows; what is measured alike is measured once."""
 
@@ -76,7 +78,7 @@ class Number:
     Attributes:
         collection: Its records are the group keys and, last, the number.
         measured: What is measured; equal for two numbers that follow from one measurement.
-        ask: Charges for it.
+        ask: Quotes it.
         bounds: The least and the largest number.
         written: How the query has it.
 
@@ -87,7 +89,7 @@ class Number:
 
     collection: Collection
     measured: tuple[str, Any]
-    ask: Callable[..., Answer | Quantile]
+    ask: Ask
     bounds: Bounds
     written: str
 
@@ -100,17 +102,23 @@ class Number:
         low, high = (decimal(exact(bound, CALL)) for bound in self.bounds)
         return f"{self.written}, clamped to {low}..{high}"
 
-    def measure(self, epsilon: Fraction, groups: pl.DataFrame | None, charged: Charged) -> Answer | Quantile:
-        """Charge for it in each of the groups, or in all."""
+    def quote(self, epsilon: Fraction, charged: Charged) -> Asked[Answer | Quantile]:
+        """Quote it in each group, or in all; which groups there are changes no price."""
         *by, column = self.collection.columns
-        keys = None if groups is None else groups if groups.width > 1 else groups.to_series()
+        nobody: list[Any] | None = [] if by else None
         return self.ask(
-            self.collection, column, bounds=self.bounds, epsilon=epsilon, by=by or None, keys=keys, **charged
+            self.collection, column, bounds=self.bounds, epsilon=epsilon, by=by or None, keys=nobody, **charged
         )
 
+    def of(self, answer: Answer | Quantile, groups: pl.DataFrame) -> Answer | Quantile:
+        """What was charged, for these groups."""
+        *by, _ = self.collection.columns
+        keys = groups if groups.width > 1 else groups.to_series()
+        return answer.of(grouped(self.collection._node, by, keys, CALL)) if by else answer
 
-def read(node: Any) -> tuple[Any, str, Callable[..., Answer | Quantile]]:
-    """What an aggregate is of, what is measured for it, and what charges for it.
+
+def read(node: Any) -> tuple[Any, str, Ask]:
+    """What an aggregate is of, what is measured for it, and what quotes it.
 
     Raises:
         PlanError: It says more than is answered.
@@ -128,7 +136,7 @@ def read(node: Any) -> tuple[Any, str, Callable[..., Answer | Quantile]]:
         return what, *AGGREGATES[kind]
     if not 0 <= share <= 1:
         raise PlanError(f"{CALL}: {plainly(node)}: a share is between 0 and 1; the median is 0.5.")
-    return what, f"quantile {share}", partial(quantile, share=share)
+    return what, f"quantile {share}", partial(ask_quantile, share=share)
 
 
 def _ranked(node: Any) -> tuple[Fraction, Any]:

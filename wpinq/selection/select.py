@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from wpinq.charged import ChargedQuery, commit
 from wpinq.engines.failures import quietly
 from wpinq.exact import Amount, decimal, positive
 from wpinq.noise.selection import PartitionSelection, selection
 from wpinq.operators.lattice import measurable
-from wpinq.plan import Node
-from wpinq.question import Question
+from wpinq.quote import Quote, answered_from, price
 from wpinq.runs import refuse_inside
 from wpinq.selection.publish import moves, names_of, present, probability
 from wpinq.selection.spread import spreads
 from wpinq.selection.table import by_name
-from wpinq.versions import answerable, live_log
+from wpinq.stability import Survey
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
+    from wpinq.plan import Node
 
 
 def select(
@@ -47,8 +48,14 @@ def select(
 
     Source: Desfontaines, Voss, Gipson and Mandayam, PoPETs 2022(1).
     """
-    cost = positive(epsilon, "select(epsilon=...)"), probability(delta, "select(delta=...)")
-    return Selection(measurable(self._node), *cost, name, analyst)
+    cost, lost = positive(epsilon, "select(epsilon=...)"), probability(delta, "select(delta=...)")
+    node, epochs = answered_from(measurable(self._node), "select")
+    quote = price(
+        Survey.of(node), cost, call="select", kind=Selection, mechanism=_mechanism(node, cost, lost),
+        fields=("selection", lost), name=name, analyst=analyst, delta=lost, epochs=epochs,
+    )  # fmt: skip
+    (found,) = commit([quote])
+    return found
 
 
 def _mechanism(node: Node, epsilon: Fraction, delta: Fraction) -> PartitionSelection:
@@ -62,20 +69,16 @@ def _mechanism(node: Node, epsilon: Fraction, delta: Fraction) -> PartitionSelec
     return min(fits, key=lambda one: one.delta)
 
 
-class Selection(Question):
+class Selection(ChargedQuery):
     """Charged names of bins, found when they are first asked for and the same for ever."""
 
-    def __init__(self, node: Node, epsilon: Fraction, delta: Fraction, name: str | None, analyst: str | None) -> None:
-        root, node = node, answerable(node, "select")
-        super().__init__(
-            node, epsilon, name, call="select", purpose="selection", fields=("selection", delta), delta=delta,
-            analyst=analyst,
-        )  # fmt: skip
-        self.delta = delta
-        self._mechanism = _mechanism(node, epsilon, delta)
+    purpose = "selection"
+
+    def __init__(self, quote: Quote[Any]) -> None:
+        super().__init__(quote)
+        self.delta = quote.delta
+        self._mechanism: PartitionSelection = quote.mechanism
         self._found: pl.DataFrame | None = None
-        if (log := live_log(root)) is not None:
-            log.asked.append((self, root))
 
     @property
     def bins(self) -> pl.DataFrame:

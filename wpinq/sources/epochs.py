@@ -10,6 +10,7 @@ n, and counts what was sent in the n epochs up to that one, so that its answer n
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -53,6 +54,7 @@ class Log(ObjectReader):
         plans: The plans that are kept up to date.
         versions: The data set as of the end of each epoch, as far as anybody asked.
         records: How many records the closed epochs hold; nobody is told.
+        lock: Is held while an epoch is closed, and while a query of the open one is charged.
     """
 
     schema: Schema
@@ -63,6 +65,7 @@ class Log(ObjectReader):
     plans: set[Hashable] = field(default_factory=set)
     versions: dict[int, object] = field(default_factory=dict)
     records: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
     _epochs: list[Epoch] = field(default_factory=list)
     _before: int | None = None
     _sent: list[pl.DataFrame] = field(default_factory=list)
@@ -71,6 +74,11 @@ class Log(ObjectReader):
     def closed(self) -> int:
         """How many epochs are closed."""
         return self.forgotten + len(self._epochs)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that was sent is held, and will be when the open epoch closes."""
+        return not self.forgotten and (self.keep is None or len(self._epochs) <= 2 * self.keep)
 
     def send(self, frame: pl.DataFrame) -> None:
         """Take in records for the epoch that is open."""
@@ -99,10 +107,11 @@ class Log(ObjectReader):
 
     def forget(self) -> None:
         """Let go of what nothing may ask for any more."""
-        while self.keep is not None and len(self._epochs) > 2 * self.keep:
-            self._before = self._epochs.pop(0).until
-            self.forgotten += 1
-            self.versions.pop(self.forgotten, None)
+        with self.lock:
+            while self.keep is not None and len(self._epochs) > 2 * self.keep:
+                self._before = self._epochs.pop(0).until
+                self.forgotten += 1
+                self.versions.pop(self.forgotten, None)
 
     def until(self, epoch: int) -> int | None:
         """Up to which time windows are closed at the end of an epoch that is held; None for none."""

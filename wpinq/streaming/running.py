@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from weakref import WeakSet
 
 from wpinq.batch import Batch
+from wpinq.charged import ChargedQuery, digest_after, digest_of
 from wpinq.continual import ContinualMeasurement
 from wpinq.dataset import DataSet
 from wpinq.engines.live import Item, LiveFlow
@@ -14,7 +15,6 @@ from wpinq.engines.reading import batches
 from wpinq.errors import EngineError
 from wpinq.operators.first import First
 from wpinq.plan import Node, Read, sources, steps
-from wpinq.question import Question, digest_after, digest_of
 from wpinq.sources.epochs import Log
 from wpinq.state.histogram import Histogram
 from wpinq.versions import name_of
@@ -27,7 +27,7 @@ class Kept:
     Attributes:
         root: The plan, over the open source.
         total: Its histogram after the last epoch.
-        digest: Of the total; None until a question needs it.
+        digest: Of the total; None until a query needs it.
         followers: Measurements that are told every change, as long as somebody holds them.
     """
 
@@ -46,15 +46,15 @@ class Kept:
         for follower in self.followers:  # who may be asked at the same time, so what they are told stays as it is
             follower.receive(epoch, change)
 
-    def answer(self, question: Question, epoch: int) -> None:
+    def answer(self, query: ChargedQuery, epoch: int) -> None:
         """Answer from the total as it is after an epoch; a continual measurement follows it from now on."""
-        if isinstance(question, ContinualMeasurement):
-            question.receive(epoch, self.total.copy())
-            self.followers.add(question)
+        if isinstance(query, ContinualMeasurement):
+            query.receive(epoch, self.total.copy())
+            self.followers.add(query)
             return
         if self.digest is None:
             self.digest = digest_of(sources(self.root)[0], self.total)
-        question.answer_from(self.total.copy(), self.digest)
+        query.answer_from(self.total.copy(), self.digest)
 
 
 class Running:
@@ -82,8 +82,9 @@ class Running:
             LedgerError: The histogram of a measurement could not be sealed.
         """
         self._whole = False
-        batch = close()
-        asked, self._log.asked = self._log.asked, []
+        with self._log.lock:  # a query of the epoch is charged before, or is of the next one
+            batch = close()
+            asked, self._log.asked = self._log.asked, []
         wanted = [(measurement, self._keep(root)) for measurement, root in asked]
         if self._kept:
             if self._flow is None or len(self._flow.roots) < len(self._kept):

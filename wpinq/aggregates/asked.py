@@ -1,0 +1,34 @@
+"""An aggregate that was quoted, and how its answer follows once the quote is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from wpinq.charged import commit
+from wpinq.quote import Quote
+
+A_co = TypeVar("A_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class Asked(Generic[A_co]):
+    """A quoted aggregate.
+
+    Attributes:
+        quote: What it costs.
+        answer: Gives the answer of the query that was charged for the quote.
+    """
+
+    quote: Quote[Any]
+    answer: Callable[[Any], A_co]
+
+    def charge(self) -> A_co:
+        """Charge for it alone.
+
+        Raises:
+            BudgetError, LedgerError, PlanError: See `commit`.
+        """
+        (made,) = commit([self.quote])
+        return self.answer(made)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from wpinq.errors import PlanError
+from wpinq.exact import decimal
 from wpinq.noise.geometric import LARGEST, SMALLEST
 from wpinq.noise.threshold import power
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from wpinq.noise import Mechanism
 
 _BITS = 96
+_LEAST = Fraction(1, 10**30)
 _DIGITS = 9000
 """Numbers of four significant digits in a decade."""
 
@@ -28,7 +30,7 @@ def level_of_each(level: Fraction, bins: int) -> Fraction:
         PlanError: The level is not strictly between 0 and 1, or there is no bin.
     """
     if not 0 < level < 1:
-        raise PlanError(f"interval(level=...): {float(level)} is not strictly between 0 and 1; write 0.95, say.")
+        raise PlanError(f"interval(level=...): {decimal(level)} is not strictly between 0 and 1; write 0.95, say.")
     if isinstance(bins, bool) or not isinstance(bins, int) or bins < 1:
         raise PlanError("interval(bins=...): how many bins are to hold together is a whole number above zero.")
     if bins == 1:
@@ -53,10 +55,14 @@ def epsilon_within(
         level: How often it shall hold.
 
     Raises:
-        PlanError: The level is not strictly between 0 and 1.
+        PlanError: The level is not strictly between 0 and 1, or nearer to one of them than 10^-30, or the distance is
+            less than 10^-30 of the movement or more than 10^30 times it.
     """
     if not 0 < level < 1:
-        raise PlanError(f"measure(confidence=...): {float(level)} is not strictly between 0 and 1; write 0.95, say.")
+        raise PlanError(f"measure(confidence=...): {decimal(level)} is not strictly between 0 and 1; write 0.95, say.")
+    rest = 1 - level
+    if min(level, rest) < _LEAST or not _LEAST < moves / within < 1 / _LEAST:
+        raise PlanError("measure(within=..., confidence=...): no noise is as narrow, as wide or as sure as that.")
 
     def enough(index: int) -> bool:
         scale = moves / _number(index)
@@ -65,7 +71,8 @@ def epsilon_within(
         own = noise(scale)
         return own.half_width(level) <= within * own.grid
 
-    guess = math.floor(math.log10(moves / within) + math.log10(-math.log1p(-float(level)) + 1e-300))
+    spread = -math.log1p(-float(level)) if 2 * level < 1 else -math.log(float(rest))
+    guess = math.floor(math.log10(moves / within) + math.log10(spread))
     low, high = _DIGITS * (guess - 3), _DIGITS * (guess + 3)
     while enough(low):
         low -= _DIGITS

@@ -46,6 +46,8 @@ def partition(self: Builder[C], key: object, parts: Iterable[Any]) -> dict[Any, 
     """
     node, names = keyed(self._node, key, "partition(key=...)")
     columns = tuple(node.schema[name] for name in names)
+    if not isinstance(parts, Iterable):
+        raise PlanError(f"partition(parts=...): {type(parts).__name__} is no list of parts; write ['Mon', 'Tue'], say.")
     listed = list(parts)
     written = [_stored(part if len(names) > 1 else (part,), columns) for part in listed]
     texts = [_text(values, columns) for values in written]

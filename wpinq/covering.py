@@ -13,13 +13,14 @@ What is not listed here is not known, and what is not known is a new question ev
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from wpinq.secret import Field
+from wpinq.secret import Field, encode
 
 SHOWN = {"only shown": True}
 """Metadata of a field that does nothing but word the title of a step: `length: str = field(metadata=SHOWN)`."""
@@ -63,3 +64,15 @@ def covered(value: Any, node: Callable[[Any], bytes | None]) -> Field:
     if is_dataclass(value) and not isinstance(value, type):
         return (type(value).__qualname__, *(covered((name, one), node) for name, one in own(value).items()))
     raise Uncovered
+
+
+def digest(values: Iterable[object], node: Callable[[Any], bytes | None]) -> bytes:
+    """A digest of values as far as they are known; of what is not, it says no more than that it is not."""
+
+    def told(value: object) -> Field:
+        try:
+            return covered(value, node)
+        except Uncovered:
+            return None
+
+    return hashlib.blake2b(encode(*map(told, values)), digest_size=32).digest()

@@ -122,3 +122,8 @@ class DataSet:
             total += rows.sum(axis=0, dtype=np.uint64)  # in any order, and however rows are counted together
             yield frame.select(*columns, *weight)
         self.ledger.check_version(self.version, total.tobytes())
+
+    @property
+    def grows(self) -> bool:
+        """Whether its records come epoch by epoch, so that a plan may be measured at several of them."""
+        return bool(getattr(self.reader, "grows", False))

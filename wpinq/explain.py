@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from wpinq.exact import Amount, decimal, positive
 from wpinq.operators.lattice import measurable
+from wpinq.operators.window import Window
+from wpinq.parallel import each_is_charged
 from wpinq.plan import Node, Source, fingerprints, steps
 from wpinq.stability import Survey
 
@@ -89,7 +91,7 @@ def _facts(node: Node) -> str:
 
 def cost_lines(
     epsilon: Fraction, scale: Fraction, lattice: int, moves: Mapping[DataSet, Fraction], *, mechanism: str,
-    noise: Sequence[str] = (),
+    noise: Sequence[str] = (), often: str = "",
 ) -> list[str]:  # fmt: skip
     """What a measurement costs each data set and is worth.
 
@@ -100,20 +102,32 @@ def cost_lines(
         moves: For each data set how far one unit of it can move what is measured, in weight.
         mechanism: "geometric" or "laplace".
         noise: Is told instead of one scale's.
+        often: How often it is charged; see `how_often`.
     """
     mean, half = expected_error(scale, lattice, mechanism)
     lines = list(noise) or [
         f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
         f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
     ]
-    return lines + [f"  charges {data.name} {decimal(move / scale)} of its budget" for data, move in moves.items()]
+    return lines + [
+        f"  charges {data.name} {decimal(move / scale)} of its budget{often}" for data, move in moves.items()
+    ]
+
+
+def how_often(survey: Survey) -> str:
+    """How often a measurement is charged: once, and where it answers for windows, for all of them or for each."""
+    if not any(isinstance(node, Window) and node.number is None for node in survey.steps):
+        return ""
+    return ", for each window that is asked for" if each_is_charged(survey) else ", for all windows"
 
 
 def _cost(survey: Survey, epsilon: Fraction | None, mechanism: str, noise: Sequence[str]) -> list[str]:
     if epsilon is None:
         return [f"measure(epsilon)  noise of scale {short(survey.scale(Fraction(1)))} / epsilon"]
     lattice, moves = survey.root.lattice, survey.sensitivities
-    return cost_lines(epsilon, survey.scale(epsilon), lattice, moves, mechanism=mechanism, noise=noise)
+    return cost_lines(
+        epsilon, survey.scale(epsilon), lattice, moves, mechanism=mechanism, noise=noise, often=how_often(survey)
+    )
 
 
 def _uses(survey: Survey) -> list[str]:

@@ -13,6 +13,7 @@ from wpinq.exact import Amount, exact, positive
 from wpinq.measurement import Measurement, epsilon_for, quoted
 from wpinq.operators.first import first
 from wpinq.operators.lattice import measurable
+from wpinq.parallel import each_is_charged
 from wpinq.quote import Epochs, Quote
 from wpinq.rewrite import rewrite
 from wpinq.stability import Survey
@@ -69,9 +70,9 @@ def quote(
         refuse_forgotten(log, survey.root)
         epochs = Epochs(log, survey.root, log.closed + 1)
         survey = Survey.of(at_epoch(survey.root, log.closed + 1))
-    return replace(
-        quoted(survey, amount, kind, noise=mechanism, name=name, analyst=analyst, epochs=epochs), of=self._node
-    )
+    found = quoted(survey, amount, kind, noise=mechanism, name=name, analyst=analyst, epochs=epochs)
+    each = kind is WindowedMeasurement and each_is_charged(survey)
+    return replace(found, of=self._node, charges=() if each else found.charges)
 
 
 def measure(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 from wpinq import values
 from wpinq.errors import LedgerError, PlanError
 from wpinq.exact import decimal
-from wpinq.explain import cost_lines
+from wpinq.explain import cost_lines, how_often
 from wpinq.ledger import Charge, Cost, Price, Request, merged, price_all, wording
 from wpinq.noise import FORMAT
 from wpinq.operators.window import Window
@@ -81,7 +81,7 @@ class Quote(Generic[C_co]):
         mechanism: What adds noise, or chooses.
         key: The injective tuple that the answers are bound to.
         question: Tells it from other queries, in the ledger.
-        charges: What each ledger is asked for.
+        charges: What each ledger is asked for; nothing where each window is charged when it is asked for.
         epochs: Which epochs of a live source answer it; None where its answers come from a run.
         kind: Makes the charged query, once the quote is committed.
         of: The plan as the collection that was asked holds it.
@@ -145,7 +145,10 @@ class Quote(Generic[C_co]):
 
     def __str__(self) -> str:
         found = getattr(self.mechanism, "name", "")
-        lines = cost_lines(self.epsilon, self.scale, self.node.lattice, self.sensitivities, mechanism=found)
+        often = how_often(Survey.of(self.node))
+        lines = cost_lines(
+            self.epsilon, self.scale, self.node.lattice, self.sensitivities, mechanism=found, often=often
+        )
         try:
             lines += [_told(one) for one in self.prices]
         except LedgerError as error:

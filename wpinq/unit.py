@@ -7,14 +7,21 @@ ways:
   users did beyond it is missing from every answer (bias).
 - `users("user", shared=True)` keeps all records and lets each person's records share a weight of 1. Noise is that of
   one record, and what is measured is a different quantity: a person counts once, split over all that it did.
+
+With `window=("1d", "time")` the unit is less: what one person contributed in one such window. What a person did on two
+days is then hidden for each day by itself, and costs the person, over many days, as much as there are days.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 from wpinq.errors import PlanError
+
+Length: TypeAlias = str | int
+"""Of a window: "1h", or a whole number where the column holds whole numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,7 @@ class Unit:
         column: Names the person, where the unit is one; None where it is a record.
         at_most: Records that are kept of each person; None where they share a weight instead.
         per: A column, and how many records of one person may share a value of it.
+        window: A length and the column of the time, where the unit is a person in one window only.
 
     Raises:
         PlanError: A number is not a whole number above zero, or a bound lacks its column.
@@ -33,6 +41,7 @@ class Unit:
     column: str | None = None
     at_most: int | None = None
     per: tuple[str, int] | None = None
+    window: tuple[Length, str] | None = None
 
     def __post_init__(self) -> None:
         if self.column is None and (self.at_most, self.per) != (None, None):
@@ -47,6 +56,10 @@ class Unit:
             if not isinstance(self.per, tuple) or len(self.per) != 2 or not isinstance(self.per[0], str):
                 raise PlanError("users(per=...): a column and a number are needed, for example per=('page', 3).")
             _check_number(self.per[1], "per")
+        if self.window is not None:
+            if self.column is None:
+                raise PlanError("Unit(window=...): a window of a person needs the column that names the person.")
+            _check_window(self.window)
 
     @property
     def bound(self) -> Fraction:
@@ -58,16 +71,20 @@ class Unit:
         """How it is written in the ledger and by `explain`."""
         if self.column is None:
             return "record"
+        window = f" in one window of {self.window[0]} by {self.window[1]}" if self.window else ""
         if self.at_most is None:
-            return f"user ({self.column}), a weight of 1 shared by its records"
+            return f"user ({self.column}){window}, a weight of 1 shared by its records"
         most = f", at most {self.per[1]} per {self.per[0]}" if self.per else ""
-        return f"user ({self.column}), at most {self.at_most} records{most}"
+        return f"user ({self.column}){window}, at most {self.at_most} records{most}"
 
     def __str__(self) -> str:
         return self.text
 
 
-def users(column: str, at_most: int | None = None, *, per: tuple[str, int] | None = None, shared: bool = False) -> Unit:
+def users(
+    column: str, at_most: int | None = None, *, per: tuple[str, int] | None = None, shared: bool = False,
+    window: tuple[Length, str] | None = None,
+) -> Unit:  # fmt: skip
     """Protect people: everything that one value of a column contributed is one unit.
 
     Records are bounded where they enter, before any function sees them. So it does not matter what a dataflow does to
@@ -79,18 +96,31 @@ def users(column: str, at_most: int | None = None, *, per: tuple[str, int] | Non
         at_most: How many records of each person are kept, as a uniform sample that no other record influences.
         per: A column and a number: of one person's records with the same value of the column, no more are kept.
         shared: Keep all records instead, and let each person's records share a weight of 1.
+        window: A length ("1h") and the column of the time, as `window` takes them: protect a person in each window of
+            this length only, not in all of them together. The bound holds in each such window. Windows of a live source
+            then cost as one, where they are as long or made of whole ones; without it each of them is charged.
 
     Raises:
         PlanError: Neither or both of `at_most` and `shared` are given, or a number is below 1.
 
     >>> str(users("user", at_most=20, per=("page", 3)))
     'user (user), at most 20 records, at most 3 per page'
+    >>> str(users("user", at_most=5, window=("1d", "time")))
+    'user (user) in one window of 1d by time, at most 5 records'
     """
     if shared == (at_most is not None):
         raise PlanError("users(...): give either at_most=, a number of records to keep of each, or shared=True.")
     if column is None:
         raise PlanError("users(...): name the column that tells people apart, for example users('user', at_most=20).")
-    return Unit(column, at_most, per)
+    return Unit(column, at_most, per, window)
+
+
+def _check_window(window: object) -> None:
+    if isinstance(window, tuple) and len(window) == 2:
+        length, at = window
+        if isinstance(length, (str, int)) and not isinstance(length, bool) and isinstance(at, str):
+            return
+    raise PlanError("users(window=...): a length and a column are needed, for example window=('1d', 'time').")
 
 
 def _check_number(number: object, what: str) -> None:

@@ -12,6 +12,7 @@ from wpinq.operators.bound import Bound
 from wpinq.operators.partition import Part
 from wpinq.operators.share import Share
 from wpinq.operators.window import Window
+from wpinq.parallel import linear, parallel
 from wpinq.plan import Node, Read, Shape, Source, fingerprints, sources, steps
 from wpinq.rewrite import rewrite
 from wpinq.sources.epochs import Closed, Log
@@ -75,8 +76,8 @@ def answerable(root: Node, call: str) -> Node:
 def at_epoch(root: Node, epoch: int, number: int | None = None) -> Node:
     """The plan over the epochs up to one of them; where a window is given, its records alone are read for it.
 
-    Raises:
-        PlanError: Users are protected and a window does not stand right over the source.
+    Parts and windows of what a unit moves otherwise from epoch to epoch are named by the epoch too, so that the ledger
+    adds up what they cost at each.
     """
     return rewrite(root, partial(_change, epoch, number))
 
@@ -84,11 +85,10 @@ def at_epoch(root: Node, epoch: int, number: int | None = None) -> Node:
 def _change(epoch: int, number: int | None, node: Node) -> Node:
     if type(node) is Source and isinstance(node.data.reader, Log):
         return Source(version(node.data, node.data.reader, epoch))
-    if isinstance(node, Part) and _users(node):
-        # a user's sample changes from epoch to epoch, so parts at two epochs may both hold the user in full
+    if isinstance(node, Part) and not linear(node.source):
         return replace(node, place=(f"{node.place[0]} at epoch {epoch}", node.place[1]))
     if isinstance(node, Window) and number is not None:
-        return _over_window(replace(node, number=number))
+        return _one_window(replace(node, number=number), epoch)
     return node
 
 
@@ -101,22 +101,18 @@ def version(data: DataSet, log: Log, epoch: int) -> DataSet:
     return found
 
 
-def _over_window(node: Window) -> Node:
-    """A window right over its source reads its own records alone, so a bound on users is one for each window."""
+def _one_window(node: Window, epoch: int) -> Window:
+    """One window of a live source: right over the source it reads its own records alone.
+
+    A bound on people is then one for each window, whose samples differ, also where one epoch closes several windows.
+    """
     below = node.source
     if isinstance(below, Source) and isinstance(below.data.reader, Closed):
         return replace(node, source=Slice(below.data, node))
     if isinstance(below, (Bound, Share)) and isinstance(below.source.data.reader, Closed):
-        return replace(node, source=replace(below, source=Slice(below.source.data, node)))
-    if _users(node):
-        raise PlanError(
-            f"{node.title}: the bound on users must hold in each window; call window() on the live source itself."
-        )
-    return node
-
-
-def _users(node: Node) -> bool:
-    return any(data.unit.column is not None and isinstance(data.reader, (Log, Closed)) for data in sources(node))
+        group = node.group if parallel(node) else f"{node.group}, window {node.number} by itself"
+        return replace(node, group=group, source=replace(below, source=Slice(below.source.data, node)))
+    return node if parallel(node) else replace(node, group=f"{node.group} at epoch {epoch}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Measurements of windows: charged once, and answered for each window that has closed."""
+"""Measurements of windows: charged once or for each window, and answered for each window that has closed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
+import polars as pl
 
+from wpinq.bins import bin_frame
 from wpinq.charged import commit
 from wpinq.errors import NotReadyError, PlanError
 from wpinq.measurement import Measurement, quoted
 from wpinq.operators.window import Window
+from wpinq.parallel import each_is_charged
 from wpinq.plan import Node, steps
 from wpinq.quote import Quote
 from wpinq.rewrite import rewrite
@@ -39,13 +42,18 @@ def windows(walk: Iterable[Node]) -> list[Window]:
 class WindowedMeasurement(Measurement):
     """A charged, noisy histogram of every window.
 
-    It is charged when it is made, for all windows. Each window that is asked for is a measurement of its own, with
-    noise of its own, which the ledger shows at no cost.
+    Each window that is asked for is a measurement of its own, with noise of its own. Where a unit is in one window only
+    (`wpinq.parallel`), all windows are charged when it is made, and the ledger shows each of them at no cost. Else, as
+    with people in a live source, whose unit is the whole person, each window is charged when it is first asked for.
+
+    Attributes:
+        each: Whether epsilon is what each window costs.
     """
 
     def __init__(self, quote: Quote[Any]) -> None:
         super().__init__(quote)
         self._first, self._log = windows(steps(quote.node))[0], log_of(quote.sources)
+        self.each = each_is_charged(Survey.of(quote.node))
         self._made: dict[int, Measurement] = {}
 
     @property
@@ -74,6 +82,7 @@ class WindowedMeasurement(Measurement):
             BinError: The collection could never hold such a bin, or the column such a time.
             NotReadyError: The window has not closed yet.
             PlanError: No window was given.
+            BudgetError: Each window is charged, and this one costs more than is left.
             SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
         """
         value: int | float = self.observe_many([bin], window)[0].item()
@@ -90,15 +99,16 @@ class WindowedMeasurement(Measurement):
             One number for each bin; for a list of windows one row for each.
 
         Raises:
-            BinError, NotReadyError, PlanError, SourceError, EngineError, LedgerError: See `observe`.
+            BinError, NotReadyError, PlanError, BudgetError, SourceError, EngineError, LedgerError: See `observe`.
         """
         if window is None:
             raise PlanError("observe(window=...): which window? Give any time in it.")
+        asked = bins if isinstance(bins, (Sequence, np.ndarray, pl.Series)) else list(bins)
+        if self.each:
+            bin_frame(asked, self.node.schema)  # mistakes show before a window is charged
         if not isinstance(window, (list, tuple)):
-            return self.at(window).observe_many(bins)
-        asked = bins if isinstance(bins, Sequence) else list(bins)
-        together = [self.at(one) for one in window]
-        return np.stack([one.observe_many(asked) for one in together])
+            return self.at(window).observe_many(asked)
+        return np.stack([one.observe_many(asked) for one in self._at(window)])
 
     def release(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse: each window is released by itself.
@@ -117,19 +127,9 @@ class WindowedMeasurement(Measurement):
         Raises:
             BinError: The column could never hold such a time.
             NotReadyError: The window has not closed yet.
+            BudgetError: Each window is charged, and this one costs more than is left; nothing was charged.
         """
-        number = self._first.holding(time)
-        plan = self._closed(number)
-        if number not in self._made:
-            survey = Survey.of(rewrite(plan, partial(_numbered, number)))
-            own = quoted(
-                survey, self.epsilon, Measurement, noise=self._mechanism.name, name=self.name,
-                analyst=self.quote.analyst,
-            )  # fmt: skip
-            (self._made[number],) = commit([own])
-            if self._log is not None and self._log.keep is not None and len(self._made) > MOST:
-                del self._made[min(self._made)]
-        return self._made[number]
+        return self._at([time])[0]
 
     def closed(self, epoch: int) -> list[Any]:
         """When the windows begin that an epoch of a live source closed, in order; those before the first are not told.
@@ -147,6 +147,21 @@ class WindowedMeasurement(Measurement):
             return []
         span = self._first.span
         return [self._first.time(number) for number in range(before // span, until // span)]
+
+    def _at(self, times: Sequence[Any]) -> list[Measurement]:
+        """The measurements of some windows, of which all are charged or none."""
+        numbers = [self._first.holding(time) for time in times]
+        plans = {number: self._closed(number) for number in numbers}
+        quotes = {number: self._quote(number, plan) for number, plan in plans.items() if number not in self._made}
+        self._made |= zip(quotes, commit(list(quotes.values())), strict=True)
+        found = [self._made[number] for number in numbers]
+        while self._log is not None and self._log.keep is not None and len(self._made) > MOST:
+            del self._made[min(self._made)]
+        return found
+
+    def _quote(self, number: int, plan: Node) -> Quote[Measurement]:
+        survey, noise = Survey.of(rewrite(plan, partial(_numbered, number))), self._mechanism.name
+        return quoted(survey, self.epsilon, Measurement, noise=noise, name=self.name, analyst=self.quote.analyst)
 
     def _closed(self, number: int) -> Node:
         """The plan over records that were there when the window closed; a finite source is closed at its end."""

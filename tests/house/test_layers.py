@@ -21,6 +21,7 @@ LAYERS = [
     {"rewrite"},
     {"builder"},
     {"operators", "stability", "engines"},
+    {"parallel"},
     {"explain", "runs", "versions"},
     {"quote"},
     {"charged"},
@@ -60,7 +61,7 @@ WALLS = {
         "weights",
     },
     "stability": {"errors", "plan"},
-    "explain": {"exact", "operators", "plan", "stability"},
+    "explain": {"exact", "operators", "parallel", "plan", "stability"},
 }
 """Rooms that may import these others and no more, however low those lie."""
 

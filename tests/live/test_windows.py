@@ -219,17 +219,106 @@ def test_windows_close_by_the_clock_with_a_lateness():
     source.close()
 
 
-def test_a_user_is_protected_in_each_window_by_itself():
-    """`at_most` holds in each window, so what one window keeps does not lessen another."""
-    source = wpinq.live(COLUMNS, budget=1000, unit=wpinq.users("user", at_most=2))
-    m = source.window("1h", at="time").map(page).measure(2 * EXACT)
-    source.send(views(*[hour + n / 10 for hour in range(4) for n in range(5)]))
-    source.advance(until=at(4))
+def test_a_user_pays_for_each_window_and_is_bounded_in_each():
+    """`at_most` holds in each window, so what one window keeps does not lessen another, and each is charged."""
+    source = wpinq.live(COLUMNS, budget=10 * EXACT, unit=wpinq.users("user", at_most=2))
+    spent = source._data.ledger.spent
+    hours = source.window("1h", at="time").map(page)
+    assert "120 of its budget, for each window that is asked for" in hours.explain(2 * EXACT)
+    m = hours.measure(2 * EXACT)
+    assert spent()[0] == 0
+    source.send(views(*[hour + n / 10 for hour in range(6) for n in range(5)]))
+    source.advance(until=at(6))
     assert m.observe_many(["home"], window=[at(n) for n in range(4)]).tolist() == [[2]] * 4
-    elsewhere = source.map(lambda user, page, time: (user, time)).window("1h", at="time").measure(EXACT)
-    with pytest.raises(wpinq.PlanError, match="on the live source itself"):
-        elsewhere.observe(("ann", NOON), window=at(0))
+    assert spent()[0] == 8 * EXACT
+    with pytest.raises(wpinq.BudgetError, match="nothing was charged"):
+        m.observe_many(["home"], window=[at(4), at(5)])
+    with pytest.raises(wpinq.BinError):
+        m.observe(5, window=at(4))
+    assert spent()[0] == 8 * EXACT, "all windows that are asked for together are charged, or none"
+    assert m.observe("home", window=at(4)) == 2
+    with pytest.raises(wpinq.BudgetError):
+        m.observe("home", window=at(5))
+    assert spent()[0] == 10 * EXACT
+    assert m.observe("home", window=at(0)) == 2, "what was charged is free"
     source.close()
+
+
+def test_windows_that_are_closed_together_cost_one_over_any_plan():
+    """One sample of each user lies below both windows; windows that another epoch closes have another sample."""
+    source = wpinq.live(COLUMNS, budget=10 * EXACT, unit=wpinq.users("user", at_most=2))
+    m = source.map(lambda user, page, time: (page, time)).window("1h", at="time").map("page").measure(2 * EXACT)
+    source.send(views(0, 1, 2))
+    source.advance(until=at(2))
+    assert m.observe_many(["home"], window=[at(0), at(1)]).sum() in (1, 2)
+    assert source._data.ledger.spent()[0] == 2 * EXACT
+    source.advance(until=at(3))
+    m.observe("home", window=at(2))
+    assert source._data.ledger.spent()[0] == 4 * EXACT
+    source.close()
+
+
+@pytest.mark.parametrize(
+    ("unit", "length", "each"),
+    [("1h", "1h", False), ("1h", "3h", False), ("60m", "1d", False), ("1h", "30m", True), ("2h", "3h", True)],
+)
+def test_windows_of_a_unit_that_is_a_person_in_one_window_cost_one(unit, length, each):
+    """Such a unit lies in one window as long, or made of whole ones; of shorter or other windows each is charged."""
+    unit = wpinq.users("user", at_most=2, window=(unit, "time"))
+    source = wpinq.live(COLUMNS, budget=1000 * EXACT, unit=unit)
+    assert "in one window of" in source._data.ledger.unit
+    hours = source.window(length, at="time").map(page)
+    assert ("for each window" in hours.explain(1)) is each
+    assert ("for all windows" in hours.explain(1)) is not each
+    m = hours.measure(2 * EXACT)
+    source.send(views(*[hour + n / 10 for hour in range(4) for n in range(5)]))
+    source.advance(until=at(48))
+    for hour in range(0, 48, 24):
+        m.observe("home", window=at(hour))
+    assert source._data.ledger.spent()[0] == 2 * EXACT * (2 if each else 1)
+    source.close()
+
+
+def test_a_person_in_one_window_is_bounded_there_in_every_plan():
+    """Also at an epoch, over a file, by a share and for continual release: 2 of each hour, whatever the others hold."""
+    rows = views(*[hour + n / 10 for hour in range(4) for n in range(5)]) + [("ann", "home", None)] * 3
+    unit = wpinq.users("user", at_most=2, window=("1h", "time"))
+    file = wpinq.protect(rows, budget=1000, columns=COLUMNS, unit=unit)
+    assert file.map(page).measure(2 * EXACT).observe("home") == 10
+    live = wpinq.live(COLUMNS, budget=1000, unit=unit)
+    asked = [live.map(page).measure(2 * EXACT, continual=one) for one in (False, True)]
+    for part in (rows[::2], rows[1::2]):
+        live.send(part)
+        live.advance()
+    assert [one.observe("home") for one in asked] == [10, 10]
+    live.close()
+    shared = wpinq.users("user", shared=True, window=("1h", "time"))
+    assert wpinq.protect(rows, budget=1000, columns=COLUMNS, unit=shared).map(page).measure(EXACT).observe(
+        "home"
+    ) == pytest.approx(5, abs=0.4)
+
+
+@pytest.mark.parametrize(
+    "window", [("1h", "when"), ("1h", "page"), ("1w", "time"), (0, "time"), "1h", ("1h",), (True, "time")]
+)
+def test_a_unit_of_no_window_is_refused_before_there_is_a_ledger(window, tmp_path):
+    for start in (
+        lambda **more: wpinq.live(COLUMNS, **more),
+        lambda **more: wpinq.protect([], columns=COLUMNS, **more),
+    ):
+        with pytest.raises(wpinq.PlanError, match=r"window|column"):
+            start(budget=1, unit=wpinq.users("user", at_most=2, window=window), ledger=tmp_path / "ledger")
+    assert not list(tmp_path.iterdir())
+
+
+def test_windows_joined_with_what_is_no_window_are_charged_each(live):
+    """The other side moves by a record too, in every window that it is joined to."""
+    m = live.window("1h", at="time").map(lambda user: user).join(live.map(lambda user: user), on="user").measure(1)
+    assert m.each
+    live.advance(until=at(3))
+    for hour in range(3):
+        m.observe("ann", window=at(hour))
+    assert live._data.ledger.spent()[0] == Fraction(2), "half for all windows, and half for each"
 
 
 def test_windows_of_a_file_of_people_are_bounded_all_together():

@@ -110,3 +110,20 @@ def test_alignment_is_injective_on_records():
         moved = aligned.lower(frozenset("y")).kernel(batch)
         assert moved.frame["y"].n_unique() == batch.frame["x"].n_unique() == len(given), kind
         assert len(aligned.define(given)) == len(given)
+
+
+def test_parts_below_a_function_that_cannot_be_told_have_dithers_of_their_own():
+    """Of unknown functions nothing entered the key, so the dithers of all parts were one, and their sum was no sum of
+    independent ones."""
+
+    def told(b, b_2):
+        return (random() and b, b_2)
+
+    from random import random
+
+    pairs = protected(a="integer", b="integer")
+    halves = pairs.partition("a", [0, 1]).values()
+    keys = {dither_key(Coarse(half.join(half, on="a", result=told)._node)) for half in halves}
+    assert len(keys) == 2
+    again = pairs.partition("a", [0, 1])[0]
+    assert dither_key(Coarse(again.join(again, on="a", result=told)._node)) in keys, "in every process the same"

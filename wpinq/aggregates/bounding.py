@@ -19,11 +19,10 @@ from wpinq.aggregates.ranks import Points, ask_rank
 from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
-from wpinq.identity import identities
+from wpinq.operators.whose import Whose
 from wpinq.plan import Keyed, Record, Shape, Source, Unary, Weighted, steps
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.table import Table, combine
-from wpinq.values import encode
 from wpinq.versions import live_log
 
 if TYPE_CHECKING:
@@ -89,6 +88,11 @@ class Lengths(Unary):
     source: Source
     grid: tuple[int, ...]
 
+    @property
+    def whose(self) -> Whose:
+        """Whose records are counted."""
+        return Whose(self.source.data.unit, self.source.schema)
+
     @cached_property
     def schema(self) -> Schema:
         """The place in the grid."""
@@ -111,19 +115,18 @@ class Lengths(Unary):
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whose record it is."""
-        return (frozenset([str(self.source.data.unit.column)]),)
+        return (frozenset(self.whose.columns),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A person's records meet each other."""
-        column = str(self.source.data.unit.column)
-        return Keyed(((column,),), lambda key: Counts(self.source.schema.select([column]), self, key))
+        return Keyed(((self.whose.user,),), lambda key: Counts(self, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Person by person."""
-        place = self.source.schema.names.index(str(self.source.data.unit.column))
+        whose = self.whose
         counts: dict[bytes, int] = {}
         for record, weight in inputs[0].items():
-            counts[encode(record[place])] = counts.get(encode(record[place]), 0) + int(weight)
+            counts[whose.of(record)] = counts.get(whose.of(record), 0) + int(weight)
         cells = [
             next((j for j, most in enumerate(self.grid) if n <= most), len(self.grid) - 1) for n in counts.values()
         ]
@@ -133,15 +136,15 @@ class Lengths(Unary):
 class Counts:
     """How many records each person has."""
 
-    def __init__(self, schema: Schema, plan: Lengths, key: bytes) -> None:
-        self._schema, self._plan, self._key = schema, plan, key
+    def __init__(self, plan: Lengths, key: bytes) -> None:
+        self._plan, self._whose, self._key = plan, plan.whose, key
         self._table = Table()
         self._given = Batch.empty(plan.schema)
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Count records."""
-        batch = batch.select(self._schema.names).consolidate()
-        self._table.add(*combine(identities(batch.frame, self._schema, self._key), batch.weights)[1:])
+        batch = batch.select(self._whose.columns).consolidate()
+        self._table.add(*combine(self._whose.ids(batch.frame, self._key), batch.weights)[1:])
 
     def emit(self) -> Batch:
         """The people at each place of the grid now, less those that were there before."""

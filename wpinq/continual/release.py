@@ -24,7 +24,8 @@ from wpinq.noise import Mechanism, Words, mechanism
 from wpinq.noise.accuracy import level_of_each
 from wpinq.operators.first import First
 from wpinq.operators.window import Window
-from wpinq.plan import Keyed, Node
+from wpinq.parallel import meet
+from wpinq.plan import Node
 from wpinq.quote import Epochs, Quote
 from wpinq.runs import refuse_inside
 from wpinq.siphash import siphash
@@ -209,12 +210,12 @@ def refuse_unless_linear(walk: Iterable[Node]) -> None:
     Raises:
         PlanError: A step is not linear for each record.
 
-    Source: privacy rules 11 and 12; attack 43.
+    Source: Dwork, Naor, Pitassi, Rothblum, STOC 2010: the tree hides a stream of changes, of which a record moves one.
     """
     for node in walk:
         if isinstance(node, Window):
             raise PlanError("measure(continual=True): leave it out; each window is measured when it has closed.")
-        if not isinstance(node, First) and isinstance(node.lower(frozenset(node.schema.names)), Keyed):
+        if not isinstance(node, First) and meet(node):
             raise PlanError(
                 f"measure(continual=True): {node.title} is not linear for each record, so one early record can move "
                 "every later epoch. Use window(...) and measure each window when it has closed, or measure an epoch."

@@ -1,8 +1,22 @@
 """What a question costs a data set, and how costs add up.
 
-A cost is one path from the data set to a measurement. Costs are summed, except that of the parts of one
-partition (or closed windows, or the union and intersection of one pair) only the largest counts, because
-no record is in two of them: `loss <= c(node) * |movement of node|`, by induction over the plan.
+A cost is one path from the data set to a measurement. Costs are summed, except that of the parts of one partition (or
+windows, or the union and intersection of one pair) only the largest counts: what a unit moves of a collection is split
+among its parts. By induction over the plan, `loss <= c(node) * |movement of node|`, where c(node) sums 1 / scale over
+the measurements of the node and the stability times c of the steps that read it, but takes the largest of its parts.
+
+That speaks of one collection, so a group stands for one: a partition, windows or a pair of one plan over one version of
+the data. Whoever names a group must see to that:
+
+- Two versions of a data set are two collections, and so are two epochs of a live source. What depends on the version,
+  the fingerprint of a plan, is in the name of its group, and the costs of versions add up.
+- Epochs may share a group only where a unit moves the collection alike at each of them (once its records are there):
+  where all steps from the live source on are linear for each record, and the unit is a record. Below a step in which
+  records meet (also a bound on people, whose sample changes), one early record can move another part at every epoch;
+  there the epoch is in the name too (`wpinq.parallel`).
+- A person is in many parts: its movement is split among them as a record's is, within its bound, at one epoch.
+- A continual measurement speaks of every epoch, but is made of linear steps, and of people it keeps the first records,
+  for ever: of the movement of all epochs together each part has its own share.
 """
 
 from __future__ import annotations
@@ -56,9 +70,9 @@ class Composition:
     """The total of many costs, as a tree of parts that is never changed, only extended.
 
     `plus` shares what it does not touch, so a charge can be priced without being made. Deltas are summed over parts as
-    well: a user is in many of them.
+    well: a user is in many of them, and shows in each.
 
-    Source: privacy rule 25.
+    Source: McSherry, PINQ, SIGMOD 2009 (sequential and parallel composition).
 
     >>> left, right = ("by day", "Monday"), ("by day", "Tuesday")
     >>> Composition().including([Cost("0.1"), Cost("0.1", under=(left,)), Cost("0.3", under=(right,))]).epsilon

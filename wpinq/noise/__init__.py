@@ -41,7 +41,7 @@ __all__ = [
     "mechanism",
 ]
 
-FORMAT = 2
+FORMAT = 3
 """Version of the words, samplers and digests, bound into every release key."""
 
 

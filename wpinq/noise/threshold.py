@@ -8,7 +8,12 @@ and one of r between. One bin more takes 1 from the bin of r, which adds f(1) - 
 falls, so between two m at which r is 1 (or C) the sum is convex in m and largest at an end. Among these ends, a bins
 of C and M - a C bins of 1, it is linear in a. With M = q C + s that leaves three: M bins of 1; q bins of C and s of 1;
 and, where m begins, q bins of C and one of s. Everything is decided by integer bounds that get closer, nothing is
-rounded. Source: privacy rule 30.
+rounded.
+
+M and C are what one unit moves through all data sets that it may be in: of several with one ledger their sums, and
+delta is then what all of them are charged (`selection.spread`). Outside of the event that is bounded here what is
+published is a function of the noisy weights, so epsilon is that of the measurement. Source: Korolova, Kenthapadi,
+Mishra and Ntoulas, WWW 2009 (thresholds); the corners are proved above.
 """
 
 from __future__ import annotations

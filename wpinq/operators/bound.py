@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from wpinq.batch import WEIGHT, Batch
-from wpinq.errors import PlanError
 from wpinq.identity import identities
 from wpinq.operators.lattice import record_ids
 from wpinq.operators.share import share
+from wpinq.operators.whose import Whose
 from wpinq.plan import Keyed, Node, Record, Shape, Source, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.states import State
@@ -44,16 +44,14 @@ def bound(source: Source) -> Node:
                 user with one value of the `per` column the first few, of these of a user the first `at_most`
     Stability:  1 for users: what is kept of one user depends on that user's records alone and weighs `at_most` at the
                 most, which is the unit's bound. (A record more may push another out, so it is 2-stable for records.)
-    Source:     privacy rule 26. The sample is fixed by the secret, the same for all questions, whatever the order of
-                records; the hash covers all columns, before any of them is dropped.
+                Where the unit is a user in one window, read "user in one window" for "user".
+    Source:     The sample is fixed by the secret, the same for all questions, whatever the order of records; the hash
+                covers all columns, before any of them is dropped.
 
     Raises:
-        PlanError: The unit names a column that is not there.
+        PlanError: The unit does not fit the columns.
     """
-    unit = source.data.unit
-    for name in (unit.column, unit.per[0] if unit.per else unit.column):
-        if name not in source.schema:
-            raise PlanError(f"protect(unit=...): no column {name!r}; there are {', '.join(source.schema.names)}.")
+    Whose(source.data.unit, source.schema).check()
     return Bound(source)
 
 
@@ -69,8 +67,9 @@ class Bound(Unary):
         return self.source.data.unit
 
     @property
-    def _user(self) -> str:
-        return str(self.unit.column)
+    def whose(self) -> Whose:
+        """Whose records are counted together."""
+        return Whose(self.unit, self.source.schema)
 
     @property
     def title(self) -> str:
@@ -84,7 +83,7 @@ class Bound(Unary):
     def lower(self, needed: frozenset[str]) -> Shape:
         """A user's records meet each other."""
         keep = self.schema.kept(needed)
-        return Keyed(((self._user,),), lambda _: self.kept(keep))
+        return Keyed(((self.whose.user,),), lambda _: self.kept(keep))
 
     def kept(self, keep: tuple[str, ...]) -> State:
         """What is kept of each user."""
@@ -94,11 +93,12 @@ class Bound(Unary):
         """Rank all copies of all records, and go through them once."""
         copies = [(*record, n) for record, weight in inputs[0].items() for n in range(1, int(weight) + 1)]
         ranks = record_ids(copies, _numbered(self.schema), self.source.data.sampling_key).tolist()
-        who = self.schema.names.index(self._user)
-        what = self.schema.names.index(self.unit.per[0]) if self.unit.per else who
+        whose = self.whose
+        what = self.schema.names.index(self.unit.per[0] if self.unit.per else whose.user)
         users, places, out = Counter[bytes](), Counter[tuple[bytes, bytes]](), Counter[Record]()
         for _, copy in sorted(zip(ranks, copies, strict=True), key=lambda pair: pair[0]):
-            user, place = encode(copy[who]), (encode(copy[who]), encode(copy[what]))
+            user = whose.of(copy[:-1])
+            place = user, encode(copy[what])
             if self.unit.per is None or places[place] < self.unit.per[1]:
                 places[place] += 1
                 users[user] += 1
@@ -116,6 +116,7 @@ class Sample:
 
     def __init__(self, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
         self._schema, self._unit, self._keep, self._key = schema, unit, keep, key
+        self._whose = Whose(unit, schema)
         self._copies = Table()
         self._kept: list[pl.DataFrame] = []
         self._out: list[pl.DataFrame] = []
@@ -171,13 +172,14 @@ class Sample:
 
     def _ranked(self, frame: pl.DataFrame) -> pl.DataFrame:
         """One row for each copy, with the hashes of its user and of itself."""
-        hashed = {USER: self._schema.select([str(self._unit.column)]), RANK: _numbered(self._schema)}
+        hashed = {USER: self._whose.ids(frame, self._key)}
+        hashed[RANK] = identities(frame, _numbered(self._schema), self._key)
         if self._unit.per is not None:
-            hashed[PLACE] = self._schema.select([self._unit.per[0]])
+            hashed[PLACE] = identities(frame, self._schema.select([self._unit.per[0]]), self._key)
         hashes = [
             pl.Series(name, np.ascontiguousarray(words))
-            for names, columns in hashed.items()
-            for name, words in zip(names, identities(frame, columns, self._key).T, strict=True)
+            for names, ids in hashed.items()
+            for name, words in zip(names, ids.T, strict=True)
         ]
         return frame.select(self._keep).with_columns(*hashes, pl.lit(value=True).alias(FRESH))
 

@@ -13,12 +13,12 @@ from wpinq.errors import PlanError
 from wpinq.identity import identities
 from wpinq.operators.bound import Bound
 from wpinq.operators.lattice import record_ids
+from wpinq.operators.whose import Whose
 from wpinq.plan import Node, Record, Weighted
 from wpinq.schema import Schema
 from wpinq.state.states import State
 from wpinq.state.table import Table, combine
 from wpinq.unit import Unit
-from wpinq.values import encode
 
 USER, RANK = ("\0user0", "\0user1"), ("\0rank0", "\0rank1")
 
@@ -31,7 +31,7 @@ def first(node: Node) -> Node:
     Stability:  1 for users: what is kept of one user depends on that user's records alone, and weighs `at_most` over
                 all epochs together. A sample of all that came (`Bound`) would push out what was counted before, so
                 that its changes would weigh more with every epoch.
-    Source:     privacy rule 12.
+    Source:     Dwork, Naor, Pitassi, Rothblum, STOC 2010: what is observed for ever may only be added to.
 
     Raises:
         PlanError: The unit also bounds the records that share a value, which is not kept over epochs.
@@ -62,11 +62,11 @@ class First(Bound):
         """All in one epoch: each user's records one by one, in the order of their hashes."""
         records = list(inputs[0])
         ranks = record_ids(records, self.schema, self.source.data.sampling_key).tolist()
-        who = self.schema.names.index(str(self.unit.column))
+        whose = self.whose
         left: dict[bytes, Fraction] = {}
         out = {}
         for _, record in sorted(zip(ranks, records, strict=True), key=lambda pair: pair[0]):
-            user = encode(record[who])
+            user = whose.of(record)
             room = left.get(user, self.unit.bound)
             out[record] = min(room, inputs[0][record])
             left[user] = room - out[record]
@@ -78,7 +78,7 @@ class Firsts:
 
     def __init__(self, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
         self._schema, self._keep, self._key = schema, keep, key
-        self._user = schema.select([str(unit.column)])
+        self._whose = Whose(unit, schema)
         self._most = int(unit.bound)
         self._kept = Table()
         self._waiting: list[Batch] = []
@@ -90,7 +90,7 @@ class Firsts:
     def emit(self) -> Batch:
         """The records of the epoch that there is room for."""
         arrived, self._waiting = Batch.concat(self._waiting, self._schema).consolidate(), []
-        users = identities(arrived.frame, self._user, self._key)
+        users = self._whose.ids(arrived.frame, self._key)
         ranks = identities(arrived.frame, self._schema, self._key)
         room = np.maximum(self._most - self._kept.lookup(users), 0)
         columns = [*zip(USER, users.T, strict=True), *zip(RANK, ranks.T, strict=True), ("\0room", room)]

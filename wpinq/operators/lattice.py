@@ -1,7 +1,7 @@
 """What stands between operators: bringing steps to the same columns and lattice, and back to a coarser lattice.
 
 Weights are exact integers on a lattice that the plan chooses, and operators that divide make it finer. Where it would
-not fit 128 bits any more, and before noise is added, it is brought back to 2^-40 by a keyed dither (privacy rule 1).
+not fit 128 bits any more, and before noise is added, it is brought back to 2^-40 by a keyed dither (`state/dither.py`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import polars as pl
 
 from wpinq import canonical
 from wpinq.batch import Batch, integers, weight_series
+from wpinq.covering import digest
 from wpinq.errors import PlanError
 from wpinq.functions.kinds import series, write
 from wpinq.identity import identities
-from wpinq.plan import Keyed, Node, Record, Shape, Stateless, Unary, Weighted, fingerprints, sources, steps
+from wpinq.plan import Keyed, Node, Record, Shape, Stateless, Unary, Weighted, sources, steps
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state.dither import GRID, draws, rounded
 from wpinq.state.pointwise import Points, Pointwise
@@ -37,7 +38,10 @@ SPARE = 4
 """What is left of a gain for the step that room is made for."""
 
 DITHERED = Fraction(2**16 + 1, 2**16)
-"""Stability of a step with a keyed dither, but for a probability below 2^-180."""
+"""Stability of a step with a keyed dither, of the most that a unit moves its input; `state/dither.py` says how."""
+
+PRICED = ("place", "group")
+"""Fields that name the parts which cost as one: drawn at random where the key of the parts has no fingerprint."""
 
 ROUNDED = "rounded to 2^-40, right on average"
 """How `explain` tells of a dither."""
@@ -157,7 +161,9 @@ class Align(Unary):
 class Coarse(Unary):
     """Plan node of the dither to 2^-40.
 
-    Stability:  1 + 2^-16 but for a probability below 2^-180, for neighbours that differ by a weight of 1 or more.
+    Stability:  1 + 2^-16 of the most that a unit may move the input (1 or more), not of what it does move: all records
+                together, of all parts, move by no more than the input and 2^-16 of that most, but for a probability
+                below 2^-180.
     """
 
     @property
@@ -215,11 +221,25 @@ def record_key(node: Node) -> bytes:
 
 
 def dither_key(node: Node) -> bytes:
-    """A key of its own for each dither; those that lie on one path always differ."""
+    """A key of its own for each dither; those that lie on one path always differ, and so do those of different parts.
+
+    Functions that have no fingerprint are left out, since all processes of a cluster must find one key. Plans that
+    differ in nothing else share their dithers; each is charged, so that each may go wrong by itself.
+    """
     depth = sum(DITHERED in one.stability for one in steps(node))
-    digest = blake2b(key=record_key(node), digest_size=KEY_SIZE, person=b"wpinq dither")
-    digest.update(depth.to_bytes(8, "little") + (fingerprints(node)[node] or b""))
-    return digest.digest()
+    made = blake2b(key=record_key(node), digest_size=KEY_SIZE, person=b"wpinq dither")
+    made.update(depth.to_bytes(8, "little") + _known(node))
+    return made.digest()
+
+
+def _known(root: Node) -> bytes:
+    """A digest of what a plan means, as far as that can be told."""
+    found: dict[Node, bytes] = {}
+    for node in steps(root):
+        own = (pair for pair in node.meaning.items() if pair[0] not in PRICED)
+        what = (type(node).__qualname__, *own, *node.inputs, node.schema, node.lattice)
+        found[node] = digest(what, lambda one: found.get(one) if isinstance(one, Node) else None)
+    return found[root]
 
 
 def record_ids(records: Iterable[tuple[Any, ...]], schema: Schema, key: bytes) -> Ids:

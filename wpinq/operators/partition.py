@@ -24,9 +24,12 @@ def partition(self: Builder[C], key: object, parts: Iterable[Any]) -> dict[Any, 
     """Split a collection by a key into parts that are declared, never found in the data.
 
     Weights:    out[p][x] = in[x] where key(x) = p, else 0
-    Stability:  1 for each part, and 1 for all of them together, because a record is in one part at the most: of the
-                measurements of all parts only the part that costs the largest sum is charged (privacy rule 25). Records
-                of other keys are in no part.
+    Stability:  1 for each part, and 1 for all of them together, because a record of the collection is in one part at
+                the most: of the measurements of all parts only the part that costs the largest sum is charged. Records
+                of other keys are in no part. That holds for the parts of one collection: the live source's at another
+                epoch is another one, unless every step up to here is linear for each record and records are protected;
+                then a record moves the same part at every epoch. Otherwise parts that are measured at two epochs are
+                charged both (`wpinq.parallel`).
     Source:     McSherry, PINQ, SIGMOD 2009 ("Partition").
 
     Args:

@@ -10,11 +10,9 @@ import numpy as np
 import polars as pl
 
 from wpinq.batch import WEIGHT, Batch
-from wpinq.errors import PlanError
-from wpinq.identity import identities
+from wpinq.operators.whose import Whose
 from wpinq.plan import Keyed, Node, Record, Shape, Source, Unary, Weighted
 from wpinq.schema import Schema
-from wpinq.values import encode
 
 LATTICE = 720_720
 """The least common multiple of 1 to 16: up to 16 records share a weight without any rounding."""
@@ -29,15 +27,14 @@ def share(source: Source) -> Node:
     """Let the records of each user share a weight of 1.
 
     Weights:    out[x] = in[x] * floor(L / n) / L for the n records of x's user; L = 720,720, and beyond L records 0
-    Stability:  1 for users: a user's records weigh n * floor(L / n) / L <= 1, and nobody else's move (privacy rule
-                27). It is not stable for records, and not for continual release, where old shares would shrink.
+    Stability:  1 for users: a user's records weigh n * floor(L / n) / L <= 1, and nobody else's move. It is not stable
+                for records, and not for continual release, where old shares would shrink. Where the unit is a user in
+                one window, read "user in one window" for "user".
 
     Raises:
-        PlanError: The unit names a column that is not there.
+        PlanError: The unit does not fit the columns.
     """
-    if source.data.unit.column not in source.schema:
-        names = ", ".join(source.schema.names)
-        raise PlanError(f"protect(unit=...): no column {source.data.unit.column!r}; there are {names}.")
+    Whose(source.data.unit, source.schema).check()
     return Share(source)
 
 
@@ -48,9 +45,9 @@ class Share(Unary):
     source: Source
 
     @property
-    def column(self) -> str:
-        """The column that names the user."""
-        return str(self.source.data.unit.column)
+    def whose(self) -> Whose:
+        """Whose records share a weight."""
+        return Whose(self.source.data.unit, self.source.schema)
 
     @property
     def lattice(self) -> int:
@@ -60,25 +57,25 @@ class Share(Unary):
     @property
     def title(self) -> str:
         """How `explain` shows it."""
-        return f"share({self.column})"
+        return f"share({self.whose.user})"
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later, and who it was."""
-        return (needed | {self.column},)
+        return (needed | frozenset(self.whose.columns),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A user's records meet each other."""
         keep = self.schema.kept(needed)
-        return Keyed(((self.column,),), lambda key: Shares(self.schema, self.column, keep, key))
+        return Keyed(((self.whose.user,),), lambda key: Shares(self.schema, self.whose, keep, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """User by user."""
-        place = self.schema.names.index(self.column)
+        whose = self.whose
         count: dict[bytes, Fraction] = defaultdict(Fraction)
         for record, weight in inputs[0].items():
-            count[encode(record[place])] += weight
+            count[whose.of(record)] += weight
         return {
-            record: weight * Fraction(int(LATTICE // count[encode(record[place])]), LATTICE)
+            record: weight * Fraction(int(LATTICE // count[whose.of(record)]), LATTICE)
             for record, weight in inputs[0].items()
         }
 
@@ -89,9 +86,9 @@ class Shares:
     Held as the columns that are needed later and the user, so that what differs elsewhere is one row.
     """
 
-    def __init__(self, schema: Schema, column: str, keep: tuple[str, ...], key: bytes) -> None:
-        self._column, self._keep, self._key = column, keep, key
-        self._records = Batch.empty(schema.select({*keep, column}))
+    def __init__(self, schema: Schema, whose: Whose, keep: tuple[str, ...], key: bytes) -> None:
+        self._whose, self._keep, self._key = whose, keep, key
+        self._records = Batch.empty(schema.select({*keep, *whose.columns}))
         self._given = Batch.empty(schema.select(keep))
         self._waiting: list[Batch] = []
 
@@ -113,7 +110,7 @@ class Shares:
 
     def _shares(self) -> Batch:
         batch = self._records
-        who = identities(batch.frame, batch.schema.select([self._column]), self._key)
+        who = self._whose.ids(batch.frame, self._key)
         user = [pl.Series(name, np.ascontiguousarray(words)) for name, words in zip(USER, who.T, strict=True)]
         share = pl.lit(LATTICE, pl.Int64) // pl.col(WEIGHT).sum().over(USER)
         frame = batch.frame.with_columns(user).with_columns((pl.col(WEIGHT) * share).alias(WEIGHT)).drop(USER)

@@ -23,7 +23,8 @@ def union(self: Builder[C], other: Builder[C]) -> C:
     Weights:    out[x] = max(self[x], other[x]); a record that is absent weighs 0
     Stability:  1 for each input, and the union and the intersection of one pair move by no more together: when one of
                 two numbers moves by d, their maximum or their minimum moves by d in all, because max + min is their
-                sum and both are monotone. So measurements of the two cost the larger of them (privacy rule 25).
+                sum and both are monotone. So measurements of the two cost the larger of them, at one epoch of a live
+                source: at another it is another pair, and the two add up.
     Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("Union"); wPINQ in Rust (`min_max`).
 
     Args:

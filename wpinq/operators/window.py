@@ -1,4 +1,4 @@
-"""Window: the records of each stretch of time, as parts that are measured one by one at the price of one."""
+"""Window: the records of each stretch of time, as parts that are measured one by one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,19 @@ TIMES = (Kind.TIME, Kind.INSTANT, Kind.DATE)
 def window(self: Builder[C], length: str | dt.timedelta | int, at: str) -> C:
     """Cut time into windows of one length, side by side, and measure each of them by itself.
 
-    What follows is done to each window as if it were all there is. A measurement then costs its epsilon once, however
-    many windows are asked for, because the windows of a record unit are disjoint: `observe(bin, window=...)`.
+    What follows is done to each window as if it were all there is: `observe(bin, window=...)`. Where a unit is in one
+    window only, a measurement costs its epsilon once, however many windows are asked for: over a file, and over a live
+    source where every step up to here is linear for each record and records are protected. Otherwise each window that
+    is asked for is charged; `explain` tells which it is.
 
     Weights:    out[w][x] = in[x] where w = floor(time(x) / length), else 0; a record without a time is in no window
-    Stability:  1 for each window, and 1 for all of them together, as for the parts of a partition (privacy rule 25).
-                A user's records may lie in many windows: over a file the bound on all of them holds for all windows
-                together; of a live source each user is protected in each window by itself.
-    Source:     McSherry, PINQ, SIGMOD 2009 ("Partition"); privacy rule 13 on who closes a window.
+    Stability:  1 for each window, and 1 for all windows of one collection together, as for the parts of a partition.
+                A user's records may lie in many windows. Over a file the bound on all of them holds for all windows
+                together. Right over a live source it holds in each window by itself, so a user is protected in all of
+                them by what is charged for each. A unit that is a user in one window, `users(..., window=("1h",
+                "time"))`, lies in one window as long, or made of whole ones: these cost as one.
+    Source:     McSherry, PINQ, SIGMOD 2009 ("Partition"). Windows are closed by the caller or the clock, never by
+                records: that of one person would decide what is counted of others.
 
     Args:
         length: Such as "90s", "15m", "1h", "1d", or a timedelta; a whole number where the column holds whole numbers.
@@ -51,13 +56,17 @@ def window(self: Builder[C], length: str | dt.timedelta | int, at: str) -> C:
     """
     column = self._node.schema[at]
     digest = fingerprints(self._node)[self._node]
-    span = _span(length, column)
+    span = span_of(length, column, f"window(length={length!r})")
     group = f"window {digest.hex() if digest else os.urandom(32).hex()} of {span} by {at!r}"
     return self._then(Window(self._node, at, span, str(length), group))
 
 
-def _span(length: object, column: Column) -> int:
-    """A length in the units in which a column stores times: microseconds, or ones."""
+def span_of(length: object, column: Column, call: str) -> int:
+    """A length in the units in which a column stores times: microseconds, or ones.
+
+    Raises:
+        PlanError: The column holds no times, or it is no length of them above zero.
+    """
     found: object = None
     if column.kind is Kind.INT:
         found = length if isinstance(length, int) and not isinstance(length, bool) else None
@@ -68,12 +77,12 @@ def _span(length: object, column: Column) -> int:
             found = int(parts[1]) * UNITS[parts[2]]
     else:
         raise PlanError(
-            f"window(at={column.name!r}): the column is of the type {column.kind.value}; declare it as a timestamp, "
+            f"{call}, at={column.name!r}: the column is of the type {column.kind.value}; declare it as a timestamp, "
             "a date or an integer, for example columns={'time': 'timestamp'}."
         )
     if not isinstance(found, int) or not 0 < found < 2**62:
         raise PlanError(
-            f"window(length={length!r}): not a length above zero of a column of the type {column.kind.value}; "
+            f"{call}: not a length above zero of a column of the type {column.kind.value}; "
             "write '15m', '1h' or '1d' for times, and a whole number for whole numbers."
         )
     return found
@@ -92,6 +101,12 @@ def moment(value: Any, kind: Kind) -> int:
     if not isinstance(found, int):
         raise BinError(f"window: {type(value).__name__} is not a time in a column of the type {kind.value}.")
     return found * DAY if kind is Kind.DATE else found
+
+
+def ticks(column: Column) -> pl.Expr:
+    """The times of a column in the units of a length."""
+    time = pl.col(column.name).to_physical().cast(pl.Int64)
+    return time * DAY if column.kind is Kind.DATE else time
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,10 +186,7 @@ class Window(Unary):
     @property
     def mask(self) -> pl.Expr:
         """Which rows lie in the window."""
-        time = pl.col(self.at).to_physical().cast(pl.Int64)
-        if self.kind is Kind.DATE:
-            time = time * DAY
-        return time.is_between(self.start, self.end, closed="left")
+        return ticks(self.source.schema[self.at]).is_between(self.start, self.end, closed="left")
 
     def _apply(self, batch: Batch) -> Batch:
         batch = batch.expand([self.at] if batch.schema[self.at].ranged else [])

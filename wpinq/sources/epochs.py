@@ -14,7 +14,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -56,6 +56,8 @@ class Log(ObjectReader):
         records: How many records the closed epochs hold; nobody is told.
         lock: Is held while an epoch is closed, and while a query of the open one is charged.
     """
+
+    grows: ClassVar[bool] = True
 
     schema: Schema
     name: str
@@ -179,6 +181,8 @@ class Closed(ObjectReader):
         at: The column that a mask reads.
         mask: Which rows are read; all by default.
     """
+
+    grows: ClassVar[bool] = True
 
     log: Log
     epochs: int

@@ -55,8 +55,9 @@ def live(
         columns: Names of the columns, whose values may be of any kind, or a mapping from names to types.
         budget: Epsilon that may be spent in all, exact.
         ledger: Where the ledger is kept; in memory by default.
-        unit: Whom the guarantee protects: by default one record. With `users(...)` a measurement of an epoch protects
-            each person in it, and one of windows protects each person in each window by itself.
+        unit: Whom the guarantee protects: by default one record, or people, with `users(...)`. A person may be in every
+            window, so each window that is asked for is charged then; where `users(..., window=("1h", "time"))` protects
+            a person in one window, windows cost as one.
         delta: Delta that may be spent in all, by `release` and `select`; as that of `protect`.
         name: Names the data set in its ledger.
         lateness: Windows are closed by the clock, this long after they end, at every `advance()`; columns without a
@@ -127,6 +128,8 @@ def opened(
     unit = unit or Unit()
     place = None if ledger is None else Path(ledger)
     amount, extra = positive(budget, "live(budget=...)"), None if delta is None else exact(delta, "live(delta=...)")
+    rehearsal = Ledger.open(None, name=name, unit=unit.text, budget=amount)
+    bounded(Source(DataSet(log, rehearsal, name, "", unit, declared=False)))  # mistakes show before a ledger is made
     book = Ledger.open(place, name=name, unit=unit.text, budget=amount, delta=extra, secret=secret)
     journal = None
     if recover is not None and place is not None:

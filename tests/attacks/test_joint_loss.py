@@ -1,0 +1,289 @@
+"""No answers together lose more than the ledger was charged: random streams and questions, in exact arithmetic.
+
+Of each question the true histograms of two neighbouring streams are taken. The privacy loss of all answers is at most
+the sum of their movements, each over the scale of its noise; it is compared with what the ledger shows.
+"""
+
+import random
+from fractions import Fraction
+
+import pytest
+
+import wpinq
+from wpinq.continual import ContinualMeasurement
+from wpinq.plan import sources
+from wpinq.secret import Secret
+from wpinq.selection import present
+
+TRIALS = 6
+ONE = Secret(bytes(range(32)))
+COLUMNS = {"user": "text", "page": "integer", "time": "integer"}
+
+
+def ledger_of(collection):
+    return sources(collection._node)[0].ledger
+
+
+class Asked:
+    """What was asked in one run: the true histogram of each question that was charged, and the scale of its noise."""
+
+    def __init__(self):
+        self.questions, self.found = set(), []
+
+    def add(self, measurement):
+        if measurement.question not in self.questions:
+            self.questions.add(measurement.question)
+            histogram, _ = measurement._settled()
+            self.found.append((measurement, bins(histogram, measurement.node)))
+
+    def add_changes(self, measurement, changes):
+        if measurement.question not in self.questions:
+            self.questions.add(measurement.question)
+            self.found += [(measurement, bins(change, measurement.node)) for change in changes]
+
+
+def bins(histogram, node):
+    return {
+        tuple(one): int(weight)
+        for _, ids, weights in present(histogram, node)
+        for one, weight in zip(ids.tolist(), weights.tolist(), strict=True)
+    }
+
+
+def loss(one, other):
+    """The largest privacy loss of all answers together: of Laplace noise it is the movement over its scale."""
+    assert len(one.found) == len(other.found)
+    total = Fraction(0)
+    for (m, ours), (_, theirs) in zip(one.found, other.found, strict=True):
+        moved = sum(abs(ours.get(x, 0) - theirs.get(x, 0)) for x in {**ours, **theirs})
+        total += Fraction(moved, m.node.lattice) / m.scale
+    return total
+
+
+def few(user, page, time):
+    return page < 2
+
+
+def odd(user, page, time):
+    return time % 2 == 1
+
+
+def twice(user, page, time):
+    return [(user, page, time), (user, (page + 1) % 3, time + page)]
+
+
+def step(user, page, time, index):
+    return (user, index % 4, time)
+
+
+def moved(user, page, time):
+    return (user, page, time + page)
+
+
+LINEAR = {
+    "filter": lambda c: c.filter(few),
+    "map": lambda c: c.map(moved, columns=["user", "page", "time"]),
+    "flat_map": lambda c: c.flat_map(twice, columns={"user": str, "page": int, "time": int}, at_most=2),
+    "subtract": lambda c: c.subtract(c.filter(odd)),
+    "concat": lambda c: c.concat(c.filter(few)),
+    "part 0": lambda c: c.partition("page", range(4))[0],
+    "part 1": lambda c: c.partition("page", range(4))[1],
+    "nobody": lambda c: c.map(lambda page, time: ("ann", page, time), columns=["user", "page", "time"]),
+    "part 3": lambda c: c.partition("page", range(4))[3],
+    "part 2": lambda c: c.partition("page", range(4))[2],
+    "ann": lambda c: c.partition("user", ["ann", "bob"])["ann"],
+    "bob": lambda c: c.partition("user", ["ann", "bob"])["bob"],
+    "odd": lambda c: c.partition(lambda time: time % 2, [0, 1])[1],
+}
+MEETING = {
+    "shave": lambda c: c.shave().map(step, columns=["user", "page", "time"]),
+    "steps": lambda c: c.map(lambda user, page: (user, page, 1), columns=["user", "page", "time"]).shave()
+    .map(step, columns=["user", "page", "time"]),
+    "distinct": lambda c: c.distinct(),
+    "union": lambda c: c.filter(few).union(c.filter(odd)),
+    "intersect": lambda c: c.filter(few).intersect(c.filter(odd)),
+    "limit": lambda c: c.limit("page"),
+    "semijoin": lambda c: c.semijoin(c.filter(odd), on="user"),
+}  # fmt: skip
+FAMILIES = [
+    ["part 0", "part 1", "part 2", "part 3"],
+    ["part 0", "part 1", "part 2", "part 3"],
+    ["ann", "bob"],
+    ["union", "intersect"],
+    ["part 1", "odd"],
+]
+PARTS = [name for name in LINEAR if name[:4] == "part"] + ["ann", "bob", "odd", "union", "intersect"]
+
+
+def drawn_plan(draw, *, linear=False):
+    """A few steps; parts and pairs more often than others, since they are what is tried."""
+    names = [*LINEAR] if linear else [*LINEAR, *MEETING]
+    often = [name for name in PARTS if name in names]
+    return [draw.choice(often if draw.random() < 0.6 else names) for _ in range(draw.randint(1, 3))]
+
+
+def follow(collection, plan):
+    for name in plan:
+        collection = {**LINEAR, **MEETING}[name](collection)
+    return collection
+
+
+def drawn_questions(draw, epochs):
+    """What is asked before each epoch closes: of it, of windows, and for ever; mostly parts of one collection."""
+    base = draw.choice(
+        [["nobody", "shave"], ["nobody", "shave"], ["nobody", draw.choice([*MEETING])], drawn_plan(draw)]
+    )
+    parts = draw.choice(FAMILIES)
+    asked = []
+    for _ in range(epochs):
+        now = []
+        for _ in range(draw.choice([1, 1, 2])):
+            kind = draw.choice(["epoch", "epoch", "epoch", "windows", "continual"])
+            plan = [*base, draw.choice(parts)] if draw.random() < 0.9 else drawn_plan(draw)
+            if kind == "continual":
+                plan = drawn_plan(draw, linear=True)
+            now.append((kind, plan, drawn_plan(draw) if draw.random() < 0.1 else []))
+        asked.append(now)
+    return asked
+
+
+def run_live(history, questions, unit, untils, monkeypatch):
+    """All answers that a live source gives, and what it charged."""
+    asked, windowed, changes = Asked(), [], {}
+    receive = ContinualMeasurement.receive
+
+    def noted(self, epoch, change):
+        changes.setdefault(self, []).append(change.copy())
+        receive(self, epoch, change)
+
+    monkeypatch.setattr(ContinualMeasurement, "receive", noted)
+    live = wpinq.live(COLUMNS, budget=10**9, unit=unit, secret=ONE)
+    try:
+        for records, now, until in zip(history, questions, untils, strict=True):
+            waiting = []
+            for kind, below, above in now:
+                plan = follow(live, below)
+                if kind == "windows":
+                    windowed.append(follow(plan.window(2, at="time"), above).measure(1))
+                elif kind == "continual" and not (unit and (unit.per or unit.at_most is None)):
+                    plan.measure(1, continual=True)
+                else:
+                    waiting.append(follow(plan, above).measure(1))
+            live.send(records)
+            live.advance(until=until)
+            for one in waiting:
+                asked.add(one)
+            for one in windowed:
+                for number in range(until // 2):
+                    asked.add(one.at(2 * number))
+        for one, several in changes.items():
+            asked.add_changes(one, several)
+        return asked, ledger_of(live).spent()[0]
+    finally:
+        live.close()
+
+
+def drawn_history(draw, epochs, unit):
+    """Two streams that differ by one unit."""
+
+    def record(user, times):
+        return (user, draw.randrange(pages), draw.choice(times))
+
+    pages, times = draw.choice([1, 3]), draw.choice([range(1), range(8)])
+    few = draw.choice([(1,), range(3)])
+    others = [[record(f"user {draw.random()}", times) for _ in range(draw.choice(few))] for _ in range(epochs)]
+    own = [[] for _ in others]
+    if unit is None:
+        draw.choice(own).append(record("ann", times))
+        others[draw.randrange(epochs)].append(record("ann", times))
+    else:
+        first = 2 * draw.randrange(4)
+        for _ in range(draw.randint(1, 6)):
+            draw.choice(own).append(record("ann", range(first, first + 2) if unit.window else times))
+        if unit.window:
+            others[draw.randrange(epochs)].append(("ann", 1, (first + 2) % 8))
+    return others, [[*one, *more] for one, more in zip(others, own, strict=True)]
+
+
+UNITS = {
+    "records": None,
+    "people": wpinq.users("user", at_most=2),
+    "shared": wpinq.users("user", shared=True),
+    "per page": wpinq.users("user", at_most=3, per=("page", 1)),
+    "a person's window": wpinq.users("user", at_most=2, window=(2, "time")),
+}
+
+
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
+def test_no_joint_loss_of_random_streams_is_above_the_charge(unit, monkeypatch):
+    losses = []
+    for seed in range(TRIALS):
+        draw = random.Random(seed)
+        epochs = draw.randint(3, 5)
+        untils = sorted(draw.randrange(10) for _ in range(epochs))
+        questions = drawn_questions(draw, epochs)
+        (without, paid), (having, again) = (
+            run_live(history, questions, unit, untils, monkeypatch) for history in drawn_history(draw, epochs, unit)
+        )
+        assert paid == again, "what is charged does not depend on records"
+        assert loss(without, having) <= paid, (seed, questions)
+        losses.append(loss(without, having))
+    assert any(losses)
+
+
+def staircase(how, unit, epochs=12):
+    """One early record of Alice moves another step of a staircase at each epoch."""
+
+    def run(records):
+        live, asked = wpinq.live(COLUMNS, budget=1000, unit=unit, secret=ONE), Asked()
+        steps = live.map(lambda page: page).shave()
+        parts = steps.partition("index", range(2 * epochs))
+        windows = steps.window(1, at="index").map(lambda page: page).measure(1) if how == "windows" else None
+        live.send(records)
+        for epoch in range(1, epochs + 1):
+            live.send([(f"user {epoch}", 0, epoch)])
+            one = parts[epoch + 1].map(lambda page: page).measure(1) if how == "parts" else None
+            live.advance(until=epoch + 2)
+            asked.add(windows.at(epoch + 1) if windows else one)
+        paid = ledger_of(live).spent()[0]
+        live.close()
+        return asked, paid
+
+    (without, paid), (having, _) = run([]), run([("ann", 0, 0)])
+    return loss(without, having), paid
+
+
+@pytest.mark.parametrize("unit", [None, wpinq.users("user", at_most=1)], ids=str)
+@pytest.mark.parametrize("how", ["parts", "windows"])
+def test_steps_that_one_early_record_moves_at_every_epoch_are_added_up(how, unit):
+    """It was a loss of 12 for a charge of 1, and without a bound as epochs go on."""
+    assert staircase(how, unit) == (12, 12)
+
+
+def test_a_pair_at_two_epochs_is_two_pairs():
+    """Alice's record is the larger weight of two at first, and with Bob's the smaller one at the second epoch."""
+
+    def run(records):
+        live, asked = wpinq.live(COLUMNS, budget=1000, secret=ONE), Asked()
+        left, right = live.map("page"), live.map("time")
+        for sent, pair in ((records, left.union(right)), ([("bob", 7, 5)], left.intersect(right))):
+            found = pair.measure(1)
+            live.send(sent)
+            live.advance()
+            asked.add(found)
+        paid = ledger_of(live).spent()[0]
+        live.close()
+        return asked, paid
+
+    (without, paid), (having, _) = run([]), run([("ann", 5, 7)])
+    assert loss(without, having) == paid == 2
+
+
+def test_linear_parts_cost_one_over_all_epochs():
+    """A record is in the same part at every epoch."""
+    live = wpinq.live(COLUMNS, budget=1, secret=ONE)
+    for part in live.filter(few).map("page, time").partition("page", range(3)).values():
+        part.measure(1)
+        live.advance()
+    assert ledger_of(live).spent()[0] == 1
+    live.close()

@@ -14,6 +14,7 @@ from wpinq import canonical
 from wpinq.batch import WEIGHT
 from wpinq.identity import identities
 from wpinq.sources.columns import Steady
+from wpinq.sources.epochs import Closed, Log
 from wpinq.unit import Unit
 from wpinq.values import KEY_SIZE
 
@@ -60,6 +61,11 @@ class DataSet:
         """
         way = (self.reader.schema, self.reader.way, self.reading)
         return (self.book, self.name, self.version, self.declared, self.unit, way)
+
+    @property
+    def live(self) -> bool:
+        """Whether its records come epoch by epoch."""
+        return isinstance(self.reader, (Log, Closed))
 
     @property
     def identity_key(self) -> bytes:

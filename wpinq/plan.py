@@ -220,13 +220,17 @@ def _digest(node: Node, found: Mapping[Node, bytes | None]) -> bytes | None:
 
 
 def sources(root: Node) -> list[DataSet]:
-    """The protected data sets that a plan reads, each once."""
+    """The protected data sets that a plan reads, each once; the first one's keys are those of the plan's answers.
+
+    A live one comes first: all plans over it share one dataflow, and so the key of its identities.
+    """
     return read_by(steps(root))
 
 
 def read_by(walk: Iterable[Node]) -> list[DataSet]:
     """See `sources`, of steps that were walked already."""
-    return list({node.data: None for node in walk if isinstance(node, Source)})
+    found = {node.data: None for node in walk if isinstance(node, Source)}
+    return sorted(found, key=lambda data: not data.live)
 
 
 @dataclass(frozen=True, eq=False)

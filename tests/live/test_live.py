@@ -399,3 +399,14 @@ def test_nothing_of_the_records_shows(views):
     for thing in (views, views._log, views._data, views._running, views._node):
         assert "marker" not in repr(thing)
         assert "17" not in re.sub("0x[0-9a-f]+", "", repr(thing))
+
+
+def test_a_finite_source_before_a_live_one_is_counted_and_released():
+    live = wpinq.live({"k": str}, budget=10**6, delta="1/10")
+    finite = wpinq.protect([("a",)] * 500, columns={"k": str}, budget=10**6, delta="1/10", name="finite")
+    asked = [one.measure(epsilon=1000) for one in (finite.concat(live), live.concat(finite), finite.union(live))]
+    live.send([("a",)] * 3)
+    live.advance()
+    assert [one.observe("a") for one in asked] == [503, 503, 500]
+    assert [list(one.release(delta=1e-6)) for one in asked] == [[("a", 503)], [("a", 503)], [("a", 500)]]
+    live.close()

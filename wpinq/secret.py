@@ -102,14 +102,32 @@ class Secret:
                 be neither read nor made.
         """
         try:
-            return cls(_read(path))
-        except FileNotFoundError:
-            pass
+            if not path.exists():
+                cls.fresh().keep(path)
         except OSError as error:
             raise _refused(path, error) from None
+        return cls.load(path)
+
+    @classmethod
+    def load(cls, path: Path) -> Secret:
+        """Read the secret kept at `path`.
+
+        Raises:
+            LedgerError: There is none, or see `load_or_create`.
+        """
         try:
-            _create(path)
             return cls(_read(path))
+        except OSError as error:
+            raise _refused(path, error) from None
+
+    def keep(self, path: Path) -> None:
+        """Keep the secret at `path`, whole or not at all; one that is there already stays.
+
+        Raises:
+            LedgerError: It cannot be written.
+        """
+        try:
+            _create(path, self._key)
         except OSError as error:
             raise _refused(path, error) from None
 
@@ -187,13 +205,13 @@ def _read(path: Path) -> bytes:
     return key
 
 
-def _create(path: Path) -> None:
+def _create(path: Path, key: bytes) -> None:
     """Make a secret's file, whole or not at all; one that another process made first stays."""
     draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123
-            file.write(os.urandom(SIZE))
+            file.write(key)
             file.flush()
             os.fsync(descriptor)
         with suppress(FileExistsError):

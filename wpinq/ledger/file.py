@@ -18,9 +18,11 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from wpinq.errors import LedgerError, WpinqError
+from wpinq.ledger import chain
 from wpinq.ledger import head as heads
 from wpinq.ledger.chain import Head, RefusedError, Row
 from wpinq.ledger.store import Pages
+from wpinq.secret import Secret
 
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
 VERSION = 1
@@ -43,6 +45,10 @@ _PRAGMAS = (
     "wal_checkpoint(FULL)",  # what a crash has left is made durable before the head may speak of it
 )
 _SQLITE = b"SQLite format 3\0"
+_LOST = (
+    "the ledger and its head are missing, and its secret {secret} is there: put back the newest copy of both. To forget"
+    " what was spent and begin anew, remove the secret too."
+)
 _DAMAGED = "it is damaged or no ledger; put back the newest copy of the ledger and its head"
 
 
@@ -52,7 +58,7 @@ class FileStore:
     def __init__(self, path: Path) -> None:
         self.path = path.parent.resolve() / path.name
         self.place = f"ledger {path}"
-        self.secret, self._head, self._lock = (self._beside(end) for end in (".secret", ".head", ".lock"))
+        self._secret, self._head, self._lock = (self._beside(end) for end in (".secret", ".head", ".lock"))
         with self._trouble():
             self._refuse_links()
 
@@ -77,11 +83,40 @@ class FileStore:
             state = self._lock.stat()
         return state.st_dev, state.st_ino
 
-    def create(self, head: Head) -> None:
-        """Write the head of an empty chain, from which `locked` makes the empty ledger."""
+    def opened(self, given: Secret | None) -> Secret:
+        """The secret; where there is no ledger, begin one: the head of an empty chain, then its secret.
+
+        `locked` makes the empty ledger from the head. A head of nothing without a ledger or a secret is what a process
+        leaves that was killed in between; a secret without both is what is left of a ledger that was lost.
+
+        Args:
+            given: The secret that the caller or the environment gives; by default one is kept beside the ledger.
+
+        Raises:
+            LedgerError: The ledger was here and is gone, or its secret is.
+        """
         with self._trouble(), self._held():
+            kept = self._secret.exists()
+            if given is None and not kept and self._begun():
+                self._head.unlink()
             if self.fresh:
-                heads.write(self._head, head)
+                if given is None and kept:
+                    raise RefusedError(_LOST.format(secret=self._secret.name))
+                secret = given or Secret.fresh()
+                heads.write(self._head, chain.head(secret, None))
+                if given is None:
+                    secret.keep(self._secret)
+                return secret
+            if given is None and not kept:
+                raise RefusedError(
+                    f"its secret {self._secret.name} is missing; put it back, or give it by secret= or WPINQ_SECRET."
+                    " Without it neither the charges nor the answers can be trusted."
+                )
+            return given or Secret.load(self._secret)
+
+    def _begun(self) -> bool:
+        """There is a head of nothing, and no ledger."""
+        return not self.path.exists() and self._head.exists() and heads.read(self._head).number == 0
 
     @contextmanager
     def locked(self) -> Iterator[Pages]:

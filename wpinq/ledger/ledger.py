@@ -253,17 +253,7 @@ def _place(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Stor
     store = FileStore(path)
     if store.fresh and not new:
         raise LedgerError(f"{store.place}: there is none; give a budget to open a new one.")
-    secret = secret or Secret.from_environment()
-    if secret is None:
-        if not store.fresh and not store.secret.exists():
-            raise LedgerError(
-                f"{store.place}: its secret {store.secret.name} is missing; put it back, or give it by secret= or"
-                " WPINQ_SECRET. Without it neither the charges nor the answers can be trusted."
-            )
-        secret = Secret.load_or_create(store.secret)
-    if store.fresh:
-        store.create(chain.head(secret, None))
-    return store, secret
+    return store, store.opened(secret or Secret.from_environment())
 
 
 def _check_place(path: Path) -> None:

@@ -1,0 +1,96 @@
+"""How a ledger begins: killed anywhere it begins again, and what was lost is not taken for what never was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from wpinq.errors import LedgerError
+from wpinq.ledger import Ledger
+from wpinq.secret import Secret
+
+Open = Callable[..., Ledger]
+MORE = ("", ".head", ".lock")
+
+
+def beside(place: Path, end: str) -> Path:
+    return place.with_name(place.name + end)
+
+
+def test_a_ledger_that_was_lost_but_for_its_secret_is_not_begun_anew(place: Path, opened: Open, spend) -> None:
+    spend(opened(), 1, "1")
+    for ends in (("", ".head"), MORE):
+        kept = {end: beside(place, end).read_bytes() for end in MORE}
+        for end in ends:
+            beside(place, end).unlink()
+        for _ in range(2):
+            with pytest.raises(LedgerError, match="put back the newest copy.* remove the secret too") as caught:
+                opened()
+            assert "views.ledger.secret" in str(caught.value)
+        for end, data in kept.items():
+            beside(place, end).write_bytes(data)
+        assert opened().remaining() == 0
+    for end in (*MORE, ".secret"):
+        beside(place, end).unlink()
+    assert opened().remaining() == 1, "who removes all of it begins anew"
+
+
+def test_a_secret_that_is_kept_elsewhere_begins_a_ledger(place: Path, opened: Open, monkeypatch) -> None:
+    assert opened(secret=Secret.fresh()).remaining() == 1
+    assert not beside(place, ".secret").exists()
+    monkeypatch.setenv("WPINQ_SECRET", "5a" * 32)
+    assert opened(place.with_name("other")).remaining() == 1
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from fractions import Fraction
+from wpinq import secret
+from wpinq.ledger import Ledger, file, head
+
+def kill(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+step, number = sys.argv[2], 0
+def trace(name, function):
+    def call(*given, **named):
+        global number
+        if step == "before " + name: kill()
+        found = function(*given, **named)
+        if step == "after " + name: kill()
+        return found
+    return call
+
+file.heads.write = trace("head", head.write)
+secret._create = trace("secret", secret._create)
+os.replace = pathlib.os.replace = trace("replace", os.replace)
+os.link = trace("link", os.link)
+Ledger.open(pathlib.Path(sys.argv[1]), name="views", unit="record", budget=Fraction(1))
+"""
+
+
+@pytest.mark.parametrize("step", ["before head", "after head", "before secret", "after secret", "before link",
+                                  "after link", "before replace", "after replace"])  # fmt: skip
+def test_killed_while_it_begins_it_begins_again(step: str, place: Path, opened: Open, spend) -> None:
+    paths = os.pathsep.join(sys.path)
+    command = [sys.executable, "-c", KILLED, str(place), step]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}, check=False)
+    assert done.returncode == -signal.SIGKILL
+    ledger = opened()
+    assert ledger.remaining() == 1
+    spend(ledger, 1, "1")
+    assert opened().remaining() == 0
+
+
+def test_many_that_begin_at_once_begin_one(place: Path, opened: Open) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: opened(), range(16)))
+    assert len({ledger.identity for ledger in found}) == 1
+    assert len({ledger.secret.derive("test") for ledger in found}) == 1

@@ -31,7 +31,7 @@ def test_a_ledger_that_was_lost_but_for_its_secret_is_not_begun_anew(place: Path
         for end in ends:
             beside(place, end).unlink()
         for _ in range(2):
-            with pytest.raises(LedgerError, match="put back the newest copy.* remove the secret too") as caught:
+            with pytest.raises(LedgerError, match="put back the newest copy of both") as caught:
                 opened()
             assert "views.ledger.secret" in str(caught.value)
         for end, data in kept.items():

@@ -14,6 +14,7 @@ import pytest
 
 from wpinq.errors import BudgetError
 from wpinq.ledger import Charge, Cost, Ledger, charge_all
+from wpinq.ledger.file import FileStore
 
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]
@@ -78,6 +79,24 @@ def test_15_two_ledgers_locked_in_either_order_never_wait_for_each_other(opened:
 
 
 @pytest.mark.slow
+def test_a_lock_that_is_deleted_meanwhile_loses_and_doubles_no_charge(place: Path, opened: Open, monkeypatch) -> None:
+    """Two ledgers of one place are one, also where somebody deletes the lock whenever they are looked at."""
+    lock, true = place.with_name(place.name + ".lock"), FileStore.key.fget
+    ledgers, kept = [opened(), opened()], []
+
+    def key(store: FileStore) -> tuple[int, int]:
+        kept.append(lock.rename(lock.with_name(f"old {len(kept)}")))  # kept, so that the next one has another inode
+        lock.touch(0o600)
+        return true(store)
+
+    monkeypatch.setattr(FileStore, "key", property(key))
+    charge, more = (Charge(question, (Cost("1/10"),), "1", "pages") for question in ("5eed5eed", "5eed5eee"))
+    assert charge_all([(ledgers[0], charge), (ledgers[1], more)]) == [True, True]
+    assert charge_all([(ledgers[1], charge)]) == [False]
+    assert ledgers[0].spent()[0] == Fraction(2, 10)
+    assert kept
+
+
 def test_15_eight_processes_never_spend_more_than_there_is(opened: Open, place: Path, spender: Spender) -> None:
     waiting = [spender("spend", place, who, "1/101") for who in range(8)]
     shares = [result() for result in waiting]

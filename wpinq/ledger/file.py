@@ -59,6 +59,7 @@ class FileStore:
         self.path = path.parent.resolve() / path.name
         self.place = f"ledger {path}"
         self._secret, self._head, self._lock = (self._beside(end) for end in (".secret", ".head", ".lock"))
+        self._key: tuple[int, int] | None = None
         with self._trouble():
             self._refuse_links()
 
@@ -77,11 +78,12 @@ class FileStore:
 
     @property
     def key(self) -> tuple[int, int]:
-        """The lock file's device and inode."""
-        with self._trouble():
-            self._lock.touch(mode=0o600)
-            state = self._lock.stat()
-        return state.st_dev, state.st_ino
+        """The ledger's device and inode, as they were first found: what becomes of a file meanwhile changes no key."""
+        if self._key is None:
+            with self._trouble():
+                state = self.path.stat()
+            self._key = state.st_dev, state.st_ino
+        return self._key
 
     def opened(self, given: Secret | None) -> Secret:
         """The secret; where there is no ledger, begin one: the head of an empty chain, then its secret.

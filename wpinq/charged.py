@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from weakref import WeakSet
 
 from wpinq.engines.failures import quietly
-from wpinq.errors import InternalError
+from wpinq.errors import InternalError, PlanError
 from wpinq.ledger import charge_all, distinct
 from wpinq.noise import MODULUS, Words, histogram_digest
 from wpinq.quote import Quote
@@ -42,14 +42,28 @@ def pay(quotes: Sequence[Quote[Any]]) -> None:
 def commit(quotes: Sequence[Quote[Q]]) -> list[Q]:
     """Charge what some quotes say, all of it or nothing, and give the charged queries, in their order.
 
-    A quote that was committed before is the same query, which costs nothing again. One of a live source is for the
-    epoch that was open; it can be committed until that has closed. No epoch is closed while this charges.
+    A quote that was committed before is the same query, which costs nothing again.
+
+    Raises:
+        BudgetError, LedgerError, PlanError: See `charge`; nothing was charged.
+    """
+    made = [quote.kind(quote) for quote in quotes]
+    charge(made)
+    return made
+
+
+def charge(queries: Sequence[ChargedQuery]) -> None:
+    """Charge for some queries, for all or for none, and let them wait for what answers them.
+
+    One of a live source is for the epoch that was open when it was quoted; it can be charged until that has closed. No
+    epoch is closed meanwhile.
 
     Raises:
         BudgetError: They cost more together than is left; nothing was charged.
         LedgerError: A ledger cannot be trusted or written.
         PlanError: A quote came too late, or a user's function asks while it runs; nothing was charged.
     """
+    quotes = [query.quote for query in queries]
     for quote in quotes:
         refuse_inside(quote.call)
     logs = {id(quote.epochs.log): quote.epochs.log for quote in quotes if quote.epochs is not None}
@@ -59,13 +73,11 @@ def commit(quotes: Sequence[Quote[Q]]) -> list[Q]:
         for quote in quotes:
             quote.check()
         pay(quotes)
-        made = [quote.kind(quote) for quote in quotes]
-        for query, quote in zip(made, quotes, strict=True):
+        for query, quote in zip(queries, quotes, strict=True):
             if quote.epochs is not None:
                 quote.epochs.log.asked.append((query, quote.epochs.root))
-    for query in made:
+    for query in queries:
         wait(query)
-    return made
 
 
 def digest_of(home: DataSet, histogram: Histogram) -> int:
@@ -90,7 +102,7 @@ def digest_after(home: DataSet, digest: int, histogram: Histogram, change: Histo
 
 
 class ChargedQuery:
-    """A query that was charged: computed when it is first answered.
+    """A query of a quote, which is charged next: computed when it is first answered, and by nothing that is not paid.
 
     Attributes:
         quote: What was charged for it.
@@ -106,8 +118,6 @@ class ChargedQuery:
     purpose: str
 
     def __init__(self, quote: Quote[Any]) -> None:
-        if quote not in _paid:
-            raise InternalError(f"{quote.call}: the quote was not charged; commit it first.")
         self.quote = quote
         self.node, self.epsilon, self.scale, self.name = quote.node, quote.epsilon, quote.scale, quote.name
         self.home, self.question = quote.sources[0], quote.question
@@ -126,6 +136,7 @@ class ChargedQuery:
             histogram: The weights.
             digest: Theirs, where it is known (`digest_of`).
         """
+        self._insist_on_paid()
         secret = self.home.ledger.secret
         if digest is None:
             digest = digest_of(self.home, histogram)
@@ -137,10 +148,15 @@ class ChargedQuery:
 
     def _settled(self) -> tuple[Histogram, Words]:
         """The histogram and the words, after the dataflow has run."""
+        self._insist_on_paid()
         settle(self)
         if self._histogram is None or self._words is None:
             raise InternalError("observe: the run ended without a histogram; please report this.")
         return self._histogram, self._words
+
+    def _insist_on_paid(self) -> None:
+        if self.quote not in _paid:
+            raise PlanError(f"{self.quote.call}: it is not charged yet, so it has no answer; nothing was computed.")
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} is never pickled or copied; run again, it costs nothing again.")

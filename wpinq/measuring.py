@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from wpinq.charged import commit
 from wpinq.continual import ContinualMeasurement
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, exact, positive
@@ -115,7 +114,7 @@ def measure(
     found = self.quote(
         epsilon, name, mechanism, analyst, within=within, confidence=confidence, continual=continual
     ) if quote is None else _given(self, quote, epsilon, within, name, analyst)  # fmt: skip
-    (made,) = commit([found])
+    (made,) = self._commit([found])
     return made
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 
 import pytest
+
+from wpinq.ledger import Ledger
 
 
 def test_observed_bins(wpinq, views, loud, tmp_path, remaining):
@@ -177,3 +180,44 @@ def test_explain_spends_nothing_and_leaves_nothing(wpinq, tmp_path, monkeypatch,
     assert "(user, url)" in wpinq("explain", "degrees", "--columns", "user,url").refused()
     assert "no such dataflow script" in wpinq("explain", "none").refused()
     assert listing(tmp_path) == {}
+
+
+SCRIPT = """
+def dataflow(views):
+    pages = views.map('page')
+    first = pages.measure(epsilon='0.5', name='first')
+    {between}
+    return {{'first': first, 'second': pages.measure(epsilon='0.5', name='second')}}
+"""
+
+
+@pytest.mark.parametrize(("between", "left"), [("", 0), ("first.observe('home')", Fraction(1, 2))])
+def test_a_script_is_charged_as_a_whole_unless_it_observes_before_it_goes_on(wpinq, views, tmp_path, between, left):
+    """A ledger with room for one of two measurements: the budget alone, as it is given, would hold both."""
+    book = tmp_path / "ledger"
+    script = tmp_path / "two.py"
+    script.write_text(SCRIPT.format(between=between))
+    other = tmp_path / "other.py"
+    other.write_text("def dataflow(views):\n    return {'a': views.measure(epsilon='0.25')}\n")
+    assert wpinq("run", other, views, "--budget", "1", "--ledger", book).code == 0
+    refused = wpinq("run", script, views, "--budget", "1", "--ledger", book).refused()
+    assert "second: costs epsilon 0.5" in refused
+    assert Ledger.existing(book).spent()[0] == Fraction(1, 4) + left
+
+
+def test_a_script_that_fails_at_its_end_is_not_charged(wpinq, views, tmp_path):
+    """Over no records it works: only the real input has such a name."""
+    script = tmp_path / "late.py"
+    script.write_text(
+        "import pathlib\n"
+        "def dataflow(views):\n"
+        "    made = {'a': views.measure(epsilon='0.25')}\n"
+        f"    ran = pathlib.Path({str(tmp_path / 'ran')!r})\n"
+        "    if ran.exists():\n"
+        "        raise ValueError\n"
+        "    ran.touch()\n"
+        "    return made\n"
+    )
+    book = tmp_path / "ledger"
+    wpinq("run", script, views, "--budget", "1", "--ledger", book).refused()
+    assert Ledger.existing(book).spent()[0] == 0

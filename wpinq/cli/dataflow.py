@@ -7,6 +7,7 @@ import io
 import runpy
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -53,15 +54,46 @@ def load(given: str) -> Dataflow:
     return dataflow
 
 
-def rehearse(
-    dataflow: Dataflow, schema: Schema, budget: Fraction = LIMITLESS, name: str = "views"
-) -> dict[str, Measurement]:
-    """Run a dataflow over no records with a budget in memory: it fails here as it would fail later, and charges nobody.
+@dataclass(frozen=True)
+class Rehearsal:
+    """A dataflow over no records, with a budget in memory: it fails here as it would fail later, and charges nobody.
 
-    What the script prints is not shown, since it will be printed again.
+    A script is a program, which may observe what it measured before it goes on: only a run shows what it asks for.
+
+    Attributes:
+        script: The dataflow.
+        measurements: Those that it made of no records.
+        whole: Whether it does nothing but measure, so that all of it can be charged at once.
     """
+
+    script: Dataflow
+    measurements: dict[str, Measurement]
+    whole: bool
+
+    def charge(self, views: Collection) -> dict[str, Measurement]:
+        """Charge for what the script measures of these views: for all of it or for nothing, where that can be known.
+
+        Raises:
+            BudgetError: It costs more than is left.
+            PlanError: It fails.
+        """
+        from wpinq.cli.draft import charged
+
+        return charged(self.script, views) if self.whole else self.script(views)
+
+
+def rehearse(dataflow: Dataflow, schema: Schema, budget: Fraction = LIMITLESS, name: str = "views") -> Rehearsal:
+    """Run a dataflow over no records with these columns."""
+    return rehearsed(dataflow, no_records(schema, budget, name))
+
+
+def rehearsed(dataflow: Dataflow, views: Collection) -> Rehearsal:
+    """Run a dataflow over views that hold no records; what it prints is not shown, since it will be printed again."""
+    from wpinq.cli.draft import only_measures
+
     with contextlib.redirect_stdout(io.StringIO()):
-        return dataflow(no_records(schema, budget, name))
+        found = dataflow(views)
+    return Rehearsal(dataflow, found, only_measures(found, views))
 
 
 def no_records(schema: Schema, budget: Fraction, name: str = "views", unit: Unit | None = None) -> Collection:

@@ -23,7 +23,7 @@ def explain(
 
     amount = None if budget is None else positive(budget, "--budget")
     schema = named(parse_columns(columns), Kind.TEXT, None, "--columns")
-    measurements = rehearse(load(dataflow), schema)
+    measurements = rehearse(load(dataflow), schema).measurements
     for name, measurement in measurements.items():
         typer.echo(f"{name}:")
         measurement.explain()

@@ -53,6 +53,7 @@ def run(
     """Run a dataflow script and answer the bins asked for.
 
     The script is first run over no records: what is wrong with it, or with the bins, is found before it is charged.
+    Its measurements are charged all together or not at all, unless it observes one before it makes the next.
     """
     others = Others.read(processes, process_id, addresses, keys)
     place, script = given.place, find(given.dataflow)
@@ -112,10 +113,11 @@ def begin(
 
     amount = None if budget is None else positive(budget, "--budget")
     reader = place.reader()
-    rehearsed = rehearse(script, reader.schema, amount or LIMITLESS, place.name or reader.name)
-    questions = {name: ask(texts, chosen(rehearsed, name).node.schema) for name, texts in asked.items()}
+    rehearsal = rehearse(script, reader.schema, amount or LIMITLESS, place.name or reader.name)
+    known = rehearsal.measurements
+    questions = {name: ask(texts, chosen(known, name).node.schema) for name, texts in asked.items()}
     views = place.protect(amount)
-    measurements = script(views if through is None else through(views))
+    measurements = rehearsal.charge(views if through is None else through(views))
     for name in asked:
         chosen(measurements, name)
     return measurements, questions

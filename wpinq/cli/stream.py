@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import io
 import math
 import queue
 import sys
@@ -27,7 +26,7 @@ import typer
 
 from wpinq.cli.bins import ask
 from wpinq.cli.columns import parse_columns
-from wpinq.cli.dataflow import LIMITLESS, Dataflow, chosen
+from wpinq.cli.dataflow import LIMITLESS, Dataflow, Rehearsal, chosen, rehearsed
 from wpinq.cli.interrupt import interruptible
 from wpinq.errors import NotReadyError, PlanError, SourceError
 
@@ -97,14 +96,13 @@ class Stream:
             return {**{column.name: column.kind.value for column in found}, **arrived}
         return {column.name: column.kind.value for column in found}
 
-    def rehearse(self, script: Dataflow) -> dict[str, Measurement]:
+    def rehearse(self, script: Dataflow) -> Rehearsal:
         """Run the script over a source in memory: it fails here as it would fail later, and charges nobody."""
         from wpinq.streaming.source import opened
 
-        rehearsal = opened(self.kinds(), LIMITLESS, name=self.place.name or "stream")
-        with contextlib.redirect_stdout(io.StringIO()):
-            found = script(rehearsal)
-        rehearsal.close()
+        views = opened(self.kinds(), LIMITLESS, name=self.place.name or "stream")
+        found = rehearsed(script, views)
+        views.close()
         return found
 
     def open(self, windows: Sequence[int]) -> Live:
@@ -159,17 +157,18 @@ def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]])
     """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
     from wpinq.windowed import WindowedMeasurement
 
-    rehearsed = stream.rehearse(script)
-    windowed = [one for one in rehearsed.values() if isinstance(one, WindowedMeasurement)]
+    rehearsal = stream.rehearse(script)
+    known = rehearsal.measurements
+    windowed = [one for one in known.values() if isinstance(one, WindowedMeasurement)]
     if any(not one.timed for one in windowed):
         raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
-    questions = {name: ask(texts, chosen(rehearsed, name).node.schema) for name, texts in asked.items()}
+    questions = {name: ask(texts, chosen(known, name).node.schema) for name, texts in asked.items()}
     views = stream.open([one.span for one in windowed])
     try:
-        measurements = script(views)
-        feed, going, known = stream.feed(views), True, views.resume()
-        if known:
-            _show(known, measurements, questions, once=True)
+        measurements = rehearsal.charge(views)
+        feed, going, resumed = stream.feed(views), True, views.resume()
+        if resumed:
+            _show(resumed, measurements, questions, once=True)
         while going:
             going = feed()
             epoch = views.advance()

@@ -287,3 +287,33 @@ def test_linear_parts_cost_one_over_all_epochs():
         live.advance()
     assert ledger_of(live).spent()[0] == 1
     live.close()
+
+
+@pytest.mark.parametrize("unit", [None, wpinq.users("user", at_most=2)], ids=str)
+def test_versions_of_a_file_are_added_up(unit, tmp_path):
+    """A record, or a person, of version 1 is in version 2 too, changed so that it is in another part there."""
+
+    def run(name, *versions):
+        read = [
+            wpinq.protect(
+                records, budget=1000, unit=unit, columns=COLUMNS, secret=ONE, name="file", version=str(number),
+                ledger=tmp_path / name,
+            )
+            for number, records in enumerate(versions)
+        ]  # fmt: skip
+        asked, parts = Asked(), [one.partition("page", [0, 1]) for one in (*read, read[0].concat(read[1]))]
+        pairs = [(a.map("page"), b.map("page")) for a, b in [(read[0], read[1]), (read[1], read[0])]]
+        for one in (
+            parts[0][0], parts[1][1], parts[2][0], parts[2][1], pairs[0][0].union(pairs[0][1]),
+            pairs[1][0].intersect(pairs[1][1]),
+        ):  # fmt: skip
+            asked.add(one.measure(1))
+        return asked, ledger_of(read[0]).spent()[0]
+
+    bob, ann = [("bob", 1, 0)], [("ann", 0, 0)]
+    without, paid = run("without", bob, bob)
+    having, again = run("having", bob + ann, [*bob, ("ann", 1, 0)])
+    assert paid == again == 1 + 1 + 2 + 2
+    assert 0 < loss(without, having) <= paid
+    if unit is None:
+        assert loss(without, having) == 1 + 1 + 1 + 1 + 2, "of the pair both move by two, and share one price"

@@ -7,18 +7,14 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING
 
-import numpy as np
-import polars as pl
-
-from wpinq import canonical
-from wpinq.batch import WEIGHT
-from wpinq.identity import identities
 from wpinq.sources.columns import Steady
 from wpinq.sources.epochs import Closed, Log
 from wpinq.unit import Unit
 from wpinq.values import KEY_SIZE
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from wpinq.ledger import Ledger
     from wpinq.sources import Reader
 
@@ -111,6 +107,8 @@ class DataSet:
     def _held(
         self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None
     ) -> Iterator[pl.DataFrame]:
+        from wpinq import canonical
+
         schema = self.reader.schema.select(columns)
         for frame in self.reader.batches(columns, share=share, progress=progress):
             yield canonical.frame(frame, schema)
@@ -118,6 +116,11 @@ class DataSet:
     def _compared(
         self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None
     ) -> Iterator[pl.DataFrame]:
+        import numpy as np
+
+        from wpinq.batch import WEIGHT
+        from wpinq.identity import identities
+
         schema, total = self.reader.schema, np.zeros(2, np.uint64)
         key = self.ledger.secret.derive("content", self.name, size=KEY_SIZE)
         for frame in self._held(schema.names, share, progress):

@@ -56,13 +56,23 @@ def admit(node: Any, schema: Schema, call: str) -> None:
         UntraceableError: Some node is not, or is not known to be.
         PlanError: It names a column that is not there, or one that expressions cannot read.
     """
+    for inner in inside(node, schema, call):
+        admit(inner, schema, call)
+
+
+def inside(node: Any, schema: Schema, call: str) -> list[Any]:
+    """The parts of an expression, if it is one that is element-wise.
+
+    Raises:
+        UntraceableError, PlanError: See `admit`.
+    """
     (name, body), *more = node.items() if isinstance(node, dict) else [(node, None)]
     if more or name not in _INSIDE:
         raise UntraceableError(
             f"{call}: the Polars expression {_word(name)} is not known to be element-wise; {INSTEAD}."
         )
-    for inner in _INSIDE[name](body, schema, call):
-        admit(inner, schema, call)
+    found: list[Any] = _INSIDE[name](body, schema, call)
+    return found
 
 
 def columns(node: Any) -> Iterator[str]:

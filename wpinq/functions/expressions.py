@@ -17,6 +17,7 @@ import polars as pl
 from wpinq import canonical
 from wpinq.errors import PlanError, UntraceableError
 from wpinq.functions.admit import INSTEAD, admit, bare, columns, tree
+from wpinq.functions.bounded import bounded
 from wpinq.functions.columnar import FAILURES, truthful
 from wpinq.functions.fingerprint import digest
 from wpinq.functions.function import Dropped, Function
@@ -87,6 +88,9 @@ def expressions(
             admit(node, schema, call)
     reads = tuple(dict.fromkeys(name for node in trees for name in columns(node)))
     typed = [_typed(part, node, schema, call) for part, node in zip(parts, trees, strict=True)]
+    for node in trees:
+        if bare(node) not in schema.names:
+            bounded(node, schema, call)
     passed = tuple(name for node in trees if (name := bare(node)) is not None)
     projection = passed if len(passed) == len(parts) == len(set(passed)) else None
     ranged = [schema[name].ranged for name in projection] if projection else [False] * len(parts)

@@ -10,6 +10,7 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions.terms import NUMBERS, Term, constant, to, together, whole_number
 from wpinq.schema import Kind, polars_type
+from wpinq.values import FIRST, LAST
 
 if TYPE_CHECKING:
     from wpinq.functions.predicate import Reader
@@ -22,6 +23,8 @@ PARTS: dict[str, Callable[[Any], pl.Expr]] = {
     "dow": lambda at: at.weekday() % 7, "isodow": lambda at: at.weekday(),
     "hour": lambda at: at.hour(), "minute": lambda at: at.minute(),
 }  # fmt: skip
+BEYOND = [pl.lit(edge, pl.Int64()).cast(polars_type(Kind.TIME), strict=False) for edge in (FIRST - 1, LAST + 1)]
+"""A time that leaves the years of Python stops right behind them; as a result it is NULL."""
 STEPS = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y", "hour": "1h", "minute": "1m"}
 NAMES = {
     **dict.fromkeys(("INT", "BIGINT", "SMALLINT"), Kind.INT),
@@ -95,7 +98,8 @@ def shifted(reader: Reader, node: Any) -> Term:
     interval = node.expression
     number, unit = interval.args.get("this"), interval.args.get("unit")
     step = STEPS.get("" if unit is None else unit.name.lower().removesuffix("s"))
-    count = whole_number(number.this, 10**6) if type(number).__name__ == "Literal" else None
+    most = 10**5 if step in ("1y", "1q") else 10**6  # of longer ones Polars makes no time at all
+    count = whole_number(number.this, most) if type(number).__name__ == "Literal" else None
     term = to(_argument(reader, node.this, *TIMES), Kind.TIME, reader.call)
     if step is None or count is None or term.kind is Kind.INSTANT:
         raise PlanError(f"{reader.call}: {reader.spell(node)}: write an interval as INTERVAL '90' DAY; there are "
@@ -103,8 +107,11 @@ def shifted(reader: Reader, node: Any) -> Term:
     sign = "-" if type(node).__name__ == "Sub" else ""
     found = term.value.dt.offset_by(f"{sign}{count * int(step[0])}{step[1:]}")
     if term.constant is None:
-        return Term(found, Kind.TIME, "")
-    return constant(pl.select(found).item(), Kind.TIME, reader.spell(node))
+        return Term(found.clip(*BEYOND), Kind.TIME, "")
+    try:
+        return constant(pl.select(found).item(), Kind.TIME, reader.spell(node))
+    except ValueError:
+        raise PlanError(f"{reader.call}: {reader.spell(node)} lies outside of the years 1 to 9999.") from None
 
 
 def _rounded(work: Callable[[pl.Expr], pl.Expr]) -> Any:

@@ -130,6 +130,7 @@ def silent(code, least):
     assert int(ran.stdout) >= least, "so many are admitted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "least"), [("times", 80), ("times and spans", 120), ("casts", 150), ("numbers", 500), ("texts", 80)]
 )

@@ -26,6 +26,7 @@ from wpinq.identity import identities, integer_identities
 from wpinq.noise import Words, mechanism
 from wpinq.plan import Keyed, Node, Read, Stateless, steps
 from wpinq.schema import Column, Kind, Schema
+from wpinq.sources.columns import Steady
 from wpinq.state.histogram import Histogram
 
 ROWS = 1 << 18
@@ -39,6 +40,10 @@ class Frames:
     schema: Schema
     frames: list[pl.DataFrame]
     total_bytes: int = 0
+    steady: Steady = Steady.MEMORY
+
+    def version(self) -> None:
+        """None: they are in memory."""
 
     def batches(self, columns: Any, **_: Any) -> Iterator[pl.DataFrame]:
         """The frames, as they are."""

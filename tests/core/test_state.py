@@ -37,6 +37,19 @@ def test_a_table_is_a_dictionary(batches):
     assert keys.tolist() == sorted(keys.tolist())
 
 
+def test_an_empty_table_is_searched_too(monkeypatch):
+    """How long a lookup takes would tell that nothing is there; and the plan says how weights are held, never they."""
+    searched, find = [], tables._find
+    monkeypatch.setattr(tables, "_find", lambda run, wanted: searched.append(len(wanted)) or find(run, wanted))
+    wanted = np.array([[0, 0], [1, 2]], np.uint64)
+    for dtype in (np.int64, object):
+        table = Table(dtype)
+        assert table.lookup(wanted).tolist() == [0, 0] and table.lookup(wanted).dtype == dtype
+        table.add(wanted, np.array([1, 2]))
+        assert table.lookup(wanted).tolist() == [1, 2] and table.lookup(wanted).dtype == dtype
+    assert searched == [2] * 8
+
+
 some = st.tuples(st.integers(0, 150), st.sampled_from([0, 0, 0, 1]))
 
 

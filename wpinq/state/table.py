@@ -71,9 +71,12 @@ class Table:
         return copy
 
     def lookup(self, ids: Ids) -> Weights:
-        """The weights of these identities, 0 for what is not there. Present or absent take the same steps."""
+        """The weights of these identities, 0 for what is not there. Present or absent take the same steps.
+
+        Where the table is empty too: how long it takes would tell that it is.
+        """
         found: Weights = np.zeros(len(ids), self._dtype)
-        for run in self._runs:
+        for run in self._runs or (_run(np.zeros((1, 2), np.uint64), np.zeros(1, self._dtype)),):
             found = found + _find(run, ids)
         return found
 

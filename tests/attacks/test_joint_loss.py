@@ -15,7 +15,8 @@ from wpinq.plan import sources
 from wpinq.secret import Secret
 from wpinq.selection import present
 
-TRIALS = 6
+SEEDS = (0, 1, 2, 3, 15, 91)
+"""The last two find parts that are named without their epoch: of records, and of people."""
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": "text", "page": "integer", "time": "integer"}
 
@@ -217,7 +218,7 @@ UNITS = {
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
 def test_no_joint_loss_of_random_streams_is_above_the_charge(unit, monkeypatch):
     losses = []
-    for seed in range(TRIALS):
+    for seed in SEEDS:
         draw = random.Random(seed)
         epochs = draw.randint(3, 5)
         untils = sorted(draw.randrange(10) for _ in range(epochs))

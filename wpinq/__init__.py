@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from wpinq.measurement import Measurement
     from wpinq.protection import protect
     from wpinq.query import sql
+    from wpinq.quote import Quote
     from wpinq.sources.kafka import kafka
     from wpinq.sources.postgres import postgres
     from wpinq.sources.sqlite import sqlite
@@ -40,6 +41,7 @@ _HOMES = {
     "Collection": "collection",
     "Live": "streaming",
     "Measurement": "measurement",
+    "Quote": "quote",
     "Unit": "unit",
     "kafka": "sources.kafka",
     "live": "streaming",
@@ -71,6 +73,7 @@ __all__ = [
     "Measurement",
     "NotReadyError",
     "PlanError",
+    "Quote",
     "SourceError",
     "Unit",
     "UntraceableError",

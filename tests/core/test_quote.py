@@ -2,63 +2,140 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 
 import pytest
+from quoting import Opaque, book, entries, opaque, table
 
 import wpinq
-from wpinq.errors import BudgetError
-from wpinq.plan import fingerprints, sources
+from wpinq import plan
+from wpinq.aggregates.quantiles import ask_median
+from wpinq.engines import flow
+from wpinq.errors import PlanError
 
-ROWS = [("ann", "a", 1), ("bob", "b", 2)] * 20
-KINDS = {"user": str, "page": str, "n": int}
+
+def test_a_quote_spends_nothing_and_says_what_is_charged():
+    pages = table(unit=wpinq.users("user", at_most=4)).map("page")
+    pages.measure("0.25")
+    quote = pages.quote("0.5", name="again")
+    text = str(quote)
+    assert book(pages).spent()[0] == Fraction(1, 4)
+    assert repr(quote) == text
+    assert "noise of scale 8" in text
+    assert "with probability 0.95" in text
+    assert "views: epsilon 0.5 of 0.75 that is left, 0.25 afterwards" in text
+    (price,) = quote.prices
+    assert (price.name, price.epsilon, price.left, price.fits) == ("views", Fraction(1, 2), Fraction(3, 4), True)
+    assert [(data.name, move) for data, move in quote.sensitivities.items()] == [("views", 4)]
+    made = pages.measure(quote=quote)
+    assert (made.question, made.scale, made.epsilon) == (quote.question, quote.scale, quote.epsilon)
+    assert [one.question for one in entries(book(pages))][-1] == quote.question
+    assert book(pages).spent()[0] == Fraction(3, 4)
+    assert "views: nothing more to pay; 0.25 is left" in str(quote)
+    assert "of 0.25 that is left, which is too little" in str(pages.quote(2))
 
 
-class Opaque:
-    """Has a method, whose code cannot be covered by a fingerprint."""
+def test_the_price_of_a_part_is_what_it_adds():
+    parts = table().partition("page", ["a", "b"])
+    parts["a"].measure("0.5")
+    assert parts["b"].quote("0.75").prices[0].epsilon == Fraction(1, 4)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_quote_that_is_committed_twice_is_one_query(known):
+    pages, ledger = (table(budget=90).map("page"), None) if known else opaque(budget=90)
+    ledger = ledger or book(pages)
+    quote, other = pages.quote(40), pages.quote(40)
+    assert (quote.question == other.question) is known
+    bins = ["a", "b", "c"] if known else [("a", 1), ("b", 2), ("c", 3)]
+    one, two = pages.measure(quote=quote), pages.measure(quote=quote)
+    assert one.observe_many(bins).tolist() == two.observe_many(bins).tolist()
+    assert ledger.spent()[0] == 40
+    pages.measure(quote=other)
+    assert ledger.spent()[0] == (40 if known else 80)
+
+
+def test_what_is_not_charged_has_no_answer_and_runs_nothing(monkeypatch):
+    ran = []
+    monkeypatch.setattr(flow, "run", ran.append)
+    views = table(budget=90)
+    quotes = [views.quote(1), views.window(1, at="n").quote(1), ask_median(views, "n", (0, 9), 1).quote]
+    for quote, ask in zip(quotes, ["observe", "at", "table"], strict=True):
+        made = quote.kind(quote)
+        if ask == "at":  # a window is charged by itself, where not all of them are
+            continue
+        with pytest.raises(PlanError, match="not charged yet"):
+            getattr(made, ask)(*([("ann", "a", 1)] if ask == "observe" else []))
+    assert not ran
+    assert book(views).spent() == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [({"epsilon": 1}, "leave them"), ({"name": "x"}, "leave them"), ({"quote": "0.1"}, "takes what quote")],
+)
+def test_a_quote_says_all(more, reason):
+    pages = table().map("page")
+    with pytest.raises(PlanError, match=reason):
+        pages.measure(**{"quote": pages.quote("0.1"), **more})
+    with pytest.raises(PlanError, match="another collection"):
+        table().map("page").measure(quote=pages.quote("0.1"))
+    assert book(pages).spent() == (0, 0)
+
+
+class Pays(Opaque):
+    """Charges for what was quoted while a dataflow runs, and notes what came of it."""
+
+    seen: list[str] = []  # noqa: RUF012  of the class, so that copies share it
 
     def same(self, text):
+        try:
+            self.views.measure(quote=self.quote)
+        except PlanError as error:
+            self.seen.append(str(error))
         return text
 
 
-def opaque(budget=1, **more):
-    """A collection whose plan cannot be told from others, and what was spent on it."""
-    thing = Opaque()
-    views = wpinq.protect(ROWS, budget=budget, columns=KINDS, **more)
-    found = views.map(lambda page, n: (thing.same(page), n), columns={"page": str, "n": int})
-    assert fingerprints(found._node)[found._node] is None
-    return found, sources(views._node)[0].ledger
+def test_a_function_of_a_dataflow_commits_no_quote():
+    """It would be charged or not by the records that it sees."""
+    thing = Pays()
+    thing.views = table(budget=90)
+    thing.quote = thing.views.quote(1)
+    asked = thing.views.map(lambda page: thing.same(page), columns={"page": str}).measure(40)  # noqa: PLW0108
+    assert asked.observe("a") == 20
+    assert Pays.seen
+    assert all("called by a function of a dataflow" in one for one in Pays.seen)
+    assert book(thing.views).spent()[0] == 40
 
 
-def entries(ledger, kind="charge"):
-    return [one for one in ledger.entries() if one.kind == kind]
+def test_a_quote_of_an_epoch_that_has_closed_is_refused():
+    live = wpinq.live({"page": str}, budget=90)
+    quote, forever = live.quote(40), live.quote(40, continual=True)
+    live.send([("a",)])
+    live.advance()
+    with pytest.raises(PlanError, match=r"epoch 1 of live, which has closed.*Nothing was charged"):
+        live.measure(quote=quote)
+    assert book(live).spent() == (0, 0)
+    assert not live._log.asked
+    later = live.measure(quote=forever)  # speaks of each epoch that closes from now on
+    now = live.measure(quote=live.quote(40))
+    live.advance()
+    assert later.observe("a") == now.observe("a") == 1
+    live.close()
 
 
-def test_a_query_over_what_cannot_be_fingerprinted_is_charged_as_a_whole_or_not_at_all():
-    """Three answers at 0.5 each, and a budget of 1: two of them would fit."""
-    found, ledger = opaque()
-    query = "SELECT page, COUNT(*) AS c, SUM(n) AS s, AVG(n) AS m FROM t GROUP BY page"
-    with pytest.raises(BudgetError, match="nothing was charged"):
-        wpinq.sql(query, {"t": found}, epsilon=1.5, keys=["a"], bounds={"n": (0, 10)})
-    assert ledger.spent() == (0, 0)
-    answer = wpinq.sql(query, {"t": found}, epsilon=1, keys=["a"], bounds={"n": (0, 10)})
-    assert len(answer.rows) == 1
-    assert ledger.spent()[0] == 1
-    assert len(entries(ledger)) == 3
+def test_one_walk_over_a_plan_prices_it():
+    pages = table().map("page").shave().map(lambda index: index)
+    walks = []
 
+    def profile(frame, event, _):
+        if event == "call" and frame.f_code is plan.steps.__code__:
+            walks.append(frame)
 
-def test_groups_of_what_cannot_be_fingerprinted_are_published_for_what_was_charged_at_once():
-    found, ledger = opaque(budget=100, delta=Fraction(1, 100))
-    query = "SELECT page, COUNT(*) AS c, MEDIAN(n) AS s FROM t GROUP BY page"
-    answer = wpinq.sql(query, {"t": found}, epsilon=80, delta=Fraction(1, 100), bounds={"n": (0, 10)})
-    assert sorted(row[0] for row in answer.rows) == ["a", "b"]
-    assert ledger.spent() == (80, Fraction(1, 100))
-    assert [one.kind for one in ledger.entries()][1:4] == ["charge"] * 3  # before anything was sealed and answered
-
-
-@pytest.mark.parametrize("split", ["0.5", None])
-def test_a_release_of_degrees_that_cannot_be_fingerprinted_is_charged_as_a_whole(split):
-    found, ledger = opaque()
-    with pytest.raises(BudgetError, match="nothing was charged"):
-        wpinq.degrees.release(found.map(lambda page: page), epsilon=1.5, split=split)
-    assert ledger.spent() == (0, 0)
+    sys.setprofile(profile)
+    try:
+        pages.measure("0.1")
+    finally:
+        sys.setprofile(None)
+    assert len(walks) == 1

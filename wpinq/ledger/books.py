@@ -174,18 +174,19 @@ class Books:
         where = f"of data set {self.name!r}"
         asked = f"costs epsilon {decimal(epsilon)}"
         if delta > left_delta:
-            raise self._refusal(
+            raise self.refusal(
                 charge, epsilon, left, f"costs delta {decimal(delta)}, {decimal(left_delta)} is left {where}"
             )
         if epsilon > left:
-            raise self._refusal(charge, epsilon, left, f"{asked}, {decimal(left)} is left {where}")
+            raise self.refusal(charge, epsilon, left, f"{asked}, {decimal(left)} is left {where}")
         if charge.analyst in self.caps:
             own = max(self.caps[charge.analyst] - self.paid.get(charge.analyst, ZERO), ZERO)
             if epsilon > own:
                 cap = f"is left of the cap of analyst {charge.analyst!r}"
-                raise self._refusal(charge, epsilon, min(own, left), f"{asked}, {decimal(own)} {cap} {where}")
+                raise self.refusal(charge, epsilon, min(own, left), f"{asked}, {decimal(own)} {cap} {where}")
 
-    def _refusal(self, charge: Charge, epsilon: Fraction, left: Fraction, why: str) -> BudgetError:
+    def refusal(self, charge: Charge, epsilon: Fraction, left: Fraction, why: str) -> BudgetError:
+        """The error of a charge that does not fit."""
         spent = self.spent_on(charge.analyst)
         lines = "".join(f"\n  {decimal(amount):>10}  {label}" for label, amount in spent) or " nothing"
         message = f"{charge.label}: {why}; nothing was charged. Spent so far:{lines}"

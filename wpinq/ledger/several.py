@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from wpinq.ledger.books import Charge
+from wpinq.errors import BudgetError
+from wpinq.exact import decimal
+from wpinq.ledger.books import Books, Charge
 from wpinq.ledger.ledger import Ledger
 
 Request: TypeAlias = tuple[Ledger, Charge]
@@ -78,9 +80,13 @@ def charge_all(requests: Sequence[Request]) -> list[bool]:
     ledgers = {ledger._store.key: ledger for ledger, _ in requests}
     with ExitStack() as stack:
         sessions = {key: stack.enter_context(ledgers[key]._session()) for key in sorted(ledgers)}
-        charged = {
-            _place(ledger, charge): sessions[ledger._store.key].charge(charge) for ledger, charge in merged(requests)
-        }
+        charged: dict[Place, bool] = {}
+        for ledger, charge in merged(requests):
+            session = sessions[ledger._store.key]
+            try:
+                charged[_place(ledger, charge)] = session.charge(charge)
+            except BudgetError as error:
+                raise _together(error, charge, ledger._books, session.books) from None
         for session in sessions.values():
             session.commit()
     return [charged[_place(ledger, charge)] for ledger, charge in requests]
@@ -103,6 +109,25 @@ def price_all(requests: Sequence[Request]) -> list[Price]:
         left = books.budget - books.spent.epsilon, books.delta - books.spent.delta
         found.append(Price(books.name, after.epsilon - books.spent.epsilon, after.delta - books.spent.delta, *left))
     return found
+
+
+def _together(error: BudgetError, charge: Charge, before: Books, staged: Books) -> BudgetError:
+    """The same refusal, where others were to be charged with it: what all cost, beside what is left before any of them.
+
+    Args:
+        error: The refusal of the one that did not fit beside the others.
+        charge: What it asked.
+        before: The books without all of them.
+        staged: The books with the others.
+    """
+    others = staged.spent.epsilon - before.spent.epsilon
+    if len(staged.entries) == len(before.entries):
+        return error
+    left, whole = before.budget - before.spent.epsilon, error.requested + others
+    if whole <= left:
+        return error
+    why = f"costs epsilon {decimal(whole)} with what is charged beside it, {decimal(left)} is left"
+    return before.refusal(charge, whole, left, f"{why} of data set {before.name!r}")
 
 
 def _place(ledger: Ledger, charge: Charge) -> Place:

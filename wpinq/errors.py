@@ -18,11 +18,21 @@ chained cause may hold a record, a weight, a row count or a true count: an error
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
+
+WORD = 200
+"""Characters of one word that a message shows: what a caller gave may be of any length."""
+LONGEST = 4_000
+"""Characters of a message."""
 
 
 class WpinqError(Exception):
-    """Root of the errors of wpinq."""
+    """Root of the errors of wpinq. Its text is cut where it repeats something very long."""
+
+    def __str__(self) -> str:
+        text = re.sub(rf"(\S{{{WORD}}})\S+", r"\1...", super().__str__())
+        return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
 
 
 class PlanError(WpinqError, ValueError):

@@ -23,8 +23,15 @@ LONGEST = 60
 PRECISION = Context(prec=28)
 """Digits that are computed of a number that is shown, whatever a script sets for its own."""
 
+HELD = Fraction(10) ** 300
+"""The largest number that is read, and the inverse of the least above zero."""
+
 MOST_DIGITS = 400
 """Digits, before or after the point, of the longest number that is read."""
+
+
+USUAL = Fraction(10) ** 100
+"""The largest amount, and the inverse of the least: what is computed from amounts for people fits into floats."""
 
 
 def exact(value: object, call: str) -> Fraction:
@@ -45,16 +52,16 @@ def exact(value: object, call: str) -> Fraction:
         raise ExactnessError(f"{call}: {type(value).__name__} is not a number; write it as 0.1 or '1/10'.")
     try:
         if isinstance(value, numbers.Rational):
-            return Fraction(int(value.numerator), int(value.denominator))
+            return _held(Fraction(int(value.numerator), int(value.denominator)))
         if isinstance(value, (str, Decimal)):
-            return _written(str(value))
+            return _held(_written(str(value)))
         number = float(value)  # type: ignore[arg-type]
         if math.isfinite(number):
-            return Fraction(repr(number))
+            return _held(Fraction(repr(number)))
     except (ValueError, TypeError, ArithmeticError):
         pass
-    found = repr(str(value)[:LONGEST])
-    usual = f"not a finite number of at most {MOST_DIGITS} digits"
+    found = type(value).__name__ if isinstance(value, int) else repr(str(value)[:LONGEST])
+    usual = f"not a finite number of at most {MOST_DIGITS} digits, and of a size that floats have"
     raise ExactnessError(f"{call}: {found} is {usual}; write it as 0.1 or '1/10'.")
 
 
@@ -65,15 +72,24 @@ def _written(text: str) -> Fraction:
     return Fraction(text)
 
 
+def _held(number: Fraction) -> Fraction:
+    """Refuse what floats do not hold: noise and errors are shown as such."""
+    if number and not 1 / HELD <= abs(number) <= HELD:
+        raise ValueError
+    return number
+
+
 def positive(value: object, call: str) -> Fraction:
-    """Read a number exactly and insist that it is above zero.
+    """Read a number exactly and insist that it is above zero, and such that floats hold it and its inverse.
 
     Raises:
-        ExactnessError: It is not a finite number above zero.
+        ExactnessError: It is not a finite number above zero, or not between 1e-100 and 1e100.
     """
     number = exact(value, call)
     if number <= 0:
-        raise ExactnessError(f"{call}: {value} is not above zero; give a positive number.")
+        raise ExactnessError(f"{call}: {decimal(number)} is not above zero; give a positive number.")
+    if not 1 / USUAL <= number <= USUAL:
+        raise ExactnessError(f"{call}: {decimal(number)} is not between 1e-100 and 1e100.")
     return number
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from wpinq.arguments import FLAG, NAME, takes
 from wpinq.continual import ContinualMeasurement
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, exact, positive
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
 
 
+@takes(mechanism=NAME, continual=FLAG)
 def quote(
     self: Collection, epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
     analyst: str | None = None, *, within: Amount | None = None, confidence: Amount = Fraction(95, 100),
@@ -74,6 +76,7 @@ def quote(
     return replace(found, of=self._node, charges=() if each else found.charges)
 
 
+@takes(mechanism=NAME, continual=FLAG)
 def measure(
     self: Collection, epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
     analyst: str | None = None, *, within: Amount | None = None, confidence: Amount = Fraction(95, 100),

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.collection import Collection
 from wpinq.dataset import DataSet
 from wpinq.engines.failures import quietly
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from wpinq.secret import Secret
 
 
+@takes(ledger=PATH | NOTHING, header=FLAG, weight=NAME | NOTHING)
 def protect(
     source: object,
     budget: Amount | None = None,

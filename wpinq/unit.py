@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from wpinq.arguments import FLAG, NAME, NOTHING, described, takes
 from wpinq.errors import PlanError
 
 Length: TypeAlias = str | int
@@ -81,6 +82,7 @@ class Unit:
         return self.text
 
 
+@takes(column=NAME | NOTHING, shared=FLAG)
 def users(
     column: str, at_most: int | None = None, *, per: tuple[str, int] | None = None, shared: bool = False,
     window: tuple[Length, str] | None = None,
@@ -125,4 +127,4 @@ def _check_window(window: object) -> None:
 
 def _check_number(number: object, what: str) -> None:
     if isinstance(number, bool) or not isinstance(number, int) or not 0 < number < 2**31:
-        raise PlanError(f"users({what}=...): {number!r} is not a whole number of records above zero.")
+        raise PlanError(f"users({what}=...): {described(number)} is not a whole number of records above zero.")

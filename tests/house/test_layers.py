@@ -11,7 +11,7 @@ PACKAGE = Path(wpinq.__file__).parent
 
 LAYERS = [
     {"errors", "loading"},
-    {"exact", "kernels"},
+    {"exact", "kernels", "arguments"},
     {"schema", "values", "siphash", "secret", "progress", "unit", "weights"},
     {"canonical"},
     {"batch", "identity", "covering"},
@@ -41,9 +41,10 @@ WALLS = {
     "noise": {"errors", "exact", "secret", "kernels"},
     "ledger": {"errors", "exact", "secret"},
     "functions": {"errors", "exact", "schema", "values", "canonical", "batch", "covering"},
-    "sources": {"errors", "loading", "exact", "schema", "values", "canonical", "batch", "weights"},
+    "sources": {"arguments", "errors", "loading", "exact", "schema", "values", "canonical", "batch", "weights"},
     "engines": {"errors", "exact", "schema", "values", "canonical", "batch", "identity", "state", "plan", "weights"},
     "operators": {
+        "arguments",
         "errors",
         "exact",
         "schema",
@@ -119,7 +120,7 @@ def test_only_measurements_know_the_noise(path):
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "degrees").glob("*.py")), ids=lambda path: path.name)
 def test_postprocessing_knows_released_numbers_only(path):
-    assert imports(path) <= {"degrees", "errors", "exact", "kernels"}
+    assert imports(path) <= {"arguments", "degrees", "errors", "exact", "kernels"}
 
 
 def test_a_forbidden_import_is_found(tmp_path):

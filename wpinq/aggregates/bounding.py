@@ -16,6 +16,7 @@ from wpinq.aggregates.aims import Middle
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.options import LEVEL
 from wpinq.aggregates.ranks import Points, ask_rank
+from wpinq.arguments import COLLECTION, takes
 from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
@@ -32,6 +33,7 @@ GRID = tuple(digit * 10**power for power in range(7) for digit in (1, 2, 3, 5, 7
 """1, 2, 3, 5, 7, 10, 20, ... up to 7 million; chosen before any data was seen."""
 
 
+@takes(collection=COLLECTION)
 def suggest_bound(
     collection: Collection, epsilon: Amount, share: Amount = Fraction(95, 100), grid: Sequence[int] = GRID
 ) -> int:

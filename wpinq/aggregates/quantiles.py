@@ -13,6 +13,7 @@ from wpinq.aggregates.groups import Groups, groups
 from wpinq.aggregates.options import LEVEL, Bounds, Ranked, check_options
 from wpinq.aggregates.ranks import Cost, Points, Quantile, ask_rank
 from wpinq.aggregates.scale import Grid, Scale, limits
+from wpinq.arguments import NAME, NAMES, NOTHING, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.schema import Kind
@@ -24,6 +25,7 @@ GRID = Grid(1 << 16, 1000)
 """A thousand steps, or all integers between narrow bounds."""
 
 
+@takes(column=NAME, by=NAMES | NOTHING)
 def quantile(
     self: Collection, column: str, share: Amount, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
 ) -> Quantile:  # fmt: skip
@@ -59,6 +61,7 @@ def ask_quantile(
     )
 
 
+@takes(column=NAME, by=NAMES | NOTHING)
 def median(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:
     """Charge for the median of a column's numbers; arguments and errors are those of `quantile`."""
     return ask_median(self, column, bounds, epsilon, **more).charge()
@@ -72,6 +75,7 @@ def ask_median(
     return ask_rank(*plan, partial(Middle, Fraction(1, 2)), **_cost(epsilon, "median", more))
 
 
+@takes(column=NAME, by=NAMES | NOTHING)
 def min(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
     """Charge for the least of a column's numbers; arguments and errors are those of `quantile`. See `max`."""
     return ask_min(self, column, bounds, epsilon, **more).charge()
@@ -83,6 +87,7 @@ def ask_min(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **mo
     return ask_rank(*plan, partial(Extreme, False), **_cost(epsilon, "min", more))
 
 
+@takes(column=NAME, by=NAMES | NOTHING)
 def max(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
     """Charge for the largest of a column's numbers; arguments and errors are those of `quantile`.
 

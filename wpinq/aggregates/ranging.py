@@ -9,6 +9,7 @@ import polars as pl
 
 from wpinq.aggregates.options import LEVEL
 from wpinq.aggregates.scale import limits
+from wpinq.arguments import COLLECTION, NAME, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
 from wpinq.operators.window import Window
@@ -22,6 +23,7 @@ LEAST, MOST = -30, 63
 """Sizes are told apart by the powers of two from 2^-30 to 2^63; smaller ones are as small, larger ones as large."""
 
 
+@takes(collection=COLLECTION, column=NAME)
 def suggest_bounds(
     collection: Collection, column: str, epsilon: Amount, name: str | None = None, analyst: str | None = None
 ) -> tuple[float, float]:

@@ -27,6 +27,7 @@ from wpinq.aggregates.ratios import Floats, Noise, Range
 from wpinq.aggregates.ratios import mean as mean_range
 from wpinq.aggregates.ratios import spread as spread_range
 from wpinq.aggregates.scale import Scale, limits
+from wpinq.arguments import NAME, NAMES, NOTHING, takes
 from wpinq.exact import Amount
 from wpinq.operators.lattice import room
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
 
 
+@takes(by=NAMES | NOTHING)
 def count(self: Collection, epsilon: Amount, **more: Unpack[Where]) -> Answer:
     """Charge for how many records there are, by weight, in all or in each of the given groups.
 
@@ -50,6 +52,7 @@ def count(self: Collection, epsilon: Amount, **more: Unpack[Where]) -> Answer:
     return _asked(self, Moments(self._node, (), None, (0,), "count()"), _first, epsilon, more).charge()
 
 
+@takes(columns=NAMES, by=NAMES | NOTHING)
 def count_distinct(self: Collection, columns: str | Sequence[str], epsilon: Amount, **more: Unpack[Where]) -> Answer:
     """Charge for how many different values a column (or several together) has, in all or in each group.
 
@@ -68,6 +71,7 @@ def count_distinct(self: Collection, columns: str | Sequence[str], epsilon: Amou
     return _asked(self, plan, _first, epsilon, more).charge()
 
 
+@takes(column=NAME, by=NAMES | NOTHING)
 def sum(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:  # noqa: A001
     """Charge for the sum of a column's numbers, clamped to bounds.
 
@@ -94,6 +98,7 @@ def ask_sum(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **mo
     return _asked(self, plan, lambda moments, noise: _times(unit, _first(moments, noise)), epsilon, more)
 
 
+@takes(column=NAME, by=NAMES | NOTHING)
 def mean(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:
     """Charge for the mean of a column's numbers, clamped to bounds; half of epsilon is spent on their number.
 
@@ -115,6 +120,7 @@ def ask_mean(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **m
     return _asked(self, plan, rule, epsilon, more)
 
 
+@takes(column=NAME, by=NAMES | NOTHING)
 def variance(
     self: Collection, column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
 ) -> Answer:
@@ -138,6 +144,7 @@ def ask_variance(
     return _asked(self, plan, rule, epsilon, more)
 
 
+@takes(column=NAME, by=NAMES | NOTHING)
 def stdev(
     self: Collection, column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
 ) -> Answer:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from wpinq.arguments import NOTHING, WHOLE, require
 from wpinq.bins import bin_frame
 from wpinq.continual.changes import Changes
 from wpinq.continual.spread import half_width
@@ -170,6 +171,7 @@ class ContinualMeasurement(Measurement):
 
     def _asked(self, epoch: int | None) -> int:
         """The number of an epoch that can be asked for."""
+        require(epoch, WHOLE | NOTHING, "observe(epoch=...)")
         last = self._closed if epoch is None else epoch
         if not self._closed or last > self._closed:
             raise NotReadyError("observe: the epoch is still open; call advance() first.")

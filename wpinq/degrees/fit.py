@@ -12,9 +12,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.arguments import NAME, require
 from wpinq.degrees.corridor import Ints
 from wpinq.degrees.evidence import Evidence, Noise
-from wpinq.errors import PlanError
+from wpinq.errors import ExactnessError, PlanError
+from wpinq.exact import decimal, exact
 
 DRAWS = 100_000
 
@@ -72,8 +74,9 @@ class Fit:
         Raises:
             PlanError: `q` is not between 0 and 1.
         """
-        if not 0 <= q <= 1:
-            raise PlanError(f"fit.quantile({q!r}): a quantile is asked for as a number between 0 and 1.")
+        share = number(q, "fit.quantile(q)")
+        if not 0 <= share <= 1:
+            raise PlanError(f"fit.quantile(q): {decimal(share)} is not between 0 and 1, as the share of a quantile is.")
         if self.distinct == 0:
             return 0
         rank = max(int(np.ceil(q * self.distinct)), 1)
@@ -100,6 +103,7 @@ class Fit:
 
         Source: privacy rule 40.
         """
+        require(of, NAME, "fit.band(of=...)")
         if of not in ("cdf", "sequence"):
             raise PlanError(f"fit.band(of={of!r}): expected 'cdf' or 'sequence'.")
         return self._band(probability(level, "band"), of == "sequence")
@@ -158,9 +162,18 @@ class Fit:
 
 def probability(level: float, call: str) -> float:
     """Insist that a level is between 0 and 1."""
-    if not 0 < level < 1:
-        raise PlanError(f"fit.{call}(level={level!r}): a probability between 0 and 1, such as 0.9.")
-    return float(level)
+    found = number(level, f"fit.{call}(level=...)")
+    if not 0 < found < 1:
+        raise PlanError(f"fit.{call}(level=...): {decimal(found)} is no probability between 0 and 1, such as 0.9.")
+    return float(found)
+
+
+def number(value: object, call: str) -> Fraction:
+    """A number, exactly as it was written."""
+    try:
+        return exact(value, call)
+    except ExactnessError as error:
+        raise PlanError(str(error)) from None
 
 
 @cache

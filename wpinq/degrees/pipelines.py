@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from wpinq.arguments import COLLECTION, takes
+
 if TYPE_CHECKING:
     from wpinq.collection import Collection
 
 
+@takes("degrees.cdf", collection=COLLECTION)
 def cdf(collection: Collection) -> Collection:
     """The cumulative degree distribution, as a collection to measure.
 
@@ -24,6 +27,7 @@ def cdf(collection: Collection) -> Collection:
     return _last(collection.shave(name="index"))
 
 
+@takes("degrees.sequence", collection=COLLECTION)
 def sequence(collection: Collection) -> Collection:
     """The frequency sequence, as a collection to measure.
 
@@ -35,6 +39,7 @@ def sequence(collection: Collection) -> Collection:
     return _last(cdf(collection).shave(name="rank"))
 
 
+@takes("degrees.corner", collection=COLLECTION)
 def corner(collection: Collection) -> Collection:
     """Both curves at once, each record counted only by the one that tells it better, as a collection to measure.
 

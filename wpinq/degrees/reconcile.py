@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.arguments import NAME, takes
 from wpinq.degrees.evidence import Curves
 from wpinq.degrees.fit import Fit
 from wpinq.degrees.horizon import Observable, observe_enough
@@ -27,6 +28,7 @@ LEAST, MOST = Fraction(1, 10**9), Fraction(10**12)
 """Scales that double precision tells apart, squared and in ratio."""
 
 
+@takes("degrees.reconcile", method=NAME, prior=NAME)
 def reconcile(
     cdf: Observable | npt.ArrayLike,
     sequence: Observable | npt.ArrayLike,

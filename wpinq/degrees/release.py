@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.arguments import COLLECTION, NAME, NOTHING, takes
 from wpinq.degrees.evidence import Cornered
 from wpinq.degrees.fit import Fit
 from wpinq.degrees.horizon import Observable, block
@@ -37,6 +38,7 @@ WIDEST_OF_TWO = {"uniform": 500, "smooth": 25}
 """The same of two curves."""
 
 
+@takes("degrees.release", collection=COLLECTION, method=NAME | NOTHING, prior=NAME | NOTHING)
 def release(
     collection: Collection,
     epsilon: Amount,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from wpinq.arguments import NOTHING, PATH, WHOLE, Expected, instance, takes
 from wpinq.degrees import gale_ryser
 from wpinq.degrees.corridor import Ints
 from wpinq.degrees.gale_ryser import Indices
@@ -34,6 +35,12 @@ class Degrees(Protocol):
         """Degree of each item, largest first, in whole numbers."""
 
 
+SEED = Expected("a whole number from zero on", lambda value: WHOLE.holds(value) and value >= 0) | instance(
+    "a NumPy generator", np.random.Generator
+)
+
+
+@takes(path=PATH | NOTHING, seed=SEED | NOTHING)
 def synthesize(
     fit: Degrees,
     path: str | Path | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from wpinq.arguments import instance, require
 from wpinq.errors import SourceError
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ def replacing(call: str, path: str | Path, suffixes: tuple[str, ...]) -> Iterato
     Raises:
         SourceError: The suffix is not one of `suffixes`, or the place cannot be written.
     """
+    require(path, instance("a path", str, os.PathLike), f"{call}(path)")
     path = Path(path)
     if path.suffix.lower() not in suffixes or "\0" in str(path):
         raise SourceError(f"{call}({str(path)!r}): the file's name must end in one of {', '.join(suffixes)}.")

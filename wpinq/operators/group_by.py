@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import polars as pl
 
+from wpinq.arguments import FLAG, MAPPING, NAMES, NOTHING, require
 from wpinq.batch import WEIGHT
 from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
@@ -65,6 +66,8 @@ def group_by(
     >>> evaluate(degrees, [("a", "b"), ("a", "c"), ("b", "c")])
     {('a', 2): Fraction(1, 2), ('b', 1): Fraction(1, 2)}
     """
+    require(whole, FLAG, "group_by(whole=...)")
+    require(columns, NAMES | MAPPING | NOTHING, "group_by(columns=...)")
     node, keys = keyed(room(self._node, 2), key, "group_by(key=...)")
     if whole and node.lattice != 1:
         raise PlanError("group_by(whole=True): the weights are not whole here; leave it out, or group earlier.")

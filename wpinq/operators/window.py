@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.arguments import NAME, described, require
 from wpinq.batch import Batch
 from wpinq.builder import Builder, C
 from wpinq.covering import SHOWN
@@ -54,9 +55,10 @@ def window(self: Builder[C], length: str | dt.timedelta | int, at: str) -> C:
     >>> hours
     <protected collection (page: text, minute: integer) by window(60, at=minute)>
     """
+    require(at, NAME, "window(at=...)")
     column = self._node.schema[at]
     digest = fingerprints(self._node)[self._node]
-    span = span_of(length, column, f"window(length={length!r})")
+    span = span_of(length, column, f"window(length={described(length)})")
     group = f"window {digest.hex() if digest else os.urandom(32).hex()} of {span} by {at!r}"
     return self._then(Window(self._node, at, span, str(length), group))
 

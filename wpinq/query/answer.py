@@ -13,6 +13,7 @@ from wpinq import canonical
 from wpinq.aggregates import Answer as Aggregate
 from wpinq.aggregates import Quantile
 from wpinq.aggregates.options import Bounds
+from wpinq.arguments import MAPPING, TEXT, takes
 from wpinq.bins import bin_frame
 from wpinq.charged import ChargedQuery, commit
 from wpinq.errors import BudgetError, PlanError
@@ -66,6 +67,7 @@ class Answer:
         }
 
 
+@takes(query=TEXT, tables=MAPPING)
 def sql(
     query: str,
     tables: Mapping[str, Any],

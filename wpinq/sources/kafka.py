@@ -20,6 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import polars as pl
 
+from wpinq.arguments import MAPPING, NAME, NAMES, NOTHING, takes
 from wpinq.errors import SourceError
 from wpinq.schema import Kind, Schema
 from wpinq.sources.messages import READ
@@ -50,6 +51,7 @@ class Topic:
     config: tuple[tuple[str, str], ...]
 
 
+@takes(brokers=NAMES, topic=NAME, form=NAME, arrived=NAME | NOTHING, config=MAPPING | NOTHING)
 def kafka(
     brokers: str | Sequence[str],
     topic: str,

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import polars as pl
 
+from wpinq.arguments import NAME, NOTHING, takes
 from wpinq.errors import SourceError
 from wpinq.schema import Kind, Schema, in_columns
 from wpinq.sources import arrays
@@ -98,6 +99,7 @@ class Postgres:
         return PostgresReader(Schema(tuple(kinds)), self, native)
 
 
+@takes(url=NAME, table=NAME | NOTHING, query=NAME | NOTHING)
 def postgres(url: str, *, table: str | None = None, query: str | None = None) -> Postgres:
     """Name a table or a query of a PostgreSQL server, for `protect`.
 

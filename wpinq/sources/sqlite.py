@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, quote
 
 import polars as pl
 
+from wpinq.arguments import NAME, NOTHING, PATH, takes
 from wpinq.errors import SourceError
 from wpinq.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.sources import arrays, convert, values
@@ -75,6 +76,7 @@ class Sqlite:
         return SqliteReader(schema, self, own, self.path.resolve(), opened)
 
 
+@takes(path=PATH, table=NAME | NOTHING, query=NAME | NOTHING)
 def sqlite(path: str | Path, *, table: str | None = None, query: str | None = None) -> Sqlite:
     """Name a table or a query of an SQLite file, for `protect`. Its version and its ledger are those of a file.
 

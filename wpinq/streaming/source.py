@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from wpinq.arguments import NOTHING, PATH, described, instance, takes
 from wpinq.collection import Collection
 from wpinq.dataset import DataSet
 from wpinq.errors import EngineError, PlanError
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from wpinq.secret import Secret
 
 
+@takes(ledger=PATH | NOTHING, recover=PATH | NOTHING, unit=instance("what wpinq.users(...) returns", Unit) | NOTHING)
 def live(
     columns: Columns,
     budget: Amount,
@@ -118,9 +120,9 @@ def opened(
     """See `live`; what is kept for a restart is also bound to a digest of the script."""
     refuse_inside("live")
     if keep is not None and (not isinstance(keep, int) or isinstance(keep, bool) or keep < 1):
-        raise PlanError(f"live(keep={keep!r}): give a number of epochs above zero, or nothing to keep all.")
+        raise PlanError(f"live(keep={described(keep)}): give a number of epochs above zero, or nothing to keep all.")
     if lateness is not None and not (isinstance(lateness, dt.timedelta) and lateness >= dt.timedelta(0)):
-        raise PlanError(f"live(lateness={lateness!r}): give a timedelta, not below zero, or nothing.")
+        raise PlanError(f"live(lateness={described(lateness)}): give a timedelta, not below zero, or nothing.")
     if recover is not None and ledger is None:
         raise PlanError("live(recover=...): give ledger=PATH too; one in memory is lost with the process.")
     name = wording(name, "live(name=...)") or "live"

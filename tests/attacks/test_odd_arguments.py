@@ -1,0 +1,184 @@
+"""Every public call, with each argument replaced by what it does not take: refused in one line, nothing charged.
+
+The odd values have `==`, `bool`, `hash` and `repr` that raise, are very long, or are of any type that another argument
+takes. Whatever a call makes of them, it must be an answer or an error of wpinq's family, and an error charges nothing.
+"""
+
+import datetime as dt
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+
+import wpinq
+from wpinq.errors import WpinqError
+from wpinq.plan import sources
+
+MARKER = "text-of-a-foreign-object"
+
+
+class Raises:
+    """An object that nothing can be done with."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise RuntimeError(MARKER)
+
+    def __bool__(self):
+        raise RuntimeError(MARKER)
+
+    def __repr__(self):
+        raise RuntimeError(MARKER)
+
+    __str__ = __repr__
+
+
+class RaisesHash(Raises):
+    """The same in a set or a dictionary."""
+
+    def __hash__(self):
+        raise RuntimeError(MARKER)
+
+
+ODD = {
+    "None": None, "five": 5, "minus one": -1, "zero": 0, "huge": 10**400, "half": 0.5, "nan": float("nan"),
+    "infinite": float("inf"), "tiny": 1e-320, "decimal nan": Decimal("NaN"), "fraction": Fraction(1, 3),
+    "text": "nope", "empty": "", "long": "x" * 70_000, "surrogate": "\ud800", "nul": "a\0b", "star": "*",
+    "pattern": "^a$", "bytes": b"x", "list": [1], "empty list": [], "dictionary": {"a": 1}, "set": {1},
+    "tuple": ("a", 1), "object": object(), "raises": Raises(), "raises hash": RaisesHash(),
+    "expression": pl.col("page"),
+    "array": np.array([1.0, 2.0]), "frame": pl.DataFrame({"a": [1, 2]}), "lambda": lambda x: x, "class": int,
+    "true": True, "date": dt.date(2026, 1, 1), "span": dt.timedelta(1), "generator": (one for one in [1]),
+}  # fmt: skip
+
+TYPED = {"user": str, "page": str, "x": float, "n": int, "at": dt.datetime}
+ROWS = [("ann", "a", 1.5, 3, dt.datetime(2026, 1, 1, 5))] * 3 + [("bob", "b", 2.5, 4, dt.datetime(2026, 1, 2))] * 2
+
+
+def calls(place):
+    """Each public call with arguments that it takes."""
+    (place / "v.csv").write_text("user,page\nann,a\n")
+    views = wpinq.protect(ROWS, budget=10**9, delta="1/2", columns=TYPED)
+    pages, measured = views.map("page"), views.map("page").measure(1)
+    live = wpinq.live({"page": str}, budget=10**9)
+    continual = live.measure(1, continual=True)
+    live.send([("a",)])
+    live.advance()
+    fit = wpinq.degrees.release(pages, 1)
+    bounded = {
+        "column": "x",
+        "bounds": (0, 5),
+        "epsilon": 1,
+        "by": "page",
+        "keys": ["a"],
+        "name": None,
+        "analyst": None,
+    }
+    return views, {
+        "protect": (wpinq.protect, {"source": ROWS, "budget": 1, "delta": 0, "ledger": None, "unit": None,
+                                    "columns": TYPED, "header": True, "weight": None, "max_weight": 1, "name": None,
+                                    "version": None, "secret": None}),
+        "protect file": (wpinq.protect, {"source": str(place / "v.csv"), "budget": 1, "ledger": str(place / "ledger"),
+                                         "unit": wpinq.users("user", at_most=3), "name": "n", "version": "v"}),
+        "users": (wpinq.users, {"column": "user", "at_most": 2, "per": ("page", 1), "shared": False}),
+        "Unit": (wpinq.Unit, {"column": "user", "at_most": 2, "per": ("page", 1)}),
+        "live": (wpinq.live, {"columns": {"page": str}, "budget": 1, "ledger": None, "unit": None, "delta": 0,
+                              "name": "live", "lateness": None, "keep": None, "recover": None, "secret": None}),
+        "kafka": (wpinq.kafka, {"brokers": "a:9", "topic": "t", "form": "json", "arrived": None, "config": None}),
+        "postgres": (wpinq.postgres, {"url": "postgresql://a@b/c", "table": "t", "query": None}),
+        "sqlite": (wpinq.sqlite, {"path": str(place / "no.db"), "table": "t", "query": None}),
+        "sql": (wpinq.sql, {"query": "SELECT page, SUM(x) FROM v GROUP BY page", "tables": {"v": views}, "epsilon": 1,
+                            "delta": "1e-6", "keys": None, "bounds": {"x": (0, 1)}, "name": None, "analyst": None}),
+        "suggest_bounds": (wpinq.suggest_bounds, {"collection": views, "column": "x", "epsilon": 1, "name": None}),
+        "suggest_bound": (wpinq.suggest_bound, {"collection": views, "epsilon": 1, "share": 0.95, "grid": (1, 2)}),
+        "map": (views.map, {"function": "page", "columns": ["p"]}),
+        "filter": (views.filter, {"predicate": "page='a'"}),
+        "flat_map": (views.flat_map, {"function": lambda page: [page], "columns": ["p"], "at_most": 2}),
+        "group_by": (views.group_by, {"key": "page", "reduce": len, "columns": ["c"], "whole": False}),
+        "join": (views.join, {"other": views, "on": "page", "at_most": None, "columns": None}),
+        "join two": (views.join, {"other": views, "left": "page", "right": "user", "at_most": 3}),
+        "semijoin": (views.semijoin, {"other": views, "on": "page"}),
+        "antijoin": (views.antijoin, {"other": views, "left": "page", "right": "user"}),
+        "limit": (views.limit, {"key": "page", "at_most": 1}),
+        "partition": (views.partition, {"key": "page", "parts": ["a", "b"]}),
+        "window": (views.window, {"length": "1h", "at": "at"}),
+        "shave": (views.shave, {"thickness": 1, "name": "index"}),
+        **{name: (getattr(views, name), {"other": views}) for name in ("concat", "union", "intersect", "subtract")},
+        "explain": (pages.explain, {"epsilon": 1}),
+        "measure": (pages.measure, {"epsilon": 1, "name": "n", "mechanism": "geometric", "analyst": None,
+                                    "within": None, "confidence": 0.9, "continual": False}),
+        "measure within": (pages.measure, {"within": 5, "confidence": 0.9}),
+        "select": (pages.select, {"epsilon": 1, "delta": 1e-6, "name": "n", "analyst": None}),
+        "count": (views.count, {"epsilon": 1, "name": "n", "by": "page", "keys": ["a"]}),
+        "count_distinct": (views.count_distinct, {"columns": "page", "epsilon": 1}),
+        "sum": (views.sum, {**bounded, "step": 0.5}),
+        **{name: (getattr(views, name), bounded) for name in ("mean", "min", "max", "median")},
+        **{name: (getattr(views, name), {**bounded, "sample": True}) for name in ("variance", "stdev")},
+        "quantile": (views.quantile, {**bounded, "share": 0.25}),
+        "observe": (measured.observe, {"bin": "a"}),
+        "observe_many": (measured.observe_many, {"bins": ["a"]}),
+        "interval": (measured.interval, {"level": 0.9, "bins": 3}),
+        "release": (measured.release, {"delta": 1e-6, "threshold": None, "keys": None}),
+        "continual observe": (continual.observe, {"bin": "a", "epoch": 1}),
+        "continual interval": (continual.interval, {"level": 0.9, "bins": 1, "epoch": 1}),
+        "continual deviation": (continual.deviation, {"epoch": 1}),
+        "send": (live.send, {"records": [("a",)]}),
+        "advance": (live.advance, {"until": None}),
+        **{f"degrees.{name}": (getattr(wpinq.degrees, name), {"collection": pages}) for name in ("cdf", "sequence")},
+        "degrees.release": (wpinq.degrees.release, {"collection": pages, "epsilon": 1, "name": None, "analyst": None}),
+        "degrees.reconcile": (wpinq.degrees.reconcile, {"cdf": [3.0, 2.0, 1.0], "sequence": [3.0, 1.0],
+                                                        "scales": (1, 1), "method": "posterior"}),
+        "band": (fit.band, {"level": 0.9}),
+        "fit interval": (fit.interval, {"of": "distinct", "level": 0.9}),
+        "quantile of a fit": (fit.quantile, {"q": 0.5}),
+        "plot": (fit.plot, {"path": str(place / "p.png")}),
+        "synthesize": (fit.synthesize, {"path": str(place / "s.parquet"), "seed": 1}),
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    return calls(tmp_path_factory.mktemp("calls"))
+
+
+NAMES = [
+    "protect", "protect file", "users", "Unit", "live", "kafka", "postgres", "sqlite", "sql", "suggest_bounds",
+    "suggest_bound", "map", "filter", "flat_map", "group_by", "join", "join two", "semijoin", "antijoin", "limit",
+    "partition", "window", "shave", "concat", "union", "intersect", "subtract", "explain", "measure", "measure within",
+    "select", "count", "count_distinct", "sum", "mean", "min", "max", "median", "variance", "stdev", "quantile",
+    "observe", "observe_many", "interval", "release", "continual observe", "continual interval", "continual deviation",
+    "send", "advance", "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band",
+    "fit interval", "quantile of a fit", "plot", "synthesize",
+]  # fmt: skip
+
+
+def test_every_call_is_tried(known):
+    assert sorted(NAMES) == sorted(known[1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.timeout(60)
+def test_an_odd_argument_is_refused_in_one_line_and_charges_nothing(name, known, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    views, every = known
+    call, usual = every[name]
+    ledger = sources(views._node)[0].ledger
+    wrong = []
+    for argument in usual:
+        for label, odd in ODD.items():
+            spent = ledger.spent()
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    call(**{**usual, argument: odd})
+            except WpinqError as error:
+                text = str(error).partition(" Spent so far:")[0]
+                if len(text) > 600 or "\n" in text or MARKER in text or ledger.spent() != spent:
+                    wrong.append((argument, label, text[:100], "charged" if ledger.spent() != spent else "message"))
+            except Exception as error:
+                wrong.append((argument, label, f"{type(error).__name__}: {str(error)[:60]}"))
+    assert not wrong, f"{len(wrong)} of {len(usual) * len(ODD)}: {wrong[:12]}"

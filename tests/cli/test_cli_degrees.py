@@ -144,7 +144,7 @@ BAD = {
         ["views.csv", "--of", "page", "--budget", "0.002", "--split", "0.5"],
         "too wide",
     ),
-    "budget beyond any noise": (["views.csv", "--of", "page", "--budget", "1e400"], "less epsilon"),
+    "budget beyond any noise": (["views.csv", "--of", "page", "--budget", "1e400"], "of a size that floats have"),
     "split 0": (["views.csv", *PAID, "--split", "0"], "not above zero"),
     "split 1": (["views.csv", *PAID, "--split", "1"], "not between 0 and 1"),
     "split nan": (["views.csv", *PAID, "--split", "nan"], "not a finite number"),

@@ -13,6 +13,7 @@ from wpinq.batch import END, WEIGHT, Batch
 from wpinq.charged import ChargedQuery, digest_after, digest_of
 from wpinq.schema import Column, Kind, Schema
 from wpinq.state import histogram as histograms
+from wpinq.state import table
 from wpinq.state.histogram import Histogram
 from wpinq.weights import WeightType
 
@@ -92,3 +93,23 @@ def test_a_live_source_hands_over_the_digest_of_what_it_answers_from(monkeypatch
     assert len(told) == 18
     assert all(digest == fresh for digest, fresh in told)
     assert len(set(told)) > 9, "histograms change from epoch to epoch"
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_looking_into_nothing_takes_the_steps_of_looking_into_something(joined, monkeypatch):
+    """Whether a person has any record would show in the time of an answer."""
+    searched, true = [], table._find
+
+    def find(run, wanted):
+        found = true(run, wanted)
+        searched.append((run.ids.shape, run.ids.flags.f_contiguous, run.tie, run.weights.dtype, found.dtype))
+        return found
+
+    monkeypatch.setattr(table, "_find", find)
+    for more in ([], [("alice", "p7")]):
+        views = wpinq.protect([("bob", "p1"), *more], budget=10, columns={"user": str, "page": str})
+        hers = views.filter("user = 'alice'")
+        pages = hers.join(hers, on="page").map("page") if joined else hers.map("page")
+        assert len(pages.measure(1).observe_many([f"q{i}" for i in range(10)])) == 10
+    assert len(searched) == 2
+    assert searched[0] == searched[1]

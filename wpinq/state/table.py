@@ -71,14 +71,18 @@ class Table:
         return copy
 
     def lookup(self, ids: Ids) -> Weights:
-        """The weights of these identities, 0 for what is not there. Present or absent take the same steps.
+        """The weights of these identities, 0 for what is not there.
 
-        Where the table is empty too: how long it takes would tell that it is.
+        Present or absent take the same steps, and so does a table that holds nothing: it looks into a run of one
+        identity that weighs nothing, or its time would tell that it is empty.
         """
         found: Weights = np.zeros(len(ids), self._dtype)
-        for run in self._runs or (_run(np.zeros((1, 2), np.uint64), np.zeros(1, self._dtype)),):
+        for run in [run for run in self._runs if len(run.ids)] or [self._nothing()]:
             found = found + _find(run, ids)
         return found
+
+    def _nothing(self) -> Run:
+        return _run(np.zeros((1, 2), np.uint64), np.zeros(1, self._dtype))
 
     def items(self) -> tuple[Ids, Weights]:
         """All identities of non-zero weight, in order, and their weights."""

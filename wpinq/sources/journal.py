@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from wpinq.errors import SourceError
+from wpinq.errors import EngineError, SourceError
 from wpinq.sources.epochs import Epoch
 from wpinq.sources.sealed import opened, private, sealed, write
 
@@ -53,6 +53,9 @@ class Journal:
         with _said(place), ExitStack() as opening:
             private(place)
             path = place / NAME
+            self._alone = opening.enter_context(ExitStack())
+            for lock in (place, head.with_name(head.name + ".lock")):
+                self._alone.callback(os.close, self._locked(lock))
             opening.callback(self.close)
             if not path.exists() or not (self._open(path) and self._resumes()):
                 self._begin(path)
@@ -72,6 +75,7 @@ class Journal:
 
         Raises:
             SourceError: It cannot be written; nothing was.
+            EngineError: It may have been written or not.
         """
         number = self._number + 1
         buffer = io.BytesIO()
@@ -88,21 +92,43 @@ class Journal:
                 os.fsync(self._file.fileno())
                 self._told(number, _next(self._chain, frame))
             except OSError:
-                self._file.truncate(end)
+                self._undo(end)
                 raise
 
     def close(self) -> None:
         """Let another process go on."""
         if hasattr(self, "_file"):
             self._file.close()
+        self._alone.close()
+
+    def _locked(self, path: Path) -> int:
+        """Take the directory, or the head, for this process alone, before anybody looks at what is there."""
+        how = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+        descriptor = os.open(path, how | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise SourceError(f"--recover {self._place}: another process is using it, or its ledger.") from None
+        return descriptor
+
+    def _undo(self, end: int) -> None:
+        """Take back an epoch that could not be written, unless the head tells of it already.
+
+        Raises:
+            EngineError: It cannot be taken back; a restart sees whether it was closed.
+        """
+        try:
+            if opened(self._key, "head", self._head.read_bytes()) == _head(self._number, self._chain):
+                self._file.truncate(end)
+                return
+        except (OSError, SourceError):
+            pass
+        raise EngineError(f"--recover {self._place}: an epoch could not be written; make another source.") from None
 
     def _open(self, path: Path) -> bool:
-        """Take the file for this process alone, and find its end; whether it holds more than its name."""
+        """Open the file, and find its end; whether it holds more than its name."""
         self._file = path.open("r+b", buffering=0)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SourceError(f"--recover {self._place}: another process is using it.") from None
         self._number, self._chain, self._before, whole = -1, b"", b"", 0
         for frame in self._frames():
             self._number, self._before, self._chain = self._number + 1, self._chain, _next(self._chain, frame)
@@ -140,7 +166,8 @@ class Journal:
     def _begin(self, path: Path) -> None:
         frame = sealed(self._key, "version", os.urandom(16).hex().encode())
         write(path, len(frame).to_bytes(SIZE, "little") + frame)
-        self.close()
+        if hasattr(self, "_file"):
+            self._file.close()
         self._open(path)
         self._told(0, self._chain)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wpinq.sources.csv import TextReader
 
 BEFORE = 1 << 12
-"""Bytes by which a file is known again after a restart."""
+"""Bytes by which a file is known again."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class _Tail:
     Attributes:
         reader: Splits its lines.
         position: The byte after the last whole line.
-        last: What stands right before.
+        last: What stands right before, up to `BEFORE` bytes of it.
     """
 
     reader: TextReader
@@ -45,7 +45,8 @@ class _Tail:
 class Growing:
     """Files that lines are added to, one or all that match a pattern, also such as are not there yet.
 
-    A file that was replaced or cut, as logs are rotated, is read from its beginning. What a rotated file got after the
+    A file that was replaced or cut, as logs are rotated, is read from its beginning, also where it has grown beyond
+    what was read before: it is known by the bytes before that place, at every look. What a rotated file got after the
     last look is read if the pattern matches its new name.
 
     Args:
@@ -78,7 +79,7 @@ class Growing:
                 status = os.fstat(stream.fileno())
                 seen.add(status.st_ino)
                 tail = self._tails.get(status.st_ino)
-                if tail is None or status.st_size < tail.position:
+                if tail is None or _before(stream, tail.position) != tail.last:
                     tail = self._tails[status.st_ino] = self._tail(file.given, stream, status.st_ino)
                 yield from self._added(tail, stream, status.st_size)
         self._tails = {inode: tail for inode, tail in self._tails.items() if inode in seen}

@@ -19,6 +19,8 @@ from wpinq.sources.epochs import Log
 from wpinq.state.histogram import Histogram
 from wpinq.versions import name_of
 
+TORN = "the live source did not take in an epoch as a whole; make another source, which begins with what was kept."
+
 
 @dataclass
 class Kept:
@@ -81,7 +83,7 @@ class Running:
             EngineError: A step failed, now or before.
             LedgerError: The histogram of a measurement could not be sealed.
         """
-        self._whole = False
+        self.tear()
         with self._log.lock:  # a query of the epoch is charged before, or is of the next one
             batch = close()
             asked, self._log.asked = self._log.asked, []
@@ -92,9 +94,17 @@ class Running:
             changes = self._push([(self._data, batch)] if len(batch) else [])
             for kept, change in zip(self._kept.values(), changes, strict=True):
                 kept.move(change, self._log.closed)
-        self._whole = True
+        self.mend()
         for measurement, kept in wanted:
             kept.answer(measurement, self._log.closed)
+
+    def tear(self) -> None:
+        """Until `mend` it is torn: an interrupt in between leaves what cannot be gone on with."""
+        self._whole = False
+
+    def mend(self) -> None:
+        """It is whole again: an epoch was taken in, or not even begun."""
+        self._whole = True
 
     def check(self) -> None:
         """Raise what has failed, if anything has.
@@ -106,7 +116,7 @@ class Running:
         if self._flow is not None:
             self._flow.check()
         if not self._whole:
-            raise EngineError("the live source did not take in its last epoch as a whole; make another source.")
+            raise EngineError(TORN)
 
     def close(self) -> None:
         """End the dataflow."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from wpinq.arguments import NOTHING, PATH, described, instance, takes
 from wpinq.collection import Collection
 from wpinq.dataset import DataSet
-from wpinq.errors import EngineError, PlanError
+from wpinq.errors import EngineError, PlanError, SourceError
 from wpinq.exact import Amount, exact, positive
 from wpinq.ledger import Ledger, wording
 from wpinq.operators.bound import bounded
@@ -30,7 +30,7 @@ from wpinq.sources.given import frames
 from wpinq.sources.journal import Journal, Positions
 from wpinq.sources.kafka import Followed, Topic
 from wpinq.sources.stream import Growing
-from wpinq.streaming.running import Running
+from wpinq.streaming.running import TORN, Running
 from wpinq.unit import Unit
 
 if TYPE_CHECKING:
@@ -150,14 +150,14 @@ class Live(Collection):
 
     __slots__ = (
         "__weakref__", "_data", "_end", "_followed", "_journal", "_lateness", "_lock", "_log", "_positions", "_resumed",
-        "_running",
+        "_resuming", "_running",
     )  # fmt: skip
 
     def __init__(self, data: DataSet, log: Log, lateness: dt.timedelta | None, journal: Journal | None = None) -> None:
         super().__init__(bounded(Source(data)))
         self._data, self._log, self._lateness = data, log, lateness
         self._followed: dict[str, Growing | Followed] = {}
-        self._journal, self._resumed = journal, journal is None
+        self._journal, self._resumed, self._resuming = journal, journal is None, False
         self._positions: Positions = {}
         self._lock, self._running = threading.RLock(), Running(data, log)
         self._end = weakref.finalize(self, _closed, self._running, journal, self._followed)
@@ -215,7 +215,9 @@ class Live(Collection):
 
         Raises:
             PlanError: `until` is not a time.
-            EngineError: A step of the dataflow failed; no epoch can be closed any more.
+            SourceError: The directory of `live(recover=...)` cannot be written; nothing was closed.
+            EngineError: A step of the dataflow failed, or an interrupt came before; no epoch can be closed any more.
+                What `live(recover=...)` keeps is whole: the next source takes in the epochs that were closed.
             LedgerError: The histogram of a measurement could not be sealed.
         """
         refuse_inside("advance")
@@ -224,7 +226,12 @@ class Live(Collection):
             epoch = self._log.ready(self._clock() if until is None else _moment(until))
             if self._journal is not None:
                 self._positions |= {name: one.positions() for name, one in self._followed.items()}
-                self._journal.append(epoch, self._positions)
+                self._running.tear()  # an interrupt leaves an epoch that is written and not closed
+                try:
+                    self._journal.append(epoch, self._positions)
+                except SourceError:
+                    self._running.mend()
+                    raise
             self._close(epoch)
             return self._log.closed
 
@@ -237,7 +244,7 @@ class Live(Collection):
             The number of the last closed epoch; 0 where there is none.
 
         Raises:
-            SourceError: What is kept is damaged.
+            SourceError: What is kept is damaged; another source can begin with it again.
             EngineError, LedgerError: See `advance`.
         """
         refuse_inside("resume")
@@ -254,10 +261,13 @@ class Live(Collection):
             raise EngineError("the live source was closed; make another one with wpinq.live(...).")
         self._running.check()
         if self._journal is not None and not self._resumed:
-            self._resumed = True
+            if self._resuming:
+                raise EngineError(TORN)
+            self._resuming = True
             for epoch, positions in self._journal.read():
                 self._positions = positions
                 self._close(epoch)
+            self._resumed, self._resuming = True, False
 
     def _following(self, source: str | os.PathLike[str] | Topic) -> Growing | Followed:
         topic = source if isinstance(source, Topic) else None

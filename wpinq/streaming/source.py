@@ -99,17 +99,9 @@ def live(
     >>> views.close()
     """
     return opened(
-        columns,
-        budget,
-        ledger=ledger,
-        unit=unit,
-        delta=delta,
-        name=name,
-        lateness=lateness,
-        keep=keep,
-        recover=recover,
-        secret=secret,
-    )
+        columns, budget, ledger=ledger, unit=unit, delta=delta, name=name, lateness=lateness, keep=keep,
+        recover=recover, secret=secret,
+    )  # fmt: skip
 
 
 def opened(

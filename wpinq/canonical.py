@@ -59,7 +59,7 @@ def frame(found: pl.DataFrame, schema: Schema) -> pl.DataFrame:
 
 def bits(found: Frame) -> Frame:
     """The same rows with numbers as their bits, to be compared with others; `numbers` undoes it."""
-    return found.with_columns(pl.col(pl.Float64).reinterpret(signed=True))
+    return found.with_columns(pl.col(pl.Float64).reinterpret(dtype=pl.Int64()))
 
 
 def numbers(found: Frame, columns: Iterable[Column]) -> Frame:

@@ -182,7 +182,10 @@ def test_whoever_says_something_else_does_not_disturb(both, capfd):
     def stranger():
         while not listening(addresses[0]):
             time.sleep(0.01)
-        for text in (b"GET / HTTP/1.0\r\n\r\n", b'{"process": 1, "nonce": 1, "proof": 1}\n', b"[]\n"):
+        deep = b'{"process": 1, "proof": "x", "nonce": ' + b"[" * 900 + b"]" * 900 + b"}\n"
+        for text in (b"GET / HTTP/1.0\r\n\r\n", b'{"process": 1, "nonce": 1, "proof": 1}\n', b"[]\n",
+                     b"[" * 60_000 + b"\n", b'{"process": 1, "nonce": "x", "proof": "\\u00e9"}\n', deep,
+                     b'{"process": 1, "nonce": "\\ud800", "proof": "\\ud800"}\n'):  # fmt: skip
             with socket.create_connection((host, int(port))) as one:
                 one.sendall(text)
                 one.recv(100)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.dataset import DataSet
     from wpinq.schema import Schema
+    from wpinq.secret import Secret
     from wpinq.sources import Reader
     from wpinq.unit import Unit
 
@@ -123,6 +124,9 @@ def version_of(data: DataSet) -> str:
     A version that follows the files holds their size, and the size tells how many records there are: so it is never
     published, and the code is keyed by the secret.
     """
-    if data.declared:
-        return data.version
-    return data.ledger.secret.mac("command line version", data.version.encode()).hex()[:16]
+    return data.version if data.declared else code_of(data.version, data.ledger.secret)
+
+
+def code_of(version: str, secret: Secret) -> str:
+    """The code of a version that follows the files."""
+    return secret.mac("command line version", version.encode()).hex()[:16]

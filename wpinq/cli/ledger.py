@@ -7,13 +7,14 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wpinq.cli.inputs import code_of
 from wpinq.cli.outputs import check_outputs, write_text
 from wpinq.errors import WpinqError
 from wpinq.exact import decimal, exact
@@ -98,7 +99,7 @@ def cap(path: Place, analyst: str, epsilon: Amount) -> None:
     with _reported():
         ledger = Ledger.existing(path)
         ledger.cap(analyst, exact(epsilon, "wpinq ledger cap"))
-        typer.echo(f"{analyst} may spend epsilon {decimal(exact(epsilon, 'cap'))}. {_summary(ledger)}")
+        typer.echo(f"{_shown(analyst)} may spend epsilon {decimal(exact(epsilon, 'cap'))}. {_summary(ledger)}")
 
 
 @contextmanager
@@ -133,7 +134,7 @@ def _report(ledger: Ledger) -> dict[str, Any]:
         "spent": write(epsilon),
         "delta_spent": write(delta),
         "remaining": write(ledger.remaining()),
-        "entries": [_plain(entry) for entry in ledger.entries()],
+        "entries": [_plain(entry) for entry in _entries(ledger)],
     }
 
 
@@ -145,8 +146,28 @@ def _as_csv(report: dict[str, Any]) -> str:
     text = io.StringIO(newline="")
     rows = csv.DictWriter(text, [column.name for column in fields(Entry)])
     rows.writeheader()
-    rows.writerows(report["entries"])
+    rows.writerows({name: _cell(value) for name, value in row.items()} for row in report["entries"])
     return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a table that a spreadsheet opens: names are text, and none is a formula."""
+    if not isinstance(value, str):
+        return value
+    return f"'{_shown(value)}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else _shown(value)
+
+
+def _shown(text: str) -> str:
+    """A name without what moves the cursor of a terminal: others choose names, and the curator reads them."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def _entries(ledger: Ledger) -> list[Entry]:
+    """All rows; instead of a version that follows the files, and holds their size, its code."""
+    return [
+        replace(one, version=code_of(one.version, ledger.secret)) if {"\t", "\n"} & {*one.version} else one
+        for one in ledger.entries()
+    ]
 
 
 def _printed(out: Path | None) -> bool:
@@ -162,14 +183,14 @@ def _table(ledger: Ledger) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(f"{ledger.name}, unit: {ledger.unit}"))
+    table = Table(title=Text(_shown(f"{ledger.name}, unit: {ledger.unit}")))
     for column in ("#", "when (UTC)", "what", "on", "version", "by"):
         table.add_column(column)
     for column in ("epsilon", "delta"):
         table.add_column(column, justify="right")
-    for entry in ledger.entries():
+    for entry in _entries(ledger):
         amounts = [decimal(amount) if amount is not None else "" for amount in (entry.epsilon, entry.delta)]
         on = entry.label or entry.question[:12]
         cells = (str(entry.number), entry.at[:19], entry.kind, on, entry.version, entry.analyst, *amounts)
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(Text, map(_shown, cells)))
     return table

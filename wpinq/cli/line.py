@@ -41,7 +41,7 @@ class Line:
         try:
             self.connection.settimeout(timeout)
             found = json.loads(self._file.readline(MOST))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return found if isinstance(found, dict) else None
 
@@ -80,6 +80,11 @@ def _family(address: str) -> socket.AddressFamily:
 def proof(key: bytes, *parts: object) -> str:
     """What only those can say who hold the keys."""
     return hmac.new(key, json.dumps(parts).encode(), "blake2b").hexdigest()
+
+
+def proven(said: object, expected: str) -> bool:
+    """Whether somebody said the proof, whatever else they may have said."""
+    return isinstance(said, str) and hmac.compare_digest(said.encode("utf-8", "surrogatepass"), expected.encode())
 
 
 def listening(address: str) -> bool:

@@ -11,7 +11,6 @@ What is said is JSON, one object a line; it holds no key, and of the data nothin
 
 from __future__ import annotations
 
-import hmac
 import os
 import selectors
 import socket
@@ -21,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from wpinq.cli.line import SILENCE, Line, listen, listening, place, proof
+from wpinq.cli.line import SILENCE, Line, listen, listening, place, proof, proven
 from wpinq.errors import EngineError, PlanError
 
 Greeting: TypeAlias = dict[str, str]
@@ -114,7 +113,8 @@ class Host:
         line.say(nonce=nonce)
         said = line.hear(SILENCE) or {}
         number, theirs = said.get("process"), said.get("nonce")
-        known = hmac.compare_digest(str(said.get("proof")), proof(self._key, "come", nonce, theirs, number))
+        called = type(number) is int and isinstance(theirs, str)
+        known = called and proven(said.get("proof"), proof(self._key, "come", nonce, theirs, number))
         if not known or type(number) is not int or not 0 < number < len(self._addresses) or number in self._lines:
             line.say(refused=TAKEN if known else "other keys")
             line.close()
@@ -231,10 +231,10 @@ class Member:
         asked = line.hear(SILENCE)
         if asked is None:
             return False
-        mine, theirs = os.urandom(16).hex(), asked.get("nonce")
+        mine, theirs = os.urandom(16).hex(), str(asked.get("nonce"))
         line.say(process=self._process, nonce=mine, proof=proof(key, "come", theirs, mine, self._process))
         said = line.hear(JOIN) or {}
-        if hmac.compare_digest(str(said.get("proof")), proof(key, "welcome", mine, theirs)):
+        if proven(said.get("proof"), proof(key, "welcome", mine, theirs)):
             return True
         line.close()
         if said.get("refused") == TAKEN:

@@ -31,7 +31,7 @@ def check_outputs(wanted: dict[str, tuple[Path | None, tuple[str, ...]]], keep: 
             raise SourceError(f"{call}: the file's name must end in one of {', '.join(suffixes)}.")
         _check_place(call, path)
         if path.resolve() in seen:
-            raise SourceError(f"{call}: would replace the input, its ledger or another output; choose another name.")
+            raise SourceError(f"{call}: would replace what is read, its ledger or another output; choose another name.")
         seen.add(path.resolve())
 
 

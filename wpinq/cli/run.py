@@ -69,7 +69,7 @@ def run(
             )
         answer(Stream(place, script, given.budget, every, lateness, recover), load(given.dataflow), asked)
         return
-    check_outputs({"--json": (json, ())}, place.places())
+    check_outputs({"--json": (json, ()), "--keys": (others.keys, ())}, {*place.places(), script.resolve()})
     dataflow = load(given.dataflow)
     through = None if recover is None else partial(recovering, place=recover, script=script)
     told = partial(

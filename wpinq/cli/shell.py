@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from wpinq.cli import options
-from wpinq.cli.dataflow import load
+from wpinq.cli.dataflow import find, load
 from wpinq.cli.errors import BAD, say, told
 from wpinq.cli.interrupt import interruptible
 from wpinq.errors import WpinqError
@@ -28,7 +28,7 @@ def shell(given: options.Given) -> None:
     from wpinq.cli.run import begin
 
     measurements, _ = begin(load(given.dataflow), given.place, given.budget, {})
-    commands = Commands(measurements, given.place.places())
+    commands = Commands(measurements, {*given.place.places(), find(given.dataflow).resolve()})
     if sys.stdin.isatty():
         from wpinq.cli.prompt import lines
 

@@ -99,7 +99,8 @@ def sql(
     place = Input(
         where, columns, header, ledger, name, data_version, _unit(unit, at_most), _delta(chance, cost, amount)
     )
-    check_outputs({"--json": (json, ())}, place.places())
+    read = {path for one in tables.values() for path in Input(one if isinstance(one, str) else one[0]).places()}
+    check_outputs({"--json": (json, ())}, {*place.places(), *read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(one) for one in bounds or [])
     asked = prepare(query, {**tables, table: no_records(place.schema(), LIMITLESS, unit=place.unit)}, limits)
     groups = None if keys is None else read_keys(keys, asked.schema)

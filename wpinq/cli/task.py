@@ -6,7 +6,6 @@ import contextlib
 import hmac
 import io
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -98,16 +97,15 @@ def task(
 
 
 def write_task(told: Task, path: Path) -> None:
-    """Write what the processes on other machines must know, for its owner alone.
+    """Write what the processes on other machines must know, whole or not at all, for its owner alone.
 
     Raises:
         SourceError: It cannot be written.
     """
+    from wpinq.sources.sealed import write
+
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123
-            os.fchmod(descriptor, 0o600)
-            file.write(json.dumps(asdict(told)))
+        write(path, json.dumps(asdict(told)).encode())
     except OSError as error:
         raise SourceError(f"--keys {path}: {error.strerror}; give a place that can be written.") from None
 

@@ -62,7 +62,7 @@ def wording(given: object, call: str) -> str | None:
     """A name that the ledger keeps: text, or a whole number, which is read as text, or None.
 
     Raises:
-        PlanError: It is neither.
+        PlanError: It is neither, or cannot be written as UTF-8.
 
     >>> wording("July", "measure(name=...)"), wording(7, "measure(name=...)"), wording(None, "measure(name=...)")
     ('July', '7', None)
@@ -71,6 +71,10 @@ def wording(given: object, call: str) -> str | None:
         return str(given)
     if given is not None and not isinstance(given, str):
         raise PlanError(f"{call}: takes text, and got {type(given).__name__}.")
+    try:
+        (given or "").encode()
+    except UnicodeEncodeError:
+        raise PlanError(f"{call}: holds what is no valid text; decode it first.") from None
     return given
 
 

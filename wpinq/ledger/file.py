@@ -26,13 +26,13 @@ from wpinq.secret import Secret
 
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
 VERSION = 1
-ENDS = ("", ".secret", ".head", ".head.new", ".lock", "-wal", "-shm", "-journal")
-"""What stands beside a ledger, by the ends of the names; the ledger itself first."""
+ENDS = ("", ".secret", ".head", ".head.new", ".lock", "-wal", "-shm", "-journal", ".live", ".live.lock")
+"""What stands beside a ledger, by the ends of the names; the ledger itself first, what `live(recover=)` keeps last."""
 PATIENCE = 60.0
 
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
-    sqlite3.SQLITE_READONLY: "it cannot be written; make it and its directory writable, or give ledger= another place",
+    sqlite3.SQLITE_READONLY: "it cannot be written; make it, its -wal, -shm and directory writable",
     sqlite3.SQLITE_CANTOPEN: "it cannot be opened or written beside; make room, and the directory writable",
     sqlite3.SQLITE_IOERR: "the disk refused to read or write; free some space or repair the disk",
     sqlite3.SQLITE_BUSY: "another program holds it; close that program",

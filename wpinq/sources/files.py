@@ -6,7 +6,7 @@ import glob
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from wpinq.errors import SourceError
@@ -37,7 +37,7 @@ class File:
 
     given: str
     path: Path
-    size: int
+    size: int = field(repr=False)  # it tells how many records there are
     modified: int
 
     @property
@@ -104,7 +104,7 @@ class Files:
     @property
     def name(self) -> str:
         """The file's name, or the pattern's last part."""
-        return Path(self.given).name
+        return plain(Path(self.given).name)
 
     @property
     def total_bytes(self) -> int:
@@ -113,7 +113,7 @@ class Files:
 
     def version(self) -> str:
         """Path, size and modification time of every file."""
-        return "\n".join(f"{file.path}\t{file.size}\t{file.modified}" for file in self.files)
+        return plain("\n".join(f"{file.path}\t{file.size}\t{file.modified}" for file in self.files))
 
     def content(self) -> bytes:
         """BLAKE2b-256 over the files' sizes and bytes, in order."""
@@ -125,6 +125,11 @@ class Files:
                     digest.update(block)
             file.check()
         return digest.digest()
+
+
+def plain(path: str) -> str:
+    """A path as text that can be written down: one that is not UTF-8 with an escape for each odd byte."""
+    return path.encode("utf-8", "backslashreplace").decode()
 
 
 @contextmanager

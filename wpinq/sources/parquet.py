@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -29,7 +29,7 @@ class ParquetReader(FileReader):
         metadata: Each file's footer.
     """
 
-    metadata: tuple[Any, ...]
+    metadata: tuple[Any, ...] = field(repr=False)
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

@@ -8,6 +8,7 @@ ones, hold any value. Booleans are 0 and 1; dates and timestamps are read from t
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -23,6 +24,7 @@ from wpinq.errors import SourceError
 from wpinq.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.sources import arrays, convert, values
 from wpinq.sources.columns import Columns, Steady, check_names, chosen, wanted
+from wpinq.sources.files import plain
 from wpinq.sources.postgres import quoted
 
 ROWS = 1 << 16  # rows fetched at a time
@@ -130,7 +132,7 @@ class SqliteReader:
     @property
     def name(self) -> str:
         """The file's and the table's name."""
-        return f"{self.path.name}:{self.place.table or 'query'}"
+        return plain(f"{self.path.name}:{self.place.table or 'query'}")
 
     @property
     def way(self) -> tuple[object, ...]:
@@ -199,7 +201,7 @@ def _version(path: Path) -> str:
     stats = [(str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in _files(path)]
     with path.open("rb") as file:
         changes = int.from_bytes(file.read(28)[24:], "big")
-    return "\n".join([*(" ".join(map(str, one)) for one in stats), str(changes)])
+    return plain("\n".join([*(" ".join(map(str, one)) for one in stats), str(changes)]))
 
 
 def _kind(declared: str) -> Kind:
@@ -254,7 +256,9 @@ def _connection(place: Sqlite) -> Iterator[sqlite3.Cursor]:
     if not place.path.is_file():
         raise SourceError(f"{place.path}: no such file.")
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(place.path.resolve()))}?mode=ro", uri=True)) as connection:
+        with closing(
+            sqlite3.connect(f"file:{quote(os.fsencode(place.path.resolve()))}?mode=ro", uri=True)
+        ) as connection:
             connection.text_factory = bytes
             connection.isolation_level = None
             cursor = connection.cursor()

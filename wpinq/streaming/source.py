@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from wpinq.arguments import NOTHING, PATH, described, instance, takes
 from wpinq.collection import Collection
 from wpinq.dataset import DataSet
+from wpinq.engines.failures import quietly
 from wpinq.errors import EngineError, PlanError, SourceError
 from wpinq.exact import Amount, exact, positive
 from wpinq.ledger import Ledger, wording
@@ -171,7 +172,7 @@ class Live(Collection):
             EngineError: The dataflow has failed or was closed.
         """
         refuse_inside("send")
-        read = frames(records, self._log.schema)
+        read = quietly("send", lambda: frames(records, self._log.schema))
         with self._lock:
             self._check()
             for frame in read:

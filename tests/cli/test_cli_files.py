@@ -1,0 +1,127 @@
+"""What a command writes replaces nothing that is read or kept, and what it shows is harmless."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sqlite3
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import wpinq as package
+from wpinq.errors import PlanError, SourceError
+
+SCRIPT = "def dataflow(views):\n    return {'m': views.map('page').measure(1)}\n"
+NAMES = ("v.csv", "s.py", "pub.csv", "groups.txt", "v.csv.ledger", "v.csv.ledger.secret", "v.csv.ledger.head",
+         "v.csv.ledger.lock", "v.csv.ledger.live", "v.csv.ledger.live.lock")  # fmt: skip
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.csv").write_text("user,page\na,b\nc,d\n")
+    (tmp_path / "pub.csv").write_text("page,town\nb,Rome\n")
+    (tmp_path / "groups.txt").write_text("Rome\n")
+    (tmp_path / "s.py").write_text(SCRIPT)
+    package.protect("v.csv", budget=5).map("page").measure(1).observe("b")
+    (tmp_path / "v.csv.ledger.live").write_text("kept")
+    return tmp_path
+
+
+@pytest.mark.parametrize(("call", "name"), [
+    (call, name) for call in ("run --json", "run --keys", "sql --json") for name in NAMES
+    if name not in (("s.py",) if call == "sql --json" else ("pub.csv", "groups.txt"))
+])  # fmt: skip
+def test_no_output_replaces_what_is_read_or_kept(wpinq, files, call, name):
+    before = {path.name: path.read_bytes() for path in files.iterdir() if path.is_file()}
+    words = {
+        "run --json": ("run", "s.py", "v.csv", "--budget", "5", "--observe", "m=b", "--json", name),
+        "run --keys": ("run", "s.py", "v.csv", "--budget", "5", "--addresses", "127.0.0.1:1,127.0.0.1:2", "--keys",
+                       name),
+        "sql --json": ("sql", "SELECT t.town, COUNT(*) FROM v JOIN t ON v.page = t.page GROUP BY t.town", "--from",
+                       "v=v.csv", "--public", "t=pub.csv", "--public-columns", "t=page:text,town:text", "--keys",
+                       "groups.txt", "--epsilon", "1", "--json", name),
+    }  # fmt: skip
+    assert "would replace" in wpinq(*words[call]).refused()
+    assert before == {path.name: path.read_bytes() for path in files.iterdir() if path.is_file()}
+
+
+def test_the_ledger_shows_no_size_and_moves_no_cursor(wpinq, files):
+    views = package.protect("v.csv", budget=5, ledger="L", name="x")
+    evil = "evil\x1b[2J\x1b]0;title\x07\x9b31m\u202e\x00"
+    views.measure(1, name=evil, analyst="=cmd|'/c calc'!A1").observe(("a", "b"))
+    shown = wpinq("ledger", "show", "L")
+    assert shown.code == 0
+    size = Path("v.csv").stat().st_size
+    exported = wpinq("ledger", "export", "L", "--csv", "out.csv"), wpinq("ledger", "export", "L")
+    assert [one.code for one in exported] == [0, 0]
+    text = (files / "out.csv").read_text()
+    for told in (shown.out, text, exported[1].out):
+        assert not {"\x1b", "\x07", "\x9b", "\x00", "\u202e"} & {*told}
+        assert f"\t{size}\t" not in told.encode().decode("unicode_escape")
+        assert str(files) not in told
+    rows = list(csv.DictReader(text.splitlines()))
+    assert all(not value.startswith(("=", "+", "-", "@")) for row in rows for value in row.values())
+    code = json.loads(exported[1].out)["entries"][1]["version"]
+    assert len(code) == 16
+    package.protect("v.csv", budget=5, ledger="L2", name="x", version="july").measure(1)
+    assert "july" in wpinq("ledger", "show", "L2").out, "what the curator declared is shown"
+
+
+@pytest.mark.parametrize("what", ["name", "analyst"])
+def test_names_that_cannot_be_written_are_refused_before_a_charge(what):
+    views = package.protect([("a", "b")], budget=1)
+    with pytest.raises(PlanError, match="no valid text"):
+        views.measure(1, **{what: "sur\ud800"})
+    with pytest.raises(PlanError, match="no valid text"):
+        package.protect([("a", "b")], budget=1, name="sur\ud800")
+    with pytest.raises(PlanError, match="no valid text"):
+        package.protect([("a", "b")], budget=1, version="sur\ud800")
+    assert views._node.data.ledger.spent()[0] == 0
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+@pytest.mark.parametrize("form", ["csv", "db"])
+def test_a_file_whose_name_is_not_utf8_is_a_source(wpinq, tmp_path, form):
+    place = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9." + form.encode())
+    if form == "csv":
+        Path(place).write_text("user,page\na,b\n")
+        source = place
+    else:
+        plain = tmp_path / "plain.db"
+        with sqlite3.connect(plain) as connection:
+            connection.execute("CREATE TABLE views (user TEXT, page TEXT)")
+            connection.execute("INSERT INTO views VALUES ('a', 'b')")
+        connection.close()
+        plain.rename(place)
+        source = package.sqlite(place, table="views")
+    for _ in range(2):
+        views = package.protect(source, budget=1000, ledger=tmp_path / "L")
+        assert views.map("page").measure(900).observe("b") == 1
+    assert views._node.data.ledger.spent()[0] == 900
+    assert wpinq("ledger", "show", tmp_path / "L").code == 0
+
+
+def test_readers_show_no_number_of_records(tmp_path):
+    pl.DataFrame({"user": [f"u{i}" for i in range(98_765)]}).write_parquet(tmp_path / "v.parquet")
+    size = (tmp_path / "v.parquet").stat().st_size
+    reader = package.protect(tmp_path / "v.parquet", budget=1).measure(1).home.reader
+    assert "98765" not in repr(reader)
+    assert str(size) not in repr(reader)
+
+
+def test_nothing_foreign_comes_with_an_error_of_send():
+    def records():
+        yield ("ann", "home")
+        raise ValueError("ann viewed page 7")
+
+    views = package.live(("user", "page"), budget=1)
+    with pytest.raises(SourceError) as caught:
+        views.send(records())
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+    views.close()

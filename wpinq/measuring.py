@@ -14,10 +14,10 @@ from wpinq.measurement import Measurement, epsilon_for, quoted
 from wpinq.operators.first import first
 from wpinq.operators.lattice import measurable
 from wpinq.parallel import each_is_charged
-from wpinq.quote import Epochs, Quote
+from wpinq.quote import Quote, opened
 from wpinq.rewrite import rewrite
 from wpinq.stability import Survey
-from wpinq.versions import at_epoch, log_of, refuse_forgotten
+from wpinq.versions import log_of, refuse_forgotten
 from wpinq.windowed import WindowedMeasurement, windows
 
 if TYPE_CHECKING:
@@ -67,10 +67,8 @@ def quote(
     kind, epochs = Measurement, None
     if windows(survey.steps):
         kind = WindowedMeasurement
-    elif log is not None:
-        refuse_forgotten(log, survey.root)
-        epochs = Epochs(log, survey.root, log.closed + 1)
-        survey = Survey.of(at_epoch(survey.root, log.closed + 1))
+    else:
+        survey, epochs = opened(survey)
     found = quoted(survey, amount, kind, noise=mechanism, name=name, analyst=analyst, epochs=epochs)
     each = kind is WindowedMeasurement and each_is_charged(survey)
     return replace(found, of=self._node, charges=() if each else found.charges)

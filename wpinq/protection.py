@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,9 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.ledger import Ledger, wording
 from wpinq.operators.bound import bounded
-from wpinq.operators.weight import weigh
-from wpinq.plan import Node, Source
+from wpinq.operators.weight import weigh, weights
+from wpinq.operators.whose import Whose
+from wpinq.plan import Source
 from wpinq.runs import refuse_inside
 from wpinq.sources import Columns, open_source
 from wpinq.unit import Unit
@@ -100,13 +100,13 @@ def protect(
     own = declared or reader.version() or f"unnamed {os.urandom(16).hex()}"
     reading = "" if header else "no header"
 
-    def plan(book: Ledger) -> Node:
-        records = Source(DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading))
-        return bounded(records) if weight is None else weigh(records, weight, max_weight)
-
-    plan(Ledger.open(None, name=label, unit=unit.text, budget=Fraction(1)))  # mistakes show before a ledger is made
+    if unit.column is not None:  # mistakes show before a ledger is made
+        Whose(unit, reader.schema).check()
+    if weight is not None:
+        weights(reader.schema, weight, max_weight)
     book = Ledger.open(place, name=label, unit=unit.text, budget=amount, delta=extra, secret=secret)
-    return Collection(plan(book))
+    records = Source(DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading))
+    return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))
 
 
 def beside(path: Path | None) -> Path | None:

@@ -23,12 +23,11 @@ from wpinq.explain import cost_lines, how_often
 from wpinq.ledger import Charge, Cost, Price, Request, merged, price_all, wording
 from wpinq.noise import FORMAT
 from wpinq.operators.window import Window
-from wpinq.plan import Node, holding, sources, steps
+from wpinq.plan import Node, holding, steps
 from wpinq.runs import refuse_inside
 from wpinq.secret import Field, encode
-from wpinq.sources.epochs import Closed
 from wpinq.stability import Survey
-from wpinq.versions import answerable, refuse_forgotten
+from wpinq.versions import at_epoch, log_of, refuse_forgotten, refuse_windows
 
 if TYPE_CHECKING:
     from wpinq.dataset import DataSet
@@ -162,17 +161,29 @@ class Quote(Generic[C_co]):
         raise TypeError("a Quote is never pickled or copied; quote again, it costs nothing.")
 
 
-def answered_from(root: Node, call: str) -> tuple[Node, Epochs | None]:
+def answered_from(root: Node, call: str) -> tuple[Survey, Epochs | None]:
     """The plan of a query that has one answer, given at once; of a live source over the next epoch to close.
 
     Raises:
         PlanError: There are windows, so there would be an answer for each; or records that it needs were let go of.
     """
-    node = answerable(root, call)
-    if node is root:
-        return node, None
-    (closed,) = (data.reader for data in sources(node) if isinstance(data.reader, Closed))
-    return node, Epochs(closed.log, root, closed.epochs)
+    survey = Survey.of(root)
+    refuse_windows(survey.steps, call)
+    return opened(survey)
+
+
+def opened(survey: Survey) -> tuple[Survey, Epochs | None]:
+    """The plan itself, or over the epoch of its live source that is open.
+
+    Raises:
+        PlanError: Records that it needs were let go of, or there are two live sources.
+    """
+    log = log_of(survey.sources)
+    if log is None:
+        return survey, None
+    refuse_forgotten(log, survey.root)
+    epoch = log.closed + 1
+    return Survey.of(at_epoch(survey.root, epoch)), Epochs(log, survey.root, epoch)
 
 
 def price(

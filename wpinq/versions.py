@@ -61,16 +61,25 @@ def answerable(root: Node, call: str) -> Node:
     Raises:
         PlanError: There are windows, so there would be an answer for each.
     """
-    if any(isinstance(node, Window) and node.number is None for node in steps(root)):
-        raise PlanError(
-            f"{call}: there would be an answer for each window. Measurements, counts, sums and means have one, "
-            ".at(time); for others use partition(...) by hour or day, whose parts cost as one."
-        )
+    refuse_windows(steps(root), call)
     log = live_log(root)
     if log is None:
         return root
     refuse_forgotten(log, root)
     return at_epoch(root, log.closed + 1)
+
+
+def refuse_windows(walk: Iterable[Node], call: str) -> None:
+    """Refuse a plan that has an answer for each window.
+
+    Raises:
+        PlanError: It has.
+    """
+    if any(isinstance(node, Window) and node.number is None for node in walk):
+        raise PlanError(
+            f"{call}: there would be an answer for each window. Measurements, counts, sums and means have one, "
+            ".at(time); for others use partition(...) by hour or day, whose parts cost as one."
+        )
 
 
 def at_epoch(root: Node, epoch: int, number: int | None = None) -> Node:

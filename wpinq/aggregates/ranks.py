@@ -29,7 +29,6 @@ from wpinq.plan import Node
 from wpinq.quote import Quote, answered_from, price
 from wpinq.runs import refuse_inside
 from wpinq.selection import moves
-from wpinq.stability import Survey
 
 
 class Cost(TypedDict):
@@ -85,11 +84,11 @@ def ask_rank(
     epsilon, confidence, call = cost["epsilon"], cost["confidence"], cost["call"]
     if not 0 < confidence < 1:
         raise PlanError(f"{call}: confidence= is strictly between 0 and 1; write 0.95, say.")
-    plan, epochs = answered_from(measurable(node), call)
-    found = aim(Terms(epsilon, moves(plan), 1 - confidence, len(points.numbers)))
+    survey, epochs = answered_from(measurable(node), call)
+    found = aim(Terms(epsilon, moves(survey), 1 - confidence, len(points.numbers)))
     ranks = Ranks(found, points, confidence, where, node.title)
     quote = price(
-        Survey.of(plan), epsilon, call=call, kind=Quantile, mechanism=ranks, fields=("exponential", *found.code),
+        survey, epsilon, call=call, kind=Quantile, mechanism=ranks, fields=("exponential", *found.code),
         name=cost["name"], analyst=cost["analyst"], epochs=epochs,
     )  # fmt: skip
     return Asked(quote, lambda chosen: chosen)

@@ -36,11 +36,20 @@ def weigh(node: Node, column: str, max_weight: Amount = 1, step: Amount | None =
         PlanError: The column is not numeric, or it is the only one, or an amount is out of bounds.
         ExactnessError: An amount is not a finite number above zero.
     """
-    kind = node.schema[column].kind
+    return Weigh(node, column, *weights(node.schema, column, max_weight, step))
+
+
+def weights(schema: Schema, column: str, max_weight: Amount = 1, step: Amount | None = None) -> tuple[Fraction, int]:
+    """The largest weight of a record, and how many steps a weight of 1 has; see `weigh`.
+
+    Raises:
+        PlanError, ExactnessError: The columns cannot be weighed so.
+    """
+    kind = schema[column].kind
     if kind not in (Kind.INT, Kind.FLOAT):
         raise PlanError(f"protect(weight={column!r}): the column is {kind.value}; declare it, for example "
                         f"columns={{{column!r}: float}}.")  # fmt: skip
-    if len(node.schema) == 1:
+    if len(schema) == 1:
         raise PlanError(f"protect(weight={column!r}): a record needs a column besides its weight.")
     most = positive(max_weight, "protect(max_weight=...)")
     fine = positive(step or (1 if kind is Kind.INT else Fraction(1, 1000)), "weigh(step=...)")
@@ -50,7 +59,7 @@ def weigh(node: Node, column: str, max_weight: Amount = 1, step: Amount | None =
         raise PlanError(f"weigh(step=...): {decimal(fine)} is not 1/n for a whole n.")
     if math.floor(most) * fine.denominator >= MOST:
         raise PlanError(f"protect(max_weight=...): more than 2^53 steps of {decimal(fine)}; scale the column down.")
-    return Weigh(node, column, most, fine.denominator)
+    return most, fine.denominator
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from wpinq.plan import Node, sources
 from wpinq.schema import Schema
 from wpinq.selection.naming import named
 from wpinq.selection.spread import spreads
-from wpinq.stability import sensitivities
+from wpinq.stability import Survey
 from wpinq.state.histogram import Histogram, is_steps
 from wpinq.state.table import Ids, Weights
 
@@ -47,13 +47,13 @@ def probability(delta: Amount, call: str) -> Fraction:
     return number
 
 
-def moves(node: Node) -> int:
+def moves(survey: Survey) -> int:
     """The largest movement that one unit of a data set can cause, in lattice units, rounded up.
 
     It is the movement that costs epsilon. Without a delta nothing else is needed: a unit of two data sets of one ledger
     loses the sum of what both pay.
     """
-    return max(math.ceil(move * node.lattice) for move in sensitivities(node).values())
+    return max(math.ceil(move * survey.root.lattice) for move in survey.sensitivities.values())
 
 
 def private_threshold(node: Node, noise: Mechanism, delta: Fraction) -> int:

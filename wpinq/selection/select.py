@@ -21,7 +21,6 @@ from wpinq.stability import Survey
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.plan import Node
 
 
 def select(
@@ -49,23 +48,23 @@ def select(
     Source: Desfontaines, Voss, Gipson and Mandayam, PoPETs 2022(1).
     """
     cost, lost = positive(epsilon, "select(epsilon=...)"), probability(delta, "select(delta=...)")
-    node, epochs = answered_from(measurable(self._node), "select")
+    survey, epochs = answered_from(measurable(self._node), "select")
     quote = price(
-        Survey.of(node), cost, call="select", kind=Selection, mechanism=_mechanism(node, cost, lost),
+        survey, cost, call="select", kind=Selection, mechanism=_mechanism(survey, cost, lost),
         fields=("selection", lost), name=name, analyst=analyst, delta=lost, epochs=epochs,
     )  # fmt: skip
     (found,) = commit([quote])
     return found
 
 
-def _mechanism(node: Node, epsilon: Fraction, delta: Fraction) -> PartitionSelection:
+def _mechanism(survey: Survey, epsilon: Fraction, delta: Fraction) -> PartitionSelection:
     """What costs every unit at most what it pays, through all data sets of its ledger together.
 
     In each ledger a step of 1 costs the same epsilon, that of the data set whose unit moves furthest. The least delta
     of such a step is enough for all.
     """
-    furthest = moves(node)
-    fits = [selection(epsilon * one.moves / furthest, delta * one.times, one.moves) for one in spreads(node)]
+    furthest = moves(survey)
+    fits = [selection(epsilon * one.moves / furthest, delta * one.times, one.moves) for one in spreads(survey.root)]
     return min(fits, key=lambda one: one.delta)
 
 

@@ -8,7 +8,6 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from wpinq.sources.columns import Steady
-from wpinq.sources.epochs import Closed, Log
 from wpinq.unit import Unit
 from wpinq.values import KEY_SIZE
 
@@ -61,6 +60,8 @@ class DataSet:
     @property
     def live(self) -> bool:
         """Whether its records come epoch by epoch."""
+        from wpinq.sources.epochs import Closed, Log  # the command line starts without what they load
+
         return isinstance(self.reader, (Log, Closed))
 
     @property

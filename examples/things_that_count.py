@@ -74,8 +74,8 @@ def reconcile(cdf: wpinq.Measurement, sequence: wpinq.Measurement, truth: np.nda
     print(f"   noisy sequence     {np.abs(noisy - truth).mean():>8.2f} views")
     for method in ("squares", "path", "posterior"):
         fit = wpinq.degrees.reconcile(cdf, sequence, method=method)
-        fitted = np.zeros(max(len(truth), fit.distinct))
-        fitted[: fit.distinct] = fit.sequence
+        fitted = np.zeros(max(len(truth), len(fit.sequence)))
+        fitted[: len(fit.sequence)] = fit.sequence
         error = np.abs(fitted - np.pad(truth, (0, len(fitted) - len(truth)))).sum() / len(truth)
         print(f"   {f'fit, {method}':<19}{error:>8.2f} views, {fit.distinct:,} pages, {fit.records:,} views")
     print(f"   {'truth':<19}{'':>14} {np.count_nonzero(truth):,} pages, {truth.sum():,} views")

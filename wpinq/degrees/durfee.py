@@ -19,7 +19,9 @@ err less.) The logarithm of the number of staircases is c(w) / pull, with c(w) =
 so the pull on each cell follows from the size as in `posterior`.
 
 Bands are the widest of three priors: the chosen weight and its neighbours. Where ranks are tied, a prior under which
-ties are rare is too sure that they differ: of MiCo's first ten ranks its 90% bands held 87.5%, and hold 89% so.
+ties are rare is too sure that they differ: of MiCo's first ten ranks its 90% bands held 87.5%, and hold 89% so. Of a
+few dozen records the pull is worth as much as the noise: 90% bands of two items of 30 held 72% to 93% of the values, of
+three items of 12, 7 and 3 half. Widened to the bands without pull and with twice it they hold 92% and more.
 
 Measured at epsilon 0.2, mean error in volume against the best of four splits of two whole curves: MiCo 1,120 and 1,307,
 retail 1,908 and 2,725, CA-GrQc 246 and 316, a power law of 10**6 items 3,152 and 4,909: less on every real data set.
@@ -40,7 +42,7 @@ import numpy.typing as npt
 
 from wpinq.degrees.chain import Chain, Floats, Marginals, begins
 from wpinq.degrees.corridor import Ints
-from wpinq.degrees.posterior import REACH, check_room, settle
+from wpinq.degrees.posterior import REACH, check_room, other_pulls, settle
 
 Pair: TypeAlias = tuple[Ints, Ints]
 """Heights of the columns and lengths of the rows that reach beyond the corner."""
@@ -79,6 +81,7 @@ class Corner:
         self._bands = [side.band(self.reach) for side in self._sides]
         check_room(*self._bands)
         self._weighed: dict[int, Weighed] = {}
+        self._others: dict[int, list[Weighed]] = {}
         self._size = max(sum(float(side.bins[: self.reach].sum()) for side in self._sides), 1.0)
 
     @cached_property
@@ -96,16 +99,27 @@ class Corner:
     def quantiles(self, levels: tuple[float, ...]) -> list[Pair]:
         """Return for each level the quantiles of the heights of columns and of the lengths of rows, D of each.
 
-        Below and above the median they are the widest ones of three priors: the chosen one and its neighbours.
+        Below and above the median they are the widest ones of the chosen prior, its neighbours, and where it matters
+        each of them without its pull, and with twice that.
         """
         answers = self.weighed(self.chosen).quantiles(levels)
-        for number in {max(self.chosen - 1, 0), min(self.chosen + 1, len(STEPS) - 1)}:
-            others = self.weighed(number).quantiles(levels)
-            answers = [
-                one if level == 0.5 else wider(one, other, outward=level > 0.5)
-                for level, one, other in zip(levels, answers, others, strict=True)
-            ]
+        if set(levels) == {0.5}:
+            return answers
+        for number in range(max(self.chosen - 1, 0), min(self.chosen + 2, len(STEPS))):
+            for other in self._pulled(number):
+                answers = [
+                    one if level == 0.5 else wider(one, others, outward=level > 0.5)
+                    for level, one, others in zip(levels, answers, other.quantiles(levels), strict=True)
+                ]
         return answers
+
+    def _pulled(self, number: int) -> list[Weighed]:
+        """Weigh with the pull of the most plausible size, and where that matters with none and with twice it."""
+        found = self.weighed(number)
+        if number not in self._others:
+            pulls = other_pulls(found.size, self._scale)
+            self._others[number] = [self._look(STEPS[number], pull)[1] for pull in pulls]
+        return [found, *self._others[number]]
 
     def weighed(self, number: int) -> Weighed:
         """Weigh all staircases, with the prior of the size that is most plausible; the last three are kept."""

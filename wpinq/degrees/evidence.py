@@ -54,6 +54,9 @@ class Evidence(Protocol):
     def records(self) -> tuple[float, Noise]:
         """The total, with the noise on it."""
 
+    def sums(self) -> dict[str, float]:
+        """Of the three by name those that sums of bins tell about as well as the posterior does, and unbiased."""
+
 
 @dataclass(frozen=True, eq=False)
 class Curves:
@@ -70,7 +73,7 @@ class Curves:
 
     def staircases(self, levels: tuple[float, ...]) -> list[Staircase]:
         """Posterior quantiles of the columns given, and of the rows that reach beyond them."""
-        heights = self.posterior.quantiles(levels)
+        heights = self.posterior.bands(levels)
         return [told(*pair) for pair in zip(heights, self._lengths(int(heights[:, -1].max()), levels), strict=True)]
 
     def staircase(self, heights: Ints) -> Staircase:
@@ -87,7 +90,7 @@ class Curves:
         rows = rows[: last + math.ceil(REACH * self.scales[0])]
         if float(rows.max()) + REACH * self.scales[1] < len(columns):
             return np.zeros((len(levels), 0), np.int64)
-        return Posterior(rows, columns, self.scales[::-1]).quantiles(levels)
+        return Posterior(rows, columns, self.scales[::-1]).bands(levels)
 
     def distinct(self) -> tuple[float, Noise]:
         """The first column."""
@@ -107,6 +110,10 @@ class Curves:
         columns, rows = self.noisy[0][:tall], self.noisy[1][:long]
         noise = (float(self.scales[0]), len(columns)), (float(self.scales[1]), len(rows))
         return float(columns.sum()) + float(rows.sum()) - tall * long, noise
+
+    def sums(self) -> dict[str, float]:
+        """The first column and row; a total of two whole curves has half as much noise again as the posterior's."""
+        return {"distinct": self.distinct()[0], "largest": self.largest()[0]}
 
     def __str__(self) -> str:
         return f"scales {decimal(self.scales[0])} and {decimal(self.scales[1])}"
@@ -154,6 +161,12 @@ class Cornered:
         """All bins that may hold more than noise."""
         reach = self.corner.reach
         return float(sum(bins[:reach].sum() for bins in self.bins)), ((float(self.scale), 2 * reach),)
+
+    def sums(self) -> dict[str, float]:
+        """All three; of the records the bins of the median corner."""
+        side = len(self.corner.quantiles((0.5,))[0][0])
+        records = float(sum(bins[:side].sum() for bins in self.bins))
+        return {"distinct": self.distinct()[0], "largest": self.largest()[0], "records": records}
 
     def __str__(self) -> str:
         return f"one corner, scale {decimal(self.scale)}"

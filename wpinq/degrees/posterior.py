@@ -38,6 +38,8 @@ SHORT = 16_384
 """Columns up to which the band is not bounded by rows and nothing is compiled (50 us a column)."""
 MOST_CELLS = 1 << 27
 SETTLING = 8
+FAINT = 0.02
+"""Pull of the prior, in scales of the noise, that moves no band."""
 
 Answer = TypeVar("Answer")
 
@@ -141,6 +143,16 @@ def settle(start: float, look: Callable[[float], tuple[float, Answer]]) -> Answe
     return answer
 
 
+def other_pulls(size: float, scale: float) -> tuple[float, ...]:
+    """Other pulls of the prior on each cell than that of a size: none and twice it, where that is not next to nothing.
+
+    >>> other_pulls(10**6, 5.0), len(other_pulls(100, 5.0))
+    ((), 2)
+    """
+    pull = math.pi / math.sqrt(6 * max(size, 1.0))
+    return (0.0, 2 * pull) if pull * scale > FAINT else ()
+
+
 class Posterior:
     """The posterior of a noisy CDF and a noisy sequence.
 
@@ -172,6 +184,17 @@ class Posterior:
     def quantiles(self, levels: tuple[float, ...]) -> Ints:
         """Return the posterior quantiles of each column's height: one row of heights for each level."""
         return np.minimum.accumulate(self.chain.quantiles(self._ends, levels), axis=1)
+
+    def bands(self, levels: tuple[float, ...]) -> Ints:
+        """Return the quantiles, and for levels other than 0.5 the widest of those with other pulls of the prior."""
+        answers, found = self.quantiles(levels), float(self.quantiles((0.5,)).sum())
+        low, high = (np.array([way * (level - 0.5) > 0 for level in levels]) for way in (-1, 1))
+        for pull in other_pulls(found, float(1 / self._weights[0])) if low.any() or high.any() else ():
+            _, chain = self._weighed(pull)
+            others = np.minimum.accumulate(chain.quantiles(self._ends, levels), axis=1)
+            answers[low] = np.minimum(answers, others)[low]
+            answers[high] = np.maximum(answers, others)[high]
+        return answers
 
     def _weighed(self, pull: float) -> tuple[float, Chain]:
         own = np.empty(int(begins(self._band)[-1]))

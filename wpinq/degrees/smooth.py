@@ -77,6 +77,8 @@ class SmoothPosterior:
         lo, hi = self._band
         return np.minimum.accumulate(np.minimum(lo + np.array(counts), hi), axis=1)
 
+    bands = quantiles
+
     @cached_property
     def _fitted(self) -> Floats:
         return self.marginals(self.means)

@@ -68,6 +68,7 @@ def test_equals_enumeration(pull, step, monkeypatch):
     """All staircases of up to 24 cells; with these scales the larger ones have next to no weight."""
     monkeypatch.setattr(durfee, "settle", lambda start, look: look(pull / durfee.growth(step))[1])
     monkeypatch.setattr(durfee, "STEPS", (step,))
+    monkeypatch.setattr(durfee, "other_pulls", lambda size, scale: ())
     monkeypatch.setattr(durfee, "REACH", 60)
     monkeypatch.setattr(durfee, "FAR", 30.0)
     every = [stairs for cells in range(25) for stairs in partitions(cells, cells)]

@@ -217,7 +217,8 @@ def _show(answer: Answer, *, clamped: bool) -> None:
             typer.echo(f"\n{name}: within {max(far):g} of the truth with probability 95%.")
     if clamped:
         typer.echo(
-            "\nThe truth is that of numbers clamped to their bounds; ranks and extremes are points of a grid in them."
+            "\nThe truth is that of numbers clamped to their bounds. The interval of an extreme ends at its bound: "
+            "nothing private tells more."
         )
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
     typer.echo(f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}. {budget_line(answer.measurements[0].home.ledger)}")

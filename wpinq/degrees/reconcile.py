@@ -1,7 +1,14 @@
 """Reconcile a noisy CDF and a noisy sequence: one degree distribution that fits both.
 
 Both curves describe the same staircase, one by columns and one by rows. The CDF is precise at the head and the
-sequence at the tail, so together they tell more than each does. Plain numbers in, plain numbers out.
+sequence at the tail, so together they tell more than each does at its own epsilon. They do not always tell more than
+one of them at the epsilon of both: where noise is narrow its error falls exponentially with epsilon, and half of it is
+worth much less than half. Mean error in volume on CA-GrQc, of isotonic regression of the CDF alone at all of epsilon,
+of the posterior of halves, and of the posterior with 19/20 for the CDF: 320, 412, 301 at epsilon 0.2; 60, 102, 54 at 1;
+20, 47, 22 at 2; 4, 18, 4 at 4. (Of the CDF alone at half of epsilon: 543, 138, 62, 18.) So it is the division that
+loses, and no other fit of two halves mends that. `degrees.release` divides nothing: 253, 56, 20, 2.
+
+Plain numbers in, plain numbers out.
 """
 
 from __future__ import annotations
@@ -45,7 +52,9 @@ def reconcile(
         scales: Scales of the noise of the two arrays, exact, from 10**-9 to 10**12; not given with measurements, which
             know theirs.
         method: `"posterior"`, the medians over all staircases, which err least (on MiCo by 28%), save where thousands
-            of items share one multiplicity;
+            of items share one multiplicity. No method is as good as `degrees.release` at the epsilon of both, and from
+            epsilon 1 on, none with equal scales is as good as the CDF alone at all of it (see above): give the CDF
+            nearly all, or use `degrees.release`;
             `"path"`, the nearest staircase in scaled absolute distance, which is the likeliest one under Laplace noise;
             `"squares"`, the nearest in squared distance. These two stay in the box of the columns and ranks given; the
             posterior goes on beyond it as the other array says, and leaves empty what neither speaks of.

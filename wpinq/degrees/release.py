@@ -2,6 +2,7 @@
 
 By default the question is the corner (see `durfee`), which needs no split and had the least error on every real data
 set that it was tried on. With `split` it is two whole curves, as in *Things that count*, with that share for the CDF.
+Where epsilon is 1 or more a split near 1/2 costs twice the error of one near 1 (see `reconcile`): prefer none.
 """
 
 from __future__ import annotations

@@ -6,12 +6,13 @@ import pytest
 import strategies
 from hypothesis import HealthCheck, settings
 
-# A slow or busy machine is not a failing test. In CI the examples are the same in every run of the same code, so that
-# a red run names a change; everywhere else each run searches anew.
-settings.register_profile(
-    "wpinq", deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("wpinq")
+# No run is red by chance: examples are the same in every run of the same code, so a red run names a change.
+# WPINQ_TESTS=search draws other examples in every run, ten times as many where a test does not say how many, and prints
+# what repeats a failure. A slow or busy machine is not a failing test.
+RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", RELAXED, derandomize=True)
+settings.register_profile("search", RELAXED, derandomize=False, print_blob=True, max_examples=1000)
+settings.load_profile(os.environ.get("WPINQ_TESTS", "same"))
 
 
 class Doctests:

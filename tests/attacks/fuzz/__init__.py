@@ -1,0 +1,8 @@
+"""Random programs over the public face, run with and without one privacy unit, and what must hold of any of them.
+
+A case (`case`) is tables and lines of Python: it is grown at random (`grow`, over `pools` of odd values), run twice or
+more (`run`), judged (`judge`, with the definitions of the papers in `oracle`), made small (`shrink`) and printed as a
+program. `plants` are bugs that once were there, and the seeds that find them when they are put back.
+
+    python -m attacks.fuzz [--minutes 10] [--seed 0] [--plant NAME]     in tests/, or with PYTHONPATH=tests
+"""

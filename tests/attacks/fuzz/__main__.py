@@ -1,0 +1,61 @@
+"""The long mode: random cases until time is up; each finding is made small and printed as a program.
+
+python -m attacks.fuzz [--minutes M] [--seed S] [--theme NAME]   random cases, from a random seed by default
+python -m attacks.fuzz --case S [--theme NAME]                   one case again, with all that it does
+python -m attacks.fuzz --plant [NAME]                            put old bugs back, and show what finds them
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import time
+import warnings
+
+from attacks.fuzz import plants
+from attacks.fuzz.grow import grow
+from attacks.fuzz.judge import WAYS, judge
+from attacks.fuzz.run import run
+from attacks.fuzz.shrink import shrink
+from attacks.fuzz.themes import THEMES
+
+
+def main() -> int:
+    """Run what the command line asks for; 1 where something was found."""
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(prog="attacks.fuzz")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9))
+    parser.add_argument("--case", type=int)
+    parser.add_argument("--theme", default="", choices=["", *THEMES])
+    parser.add_argument("--plant", nargs="?", const="all")
+    asked = parser.parse_args()
+    if asked.plant:
+        return plants.show(asked.plant)
+    if asked.case is not None:
+        case = grow(asked.case, asked.theme)
+        trace = run(case)
+        print(case.program(), *trace.events, *judge(case, WAYS[asked.case % 4]), sep="\n")
+        return 0
+    return search(asked.seed, asked.minutes, asked.theme)
+
+
+def search(seed: int, minutes: float, theme: str) -> int:
+    """Random cases from a seed on."""
+    end, found, number = time.monotonic() + 60 * minutes, 0, seed
+    print(f"from seed {seed}", flush=True)
+    while time.monotonic() < end:
+        case, way = grow(number, theme), WAYS[number % 4]
+        if texts := judge(case, way):
+            found += 1
+            again = f"python -m attacks.fuzz --case {number}" + (f" --theme {theme}" if theme else "")
+            small = shrink(case, way)
+            print(f"\n== {again}", *texts[:3], small.program(), sep="\n", flush=True)
+        number += 1
+    print(f"{number - seed} cases, {found} with findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

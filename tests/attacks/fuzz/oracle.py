@@ -51,6 +51,8 @@ def source(table: Table) -> Told:
 def weighed(value: object, most: int, fine: int) -> Fraction:
     if value is None or value != value:
         return Fraction(0)
+    if value < 0 and -value * fine > 2**52:  # type: ignore[operator]
+        raise UnknownError  # halves of such numbers are no doubles, and a step more or less is rounding
     return Fraction(math.floor(min(max(value, -most), most) * fine + Fraction(1, 2)), fine)  # type: ignore[type-var, arg-type, call-overload, operator]
 
 

@@ -197,7 +197,7 @@ PLANTS = {
         "windows of a step where records meet, at several epochs", windows_epochs, "index", 28, "B"
     ),
     "sql_atomic": Plant("a query that does not fit is charged in part", one_by_one, "unfingerprinted", 21, "G"),
-    "nan": Plant("one record decides whether all records with NaN count", nan, "numbers", 64, "A"),
+    "nan": Plant("one record decides whether all records with NaN count", nan, "numbers", 77, "A"),
     "null_any": Plant("two nulls", null, "nulls", 2, "C"),
     "columns_differ": Plant("a run fails because of one record", read_columns, "reader", 11, "GD"),
     "dates": Plant("a far date fails the run", dates, "dates", 0, "GD"),

@@ -300,7 +300,7 @@ plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_si
 def test_tuples_are_encoded_one_by_one(items):
     def code(value):
         try:
-            return None if value is None else encode(value)
+            return None if encode(value) == encode(None) else encode(value)  # NaN is None
         except TypeError:
             return None
 

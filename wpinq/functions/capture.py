@@ -286,7 +286,7 @@ def _foreign(home: ModuleType, function: FunctionType) -> bool:
 
 
 def _builtins(function: FunctionType) -> dict[str, Any]:
-    found: dict[str, Any] = function.__builtins__  # type: ignore[attr-defined]
+    found: dict[str, Any] = function.__builtins__  # type: ignore[attr-defined, unused-ignore]  # its cache forgets it
     return found
 
 

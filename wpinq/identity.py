@@ -3,7 +3,7 @@
 State, shards, tables and noise know a record by its identity alone, so there is no way to get two noises for one bin.
 The identity of a value is SipHash-2-4-128 of its canonical encoding (`values.py`); that of a record of one column is
 its value's, that of a longer record is the hash of its columns' identities. Two records that collide are one bin, which
-costs accuracy, never privacy. Source: design, Plan; privacy rules 6 and 10.
+costs accuracy, never privacy. Source: privacy rules 6 and 10.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measurements: what leaves a protected collection, charged first and computed when it is first asked.
 
 A release is the measured histogram plus one independent noise for every bin that there could be. The noise is a keyed
-function of the bin (design, Noise), so bins may be asked one by one, for ever, in any order and process: a bin that
+function of the bin (`noise/words.py`), so bins may be asked one by one, for ever, in any order and process: a bin that
 nobody asks for costs nothing and a bin asked twice has one answer.
 
 What it costs is in `quote.py`, and how it is charged, keyed and sealed in `charged.py`.

@@ -2,8 +2,7 @@
 
 A plan that reaches a source by several paths moves by the sum over the paths of the product of the stabilities on each.
 For source i with k_i that sum and U_i the unit's bound, the noise scale is max_i(k_i U_i) / epsilon and source i is
-charged k_i U_i / scale, so epsilon is what the measurement costs the privacy unit. Source: design, Budget; privacy
-rules 24 and 25.
+charged k_i U_i / scale, so epsilon is what the measurement costs the privacy unit. Source: privacy rules 24 and 25.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ attack 6   {RARE}::test_the_work_does_not_depend_on_the_values
     seen: one more word for some values
 attack 7   {BUDGET}::test_attack_07_amounts_are_exact_end_to_end
     seen: floats read as their binary fractions
-attack 7   {LEDGER}::test_07_a_tiny_charge_is_not_lost
+attack 7   {LEDGER}::test_attack_07_a_tiny_charge_is_not_lost
     seen: amounts rounded to billionths
 attack 8   {MEMO}::test_attack_08_averaging_gains_nothing
     seen: a release key from os.urandom
@@ -62,7 +62,7 @@ attack 10  {NOISE}::test_attack_10_different_bins_have_different_noise
     seen: text in NFC
 attack 11  {NOISE}::test_attack_11_changed_data_never_meets_old_noise
     seen: no digest in the key
-attack 11  {LEDGER}::test_11_a_second_digest_closes_the_version_for_every_question
+attack 11  {LEDGER}::test_attack_11_a_second_digest_closes_the_version_for_every_question
     seen: digests not compared
 attack 11  {AUDIT}::test_noise_reused_on_changed_data_is_caught
     seen: no digest in the key
@@ -74,15 +74,15 @@ attack 13  {MEMO}::test_attack_13_killed_between_charge_and_answer
     seen: charged after the run; a key from os.urandom
 attack 13  {MEMO}::test_attack_13_a_restored_ledger_is_refused
     seen: a head ahead of the rows accepted
-attack 13  {TOGETHER}::test_13_killed_at_random_moments_every_grant_is_in_the_ledger
+attack 13  {TOGETHER}::test_attack_13_killed_at_random_moments_every_grant_is_in_the_ledger
     seen: rows not committed
-attack 13  {TOGETHER}::test_13_killed_at_every_line
+attack 13  {TOGETHER}::test_attack_13_killed_at_every_line
     seen: rows not committed
 attack 14  {MEMO}::test_attack_14_no_memory_of_bins_to_exhaust
     seen: answers remembered
-attack 15  {TOGETHER}::test_15_eight_threads_never_spend_more_than_there_is
+attack 15  {TOGETHER}::test_attack_15_eight_threads_never_spend_more_than_there_is
     seen: no lock
-attack 15  {TOGETHER}::test_15_eight_processes_never_spend_more_than_there_is
+attack 15  {TOGETHER}::test_attack_15_eight_processes_never_spend_more_than_there_is
     seen: no lock
 attack 16  {BUDGET}::test_attack_16_a_failure_refunds_nothing_and_can_be_tried_again
     seen: charged after the run
@@ -102,9 +102,9 @@ attack 19  operators/test_partition.py::test_the_largest_part_is_charged
     seen: a group for each part
 attack 20  {BUDGET}::test_attack_20_another_data_sets_ledger_is_refused
     seen: names not compared
-attack 20  {DAMAGE}::test_20_every_edit_is_refused_at_the_next_charge_and_the_next_open
+attack 20  {DAMAGE}::test_attack_20_every_edit_is_refused_at_the_next_charge_and_the_next_open
     seen: codes of rows not compared
-attack 20  {DISK}::test_20_a_full_disk_refuses_and_loses_nothing
+attack 20  {DISK}::test_attack_20_a_full_disk_refuses_and_loses_nothing
     in the test: a full disk
 attack 21  {BUDGET}::test_attack_21_adaptively_chosen_amounts_never_pass_the_budget
     seen: sums in rounded floats
@@ -160,7 +160,7 @@ rule 2     {FUNCTIONS}::test_rule_02_functions_that_change_behind_their_back_are
     seen: defaults not covered
 rule 2     core/test_measurement.py::test_data_that_changed_behind_a_declared_version_closes_it_for_every_question
     see rule 2
-rule 3     {LEDGER}::test_03_equal_digests_are_not_seen_to_be_equal_and_never_kept_in_clear
+rule 3     {LEDGER}::test_rule_03_equal_digests_are_not_seen_to_be_equal_and_never_kept_in_clear
     seen: the digest itself in the row
 rule 3     {NOISE}::test_rule_03_equal_histograms_of_two_data_sets_have_different_noise
     seen: as found (one secret, one name)
@@ -230,13 +230,13 @@ rule 36    {CONTINUAL}::test_rule_36_all_levels_for_ever_spend_epsilon
     seen: levels that spend 1/l^2
 rule 37    {CLUSTER}::test_rule_37_other_processes_are_told_no_secret
     seen: the secret in place of the key of samples
-rule 38    {DAMAGE}::test_38_a_charge_without_its_head_is_adopted
+rule 38    {DAMAGE}::test_rule_38_a_charge_without_its_head_is_adopted
     seen: a head one behind refused
 rule 38    {MEMO}::test_attack_13_killed_between_charge_and_answer
     seen: charged after the run
 rule 39    {MEMO}::test_rule_39_what_no_ledger_can_detect
     seen: a key from os.urandom
-rule 39    {DAMAGE}::test_39_a_process_that_runs_notices_even_a_copy_of_everything
+rule 39    {DAMAGE}::test_rule_39_a_process_that_runs_notices_even_a_copy_of_everything
     seen: what was read before not compared
 """
 

@@ -7,7 +7,7 @@ noise. Two whole curves get half of epsilon each: `raw` (the noisy CDF), `isoton
 sequence alone, at all of epsilon, with as many ranks more as noise might hide: told how many items there are, it errs
 by 5 and not 43 on one item), `path`, `squares` and `posterior`; `best split` is the posterior at the best of four
 splits of each data set, which nobody knows beforehand. `release` is one corner at all of epsilon. McSherry's published
-fit of MiCo is one draw at 0.1 + 0.1: 2,117. Real data is read from ../shared/data where it is there.
+fit of MiCo is one draw at 0.1 + 0.1: 2,117. Real data is read from `shared/data` beside the repository.
 """
 
 from __future__ import annotations

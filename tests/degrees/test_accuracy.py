@@ -1,6 +1,6 @@
 """Accuracy on real and on lumpy curves, with seeded noise: the goals of the issue, not of one lucky draw.
 
-Errors: thirty runs; the goals lie two standard errors above the means that the study measured. Coverage: 150
+Errors: thirty runs; the goals lie two standard errors above the means of forty other simulated releases. Coverage: 150
 runs, so the narrowest range (ten columns, nearly independent) has a standard error of 0.8%, and 88% is 2.5 below 90%.
 """
 
@@ -69,7 +69,7 @@ def test_posterior_at_the_best_split(mico):
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [lambda truth: truth, lumpy], ids=["mico", "lumpy"])
 def test_bands_cover(mico, shape):
-    """Ends are randomised as in the study: an interval of whole numbers else covers more than its level near zero."""
+    """Ends are randomised: an interval of whole numbers else covers more than its level near zero."""
     rng = np.random.default_rng(2028)
     truth, tail = shape(mico), np.arange(0.01, 0.105, 0.01)
     levels = np.concatenate([tail, np.arange(0.15, 0.9, 0.05), 1 - tail])

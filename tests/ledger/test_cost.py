@@ -79,14 +79,14 @@ def test_deltas_of_parts_are_summed() -> None:
     assert total(parts) == (1, Fraction(3, 1000))
 
 
-def test_07_amounts_are_exact() -> None:
+def test_attack_07_amounts_are_exact() -> None:
     assert total([Cost(0.1), Cost(0.2)])[0] == Fraction(3, 10)
     assert total([Cost(1)] + [Cost(1e-290)] * 10)[0] - 1 == Fraction(1, 10**289)
     assert Cost(np.float64(0.1)) == Cost(Decimal("0.1")) == Cost("1/10")
 
 
 @pytest.mark.parametrize("bad", [0, -1, math.inf, math.nan, -math.inf, True, None, "ten", [1], 1j])
-def test_07_what_is_no_amount_is_refused(bad: object) -> None:
+def test_attack_07_what_is_no_amount_is_refused(bad: object) -> None:
     with pytest.raises(ExactnessError):
         Cost(bad)
 

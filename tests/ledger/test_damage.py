@@ -83,7 +83,7 @@ def edit(place: Path, *statements: str) -> None:
         ["PRAGMA user_version = 2"],
     ],
 )  # fmt: skip
-def test_20_every_edit_is_refused_at_the_next_charge_and_the_next_open(
+def test_attack_20_every_edit_is_refused_at_the_next_charge_and_the_next_open(
     statements: list[str], full: Path, opened: Open, spend: Spend
 ) -> None:
     running = opened()
@@ -93,7 +93,7 @@ def test_20_every_edit_is_refused_at_the_next_charge_and_the_next_open(
             use()
 
 
-def test_20_truncated_anywhere(full: Path, opened: Open) -> None:
+def test_attack_20_truncated_anywhere(full: Path, opened: Open) -> None:
     whole = full.read_bytes()
     for size in {0, 1, 15, 16, 99, 100, len(whole) - 1, *range(0, len(whole), 127)}:
         full.write_bytes(whole[:size])
@@ -104,7 +104,7 @@ def test_20_truncated_anywhere(full: Path, opened: Open) -> None:
 
 
 @pytest.mark.slow
-def test_20_a_byte_flipped_anywhere_is_refused_or_changes_nothing(full: Path, opened: Open) -> None:
+def test_attack_20_a_byte_flipped_anywhere_is_refused_or_changes_nothing(full: Path, opened: Open) -> None:
     whole, entries, refused = full.read_bytes(), opened().entries(), 0
     offsets = [*range(100), *range(100, len(whole), 23)]
     for offset in offsets:
@@ -120,7 +120,7 @@ def test_20_a_byte_flipped_anywhere_is_refused_or_changes_nothing(full: Path, op
 
 
 @pytest.mark.parametrize("end", [".head", ".secret"])
-def test_20_a_byte_flipped_in_the_head_or_the_secret(end: str, full: Path, opened: Open) -> None:
+def test_attack_20_a_byte_flipped_in_the_head_or_the_secret(end: str, full: Path, opened: Open) -> None:
     path = beside(full, end)
     whole = path.read_bytes()
     for offset in range(len(whole)):
@@ -137,7 +137,9 @@ def test_20_a_byte_flipped_in_the_head_or_the_secret(end: str, full: Path, opene
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_20_a_missing_file_is_refused_and_not_made_anew(end: str, full: Path, opened: Open, spend: Spend) -> None:
+def test_attack_20_a_missing_file_is_refused_and_not_made_anew(
+    end: str, full: Path, opened: Open, spend: Spend
+) -> None:
     running = opened()
     path = beside(full, end)
     held = path.read_bytes()
@@ -153,7 +155,7 @@ def test_20_a_missing_file_is_refused_and_not_made_anew(end: str, full: Path, op
     assert opened().remaining() == Fraction(1, 2)
 
 
-def test_20_an_older_copy_is_refused(full: Path, opened: Open, spend: Spend, tmp_path: Path) -> None:
+def test_attack_20_an_older_copy_is_refused(full: Path, opened: Open, spend: Spend, tmp_path: Path) -> None:
     old = keep(full, tmp_path / "old")
     running = opened()
     spend(running, 9)
@@ -163,7 +165,7 @@ def test_20_an_older_copy_is_refused(full: Path, opened: Open, spend: Spend, tmp
             use()
 
 
-def test_20_an_older_head_is_refused(full: Path, opened: Open, spend: Spend, tmp_path: Path) -> None:
+def test_attack_20_an_older_head_is_refused(full: Path, opened: Open, spend: Spend, tmp_path: Path) -> None:
     old = keep(full, tmp_path / "old")
     spend(opened(), 9)
     newer = keep(full, tmp_path / "newer")
@@ -175,7 +177,7 @@ def test_20_an_older_head_is_refused(full: Path, opened: Open, spend: Spend, tmp
     assert opened().remaining() == Fraction(3, 10), "one row behind is a crash, and is adopted"
 
 
-def test_39_a_process_that_runs_notices_even_a_copy_of_everything(
+def test_rule_39_a_process_that_runs_notices_even_a_copy_of_everything(
     full: Path, opened: Open, spend: Spend, tmp_path: Path
 ) -> None:
     old = keep(full, tmp_path / "old")
@@ -186,7 +188,9 @@ def test_39_a_process_that_runs_notices_even_a_copy_of_everything(
         spend(running, 10)
 
 
-def test_20_a_head_made_up_for_an_older_copy_is_refused(full: Path, opened: Open, spend: Spend, tmp_path: Path) -> None:
+def test_attack_20_a_head_made_up_for_an_older_copy_is_refused(
+    full: Path, opened: Open, spend: Spend, tmp_path: Path
+) -> None:
     old = keep(full, tmp_path / "old")
     connection = sqlite3.connect(old)
     number, code = connection.execute("SELECT number, mac FROM entries ORDER BY number DESC").fetchone()
@@ -198,7 +202,9 @@ def test_20_a_head_made_up_for_an_older_copy_is_refused(full: Path, opened: Open
         opened()
 
 
-def test_20_two_histories_of_one_ledger_are_told_apart(full: Path, opened: Open, spend: Spend, tmp_path: Path) -> None:
+def test_attack_20_two_histories_of_one_ledger_are_told_apart(
+    full: Path, opened: Open, spend: Spend, tmp_path: Path
+) -> None:
     fork = keep(full, tmp_path / "fork")
     spend(opened(), 9, "0.4")
     spend(opened(fork), 10, "0.1")
@@ -207,7 +213,9 @@ def test_20_two_histories_of_one_ledger_are_told_apart(full: Path, opened: Open,
         opened()
 
 
-def test_20_a_row_of_another_history_is_not_spliced_in(full: Path, opened: Open, spend: Spend, tmp_path: Path) -> None:
+def test_attack_20_a_row_of_another_history_is_not_spliced_in(
+    full: Path, opened: Open, spend: Spend, tmp_path: Path
+) -> None:
     fork = keep(full, tmp_path / "fork")
     spend(opened(), 9, "0.4")
     spend(opened(), 10)
@@ -221,7 +229,7 @@ def test_20_a_row_of_another_history_is_not_spliced_in(full: Path, opened: Open,
         opened()
 
 
-def test_20_another_data_sets_files(full: Path, opened: Open, spend: Spend, tmp_path: Path) -> None:
+def test_attack_20_another_data_sets_files(full: Path, opened: Open, spend: Spend, tmp_path: Path) -> None:
     other = tmp_path / "other" / "clicks.ledger"
     other.parent.mkdir()
     spend(opened(other, name="clicks"), 1)
@@ -237,7 +245,7 @@ def test_20_another_data_sets_files(full: Path, opened: Open, spend: Spend, tmp_
         opened()
 
 
-def test_20_another_data_sets_rows_under_the_same_secret(
+def test_attack_20_another_data_sets_rows_under_the_same_secret(
     full: Path, opened: Open, spend: Spend, tmp_path: Path
 ) -> None:
     secret = Secret.load_or_create(beside(full, ".secret"))
@@ -251,7 +259,7 @@ def test_20_another_data_sets_rows_under_the_same_secret(
 
 @pytest.mark.parametrize("end", [*ENDS, ".lock", "-wal", "-shm", "-journal", ".head.new"])
 @pytest.mark.parametrize("what", ["link", "directory"])
-def test_20_a_link_or_a_directory_is_refused(
+def test_attack_20_a_link_or_a_directory_is_refused(
     end: str, what: str, full: Path, opened: Open, spend: Spend, tmp_path: Path
 ) -> None:
     running, path = opened(), beside(full, end)
@@ -269,14 +277,14 @@ def test_20_a_link_or_a_directory_is_refused(
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"user,page\n1,2\n" * 1000, bytes(8192)])
-def test_20_a_file_that_is_no_ledger_is_left_as_it_is(content: bytes, place: Path, opened: Open) -> None:
+def test_attack_20_a_file_that_is_no_ledger_is_left_as_it_is(content: bytes, place: Path, opened: Open) -> None:
     place.write_bytes(content)
     with pytest.raises(LedgerError):
         opened()
     assert place.read_bytes() == content
 
 
-def test_20_a_head_without_a_ledger(full: Path, opened: Open) -> None:
+def test_attack_20_a_head_without_a_ledger(full: Path, opened: Open) -> None:
     full.unlink()
     with pytest.raises(LedgerError, match="the file is missing, and its head is there"):
         opened()
@@ -313,7 +321,7 @@ Ledger.existing(Path({str(full)!r})).charge("0badcafe", [Cost("0.2")], version="
     yield full
 
 
-def test_38_a_charge_without_its_head_is_adopted(crashed: Path, opened: Open) -> None:
+def test_rule_38_a_charge_without_its_head_is_adopted(crashed: Path, opened: Open) -> None:
     ledger = opened()
     assert ledger.entries()[-1].question == "0badcafe"
     assert ledger.remaining() == Fraction(3, 10)
@@ -321,7 +329,7 @@ def test_38_a_charge_without_its_head_is_adopted(crashed: Path, opened: Open) ->
     opened()
 
 
-def test_20_an_adopted_charge_cannot_be_taken_back(crashed: Path, opened: Open, tmp_path: Path) -> None:
+def test_attack_20_an_adopted_charge_cannot_be_taken_back(crashed: Path, opened: Open, tmp_path: Path) -> None:
     old = keep(crashed, tmp_path / "old", ("",))
     opened()
     shutil.copy2(old, crashed)
@@ -330,7 +338,7 @@ def test_20_an_adopted_charge_cannot_be_taken_back(crashed: Path, opened: Open, 
 
 
 @pytest.mark.slow
-def test_20_a_byte_flipped_in_the_log_of_a_crash(crashed: Path, opened: Open, tmp_path: Path) -> None:
+def test_attack_20_a_byte_flipped_in_the_log_of_a_crash(crashed: Path, opened: Open, tmp_path: Path) -> None:
     ends = (*ENDS, "-wal")
     state = keep(crashed, tmp_path / "state", ends)
     log = beside(state, "-wal").read_bytes()

@@ -47,7 +47,7 @@ def charges(ledger: Ledger) -> list[str]:
     return [entry.question for entry in ledger.entries() if entry.kind == "charge"]
 
 
-def test_20_a_full_disk_refuses_and_loses_nothing(disk: Path, opened: Open, spend: Spend) -> None:
+def test_attack_20_a_full_disk_refuses_and_loses_nothing(disk: Path, opened: Open, spend: Spend) -> None:
     ledger = opened(disk / "views.ledger")
     spend(ledger, 1)
     fill(disk)
@@ -62,7 +62,7 @@ def test_20_a_full_disk_refuses_and_loses_nothing(disk: Path, opened: Open, spen
 
 
 @pytest.mark.slow
-def test_20_a_disk_that_fills_up_at_every_point(disk: Path, opened: Open, spend: Spend) -> None:
+def test_attack_20_a_disk_that_fills_up_at_every_point(disk: Path, opened: Open, spend: Spend) -> None:
     ledger, granted, refused = opened(disk / "views.ledger", budget=Fraction(10**9)), [], 0
     for free in range(1, 60):
         fill(disk)
@@ -82,7 +82,7 @@ def test_20_a_disk_that_fills_up_at_every_point(disk: Path, opened: Open, spend:
     assert len(granted) > 5
 
 
-def test_20_a_read_only_disk_refuses(disk: Path, opened: Open, spend: Spend) -> None:
+def test_attack_20_a_read_only_disk_refuses(disk: Path, opened: Open, spend: Spend) -> None:
     ledger = opened(disk / "views.ledger")
     spend(ledger, 1)
     assert run("mount", "-o", "remount,ro", disk)
@@ -98,7 +98,7 @@ def test_20_a_read_only_disk_refuses(disk: Path, opened: Open, spend: Spend) -> 
 
 
 @pytest.mark.parametrize("end", ["", ".head"])
-def test_20_a_file_that_cannot_be_written_refuses(
+def test_attack_20_a_file_that_cannot_be_written_refuses(
     end: str, tmp_path: Path, place: Path, opened: Open, spend: Spend
 ) -> None:
     ledger = opened()
@@ -114,7 +114,7 @@ def test_20_a_file_that_cannot_be_written_refuses(
     assert charges(opened()) == (["00000002"] if not end else ["00000001", "00000002"])
 
 
-def test_20_a_directory_that_is_not_there_or_is_not_one(tmp_path: Path, opened: Open) -> None:
+def test_attack_20_a_directory_that_is_not_there_or_is_not_one(tmp_path: Path, opened: Open) -> None:
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "none" / "views.ledger", tmp_path / "file" / "views.ledger", tmp_path):
         with pytest.raises(LedgerError):
@@ -123,7 +123,9 @@ def test_20_a_directory_that_is_not_there_or_is_not_one(tmp_path: Path, opened: 
 
 
 @pytest.mark.parametrize("limit", [33_000, 45_000, 60_000])
-def test_20_files_limited_in_size_refuse_and_lose_nothing(limit: int, place: Path, opened: Open, spender: Any) -> None:
+def test_attack_20_files_limited_in_size_refuse_and_lose_nothing(
+    limit: int, place: Path, opened: Open, spender: Any
+) -> None:
     done = spender("room", place, limit)()
     assert str(place) in done["error"]
     held = charges(opened())

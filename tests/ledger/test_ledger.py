@@ -30,7 +30,7 @@ def ledger(request: pytest.FixtureRequest, opened: Open, place: Path) -> Ledger:
     return opened(place if request.param == "file" else None)
 
 
-def test_07_a_tenth_and_two_tenths_fill_three_tenths_to_the_last_drop(opened: Open, spend: Spend) -> None:
+def test_attack_07_a_tenth_and_two_tenths_fill_three_tenths_to_the_last_drop(opened: Open, spend: Spend) -> None:
     ledger = opened(budget=Fraction(3, 10))
     assert spend(ledger, 1, 0.1)
     assert spend(ledger, 2, 0.2)
@@ -39,7 +39,7 @@ def test_07_a_tenth_and_two_tenths_fill_three_tenths_to_the_last_drop(opened: Op
         spend(ledger, 3, 1e-320)
 
 
-def test_07_a_tiny_charge_is_not_lost(opened: Open, spend: Spend) -> None:
+def test_attack_07_a_tiny_charge_is_not_lost(opened: Open, spend: Spend) -> None:
     ledger = opened()
     for number in range(3):
         spend(ledger, number, 1e-320)
@@ -49,7 +49,7 @@ def test_07_a_tiny_charge_is_not_lost(opened: Open, spend: Spend) -> None:
 
 
 @pytest.mark.parametrize("bad", [0, -1, float("inf"), float("nan"), True, "ten"])
-def test_07_a_budget_that_is_no_amount_is_refused(bad: object, opened: Open, place: Path) -> None:
+def test_attack_07_a_budget_that_is_no_amount_is_refused(bad: object, opened: Open, place: Path) -> None:
     with pytest.raises(ExactnessError):
         opened(budget=bad)
     assert not any(place.parent.iterdir())
@@ -160,7 +160,7 @@ def test_a_charge_is_known_by_hexadecimal_digits_and_costs_something(ledger: Led
 # Seals and versions
 
 
-def test_11_a_second_digest_closes_the_version_for_every_question(ledger: Ledger, spend: Spend) -> None:
+def test_attack_11_a_second_digest_closes_the_version_for_every_question(ledger: Ledger, spend: Spend) -> None:
     for number in (1, 2):
         spend(ledger, number)
         ledger.seal(f"{number:08x}", "1", b"digest")
@@ -211,7 +211,7 @@ def test_no_seal_without_a_charge(ledger: Ledger, spend: Spend) -> None:
             ledger.seal(question, version, b"digest")
 
 
-def test_03_equal_digests_are_not_seen_to_be_equal_and_never_kept_in_clear(
+def test_rule_03_equal_digests_are_not_seen_to_be_equal_and_never_kept_in_clear(
     opened: Open, spend: Spend, place: Path
 ) -> None:
     ledger, digest = opened(), b"0123456789abcdef" * 2
@@ -251,7 +251,7 @@ def test_a_cap_is_an_allocation_within_the_budget(ledger: Ledger, spend: Spend) 
             ledger.cap("ada", Fraction(bad))
 
 
-def test_42_an_analyst_does_not_see_what_others_asked(ledger: Ledger, spend: Spend) -> None:
+def test_rule_42_an_analyst_does_not_see_what_others_asked(ledger: Ledger, spend: Spend) -> None:
     spend(ledger, 1, "0.5", analyst="ada", label="own")
     spend(ledger, 2, "0.3", analyst="bob", label="bobs idea")
     with pytest.raises(BudgetError) as caught:
@@ -286,7 +286,9 @@ def test_the_budget_is_raised_by_the_curator_only(opened: Open, spend: Spend) ->
         ({"secret": Secret(bytes(32))}, "secret"),
     ],
 )
-def test_20_another_data_set_unit_budget_or_secret_is_refused(change: dict[str, Any], words: str, opened: Open) -> None:
+def test_attack_20_another_data_set_unit_budget_or_secret_is_refused(
+    change: dict[str, Any], words: str, opened: Open
+) -> None:
     opened()
     with pytest.raises(LedgerError, match=words):
         opened(**change)
@@ -400,7 +402,7 @@ def test_a_measurement_over_two_data_sets_is_charged_to_both_or_none(opened: Ope
     assert ask(1, "0.1") == [False, False]
 
 
-def test_28_two_sources_that_share_a_ledger_are_charged_the_sum(opened: Open) -> None:
+def test_rule_28_two_sources_that_share_a_ledger_are_charged_the_sum(opened: Open) -> None:
     first, second = opened(), opened()
     same = Charge("0" * 8, (Cost("0.1"),), "1", "self join")
     assert charge_all([(first, same), (second, same)]) == [True, True]

@@ -79,7 +79,7 @@ def test_export_never_replaces_the_ledger(full: Path, end: str) -> None:
     assert run("verify", full).exit_code == 0
 
 
-def test_03_nothing_shown_or_exported_is_a_digest(full: Path, tmp_path: Path) -> None:
+def test_rule_03_nothing_shown_or_exported_is_a_digest(full: Path, tmp_path: Path) -> None:
     connection = sqlite3.connect(full)
     bodies = [json.loads(body) for (body,) in connection.execute("SELECT body FROM entries")]
     connection.close()

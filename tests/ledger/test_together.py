@@ -32,7 +32,7 @@ def hasty() -> Iterator[None]:
 
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("shared", ["one object", "one file", "memory"])
-def test_15_eight_threads_never_spend_more_than_there_is(shared: str, opened: Open, spend: Spend) -> None:
+def test_attack_15_eight_threads_never_spend_more_than_there_is(shared: str, opened: Open, spend: Spend) -> None:
     one = opened(None) if shared == "memory" else opened()
 
     def work(who: int) -> list[int]:
@@ -53,7 +53,7 @@ def test_15_eight_threads_never_spend_more_than_there_is(shared: str, opened: Op
     assert one.remaining() == 0
 
 
-def test_15_eight_threads_with_one_question_pay_once(opened: Open, spend: Spend) -> None:
+def test_attack_15_eight_threads_with_one_question_pay_once(opened: Open, spend: Spend) -> None:
     ledger = opened()
     with ThreadPoolExecutor(8) as pool:
         fresh = list(pool.map(lambda _: spend(ledger, 1, "0.9"), range(24)))
@@ -61,7 +61,7 @@ def test_15_eight_threads_with_one_question_pay_once(opened: Open, spend: Spend)
     assert ledger.spent()[0] == Fraction(9, 10)
 
 
-def test_15_two_ledgers_locked_in_either_order_never_wait_for_each_other(opened: Open, tmp_path: Path) -> None:
+def test_attack_15_two_ledgers_locked_in_either_order_never_wait_for_each_other(opened: Open, tmp_path: Path) -> None:
     ledgers = [opened(tmp_path / end, name=end) for end in "ab"]
 
     def work(who: int) -> None:
@@ -97,7 +97,7 @@ def test_a_lock_that_is_deleted_meanwhile_loses_and_doubles_no_charge(place: Pat
     assert kept
 
 
-def test_15_eight_processes_never_spend_more_than_there_is(opened: Open, place: Path, spender: Spender) -> None:
+def test_attack_15_eight_processes_never_spend_more_than_there_is(opened: Open, place: Path, spender: Spender) -> None:
     waiting = [spender("spend", place, who, "1/101") for who in range(8)]
     shares = [result() for result in waiting]
     charged = [entry.question for entry in opened().entries() if entry.kind == "charge"]
@@ -108,7 +108,9 @@ def test_15_eight_processes_never_spend_more_than_there_is(opened: Open, place: 
 
 
 @pytest.mark.slow
-def test_13_killed_at_random_moments_every_grant_is_in_the_ledger(opened: Open, place: Path, spender: Spender) -> None:
+def test_attack_13_killed_at_random_moments_every_grant_is_in_the_ledger(
+    opened: Open, place: Path, spender: Spender
+) -> None:
     done = spender("kill", place, 120, 1)()
     assert done["killed"] >= 100
     assert done["trouble"] == []
@@ -122,7 +124,7 @@ def test_13_killed_at_random_moments_every_grant_is_in_the_ledger(opened: Open, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("action", "least"), [("open", 100), ("charge", 100), ("seal", 100)])
-def test_13_killed_at_every_line(action: str, least: int, place: Path, spender: Spender) -> None:
+def test_attack_13_killed_at_every_line(action: str, least: int, place: Path, spender: Spender) -> None:
     done = spender("steps", place, action)()
     assert done["lost"] == []
     assert done["finished"] == "done"

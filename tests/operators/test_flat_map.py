@@ -82,7 +82,7 @@ def test_a_million_outputs():
 
 @pytest.mark.parametrize("portions", [[1] * 10 + [-10], [Fraction(1, 4)] * 40 + [-10], [-3, 7, -4]])
 def test_inserts_undone_by_one_delete_leave_nothing(portions):
-    """Field study (b): in Rust each of three outputs keeps a residue of -3."""
+    """Weights that are shared by division would leave a residue of -3 in each of three outputs."""
     plan = protected(fine=True, line="text").flat_map(letters)
     driver = Driver(plan)
     for portion in portions:

@@ -74,7 +74,7 @@ def test_heavy_key_is_aggregated():
 
 @pytest.mark.parametrize(("m", "n"), [(171_709, 145_497), (50_000, 50_000), (20_000, 30_000)])
 def test_removing_one_record_of_a_heavy_key_moves_its_weight(m, n):
-    """Field study (a): wPINQ in Rust moves by up to 116.8 weights here."""
+    """Pairs that are rounded one by one would move by up to 116.8 weights here."""
     for scale in (1, 2, 7):
         pair, gone = (Fraction(scale * scale * max(0, K * K // (scale * t) - K), K * K) for t in (m + n, m + n - 1))
         moved = n * abs(pair) + (m - 1) * n * abs(gone - pair)
@@ -102,7 +102,7 @@ def test_products_beyond_64_bits():
 
 
 def test_two_records_of_multiplicity_two():
-    """Field study (i): in Rust this gives -2."""
+    """Products in 32 or 64 bits could wrap to a negative weight here."""
     found = evaluate(edges(name="l").join(edges(name="r"), on="a"), [(1, 2), (1, 2)], [(1, 3), (1, 3)])
     assert found == {(1, 2, 3): weight(2, 2, 4)}
     assert abs(found[1, 2, 3] - 1) < Fraction(1, 10**9)

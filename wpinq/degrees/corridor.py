@@ -20,8 +20,6 @@ is the height of the largest such down-set and `hi` that of the grid less the la
 `lower` and `upper` walk columns while they are few and tall, and rows from there on, so they read `h` only near `v`
 and cost little more than reading `v`. They run as plain Python on lists and compiled on arrays. Cells that are
 in both sets have weight 0: leaving them out is free, and `lo` must then be lowered to `hi`.
-
-Source: study "Fitting a degree staircase", section 3, with proofs.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Bins are free once a measurement is charged, so looking too far costs time alone
 
 An item that is longer than `MOST_COLUMNS` is observed to there, and the sequence alone tells the rest.
 
-Source: privacy rule 41; study "Fitting a degree staircase", section 4 (cut-offs).
+Source: privacy rule 41.
 """
 
 from __future__ import annotations

@@ -10,9 +10,7 @@ A column's median is the best guess in absolute distance, and medians are monoto
 12 scales beyond the value and the path in each column. Where the grid is long, rows bound it too: each ends where the
 columns and rows along it speak with 16 nats against going on. What lies outside has probability about e**-12.
 Rows beyond the ranks given carry no weight, and do not end the band: where the path reaches the last rank, it goes on
-as the columns alone have it (see `lifted`).
-
-Source: study "Fitting a degree staircase", section 4 (posterior algorithm, calibration).
+as the columns alone have it (see `lifted`). `Fit.band` says how often its bands were measured to hold.
 """
 
 from __future__ import annotations

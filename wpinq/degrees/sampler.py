@@ -1,8 +1,8 @@
 """Random simple bipartite graphs with given degrees.
 
-Sparse degrees: join the views of users and pages at random, then swap away the few repeated pairs (study fit,
-section 6). Without repeats the result is exactly uniform over all simple graphs with these degrees; when few were
-swapped away it is close to that. Hubs and dense degrees, where swapping distorts or stalls: go on from there, or from
+Sparse degrees: join the views of users and pages at random, then swap away the few repeated pairs. Without repeats
+the result is exactly uniform over all simple graphs with these degrees; when few were swapped away it is close to that.
+Hubs and dense degrees, where swapping distorts or stalls: go on from there, or from
 any simple graph, with random pairs of nodes that trade what only one of them has (global curveball: Carstens, Hamann,
 Meyer, Penschuck, Tran, Wagner, ESA 2018), whose limit is uniform. All work is bounded: nothing here can hang.
 

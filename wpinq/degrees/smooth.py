@@ -8,8 +8,6 @@ needs. The last column's height is uniform. `reconcile` says what it costs where
 
 One pass forward and one backward give each column's exact distribution; as a step's weight depends on the gap alone, it
 is a correlation, of about the band's width squared multiplications.
-
-Source: study "Fitting a degree staircase", section 4 (smooth prior, calibration and warning).
 """
 
 from __future__ import annotations

@@ -6,7 +6,10 @@ It is the maximum likelihood estimate under Gaussian noise, and the cost of McSh
 
 The regression's block means are in double precision: the staircase's cost is the least one up to 1e-12 of itself.
 
-Source: study "Fitting a degree staircase", section 2, with proof.
+Proof. Let p^ and q^ be the regressions, w(c, j) = p[c] + q[j] and w^(c, j) = p^[c] + q^[j]. The residuals of p sum up
+to at most 0 against every nondecreasing u, and to 0 where u is constant on the blocks. For a down-set S of cells, -1_S
+is nondecreasing along every row and every column, so w(S) >= w^(S) >= w^(S*), where S* = {w^ < 0} is a down-set. In
+each row S* ends where a block of p^ ends, in each column where one of q^ does, so w(S*) = w^(S*).
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def synthesize(
     Warns:
         UserWarning: The users' degrees had to move.
 
-    Source: study fit, section 6; Gale 1957; Ryser 1957.
+    Source: Gale 1957; Ryser 1957.
 
     >>> from types import SimpleNamespace
     >>> table = synthesize(SimpleNamespace(sequence=[3, 2, 1]), users=SimpleNamespace(sequence=[3, 2, 1]), seed=1)

@@ -35,7 +35,7 @@ class DiscreteLaplace:
     Raises:
         PlanError: The scale is not above 0, or above 2^57.
 
-    Source: design, Noise; privacy rules 32 to 35. Canonne, Kamath and Steinke, "The discrete Gaussian
+    Source: privacy rules 32 to 35. Canonne, Kamath and Steinke, "The discrete Gaussian
     for differential privacy" (2020), section 5, for the distribution.
     """
 

@@ -1,6 +1,6 @@
 """The names of bins that are known by identity: the dataflow runs once more, and only what is published is kept.
 
-A histogram holds identities, so a name leaves the dataflow only after it was decided that it may (design, Plan).
+A histogram holds identities, so a name leaves the dataflow only after it was decided that it may.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Ranks and moments of real and of made-up numbers, with intervals of 95%, each ru
 then the degree distributions that `degrees.release` fits, with simulated noise (see bench_accuracy) and bands of 90%:
 the share of values that they hold, over the CDF and the sequence, and in the worst third of either. `half/rmse` is half
 of the mean width over the root mean square error; where the law of the noise is used up it is about 2. Extremes have an
-interval that ends at their bound. Real data is read from ../shared/data where it is there.
+interval that ends at their bound. Real data is read from `shared/data` beside the repository.
 """
 
 from __future__ import annotations

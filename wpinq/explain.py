@@ -9,7 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wpinq.exact import Amount, decimal, positive
 from wpinq.operators.lattice import measurable
@@ -19,7 +19,7 @@ from wpinq.plan import Node, Source, fingerprints, steps
 from wpinq.stability import Survey
 
 if TYPE_CHECKING:
-    from wpinq.collection import Collection
+    from wpinq.builder import Builder
     from wpinq.dataset import DataSet
 
 
@@ -32,7 +32,7 @@ class Shown(str):
         return ""
 
 
-def explain(self: Collection, epsilon: Amount | None = None) -> str:
+def explain(self: Builder[Any], epsilon: Amount | None = None) -> str:
     """Print the plan as a tree, and what a measurement with this epsilon would cost; spend nothing.
 
     A step that several others read is shown once, with a number. A step that rounds says what that does to weights.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wpinq.arguments import FLAG, NAME, takes
+from wpinq.charged import commit
 from wpinq.continual import ContinualMeasurement
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, exact, positive
@@ -21,12 +22,12 @@ from wpinq.versions import log_of, refuse_forgotten
 from wpinq.windowed import WindowedMeasurement, windows
 
 if TYPE_CHECKING:
-    from wpinq.collection import Collection
+    from wpinq.builder import Builder
 
 
 @takes(mechanism=NAME, continual=FLAG)
 def quote(
-    self: Collection, epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
+    self: Builder[Any], epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
     analyst: str | None = None, *, within: Amount | None = None, confidence: Amount = Fraction(95, 100),
     continual: bool = False,
 ) -> Quote[Measurement]:  # fmt: skip
@@ -48,7 +49,7 @@ def quote(
     measure(epsilon=0.1)  geometric noise of scale 10
       noise moves a bin by 9.983 on average, and by at most 30 with probability 0.95
       charges records 0.1 of its budget
-      records: epsilon 0.1 of 1 that is left, 0.9 afterwards
+      records: epsilon 0.1 of 1000000 that is left, 999999.9 afterwards
     >>> views.measure(quote=quote).epsilon
     Fraction(1, 10)
     """
@@ -74,9 +75,12 @@ def quote(
     return replace(found, of=self._node, charges=() if each else found.charges)
 
 
+_quoted = quote  # `measure` has an argument of that name
+
+
 @takes(mechanism=NAME, continual=FLAG)
 def measure(
-    self: Collection, epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
+    self: Builder[Any], epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
     analyst: str | None = None, *, within: Amount | None = None, confidence: Amount = Fraction(95, 100),
     continual: bool = False, quote: Quote[Measurement] | None = None,
 ) -> Measurement:  # fmt: skip
@@ -112,14 +116,14 @@ def measure(
         BudgetError: It costs more than is left; nothing was charged and nothing drawn.
         LedgerError: The ledger cannot be trusted or written; nothing was drawn.
     """
-    found = self.quote(
-        epsilon, name, mechanism, analyst, within=within, confidence=confidence, continual=continual
+    found = _quoted(
+        self, epsilon, name, mechanism, analyst, within=within, confidence=confidence, continual=continual
     ) if quote is None else _given(self, quote, epsilon, within, name, analyst)  # fmt: skip
-    (made,) = self._commit([found])
+    (made,) = commit([found])
     return made
 
 
-def _given(collection: Collection, quote: Quote[Measurement], *more: object) -> Quote[Measurement]:
+def _given(collection: Builder[Any], quote: Quote[Measurement], *more: object) -> Quote[Measurement]:
     """A quote, where it is one of this collection and says all."""
     if not isinstance(quote, Quote):
         raise PlanError(f"measure(quote=...): takes what quote(...) gave, and got {type(quote).__name__}.")

@@ -31,7 +31,7 @@ from wpinq.versions import at_epoch, log_of, refuse_forgotten, refuse_windows
 
 if TYPE_CHECKING:
     from wpinq.dataset import DataSet
-    from wpinq.sources.epochs import Log
+    from wpinq.versions import Timeline
 
 C_co = TypeVar("C_co", covariant=True)
 
@@ -46,7 +46,7 @@ class Epochs:
         epoch: The one that answers; None for each that closes from now on.
     """
 
-    log: Log
+    log: Timeline
     root: Node
     epoch: int | None
 

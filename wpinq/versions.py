@@ -1,10 +1,11 @@
-"""The closed epochs of a live source, as versions of its data set."""
+"""The time of a live source: its closed epochs as versions of its data set, and what waits for the open one."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Protocol
 
 from wpinq.dataset import DataSet
 from wpinq.errors import PlanError
@@ -16,9 +17,39 @@ from wpinq.parallel import linear, parallel
 from wpinq.plan import Node, Read, Shape, Source, fingerprints, sources, steps
 from wpinq.rewrite import rewrite
 from wpinq.sources.epochs import Closed, Log
+from wpinq.state.histogram import Histogram
 
 
-def live_log(root: Node) -> Log | None:
+class Answerable(Protocol):
+    """A charged query, as far as whoever answers it needs to know."""
+
+    def answer_from(self, histogram: Histogram, digest: int | None = None) -> None:
+        """Answer from this histogram from now on."""
+
+
+@dataclass(eq=False, repr=False)
+class Timeline(Log):
+    """What a live source was sent, with what is asked about it.
+
+    Attributes:
+        asked: Charged queries that wait for the open epoch to close, each with its plan over the open source.
+        plans: The plans that are kept up to date.
+        versions: The data set as of the end of each epoch, as far as anybody asked.
+    """
+
+    asked: list[tuple[Answerable, Node]] = field(default_factory=list)
+    plans: set[Hashable] = field(default_factory=set)
+    versions: dict[int, DataSet] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Let go of what nothing may ask for any more."""
+        with self.lock:
+            super().forget()
+            for epoch in [one for one in self.versions if one <= self.forgotten]:
+                del self.versions[epoch]
+
+
+def live_log(root: Node) -> Timeline | None:
     """What the live source of a plan was sent, if it has one.
 
     Raises:
@@ -27,9 +58,9 @@ def live_log(root: Node) -> Log | None:
     return log_of(sources(root))
 
 
-def log_of(read: Iterable[DataSet]) -> Log | None:
+def log_of(read: Iterable[DataSet]) -> Timeline | None:
     """The live source among some data sets; see `live_log`."""
-    found = [data.reader for data in read if isinstance(data.reader, Log)]
+    found = [data.reader for data in read if isinstance(data.reader, Timeline)]
     if len(found) > 1:
         raise PlanError("measure(...): the plan reads two live sources; send the records of both to one of them.")
     return found[0] if found else None
@@ -40,7 +71,7 @@ def name_of(root: Node) -> Hashable:
     return fingerprints(root)[root] or id(root)
 
 
-def refuse_forgotten(log: Log, root: Node) -> None:
+def refuse_forgotten(log: Timeline, root: Node) -> None:
     """Refuse a plan that would have to begin with records that are held no more.
 
     Raises:
@@ -92,7 +123,7 @@ def at_epoch(root: Node, epoch: int, number: int | None = None) -> Node:
 
 
 def _change(epoch: int, number: int | None, node: Node) -> Node:
-    if type(node) is Source and isinstance(node.data.reader, Log):
+    if type(node) is Source and isinstance(node.data.reader, Timeline):
         return Source(version(node.data, node.data.reader, epoch))
     if isinstance(node, Part) and not linear(node.source):
         return replace(node, place=(f"{node.place[0]} at epoch {epoch}", node.place[1]))
@@ -101,13 +132,11 @@ def _change(epoch: int, number: int | None, node: Node) -> Node:
     return node
 
 
-def version(data: DataSet, log: Log, epoch: int) -> DataSet:
+def version(data: DataSet, log: Timeline, epoch: int) -> DataSet:
     """The data set as of the end of an epoch: always the same object."""
     if epoch not in log.versions:
         log.versions[epoch] = replace(data, reader=Closed(log, epoch), version=f"{data.version} epoch {epoch}")
-    found = log.versions[epoch]
-    assert isinstance(found, DataSet)  # noqa: S101  only this line puts anything there
-    return found
+    return log.versions[epoch]
 
 
 def _one_window(node: Window, epoch: int) -> Window:
@@ -135,6 +164,6 @@ class Slice(Source):
         shape = super().lower(needed)
         closed = self.data.reader
         assert isinstance(shape, Read)  # noqa: S101  a source is read
-        assert isinstance(closed, Closed)  # noqa: S101  see `_over_window`
+        assert isinstance(closed, Closed)  # noqa: S101  see `_one_window`
         only = replace(closed, at=self.window.at, mask=self.window.mask)
         return Read(replace(self.data, reader=only), shape.columns)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -27,7 +27,7 @@ from wpinq.state.table import Table, combine
 from wpinq.versions import live_log
 
 if TYPE_CHECKING:
-    from wpinq.collection import Collection
+    from wpinq.builder import Builder
 
 GRID = tuple(digit * 10**power for power in range(7) for digit in (1, 2, 3, 5, 7))
 """1, 2, 3, 5, 7, 10, 20, ... up to 7 million; chosen before any data was seen."""
@@ -35,7 +35,7 @@ GRID = tuple(digit * 10**power for power in range(7) for digit in (1, 2, 3, 5, 7
 
 @takes(collection=COLLECTION)
 def suggest_bound(
-    collection: Collection, epsilon: Amount, share: Amount = Fraction(95, 100), grid: Sequence[int] = GRID
+    collection: Builder[Any], epsilon: Amount, share: Amount = Fraction(95, 100), grid: Sequence[int] = GRID
 ) -> int:
     """Choose how many records to keep of each person, so that about this share of people lose none.
 

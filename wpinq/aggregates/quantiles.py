@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from wpinq.aggregates.aims import Extreme, Middle
 from wpinq.aggregates.asked import Asked
@@ -19,7 +19,7 @@ from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.schema import Kind
 
 if TYPE_CHECKING:
-    from wpinq.collection import Collection
+    from wpinq.builder import Builder
 
 GRID = Grid(1 << 16, 1000)
 """A thousand steps, or all integers between narrow bounds."""
@@ -27,7 +27,7 @@ GRID = Grid(1 << 16, 1000)
 
 @takes(column=NAME, by=NAMES | NOTHING)
 def quantile(
-    self: Collection, column: str, share: Amount, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
+    self: Builder[Any], column: str, share: Amount, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
 ) -> Quantile:  # fmt: skip
     """Charge for the number below which a share of a column's numbers lies, as a point of a grid.
 
@@ -49,7 +49,7 @@ def quantile(
 
 
 def ask_quantile(
-    self: Collection, column: str, share: Amount, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
+    self: Builder[Any], column: str, share: Amount, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
 ) -> Asked[Quantile]:
     """Quote a quantile; see `quantile`."""
     wanted = exact(share, "quantile(share=...)")
@@ -62,13 +62,13 @@ def ask_quantile(
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
-def median(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:
+def median(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:
     """Charge for the median of a column's numbers; arguments and errors are those of `quantile`."""
     return ask_median(self, column, bounds, epsilon, **more).charge()
 
 
 def ask_median(
-    self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
 ) -> Asked[Quantile]:
     """Quote what `median` charges for."""
     plan = _plan(self, column, bounds, f"median({column})", more)
@@ -76,19 +76,21 @@ def ask_median(
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
-def min(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
+def min(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
     """Charge for the least of a column's numbers; arguments and errors are those of `quantile`. See `max`."""
     return ask_min(self, column, bounds, epsilon, **more).charge()
 
 
-def ask_min(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Asked[Quantile]:
+def ask_min(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
+) -> Asked[Quantile]:
     """Quote what `min` charges for."""
     plan = _plan(self, column, bounds, f"min({column})", more)
     return ask_rank(*plan, partial(Extreme, False), **_cost(epsilon, "min", more))
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
-def max(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
+def max(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
     """Charge for the largest of a column's numbers; arguments and errors are those of `quantile`.
 
     Hiding each record hides the largest one: the answer may be a few records inwards, some 10 / epsilon of them, or
@@ -99,13 +101,15 @@ def max(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: 
     return ask_max(self, column, bounds, epsilon, **more).charge()
 
 
-def ask_max(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Asked[Quantile]:
+def ask_max(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
+) -> Asked[Quantile]:
     """Quote what `max` charges for."""
     plan = _plan(self, column, bounds, f"max({column})", more)
     return ask_rank(*plan, partial(Extreme, True), **_cost(epsilon, "max", more))
 
 
-def _plan(self: Collection, column: str, bounds: Bounds, title: str, more: Ranked) -> tuple[Cells, Groups, Points]:
+def _plan(self: Builder[Any], column: str, bounds: Bounds, title: str, more: Ranked) -> tuple[Cells, Groups, Points]:
     """The cells of each group, the groups, and the numbers that the cells stand for."""
     call = title.split("(", maxsplit=1)[0]
     check_options(more, Ranked.__optional_keys__, call)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from wpinq import operators
 from wpinq.aggregates.options import LEVEL
 from wpinq.aggregates.scale import limits
 from wpinq.arguments import COLLECTION, NAME, takes
@@ -17,7 +18,7 @@ from wpinq.plan import steps
 from wpinq.versions import live_log
 
 if TYPE_CHECKING:
-    from wpinq.collection import Collection
+    from wpinq.builder import Builder
 
 LEAST, MOST = -30, 63
 """Sizes are told apart by the powers of two from 2^-30 to 2^63; smaller ones are as small, larger ones as large."""
@@ -25,7 +26,7 @@ LEAST, MOST = -30, 63
 
 @takes(collection=COLLECTION, column=NAME)
 def suggest_bounds(
-    collection: Collection, column: str, epsilon: Amount, name: str | None = None, analyst: str | None = None
+    collection: Builder[Any], column: str, epsilon: Amount, name: str | None = None, analyst: str | None = None
 ) -> tuple[float, float]:
     """Guess bounds of a column's numbers, for `sum`, `mean` and the others, between powers of two.
 
@@ -60,7 +61,8 @@ def suggest_bounds(
         raise PlanError("suggest_bounds: answers at once and once; give a file of the past, without windows.")
     number = pl.col(column).cast(pl.Float64, strict=False)
     size = (number.abs().log(2).ceil().clip(LEAST, MOST) - (LEAST - 1)) * number.sign()
-    sizes = collection.filter(number.is_finite()).map(size.cast(pl.Int64, strict=False).alias("size"))
+    finite = operators.filter(collection, number.is_finite())
+    sizes = operators.map(finite, size.cast(pl.Int64, strict=False).alias("size"))
     measured = sizes.measure(epsilon, name, analyst=analyst)
     most = MOST - LEAST + 1
     places = np.arange(-most, most + 1)

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import polars as pl
 
+from wpinq import operators
 from wpinq.aggregates.answers import Answer, Rule
 from wpinq.aggregates.asked import Asked
 from wpinq.aggregates.groups import groups
@@ -32,11 +33,11 @@ from wpinq.exact import Amount
 from wpinq.operators.lattice import room
 
 if TYPE_CHECKING:
-    from wpinq.collection import Collection
+    from wpinq.builder import Builder
 
 
 @takes(by=NAMES | NOTHING)
-def count(self: Collection, epsilon: Amount, **more: Unpack[Where]) -> Answer:
+def count(self: Builder[Any], epsilon: Amount, **more: Unpack[Where]) -> Answer:
     """Charge for how many records there are, by weight, in all or in each of the given groups.
 
     Args:
@@ -53,7 +54,7 @@ def count(self: Collection, epsilon: Amount, **more: Unpack[Where]) -> Answer:
 
 
 @takes(columns=NAMES, by=NAMES | NOTHING)
-def count_distinct(self: Collection, columns: str | Sequence[str], epsilon: Amount, **more: Unpack[Where]) -> Answer:
+def count_distinct(self: Builder[Any], columns: str | Sequence[str], epsilon: Amount, **more: Unpack[Where]) -> Answer:
     """Charge for how many different values a column (or several together) has, in all or in each group.
 
     Args:
@@ -66,13 +67,15 @@ def count_distinct(self: Collection, columns: str | Sequence[str], epsilon: Amou
     """
     by = more.get("by") or ()
     names = (columns,) if isinstance(columns, str) else tuple(columns)
-    kept = self.map([pl.col(name) for name in dict.fromkeys((*((by,) if isinstance(by, str) else by), *names))])
+    kept = operators.map(
+        self, [pl.col(name) for name in dict.fromkeys((*((by,) if isinstance(by, str) else by), *names))]
+    )
     plan = Moments(kept.distinct()._node, (), None, (0,), f"count_distinct({', '.join(names)})")
     return _asked(self, plan, _first, epsilon, more).charge()
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
-def sum(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:  # noqa: A001
+def sum(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:  # noqa: A001
     """Charge for the sum of a column's numbers, clamped to bounds.
 
     Args:
@@ -89,7 +92,7 @@ def sum(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: 
     return ask_sum(self, column, bounds, epsilon, **more).charge()
 
 
-def ask_sum(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Asked[Answer]:
+def ask_sum(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Asked[Answer]:
     """Quote a sum; see `sum`."""
     low, high, step = limits(self._node, column, bounds, more.get("step"), "sum")
     scale = Scale(column, Fraction(0), step, -((-low) // step), high // step)
@@ -99,7 +102,7 @@ def ask_sum(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **mo
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
-def mean(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:
+def mean(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:
     """Charge for the mean of a column's numbers, clamped to bounds; half of epsilon is spent on their number.
 
     Arguments and errors are those of `sum`. Of no records it is a number within the bounds.
@@ -107,7 +110,9 @@ def mean(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more:
     return ask_mean(self, column, bounds, epsilon, **more).charge()
 
 
-def ask_mean(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Asked[Answer]:
+def ask_mean(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]
+) -> Asked[Answer]:
     """Quote a mean; see `mean`."""
     scale = _centred(self, column, bounds, more.get("step"), "mean")
     plan = Moments(self._node, (), scale, (0, 1), f"mean({column})")
@@ -122,7 +127,7 @@ def ask_mean(self: Collection, column: str, bounds: Bounds, epsilon: Amount, **m
 
 @takes(column=NAME, by=NAMES | NOTHING)
 def variance(
-    self: Collection, column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
 ) -> Answer:
     """Charge for the variance of a column's numbers, by default of the records themselves: divided by their number.
 
@@ -133,7 +138,7 @@ def variance(
 
 
 def ask_variance(
-    self: Collection, column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
 ) -> Asked[Answer]:
     """Quote a variance; see `variance`."""
     plan, half = _squared(self, column, bounds, more, "variance")
@@ -146,14 +151,14 @@ def ask_variance(
 
 @takes(column=NAME, by=NAMES | NOTHING)
 def stdev(
-    self: Collection, column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
 ) -> Answer:
     """Charge for the standard deviation: the root of `variance`, with the same arguments and noise."""
     return ask_stdev(self, column, bounds, epsilon, sample, **more).charge()
 
 
 def ask_stdev(
-    self: Collection, column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
 ) -> Asked[Answer]:
     """Quote a standard deviation; see `stdev`."""
     plan, half = _squared(self, column, bounds, more, "stdev")
@@ -166,7 +171,7 @@ def ask_stdev(
 
 
 def _squared(
-    collection: Collection, column: str, bounds: Bounds, more: Numbers, call: str
+    collection: Builder[Any], column: str, bounds: Bounds, more: Numbers, call: str
 ) -> tuple[Moments, float]:  # fmt: skip
     """Three moments, and half of what lies between the bounds."""
     scale = _centred(collection, column, bounds, more.get("step"), call)
@@ -174,7 +179,9 @@ def _squared(
     return plan, float(scale.spacing) * plan.reach
 
 
-def _asked(collection: Collection, plan: Moments, rule: Rule, epsilon: Amount, more: Where | Numbers) -> Asked[Answer]:
+def _asked(
+    collection: Builder[Any], plan: Moments, rule: Rule, epsilon: Amount, more: Where | Numbers
+) -> Asked[Answer]:
     """Quote the moments of each group, on a lattice that they fit."""
     call = plan.call.split("(", maxsplit=1)[0]
     check_options(more, (Numbers if plan.scale else Where).__optional_keys__, call)
@@ -184,7 +191,7 @@ def _asked(collection: Collection, plan: Moments, rule: Rule, epsilon: Amount, m
     return Asked(quote, lambda measured: Answer(measured, fitted, where, rule))
 
 
-def _centred(collection: Collection, column: str, bounds: Bounds, step: Amount | None, call: str) -> Scale:
+def _centred(collection: Builder[Any], column: str, bounds: Bounds, step: Amount | None, call: str) -> Scale:
     """Numbers from the middle of their bounds on, in half steps, so that the bounds are -1 and 1."""
     low, high, spacing = limits(collection._node, column, bounds, step, call)
     count = int((high - low) / spacing)

@@ -30,11 +30,11 @@ from wpinq.plan import Node
 from wpinq.quote import Epochs, Quote
 from wpinq.runs import refuse_inside
 from wpinq.siphash import siphash
-from wpinq.sources.epochs import Log
 from wpinq.stability import Survey
 from wpinq.state.histogram import Histogram
 from wpinq.state.table import Ids
 from wpinq.values import KEY_SIZE
+from wpinq.versions import Timeline
 
 
 class ContinualMeasurement(Measurement):
@@ -68,7 +68,7 @@ class ContinualMeasurement(Measurement):
 
     @classmethod
     def quoted(
-        cls, survey: Survey, log: Log, epsilon: Fraction, *, noise: str, name: str | None, analyst: str | None
+        cls, survey: Survey, log: Timeline, epsilon: Fraction, *, noise: str, name: str | None, analyst: str | None
     ) -> Quote[ContinualMeasurement]:
         """Quote a continual measurement of a plan over what a live source is sent.
 

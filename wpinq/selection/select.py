@@ -20,11 +20,11 @@ from wpinq.selection.table import by_name
 from wpinq.stability import Survey
 
 if TYPE_CHECKING:
-    from wpinq.collection import Collection
+    from wpinq.builder import Builder
 
 
 def select(
-    self: Collection, epsilon: Amount, delta: Amount = Fraction(1, 10**6), name: str | None = None,
+    self: Builder[Any], epsilon: Amount, delta: Amount = Fraction(1, 10**6), name: str | None = None,
     analyst: str | None = None,
 ) -> Selection:  # fmt: skip
     """Charge for the names of bins: each with the largest probability that (epsilon, delta) allows for its weight.

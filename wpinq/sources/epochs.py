@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import polars as pl
 
@@ -50,9 +50,6 @@ class Log(ObjectReader):
         keep: For how many epochs records are held for what is asked later; None for all.
         closed: How many epochs are closed.
         forgotten: How many of them are held no more.
-        asked: Measurements that wait for the next epoch, each with its plan over the open source.
-        plans: The plans that are kept up to date.
-        versions: The data set as of the end of each epoch, as far as anybody asked.
         records: How many records the closed epochs hold; nobody is told.
         lock: Is held while an epoch is closed, and while a query of the open one is charged.
     """
@@ -63,9 +60,6 @@ class Log(ObjectReader):
     name: str
     keep: int | None = None
     forgotten: int = 0
-    asked: list[tuple[Any, Any]] = field(default_factory=list)
-    plans: set[Hashable] = field(default_factory=set)
-    versions: dict[int, object] = field(default_factory=dict)
     records: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
     _epochs: list[Epoch] = field(default_factory=list)
@@ -113,7 +107,6 @@ class Log(ObjectReader):
             while self.keep is not None and len(self._epochs) > 2 * self.keep:
                 self._before = self._epochs.pop(0).until
                 self.forgotten += 1
-                self.versions.pop(self.forgotten, None)
 
     def until(self, epoch: int) -> int | None:
         """Up to which time windows are closed at the end of an epoch that is held; None for none."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from weakref import WeakSet
 
 from wpinq.batch import Batch
-from wpinq.charged import ChargedQuery, digest_after, digest_of
+from wpinq.charged import digest_after, digest_of
 from wpinq.continual import ContinualMeasurement
 from wpinq.dataset import DataSet
 from wpinq.engines.live import Item, LiveFlow
@@ -15,9 +15,8 @@ from wpinq.engines.reading import batches
 from wpinq.errors import EngineError
 from wpinq.operators.first import First
 from wpinq.plan import Node, Read, sources, steps
-from wpinq.sources.epochs import Log
 from wpinq.state.histogram import Histogram
-from wpinq.versions import name_of
+from wpinq.versions import Answerable, Timeline, name_of
 
 TORN = "the live source did not take in an epoch as a whole; make another source, which begins with what was kept."
 
@@ -48,7 +47,7 @@ class Kept:
         for follower in self.followers:  # who may be asked at the same time, so what they are told stays as it is
             follower.receive(epoch, change)
 
-    def answer(self, query: ChargedQuery, epoch: int) -> None:
+    def answer(self, query: Answerable, epoch: int) -> None:
         """Answer from the total as it is after an epoch; a continual measurement follows it from now on."""
         if isinstance(query, ContinualMeasurement):
             query.receive(epoch, self.total.copy())
@@ -67,7 +66,7 @@ class Running:
         log: What is sent to it.
     """
 
-    def __init__(self, data: DataSet, log: Log) -> None:
+    def __init__(self, data: DataSet, log: Timeline) -> None:
         self._data, self._log, self._key = data, log, data.identity_key
         self._kept: dict[Hashable, Kept] = {}
         self._flow: LiveFlow | None = None

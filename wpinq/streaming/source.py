@@ -26,13 +26,14 @@ from wpinq.runs import refuse_inside
 from wpinq.schema import Kind
 from wpinq.sources import Columns
 from wpinq.sources.columns import named
-from wpinq.sources.epochs import Epoch, Log
+from wpinq.sources.epochs import Epoch
 from wpinq.sources.given import frames
 from wpinq.sources.journal import Journal, Positions
 from wpinq.sources.kafka import Followed, Topic
 from wpinq.sources.stream import Growing
 from wpinq.streaming.running import TORN, Running
 from wpinq.unit import Unit
+from wpinq.versions import Timeline
 
 if TYPE_CHECKING:
     from wpinq.secret import Secret
@@ -119,7 +120,7 @@ def opened(
     if recover is not None and ledger is None:
         raise PlanError("live(recover=...): give ledger=PATH too; one in memory is lost with the process.")
     name = wording(name, "live(name=...)") or "live"
-    log = Log(named(columns, Kind.ANY, None, "live"), name, keep)
+    log = Timeline(named(columns, Kind.ANY, None, "live"), name, keep)
     unit = unit or Unit()
     place = None if ledger is None else Path(ledger)
     amount, extra = positive(budget, "live(budget=...)"), None if delta is None else exact(delta, "live(delta=...)")
@@ -146,7 +147,9 @@ class Live(Collection):
         "_resuming", "_running",
     )  # fmt: skip
 
-    def __init__(self, data: DataSet, log: Log, lateness: dt.timedelta | None, journal: Journal | None = None) -> None:
+    def __init__(
+        self, data: DataSet, log: Timeline, lateness: dt.timedelta | None, journal: Journal | None = None
+    ) -> None:
         super().__init__(bounded(Source(data)))
         self._data, self._log, self._lateness = data, log, lateness
         self._followed: dict[str, Growing | Followed] = {}

@@ -147,9 +147,7 @@ class Live(Collection):
         "_resuming", "_running",
     )  # fmt: skip
 
-    def __init__(
-        self, data: DataSet, log: Timeline, lateness: dt.timedelta | None, journal: Journal | None = None
-    ) -> None:
+    def __init__(self, data: DataSet, log: Timeline, lateness: dt.timedelta | None, journal: Journal | None) -> None:
         super().__init__(bounded(Source(data)))
         self._data, self._log, self._lateness = data, log, lateness
         self._followed: dict[str, Growing | Followed] = {}

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from wpinq.arguments import NAME, require
+from wpinq.arguments import TEXT, require
 from wpinq.batch import END, WEIGHT, Batch, weight_series
 from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
@@ -56,7 +56,7 @@ def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str 
     """
     many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
     slices = tuple(positive(one, "shave(thickness=...)") for one in many)
-    require(name, NAME, "shave(name=...)")
+    require(name, TEXT, "shave(name=...)")
     check_name(name, "shave(name=...)")
     if not slices:
         raise PlanError("shave(thickness=...): takes a thickness, or a sequence of some; there is none.")

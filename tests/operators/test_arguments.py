@@ -80,10 +80,10 @@ def test_windows_at_both_ends_of_integers():
 @pytest.mark.parametrize("rest", [Fraction(1, 10**35), Fraction(1, 10**25), Fraction(1, 2), 10**400])
 def test_distances_and_levels_beyond_reason(within, rest):
     for confidence in (rest, 1 - rest):
-        records = wpinq.protect(ROWS, budget=10**400, columns=DECLARED)
+        records = wpinq.protect(ROWS, budget=10**99, columns=DECLARED)
         try:
             assert records.measure(within=within, confidence=confidence).interval(confidence) <= within
-        except wpinq.PlanError as error:
+        except (wpinq.PlanError, wpinq.ExactnessError) as error:
             assert "within=" in str(error) or "confidence=" in str(error) or "scale is above" in str(error)
             assert records._node.data.ledger.spent()[0] == 0
 

@@ -24,7 +24,7 @@ PRECISION = Context(prec=28)
 """Digits that are computed of a number that is shown, whatever a script sets for its own."""
 
 HELD = Fraction(10) ** 300
-"""The largest number that is read, and the inverse of the least above zero."""
+"""The largest number that is read."""
 
 MOST_DIGITS = 400
 """Digits, before or after the point, of the longest number that is read."""
@@ -73,8 +73,8 @@ def _written(text: str) -> Fraction:
 
 
 def _held(number: Fraction) -> Fraction:
-    """Refuse what floats do not hold: noise and errors are shown as such."""
-    if number and not 1 / HELD <= abs(number) <= HELD:
+    """Refuse what floats do not hold: answers are shown as such."""
+    if abs(number) > HELD:
         raise ValueError
     return number
 

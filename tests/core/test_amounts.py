@@ -18,8 +18,8 @@ def test_every_short_number_survives_its_text(number):
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_float_is_the_decimal_that_it_prints_where_its_inverse_is_a_float_too(number):
-    if number and not 1e-300 <= abs(number) <= 1e300:
+def test_a_float_is_the_decimal_that_it_prints_up_to_a_size(number):
+    if abs(number) > 1e300:
         with pytest.raises(ExactnessError, match="of a size that floats have"):
             exact(number, "call")
     else:

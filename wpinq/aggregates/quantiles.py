@@ -15,7 +15,7 @@ from wpinq.aggregates.ranks import Cost, Points, Quantile, ask_rank
 from wpinq.aggregates.scale import Grid, Scale, limits
 from wpinq.arguments import NAME, NAMES, NOTHING, takes
 from wpinq.errors import PlanError
-from wpinq.exact import Amount, decimal, exact, positive
+from wpinq.exact import USUAL, Amount, decimal, exact, positive
 from wpinq.schema import Kind
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ def ask_quantile(
 ) -> Asked[Quantile]:
     """Quote a quantile; see `quantile`."""
     wanted = exact(share, "quantile(share=...)")
+    if 0 < wanted < 1 / USUAL:
+        raise PlanError("quantile(share=...): a share above zero is 1e-100 at least.")
     if not 0 <= wanted <= 1:
         raise PlanError("quantile(share=...): a share is between 0 and 1; the median is 0.5.")
     title = f"quantile({column}, {decimal(wanted)})"

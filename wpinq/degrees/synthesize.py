@@ -7,6 +7,7 @@ released.
 
 from __future__ import annotations
 
+import os
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from wpinq.arguments import NOTHING, PATH, WHOLE, Expected, instance, takes
+from wpinq.arguments import NOTHING, WHOLE, Expected, instance, takes
 from wpinq.degrees import gale_ryser
 from wpinq.degrees.corridor import Ints
 from wpinq.degrees.gale_ryser import Indices
@@ -40,7 +41,7 @@ SEED = Expected("a whole number from zero on", lambda value: WHOLE.holds(value) 
 )
 
 
-@takes(path=PATH | NOTHING, seed=SEED | NOTHING)
+@takes(path=instance("a path", str, os.PathLike) | NOTHING, seed=SEED | NOTHING)
 def synthesize(
     fit: Degrees,
     path: str | Path | None = None,

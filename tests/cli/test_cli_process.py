@@ -21,7 +21,7 @@ def test_start_is_light():
         "import sys, wpinq.cli\n"
         "assert not {'typer', 'rich'} & set(sys.modules)\n"
         "import wpinq.cli.app\n"
-        "heavy = 'numpy polars pyarrow numba matplotlib networkx bytewax cryptography prompt_toolkit'\n"
+        "heavy = 'numpy polars pyarrow matplotlib networkx bytewax cryptography prompt_toolkit'\n"
         "print([one for one in heavy.split() if one in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)

@@ -1,4 +1,4 @@
-"""The exact path against networkx on small grids, a plain dynamic program on middle ones, and itself compiled."""
+"""The exact path against networkx on small grids and a plain dynamic program on middle ones, compiled and not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wpinq import kernels
-from wpinq.degrees import corridor, path
+from wpinq.degrees import path
 from wpinq.degrees.corridor import lower, upper
 from wpinq.errors import PlanError
 
@@ -58,17 +58,14 @@ def is_staircase(heights, rows):
     return np.all(np.diff(heights) <= 0) and heights.min() >= 0 and heights.max() <= rows
 
 
-@pytest.fixture(params=["interpreted", "by numba", "by the library"])
+@pytest.fixture(params=["plain", "plain, narrowed", "compiled", "compiled, narrowed"])
 def way(request, monkeypatch):
-    monkeypatch.setattr(path, "_kernels", kernels.staircase(kernels.LIB if "library" in request.param else None))
-    if request.param == "interpreted":
-        monkeypatch.setattr(path, "compiled", None)
-        monkeypatch.setattr(path, "compiled_yet", lambda: False)
-    elif "library" in request.param and kernels.LIB is None:
+    if "plain" in request.param:
+        monkeypatch.setattr(kernels, "LIB", None)
+    elif kernels.LIB is None:
         pytest.skip("there are no compiled kernels")
-    else:
-        monkeypatch.setattr(path, "compiled_yet", lambda: True)
-        monkeypatch.setattr(path, "INTERPRETED", -1)
+    if "narrowed" in request.param:
+        monkeypatch.setattr(path, "MANY_CELLS", -1)
     return request.param
 
 
@@ -95,7 +92,7 @@ def test_agrees_with_dijkstra_on_small_grids(scales, kind):
 
 
 @pytest.mark.parametrize("scales", SCALES, ids=str)
-def test_interpreted_and_compiled_agree_with_a_plain_program(scales, way):
+def test_both_ways_agree_with_a_plain_program(scales, way):
     rng = np.random.default_rng(11)
     scales = fractions(scales)
     e1, e2 = path.weights(scales, 30)
@@ -114,15 +111,15 @@ def test_corridor_holds_the_lowest_and_the_highest_bound_of_the_definition():
     rng = np.random.default_rng(3)
     for _ in range(2_000):
         v, h = small(rng, "wild")
-        lo, hi = [0] * len(v), [0] * len(v)
-        assert lower((v.tolist(), h.tolist()), 1, lo, 10**9) >= 0
-        assert upper((v.tolist(), h.tolist()), 1, hi, 10**9) >= 0
+        lo, hi = np.zeros((2, len(v)), np.int64)
+        lower((v, h), 1, lo)
+        upper((v, h), 1, hi)
         positive = [(c, j) for c in range(len(v)) for j in range(len(h)) if j + 1 > v[c] and c + 1 > h[j]]
         negative = [(c, j) for c in range(len(v)) for j in range(len(h)) if j < v[c] and c < h[j]]
         top = [max((j + 1 for k, j in negative if k >= c), default=0) for c in range(len(v))]
         bottom = [min((j for k, j in positive if k <= c), default=len(h)) for c in range(len(v))]
-        assert hi == top
-        assert lo == bottom
+        assert hi.tolist() == top
+        assert lo.tolist() == bottom
 
 
 def test_of_equally_near_staircases_one_between_the_lowest_and_the_highest_is_taken():
@@ -131,7 +128,7 @@ def test_of_equally_near_staircases_one_between_the_lowest_and_the_highest_is_ta
     ties, errors = 0, []
     for _ in range(300):
         v, h = rng.integers(-1, 5, 4), rng.integers(-1, 5, 4)
-        lo, hi, _ = path.corridor(v, h, (1, 1, 1), plain=True)
+        lo, hi, _ = path.corridor(v, h, (1, 1, 1))
         every = list(itertools.product(*(range(a, b + 1) for a, b in zip(lo, hi, strict=True))))
         every = [y for y in every if is_staircase(np.array(y), 4)]
         costs = [cost(v, h, y, ones) for y in every]
@@ -178,21 +175,11 @@ def test_curves_that_contradict_each_other_are_refused_when_they_do_not_fit(monk
         path.shortest_path(np.arange(50), np.arange(50), (Fraction(1), Fraction(2)))
 
 
-def test_a_long_search_in_plain_python_is_given_to_the_compiler(monkeypatch):
-    used = []
-    monkeypatch.setattr(path, "compiled_yet", lambda: False)
-    monkeypatch.setattr(path, "compiled", lambda kernel: used.append(kernel.__name__) or kernel)
-    path.shortest_path(np.arange(1, 1_001), [1_000] * 8_000, (Fraction(1), Fraction(1)))
-    assert used[0] == "lower"
-
-
 @pytest.mark.parametrize("real", [False, True])
 @pytest.mark.parametrize("scales", [(1, 3), (3, 1), (2, 3), (1, 30)], ids=str)
 def test_narrowing_settles_cells_and_costs_nothing(scales, real, monkeypatch):
-    """Interpreted, with blocks so short that many are skipped."""
-    monkeypatch.setattr(path, "compiled", lambda kernel: kernel)
+    """With blocks so short that many are skipped."""
     monkeypatch.setattr(path, "BLOCK", 3)
-    monkeypatch.setattr(corridor, "BLOCK", 3)
     rng = np.random.default_rng(13)
     scales, saved = fractions(scales), 0
     kept = path.narrowed
@@ -204,7 +191,7 @@ def test_narrowing_settles_cells_and_costs_nothing(scales, real, monkeypatch):
         costs = []
         for skip in (False, True):
             cells = []
-            monkeypatch.setattr(path, "INTERPRETED", -1)
+            monkeypatch.setattr(path, "MANY_CELLS", -1)
             monkeypatch.setattr(path, "narrowed", (lambda *_: None) if skip else kept)
             found = path.corridor
             monkeypatch.setattr(path, "corridor", lambda *a, f=found, n=cells: n.append(f(*a)[2]) or f(*a))
@@ -213,16 +200,3 @@ def test_narrowing_settles_cells_and_costs_nothing(scales, real, monkeypatch):
             saved += cells[0] if skip else -cells[0]
         assert costs[0] == costs[1]
     assert saved > 1_000
-
-
-def test_kernels_compile_where_nothing_can_be_kept(monkeypatch):
-    import numba
-
-    def njit(**options):
-        if options.get("cache"):
-            raise RuntimeError("no locator available")
-        return lambda kernel: ("compiled", kernel)
-
-    monkeypatch.setattr(numba, "njit", njit)
-    monkeypatch.setattr(path, "_kernels", {})
-    assert path.compiled(lower) == ("compiled", lower)

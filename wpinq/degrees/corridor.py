@@ -18,17 +18,16 @@ is the height of the largest such down-set and `hi` that of the grid less the la
   wherever all sums that reach to there are right. Unions of such sets are such sets: `narrow` finds long ones.
 
 `lower` and `upper` walk columns while they are few and tall, and rows from there on, so they read `h` only near `v`
-and cost little more than reading `v`. They run as plain Python on lists and compiled on arrays. Cells that are
-in both sets have weight 0: leaving them out is free, and `lo` must then be lowered to `hi`.
+and cost little more than reading `v`. Cells that are in both sets have weight 0: leaving them out is free, and `lo`
+must then be lowered to `hi`. The loops are compiled where there was a compiler (see `kernels.loops`).
 """
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
+
+from wpinq.kernels.loops import compiled_items
 
 Ints = npt.NDArray[np.int64]
 
@@ -36,14 +35,11 @@ BLOCK = 32
 """Columns that are skipped together where none of them is tall."""
 
 
-def lower(curves: tuple[Sequence[Any], Sequence[Any]], unit: int, lo: MutableSequence[Any], limit: int) -> int:
-    """Write the certified least heights of equal scales to `lo`.
-
-    Returns:
-        The number of steps taken, or -1 when they came to more than `limit`.
-    """
+@compiled_items
+def lower(curves: tuple[Ints, Ints], unit: int, lo: Ints) -> None:
+    """Write the certified least heights of equal scales to `lo`."""
     v, h = curves
-    columns, rows, steps, split = len(v), len(h), 0, 0
+    columns, rows, split = len(v), len(h), 0
     while split < columns and v[split] > split * unit:
         split += 1
     # Left of the split, column by column: `current` is the lowest row that a column so far may want to leave out.
@@ -51,14 +47,11 @@ def lower(curves: tuple[Sequence[Any], Sequence[Any]], unit: int, lo: MutableSeq
     for c in range(split):
         j = min(max(v[c], 0), rows * unit) // unit
         while j < current:
-            steps += 1
             if h[j] < (c + 1) * unit:
                 current = j
                 break
             j += 1
         lo[c] = current
-        if steps > limit:
-            return -1
     # Right of it, row by row: `edge` is the first column that a lower row has settled.
     edge = columns
     for j in range(current):
@@ -66,23 +59,19 @@ def lower(curves: tuple[Sequence[Any], Sequence[Any]], unit: int, lo: MutableSeq
             break
         c = max(split, min(max(h[j], 0), columns * unit) // unit)
         while c < edge and v[c] >= (j + 1) * unit:
-            steps += 1
             c += 1
         for settled in range(c, edge):
             lo[settled] = j
         edge = min(edge, c)
-        steps += 1
-        if steps > limit:
-            return -1
     for c in range(split, edge):
         lo[c] = current
-    return steps
 
 
-def upper(curves: tuple[Sequence[Any], Sequence[Any]], unit: int, hi: MutableSequence[Any], limit: int) -> int:
+@compiled_items
+def upper(curves: tuple[Ints, Ints], unit: int, hi: Ints) -> None:
     """Write the certified greatest heights of equal scales to `hi`; see `lower`."""
     v, h = curves
-    columns, rows, steps, split = len(v), len(h), 0, 0
+    columns, rows, split = len(v), len(h), 0
     while split < min(columns, rows) and v[split] > split * unit:
         split += 1
     # Rows from the split upward, columns from the right; blocks of columns that nowhere reach so high are skipped.
@@ -98,7 +87,6 @@ def upper(curves: tuple[Sequence[Any], Sequence[Any]], unit: int, hi: MutableSeq
         c -= 1
         j = -(-min(max(v[c], 0), rows * unit) // unit)
         while j > current:
-            steps += 1
             if h[j - 1] > c * unit:
                 current = j
                 break
@@ -106,23 +94,16 @@ def upper(curves: tuple[Sequence[Any], Sequence[Any]], unit: int, hi: MutableSeq
         if current > split:
             edge = max(edge, c + 1)
             hi[c] = current
-        if steps > limit:
-            return -1
     # The rows below: each settles the columns between the edge and its own last one.
     for j in range(split - 1, -1, -1):
         c = -(-min(max(h[j], 0), columns * unit) // unit)
         while c > edge and v[c - 1] <= j * unit:
-            steps += 1
             c -= 1
         for settled in range(edge, c):
             hi[settled] = j + 1
         edge = max(edge, c)
-        steps += 1
-        if steps > limit:
-            return -1
     for c in range(edge, columns):
         hi[c] = 0
-    return steps
 
 
 def envelope(v: Ints, rows: int, unit: int) -> tuple[Ints, Ints]:
@@ -133,11 +114,13 @@ def envelope(v: Ints, rows: int, unit: int) -> tuple[Ints, Ints]:
     return lo, np.ascontiguousarray(hi)
 
 
+@compiled_items
 def narrow(
-    curves: tuple[Sequence[Any], Sequence[Any]],
+    curves: tuple[Ints, Ints],
     weighing: tuple[int, int, int],
-    ends: tuple[MutableSequence[Any], MutableSequence[Any]],
-    tops: Sequence[Any],
+    ends: tuple[Ints, Ints],
+    tops: Ints,
+    block: int,
 ) -> None:
     """Move the ends of the lowest rows of an envelope together, by sums along each row.
 
@@ -147,6 +130,7 @@ def narrow(
         ends: Of each row, and of one more above: where what is surely had ends, and where what is surely lacked
             begins. The ends of all rows but the last are moved.
         tops: The largest value of each block of columns.
+        block: How many columns a block has.
     """
     (v, h), (unit, e1, e2), (had, lacked) = curves, weighing, ends
     limit = len(v)
@@ -164,8 +148,8 @@ def narrow(
         best, total, level, row = lacked[j], 0, j * unit, min(max(h[j], -unit), (len(v) + 1) * unit)
         c, limit = lacked[j], max(limit, had[j])
         while c > limit:
-            if total >= 0 and c % BLOCK == 0 and c - BLOCK >= limit and tops[c // BLOCK - 1] <= level:
-                c -= BLOCK
+            if total >= 0 and c % block == 0 and c - block >= limit and tops[c // block - 1] <= level:
+                c -= block
                 best = c
                 continue
             c -= 1

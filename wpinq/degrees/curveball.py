@@ -5,19 +5,19 @@ edge, and a repeated pair is two equal neighbours. The side with the smaller lar
 trades along it forget fastest (see `sampler`).
 
 Measured, CPU seconds, and before: a store's baskets (0.9 million edges, 3.9% repeats) 0.3 and 1.6, page views by user
-(1.7 million, 17 pages, 6.5% repeats) 1.9 and 8.1, 1.1 million edges without hubs 0.06 and 0.16. The first call ever
-compiles, for about 2 s.
+(1.7 million, 17 pages, 6.5% repeats) 1.9 and 8.1, 1.1 million edges without hubs 0.06 and 0.16.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 import numpy as np
-from numpy.typing import NDArray
 
 from wpinq.degrees.corridor import Ints
 from wpinq.degrees.gale_ryser import Indices, construct
-from wpinq.degrees.path import compiled
 from wpinq.degrees.sampler import FEW, MANY, TRADES
+from wpinq.kernels.loops import compiled, compiled_items
 
 STEPS = 5  # partners looked at for each edge, on average, until swapping gives up
 MOVES = 512  # items of a long list that move in the time of one such look
@@ -31,7 +31,7 @@ def sample_large(user_degrees: Ints, page_degrees: Ints, rng: np.random.Generato
     items: Indices = np.repeat(np.arange(len(things), dtype=np.int32), things)
     rng.shuffle(items)
     repeats = arrange(starts, items)
-    done = repeats <= MANY * len(items) and untangle(starts, items, rng, STEPS * len(items))
+    done = repeats <= MANY * len(items) and untangle(starts, items, rng, STEPS * len(items), MOVES)
     if not done:
         nodes, built = construct(owners, things)
         items = built[np.lexsort((built, nodes))]
@@ -49,54 +49,14 @@ def sample_large(user_degrees: Ints, page_degrees: Ints, rng: np.random.Generato
 
 @compiled
 def arrange(starts: Ints, items: Indices) -> int:
-    """Sort each owner's items (Shell's way), and count those that equal the one before."""
-    repeats = 0
-    for owner in range(len(starts) - 1):
-        low, high = starts[owner], starts[owner + 1]
-        gap = 1
-        while 3 * gap < high - low:
-            gap = 3 * gap + 1
-        while gap:
-            for k in range(low + gap, high):
-                item, at = items[k], k
-                while at >= low + gap and items[at - gap] > item:
-                    items[at] = items[at - gap]
-                    at -= gap
-                items[at] = item
-            gap //= 3
-        for k in range(low + 1, high):
-            repeats += items[k] == items[k - 1]
-    return repeats
+    """Sort each owner's items, and count those that equal the one before."""
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    items[:] = items[np.lexsort((items, owner))]
+    return int(np.count_nonzero((items[1:] == items[:-1]) & (owner[1:] == owner[:-1])))
 
 
-@compiled
-def first(ascending: NDArray[np.integer], low: int, high: int, value: int) -> int:
-    """Return the first place from `low` to `high` that holds `value` or more."""
-    while low < high:
-        middle = (low + high) // 2
-        if ascending[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@compiled
-def move(items: Indices, low: int, high: int, at: int, item: int) -> int:
-    """Replace one item of an ascending list, keep it so, and return how many others had to move."""
-    begin = at
-    while at > low and items[at - 1] > item:
-        items[at] = items[at - 1]
-        at -= 1
-    while at + 1 < high and items[at + 1] < item:
-        items[at] = items[at + 1]
-        at += 1
-    items[at] = item
-    return abs(at - begin)
-
-
-@compiled
-def untangle(starts: Ints, items: Indices, rng: np.random.Generator, budget: int) -> bool:
+@compiled_items
+def untangle(starts: Ints, items: Indices, rng: np.random.Generator, budget: int, moves: int) -> bool:
     """Swap repeated items with those of random other edges, where that gives two new pairs; false where it gives up."""
     for owner in range(len(starts) - 1):
         low, high = starts[owner], starts[owner + 1]
@@ -110,25 +70,45 @@ def untangle(starts: Ints, items: Indices, rng: np.random.Generator, budget: int
                 return False
             budget -= 1
             other = int(rng.random() * len(items))
-            wanted, partner = items[other], first(starts, 0, len(starts), other + 1) - 1
+            wanted, partner = items[other], bisect_left(starts, other + 1) - 1
             begin, end = starts[partner], starts[partner + 1]
-            near, far = first(items, low, high, wanted), first(items, begin, end, item)
+            near, far = bisect_left(items, wanted, low, high), bisect_left(items, item, begin, end)
             if (near == high or items[near] != wanted) and (far == end or items[far] != item):
-                moved = move(items, low, high, k, wanted) + move(items, begin, end, other, item)
-                budget -= moved // MOVES
+                moved = _move(items, low, high, k, wanted) + _move(items, begin, end, other, item)
+                budget -= moved // moves
     return True
 
 
-@compiled
-def deal(held: Indices, ends: tuple[int, int], items: Indices, to: tuple[int, int], rng: np.random.Generator) -> None:
+def _move(items: Indices, low: int, high: int, at: int, item: int) -> int:
+    """Replace one item of an ascending list, keep it so, and return how many others had to move."""
+    begin = at
+    while at > low and items[at - 1] > item:
+        items[at] = items[at - 1]
+        at -= 1
+    while at + 1 < high and items[at + 1] < item:
+        items[at] = items[at + 1]
+        at += 1
+    items[at] = item
+    return abs(at - begin)
+
+
+@compiled_items
+def trade_lists(starts: Ints, items: Indices, order: Indices, held: Indices, rng: np.random.Generator) -> None:
+    """Let each two neighbours in `order` trade: deal out anew, at random, the items that only one of them has.
+
+    `held` has room for the lists of any two.
+    """
+    for k in range(0, len(order) - 1, 2):
+        i, j = starts[order[k]], starts[order[k + 1]]
+        middle, more = starts[order[k] + 1] - i, starts[order[k + 1] + 1] - j
+        held[:middle], held[middle : middle + more] = items[i : i + middle], items[j : j + more]
+        _deal(held, (middle, middle + more), items, (i, j), rng)
+
+
+def _deal(held: Indices, ends: tuple[int, int], items: Indices, to: tuple[int, int], rng: np.random.Generator) -> None:
     """Merge two lists that stand in `held` and write them to two places of `items`, single items by chance."""
     (middle, end), (i, j) = ends, to
-    x, y, both = 0, middle, 0
-    while x < middle and y < end:
-        left, right = held[x], held[y]
-        both += left == right
-        x += left <= right
-        y += right <= left
+    both = len(set(held[:middle]).intersection(held[middle:end]))
     single, mine, x, y = end - 2 * both, middle - both, 0, middle
     while x < middle or y < end:
         if x < middle and y < end and held[x] == held[y]:
@@ -144,16 +124,3 @@ def deal(held: Indices, ends: tuple[int, int], items: Indices, to: tuple[int, in
         else:
             items[j], j = item, j + 1
         single -= 1
-
-
-@compiled
-def trade_lists(starts: Ints, items: Indices, order: Indices, held: Indices, rng: np.random.Generator) -> None:
-    """Let each two neighbours in `order` trade: deal out anew, at random, the items that only one of them has."""
-    for k in range(0, len(order) - 1, 2):
-        i, j = starts[order[k]], starts[order[k + 1]]
-        middle, end = starts[order[k] + 1] - i, starts[order[k + 1] + 1] - j
-        for x in range(middle):
-            held[x] = items[i + x]
-        for x in range(end):
-            held[middle + x] = items[j + x]
-        deal(held, (middle, middle + end), items, (i, j), rng)

@@ -132,7 +132,7 @@ class Corner:
     def _look(self, step: float, pull: float) -> tuple[float, Weighed]:
         pull *= growth(step)
         weighing = list(zip(self._sides, self._bands, strict=True))
-        chains = [Chain.of(side.weigh(band, pull), band, large=False, step=step) for side, band in weighing]
+        chains = [Chain.of(side.weigh(band, pull), band, step=step) for side, band in weighing]
         # what lies beyond is noise, and the other chain ends with as many
         noise = self._sides[0].beyond(self.reach) + self._sides[1].beyond(self.reach)
         marginals = [chain.marginals(noise + other.masses) for chain, other in zip(chains, chains[::-1], strict=True)]

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.degrees.corridor import Ints
-from wpinq.degrees.path import compiled, conjugate
+from wpinq.degrees.path import conjugate
 from wpinq.errors import InternalError
+from wpinq.kernels.loops import compiled
 
 Indices = NDArray[np.int32]
 
 LARGE = 400_000
-"""Edges from which graphs are built, and drawn, by compiled loops."""
+"""Edges from which graphs are drawn by compiled loops."""
 
 
 def equal(total: int, parts: int) -> Ints:
@@ -99,11 +100,12 @@ def construct(users: Ints, pages: Ints) -> tuple[Indices, Indices]:
         return user_of, page_of
     left = -pages.astype(np.int64)  # negated, so that it ascends
     taken = np.empty(int(users.sum()), dtype=np.int32)
-    if not (compiled(take) if len(taken) >= LARGE else take)(users, left, taken):
+    if not take(np.ascontiguousarray(users), left, taken):
         raise InternalError("construct: the degrees have no simple graph.")
     return np.repeat(np.arange(len(users), dtype=np.int32), users), taken
 
 
+@compiled
 def take(degrees: Ints, left: Ints, taken: Indices) -> bool:
     """Let each degree in turn take one of the largest of `left`, negated, and write which; false where it cannot."""
     end = 0
@@ -117,4 +119,4 @@ def take(degrees: Ints, left: Ints, taken: Indices) -> bool:
             left[low:high] += 1
             taken[end : end + high - low] = np.arange(low, high)
             end += high - low
-    return not left.any()
+    return not bool(left.any())

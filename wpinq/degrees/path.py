@@ -10,13 +10,11 @@ settled by a proof. All sums are integers, so no rounding can spoil a tie or an 
 - Of several cheapest staircases the answer is always the same one, in the middle: the lowest and the highest that the
   corridor admits err to either side (MiCo: 210 records too few, 95 too many), so it is near to halfway between them.
 
-The kernels of the library do the work. Where it was not compiled, the same steps run as plain Python on lists while
-they are few, and compiled by numba when they are many or when that is loaded already.
+The loops are compiled where there was a compiler (see `kernels.loops`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableSequence, Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -26,36 +24,22 @@ import numpy.typing as npt
 
 from wpinq.degrees.corridor import BLOCK, Ints, envelope, lower, narrow, upper
 from wpinq.errors import PlanError
-from wpinq.kernels import LIB, staircase
+from wpinq.kernels.loops import compiled_items
 
-INTERPRETED = 400_000
-"""Steps that plain Python may take (about 0.2 s) before the compiler is worth its start."""
+Flags = npt.NDArray[np.uint8]
+
+MANY_CELLS = 200_000
+"""Cells of a corridor from which it is narrowed before it is searched."""
 MOST_CELLS = 1 << 31
 """Cells of a corridor, a byte each, that are still computed: only curves that contradict each other have more."""
 
-_kernels: dict[str, Any] = staircase(LIB)
 
-
-def compiled(function: Callable[..., Any]) -> Any:
-    """Return `function` from the library of kernels, or else compiled by numba.
-
-    That is kept on disk for the next process, unless no directory is writable.
-    """
-    if function.__name__ not in _kernels:
-        from numba import njit
-
-        try:
-            _kernels[function.__name__] = njit(cache=True, nogil=True)(function)
-        except RuntimeError:
-            _kernels[function.__name__] = njit(nogil=True)(function)
-    return _kernels[function.__name__]
-
-
+@compiled_items
 def sweep(
-    curves: tuple[Sequence[Any], Sequence[Any]],
+    curves: tuple[Ints, Ints],
     weighing: tuple[int, int, int],
-    bounds: tuple[Sequence[Any], Sequence[Any]],
-    work: tuple[MutableSequence[Any], MutableSequence[Any], MutableSequence[Any]],
+    bounds: tuple[Ints, Ints],
+    work: tuple[Ints, Ints, Flags],
 ) -> None:
     """Decide for each cell of the corridor whether the cheapest staircase of at least its height stops there.
 
@@ -90,9 +74,8 @@ def sweep(
         before = low
 
 
-def trace(
-    bounds: tuple[Sequence[Any], Sequence[Any]], stop: Sequence[Any], at: int, heights: MutableSequence[Any]
-) -> None:
+@compiled_items
+def trace(bounds: tuple[Ints, Ints], stop: Flags, at: int, heights: Ints) -> None:
     """Write the heights that `sweep` decided on, from the last column back; `at` is the end of `stop`.
 
     The lowest and the highest of the cheapest staircases are told along with it. Where it may stop or go on to the
@@ -145,37 +128,30 @@ def shortest_path(cdf: npt.ArrayLike, sequence: npt.ArrayLike, scales: tuple[Fra
 def solve(v: Ints, h: Ints, unit: int, scales: tuple[Fraction, Fraction]) -> Ints:
     """Return the column heights where the columns' scale is the smaller one, or both are equal."""
     weighing = unit, *weights(scales, 30 if unit == 1 else 14)
-    plain = len(v) + len(h) // 16 <= INTERPRETED // 16 and compiled_yet() is False
-    lo, hi, cells = corridor(v, h, weighing, plain)
+    lo, hi, cells = corridor(v, h, weighing)
     if cells > MOST_CELLS:
         raise PlanError(
             "reconcile(method='path'): the two curves contradict each other, so the exact path needs too much memory; "
             "check that both measure the same collection, or use method='squares'."
         )
     widest, slots = int((hi - lo).max()), cells + int(np.count_nonzero(hi > lo))
-    if plain and cells <= INTERPRETED // 2:
-        answer, stops, bounds = [0] * len(v), bytearray(slots), (lo.tolist(), hi.tolist())
-        sweep((v.tolist(), h.tolist()), weighing, bounds, ([0] * (widest + 1), [0] * (widest + 1), stops))
-        trace(bounds, stops, slots, answer)
-        return np.array(answer, np.int64)
     heights, stop = np.zeros(len(v), np.int64), np.zeros(slots, np.uint8)
     best, here = np.zeros((2, widest + 1), np.int64)
-    compiled(sweep)((v, h), weighing, (lo, hi), (best, here, stop))
-    compiled(trace)((lo, hi), stop, slots, heights)
+    sweep((v, h), weighing, (lo, hi), (best, here, stop))
+    trace((lo, hi), stop, slots, heights)
     return heights
 
 
-def corridor(v: Ints, h: Ints, weighing: tuple[int, int, int], plain: bool) -> tuple[Ints, Ints, int]:
-    """Return `lo`, `hi` and the number of cells between them, interpreted where `plain` and short enough."""
+def corridor(v: Ints, h: Ints, weighing: tuple[int, int, int]) -> tuple[Ints, Ints, int]:
+    """Return `lo`, `hi` and the number of cells between them."""
     unit, e1, e2 = weighing
     if e1 == e2:
         lo, hi = np.zeros((2, len(v)), np.int64)
-        if not (plain and certify_plainly(v, h, unit, lo, hi)):
-            compiled(lower)((v, h), unit, lo, 1 << 62)
-            compiled(upper)((v, h), unit, hi, 1 << 62)
+        lower((v, h), unit, lo)
+        upper((v, h), unit, hi)
     else:
         lo, hi = envelope(v, len(h), unit)
-        if int((hi - lo).sum()) > INTERPRETED // 2:
+        if int((hi - lo).sum()) > MANY_CELLS:
             narrowed(v, h, weighing, lo, hi)
     np.minimum(lo, hi, out=lo)
     return lo, hi, int((hi - lo).sum())
@@ -188,23 +164,9 @@ def narrowed(v: Ints, h: Ints, weighing: tuple[int, int, int], lo: Ints, hi: Int
     count = int(hi[beyond[0]]) if len(beyond) else 0
     ends = conjugate(np.minimum(lo, count + 1), count + 1), conjugate(np.minimum(hi, count + 1), count + 1)
     starts = np.arange(0, len(v), BLOCK)
-    compiled(narrow)((v, h), weighing, ends, np.maximum.reduceat(v, starts))
+    narrow((v, h), weighing, ends, np.maximum.reduceat(v, starts), BLOCK)
     np.maximum(lo, conjugate(ends[0][:count], len(v)), out=lo)
     hi[hi <= count] = conjugate(ends[1][:count], len(v))[hi <= count]
-
-
-def certify_plainly(v: Ints, h: Ints, unit: int, lo: Ints, hi: Ints) -> bool:
-    """Write the corridor in plain Python, unless that takes too many steps."""
-    curves, low, high = (v.tolist(), h.tolist()), [0] * len(v), [0] * len(v)
-    if lower(curves, unit, low, INTERPRETED) < 0 or upper(curves, unit, high, INTERPRETED) < 0:
-        return False
-    lo[:], hi[:] = low, high
-    return True
-
-
-def compiled_yet() -> bool:
-    """Whether the compiled kernels are loaded, so that using them costs no waiting."""
-    return all(name in _kernels for name in ("lower", "upper", "sweep", "trace"))
 
 
 @cache
@@ -221,7 +183,7 @@ def weights(scales: tuple[Fraction, Fraction], bits: int) -> tuple[int, int]:
 def as_units(v: npt.NDArray[Any], h: npt.NDArray[Any]) -> tuple[Ints, Ints, int]:
     """Return both as integers in units of 1 / unit: unit is 1 for whole values, else 2**16."""
     if v.dtype == np.int64 and h.dtype == np.int64:
-        return v, h, 1
+        return np.ascontiguousarray(v), np.ascontiguousarray(h), 1
     top = float(max(len(v), len(h)) + 2)
     kept = [np.clip(values, -2, top).astype(np.float64) for values in (v, h)]
     unit = 1 if all(np.array_equal(values, np.floor(values)) for values in kept) else 1 << 16

@@ -27,13 +27,14 @@ import numpy.typing as npt
 
 from wpinq.degrees.chain import NEVER, Chain, Floats, begins
 from wpinq.degrees.corridor import Ints
-from wpinq.degrees.path import compiled, conjugate, shortest_path
+from wpinq.degrees.path import conjugate, shortest_path
 from wpinq.errors import PlanError
+from wpinq.kernels.loops import compiled, compiled_items
 
 REACH = 12
 AGAINST = 16.0
 SHORT = 16_384
-"""Columns up to which the band is not bounded by rows and nothing is compiled (50 us a column)."""
+"""Columns up to which the band is not bounded by rows."""
 MOST_CELLS = 1 << 27
 SETTLING = 8
 FAINT = 0.02
@@ -42,13 +43,12 @@ FAINT = 0.02
 Answer = TypeVar("Answer")
 
 
+@compiled
 def weigh(
     curves: tuple[Floats, Floats], weights: tuple[float, float], band: tuple[Ints, Ints], pull: float, own: Floats
 ) -> None:
     """Write the logarithmic weight of each height of each column: likelihood of its value and rows, and prior."""
-    v, h = curves
-    lo, hi = band
-    at = 0
+    (v, h), (lo, hi), at = curves, band, 0
     for c in range(len(v)):
         heights = np.arange(lo[c], hi[c] + 1)
         rows = h[lo[c] : hi[c]]
@@ -59,6 +59,7 @@ def weigh(
         at += len(heights)
 
 
+@compiled_items
 def frontier(
     curves: tuple[Floats, Floats], weights: tuple[float, float], lengths: Ints, against: float, ends: tuple[Ints, Ints]
 ) -> None:
@@ -89,7 +90,7 @@ def band_about(
         count = int(np.count_nonzero(path > np.arange(len(path)))) + reach
         lengths = conjugate(np.minimum(path, count), count)
         ends = lengths.copy(), lengths.copy()
-        compiled(frontier)(curves, weights, lengths, AGAINST, ends)
+        frontier(curves, weights, lengths, AGAINST, ends)
         low = conjugate(np.minimum.accumulate(ends[0]), len(path))
         high = conjugate(np.maximum.accumulate(ends[1][::-1])[::-1], len(path))
         lo = np.maximum(lo, low)
@@ -169,8 +170,7 @@ class Posterior:
         reach = 20.0 * REACH * float(scales[0])
         self._curves = np.clip(v.astype(np.float64), self._path - reach, self._path + reach), h.astype(np.float64)
         self._weights = float(1 / scales[0]), float(1 / scales[1])
-        self._large = len(v) > SHORT
-        self._band = band_about(self._path, self._curves, self._weights, self._large)
+        self._band = band_about(self._path, self._curves, self._weights, len(v) > SHORT)
         check_room(self._band)
         self._ends = np.append(np.full(len(v), NEVER), 0.0)
 
@@ -196,8 +196,8 @@ class Posterior:
 
     def _weighed(self, pull: float) -> tuple[float, Chain]:
         own = np.empty(int(begins(self._band)[-1]))
-        (compiled(weigh) if self._large else weigh)(self._curves, self._weights, self._band, pull, own)
-        chain = Chain.of(own, self._band, large=self._large)
+        weigh(self._curves, self._weights, self._band, pull, own)
+        chain = Chain.of(own, self._band)
         return float(chain.quantiles(self._ends, (0.5,)).sum()), chain
 
 

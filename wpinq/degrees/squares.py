@@ -14,22 +14,18 @@ each row S* ends where a block of p^ ends, in each column where one of q^ does, 
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from wpinq.degrees.chain import Floats
 from wpinq.degrees.corridor import Ints
-from wpinq.degrees.path import compiled
-
-INTERPRETED = 200_000
-"""Values that plain Python may regress (about 0.1 s) before the compiler is worth its start."""
+from wpinq.kernels.loops import compiled_items
 
 
-def pool(values: Sequence[Any], sums: MutableSequence[Any], counts: MutableSequence[Any]) -> int:
+@compiled_items
+def pool(values: Floats, sums: Floats, counts: Ints) -> int:
     """Pool adjacent violators: write the blocks of the nondecreasing regression, and return how many there are."""
     blocks = 0
     for value in values:
@@ -50,13 +46,8 @@ def nondecreasing(values: Floats) -> Floats:
     >>> nondecreasing(np.array([3.0, 1.0, 2.0, 5.0])).tolist()
     [2.0, 2.0, 2.0, 5.0]
     """
-    if len(values) <= INTERPRETED:
-        totals, sizes = [0.0] * len(values), [0] * len(values)
-        blocks = pool(values.tolist(), totals, sizes)
-        sums, counts = np.array(totals), np.array(sizes, np.int64)
-    else:
-        sums, counts = np.empty(len(values)), np.empty(len(values), np.int64)
-        blocks = compiled(pool)(values, sums, counts)
+    sums, counts = np.empty(len(values)), np.empty(len(values), np.int64)
+    blocks = pool(np.ascontiguousarray(values), sums, counts)
     return np.repeat(sums[:blocks] / counts[:blocks], counts[:blocks])
 
 

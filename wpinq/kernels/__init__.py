@@ -1,25 +1,29 @@
-"""Compiled kernels: 350 lines of C, compiled when the package is built, called through ctypes; or nothing.
+"""Compiled kernels: 600 lines of C, compiled when the package is built, called through ctypes; or nothing.
 
-Everything works without them. Where there was no compiler, or the library is not that of the source beside it, the same
-identities and sums come from NumPy and Polars, which is the only other path.
+Everything works without them. Where there was no compiler, or the library is not that of the sources beside it, the
+same results come from NumPy, Polars and plain Python, which is the only other path: `loops` has what runs there.
 
-Why C: it loads in a millisecond, and nobody ever waits for a compiler. numba costs 0.23 s a process even when its cache
-is warm, more than the counting itself, and seconds when it is not; its object code, stored and loaded by us, would be
-as quick as C, but then a cache of ours decides which machine code a process runs. ctypes frees the interpreter lock,
-and needs no header of Python, so one library serves every version.
+    hashes.c        identities: SipHash
+    sums.c          adding up by identity or by number; a digit of noise
+    paths.c         the nearest staircase of two noisy curves
+    posteriors.c    the posterior over staircases
+    graphs.c        random graphs with given degrees
+
+Why C: it loads in a millisecond, and nobody waits for a compiler as with one that works at run time. ctypes frees the
+interpreter lock, and needs no header of Python, so one library serves every version.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from wpinq.kernels.build import LIBRARY, digest
+from wpinq.kernels.loops import SIGNATURES
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 Weights: TypeAlias = npt.NDArray[np.int64]
@@ -32,15 +36,11 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_items": (_N, (_P, _I, _P, _P)),
     "wpinq_count": (None, (_N, _P, _N, _P)),
     "wpinq_digit": (_N, (_N, _P, ctypes.c_uint64, _I, _P)),
-    "wpinq_lower": (None, (_N, _P, _N, _P, _N, _P)),
-    "wpinq_upper": (None, (_N, _P, _N, _P, _N, _P)),
-    "wpinq_sweep": (None, (_N, _P, _P, _N, _N, _N, _P, _P, _P, _P, _P)),
-    "wpinq_trace": (None, (_N, _P, _P, _P, _N, _P)),
 }
 
 
 def load() -> ctypes.CDLL | None:
-    """The library, if it was compiled from the source beside it."""
+    """The library, if it was compiled from the sources beside it."""
     try:
         library = ctypes.CDLL(str(LIBRARY))
         found = ctypes.c_char * (len(digest()) + 1)
@@ -48,7 +48,7 @@ def load() -> ctypes.CDLL | None:
             return None
     except (OSError, ValueError):
         return None
-    for name, (result, arguments) in _SIGNATURES.items():
+    for name, (result, arguments) in (_SIGNATURES | SIGNATURES).items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library
@@ -90,29 +90,6 @@ def digit(library: ctypes.CDLL, words: Words, limit: int, place: int, noise: Wei
     words = np.ascontiguousarray(words)
     ties: int = library.wpinq_digit(len(noise), words.ctypes.data, limit, place, noise.ctypes.data)
     return ties
-
-
-def staircase(library: ctypes.CDLL | None) -> dict[str, Callable[..., Any]]:
-    """What finds the shortest path, by name: as `degrees.path` and `degrees.corridor` define it; or nothing."""
-    if library is None:
-        return {}
-
-    def call(name: str, *arguments: Any) -> None:
-        kept = [np.ascontiguousarray(one) if isinstance(one, np.ndarray) else one for one in arguments]
-        getattr(library, name)(*(one.ctypes.data if isinstance(one, np.ndarray) else one for one in kept))
-
-    def corridor(name: str, curves: Any, unit: int, bound: Weights, _limit: int) -> None:
-        v, h = curves
-        call(name, len(v), v, len(h), h, unit, bound)
-
-    def sweep(curves: Any, weighing: Any, bounds: Any, work: Any) -> None:
-        call("wpinq_sweep", len(curves[0]), *curves, *weighing, *bounds, *work)
-
-    def trace(bounds: Any, stop: Any, at: int, heights: Weights) -> None:
-        call("wpinq_trace", len(heights), *bounds, stop, at, heights)
-
-    lower, upper = partial(corridor, "wpinq_lower"), partial(corridor, "wpinq_upper")
-    return {"lower": lower, "upper": upper, "sweep": sweep, "trace": trace}
 
 
 SMALL = 12

@@ -4,4 +4,4 @@ import sys
 
 from wpinq.kernels.build import compile_kernels
 
-sys.exit("kernels.c: there is no C compiler that can compile it." if compile_kernels() is None else 0)
+sys.exit("wpinq.kernels: there is no C compiler that can compile it." if compile_kernels() is None else 0)

@@ -11,7 +11,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class KernelsHook(BuildHookInterface[Any]):  # type: ignore[misc]  # hatchling is there when a wheel is built only
-    """Compiles `wpinq/kernels/kernels.c` in its place, for wheels and for editable installs."""
+    """Compiles `wpinq/kernels` in its place, for wheels and for editable installs."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and mark the wheel as one for this platform and any Python."""

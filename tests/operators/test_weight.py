@@ -6,8 +6,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import expected, protected, run_flow, same
+from strategies import evaluate, expected, protected, run_flow, same
 
+import wpinq
 from wpinq.collection import Collection
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.operators.weight import weigh
@@ -94,3 +95,12 @@ def test_refusals():
         weighed([], max_weight=0)
     with pytest.raises(PlanError, match="no column"):
         weigh(protected(page="text", w="integer")._node, "x")
+
+
+@pytest.mark.parametrize("weight", [2**53 - 1, -(2**53 - 1), 2**52 + 1, -(2**52) - 1, 2**52 - 1, 3])
+def test_the_largest_whole_weights_are_counted_as_they_are(weight):
+    rows = [("a", weight)]
+    records = wpinq.protect(rows, budget=10**40, columns={"x": str, "w": int}, weight="w", max_weight=2**53 - 1)
+    answer = records.map("x").measure(10**36)
+    assert int(answer.observe("a")) == int(float(weight))
+    assert evaluate(records.map("x"), [("a", weight)]) == {("a",): weight}

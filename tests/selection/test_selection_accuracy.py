@@ -1,7 +1,7 @@
 """Accuracy first: intervals that cover what they say, for one bin and for many, and the epsilon that they take."""
 
 import re
-from decimal import Decimal, getcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +16,14 @@ from wpinq.noise import mechanism
 from wpinq.noise.accuracy import level_of_each
 from wpinq.secret import Secret
 
-getcontext().prec = 60
+
+@pytest.fixture(autouse=True, scope="module")
+def many_digits():
+    with localcontext() as context:  # other tests keep theirs, in whatever order they run
+        context.prec = 60
+        yield
+
+
 RECORDS = pl.DataFrame([(f"u{i}", f"p{i % 20000}") for i in range(30_000)], schema=["user", "page"], orient="row")
 
 

@@ -1,6 +1,6 @@
 """Optimal partition selection: the published recurrence, the guarantee itself, and the sampler, digit by digit."""
 
-from decimal import Decimal, getcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -12,7 +12,14 @@ from scipy.stats import binom
 from wpinq.noise import Words
 from wpinq.noise.selection import PartitionSelection, selection
 
-getcontext().prec = 120
+
+@pytest.fixture(autouse=True, scope="module")
+def many_digits():
+    with localcontext() as context:  # other tests keep theirs, in whatever order they run
+        context.prec = 120
+        yield
+
+
 CASES = [
     (Fraction(1), Fraction(1, 10**5)),
     (Fraction(1, 10), Fraction(1, 10**9)),

@@ -1,6 +1,6 @@
 """Thresholds: exact tails, the worst way to spread a unit over bins, and the least threshold (attacks 32 and 33)."""
 
-from decimal import Decimal, getcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from wpinq.noise import DiscreteLaplace, GridLaplace
 from wpinq.noise.threshold import any_bounds, least_threshold, seen_bounds, tail_bounds
 
-getcontext().prec = 80
+
+@pytest.fixture(autouse=True, scope="module")
+def many_digits():
+    with localcontext() as context:  # other tests keep theirs, in whatever order they run
+        context.prec = 80
+        yield
+
+
 scales = st.fractions(Fraction(1, 20), 30, max_denominator=30)
 
 

@@ -17,6 +17,8 @@ from wpinq.schema import Kind, Schema
 
 MOST = 2**53
 """Steps of the largest weight: a double tells them apart."""
+WHOLE = 2.0**52
+"""From here on a double is a whole number, and a half more would round it."""
 
 
 def weigh(node: Node, column: str, max_weight: Amount = 1, step: Amount | None = None) -> Node:
@@ -114,12 +116,15 @@ class Weigh(Unary):
         number = float(value)
         bound = float(math.ceil(self.most))
         top = math.floor(self.most * self.fine)
-        return min(max(math.floor(min(max(number, -bound), bound) * self.fine + 0.5), -top), top)
+        steps = min(max(number, -bound), bound) * self.fine
+        return min(max(int(steps) if abs(steps) >= WHOLE else math.floor(steps + 0.5), -top), top)
 
     def _apply(self, batch: Batch) -> Batch:
         bound, top = float(math.ceil(self.most)), math.floor(self.most * self.fine)
         number = pl.col(self.column).cast(pl.Float64).fill_nan(0.0).fill_null(0.0).clip(-bound, bound)
-        units = (number * self.fine + 0.5).floor().cast(pl.Int64).clip(-top, top)
+        steps = number * self.fine
+        whole = pl.when(steps.abs() >= WHOLE).then(steps).otherwise((steps + 0.5).floor())
+        units = whole.cast(pl.Int64).clip(-top, top)
         weight = pl.col(WEIGHT).cast(self.held.column) * units
         names = [name for name in batch.schema.names if name != self.column]
         frame = batch.frame.with_columns(weight.alias(WEIGHT)).filter(pl.col(WEIGHT) != 0)

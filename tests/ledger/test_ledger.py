@@ -36,14 +36,14 @@ def test_attack_07_a_tenth_and_two_tenths_fill_three_tenths_to_the_last_drop(ope
     assert spend(ledger, 2, 0.2)
     assert ledger.remaining() == 0
     with pytest.raises(BudgetError):
-        spend(ledger, 3, 1e-300)
+        spend(ledger, 3, 1e-320)
 
 
 def test_attack_07_a_tiny_charge_is_not_lost(opened: Open, spend: Spend) -> None:
     ledger = opened()
     for number in range(3):
-        spend(ledger, number, 1e-300)
-    assert opened().spent() == (3 * Fraction(1, 10**300), 0)
+        spend(ledger, number, 1e-320)
+    assert opened().spent() == (3 * Fraction(1, 10**320), 0)
     with pytest.raises(BudgetError):
         spend(ledger, 9, 1)
 

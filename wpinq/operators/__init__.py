@@ -1,7 +1,7 @@
 """The transformations of wPINQ and PINQ, one a file: its method, its stability, its definition, its column kernel.
 
-Adding one is a new file here, one line in `collection.py` and one test. Everything else (engines, costs, `explain`,
-the contract tests) follows from what the file says.
+Adding one is a new file here, a line in `collection.py`, and a line in each of two tests that try every operator;
+`docs/contributing.md` says how. Everything else (engines, costs, `explain`) follows from what the file says.
 
 What is no method of a collection: `bound`, `first`, `share` and `weight` (what a unit or a weight makes of a source),
 `keys`, `lattice` and `pairs` (what several operators are made of).

@@ -1,4 +1,4 @@
-"""The compiled sampler on graphs small enough to know: degrees, repeats, equal chances, hubs, giving up."""
+"""The loops of the sampler: degrees, repeats, hubs against another way to trade, giving up."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from wpinq.degrees import curveball, gale_ryser, sampler
 from wpinq.errors import InternalError
@@ -31,45 +30,32 @@ def test_feasible_degrees_are_exact_and_no_pair_is_repeated(tall, wide, density,
     matrix = rng.random((tall, wide)) < density * rng.random(wide)
     matrix[0, 0] = True
     users, pages = down(matrix.sum(axis=1)), down(matrix.sum(axis=0))
-    check(*curveball.sample_large(users, pages, rng), users, pages)
+    check(*sampler.sample(users, pages, rng), users, pages)
 
 
-def draws(times, draw):
-    """How often each graph was drawn."""
-    seen: dict[bytes, int] = {}
-    for _ in range(times):
-        user, page = draw()
-        name = np.sort(4 * user + page).tobytes()
-        seen[name] = seen.get(name, 0) + 1
-    return list(seen.values())
-
-
-@pytest.mark.parametrize("trading", [False, True])
-def test_all_graphs_are_equally_likely(trading):
-    """Chi-squared over all simple graphs of (3, 2, 2, 1), counted by brute force; false-alarm rate 10^-4."""
-    degrees = np.array([3, 2, 2, 1])
-    every = np.array(np.meshgrid(*[range(16)] * 4)).reshape(4, -1).T
-    bits = every[:, :, None] >> np.arange(4) & 1
-    count = int((np.all(bits.sum(axis=2) == degrees, axis=1) & np.all(bits.sum(axis=1) == degrees, axis=1)).sum())
-    rng = np.random.default_rng(5)
-
-    def draw():
-        if not trading:
-            return curveball.sample_large(degrees, degrees, rng)
-        user, page = gale_ryser.construct(degrees, degrees)
-        page, starts = page[np.lexsort((page, user))], np.append(0, np.cumsum(degrees))
-        for _ in range(3 * sampler.TRADES):
-            order = rng.permutation(4).astype(np.int32)
-            curveball.trade_lists(starts, page, order, np.zeros(6, np.int32), rng)
-        return np.repeat(np.arange(4), degrees), page
-
-    seen = draws(2_000, draw)
-    assert len(seen) == count > 10
-    assert stats.chisquare(seen).pvalue > 1e-4
+def trade(owner, item, owners, items, rng):
+    """A round of trades by sorting: owners in random pairs, and in each pair the items of one only by random lots."""
+    seat = rng.permutation(owners)
+    seats = seat[owner]
+    width = items.bit_length()
+    held = (seats >> 1 << width | item) << 1 | (seats & 1)
+    held.sort()
+    thing, side = held >> 1, held & 1
+    same = thing[1:] == thing[:-1]
+    alone = np.ones(len(thing), dtype=np.bool_)
+    alone[1:] &= ~same
+    alone[:-1] &= ~same
+    pair = thing >> width
+    lots = (pair[alone] << 40 | rng.integers(1 << 40, size=int(alone.sum()))) << 1 | side[alone]
+    lots.sort()
+    side[alone] = lots & 1
+    owner_at = np.empty(owners, dtype=np.int32)
+    owner_at[seat] = np.arange(owners, dtype=np.int32)
+    return owner_at[2 * pair + side], (thing & ((1 << width) - 1)).astype(np.int32)
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_hubs_end_where_the_other_sampler_ends(turned):
+def test_hubs_end_where_another_way_to_trade_ends(turned):
     """One item in half of all baskets: the mean size of the baskets that hold it, against 60 trades from elsewhere.
 
     Swapping alone is off by 0.57 (see `test_synthesis_sampling`); within 0.3 is four standard deviations of the
@@ -78,9 +64,11 @@ def test_hubs_end_where_the_other_sampler_ends(turned):
     rng = np.random.default_rng(21)
     baskets = down(rng.geometric(1 / 6, 6000))
     items = np.append([3000], gale_ryser.equal(int(baskets.sum()) - 3000, 2000))
-    basket, item = sampler.mix(*sampler.construct(baskets, items), baskets, items, rng, trades=60)
+    basket, item = gale_ryser.construct(baskets, items)
+    for _ in range(60):
+        basket, item = trade(basket, item, len(baskets), len(items), rng)
     sides = (items, baskets) if turned else (baskets, items)
-    drawn = curveball.sample_large(*sides, rng)
+    drawn = sampler.sample(*sides, rng)
     check(*drawn, *sides)
     mine, its = drawn[::-1] if turned else drawn
     assert abs(baskets[mine[its == 0]].mean() - baskets[basket[item == 0]].mean()) < 0.3
@@ -94,7 +82,7 @@ def test_where_swapping_cannot_end_it_gives_up_and_builds(turned):
     for sides in ((np.full(4000, 2), np.append([4000], np.ones(4000, np.int64))), full):
         users, pages = sides[::-1] if turned else sides
         rng = np.random.default_rng(3)
-        check(*curveball.sample_large(users, pages, rng), users, pages)
+        check(*sampler.sample(users, pages, rng), users, pages)
 
 
 def test_lists_of_any_length_are_sorted_and_repeats_counted():
@@ -106,16 +94,6 @@ def test_lists_of_any_length_are_sorted_and_repeats_counted():
     assert np.array_equal(items, np.concatenate(wanted))
 
 
-def test_many_edges_take_this_way_and_a_seed_repeats(monkeypatch):
-    degrees = gale_ryser.equal(2_000, 300)
-    monkeypatch.setattr(sampler, "LARGE", 2_000)
-    calls = []
-    real = curveball.sample_large
-    monkeypatch.setattr(curveball, "sample_large", lambda *three: (calls.append(1), real(*three))[1])
-    one, two = (sampler.sample(degrees, degrees, np.random.default_rng(7)) for _ in range(2))
-    assert len(calls) == 2 and np.array_equal(one[1], two[1])
-
-
 def test_two_hubs_that_would_meet_often_are_swapped_apart():
     """A quarter of the hub's views repeat one pair; there is room elsewhere, so nothing is given up."""
     degrees = np.append([3_000], np.ones(9_000, np.int64))
@@ -123,9 +101,9 @@ def test_two_hubs_that_would_meet_often_are_swapped_apart():
     rng = np.random.default_rng(8)
     rng.shuffle(items)
     assert curveball.arrange(starts, items) > 500
-    assert curveball.untangle(starts, items, rng, curveball.STEPS * len(items), curveball.MOVES)
+    assert curveball.untangle(starts, items, rng, sampler.STEPS * len(items), sampler.MOVES)
     check(np.repeat(np.arange(9_001), degrees), items, degrees, degrees)
-    assert not curveball.untangle(np.array([0, 2]), np.zeros(2, np.int32), rng, 50, curveball.MOVES)
+    assert not curveball.untangle(np.array([0, 2]), np.zeros(2, np.int32), rng, 50, sampler.MOVES)
 
 
 def test_degrees_that_no_graph_has_are_not_built():

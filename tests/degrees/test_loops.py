@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wpinq import kernels
-from wpinq.degrees import chain, curveball, gale_ryser, path, posterior, squares
+from wpinq.degrees import chain, curveball, gale_ryser, path, posterior, sampler, squares
 from wpinq.errors import PlanError
 from wpinq.kernels import loops
 
@@ -100,7 +100,7 @@ def test_graphs_and_the_generator_afterwards(seed, density):
 
     def draw():
         draws = np.random.default_rng(seed)
-        user, page = curveball.sample_large(users, pages, draws)
+        user, page = sampler.sample(users, pages, draws)
         return user, page, draws.random(), *gale_ryser.construct(users, pages)
 
     same(draw)
@@ -112,7 +112,7 @@ def test_every_generator_is_followed(source):
 
     def draw():
         draws = np.random.Generator(source(5))
-        return *curveball.sample_large(degrees, degrees, draws), draws.random()
+        return *sampler.sample(degrees, degrees, draws), draws.random()
 
     same(draw)
 

@@ -158,15 +158,34 @@ def test_all_graphs_are_equally_likely(users, pages):
     assert stats.chisquare(seen).pvalue > 1e-4
 
 
+def rows(user_degrees, items):
+    """Users and pages of the edges that stand in lists."""
+    return np.repeat(np.arange(len(user_degrees)), user_degrees), items
+
+
 def test_trading_alone_forgets_where_it_began():
     """From one and the same graph, the trades end anywhere: chi-squared, false-alarm rate 10^-4, seed fixed."""
-    users, pages = np.array([3, 2, 2, 1]), np.array([3, 2, 2, 1])
-    rng = np.random.default_rng(12)
-    begin = sampler.construct(users, pages)
-    seen = frequencies(
-        users.tolist(), pages.tolist(), 4000, lambda: sampler.mix(*begin, users, pages, rng, trades=3 * sampler.TRADES)
-    )
+    degrees = np.array([3, 2, 2, 1])
+    rng, starts = np.random.default_rng(12), np.append(0, np.cumsum(degrees))
+    user, page = sampler.construct(degrees, degrees)
+    begin = page[np.lexsort((page, user))]
+
+    def traded():
+        items = begin.copy()
+        sampler.trade(starts, items, rng, 3 * sampler.TRADES)
+        return rows(degrees, items)
+
+    seen = frequencies(degrees.tolist(), degrees.tolist(), 4000, traded)
     assert stats.chisquare(seen).pvalue > 1e-4
+
+
+def swapped(users, pages, rng):
+    """Pages of the users' lists after swapping alone, or None where it gives up, and how many pairs were repeated."""
+    starts, items = np.append(0, np.cumsum(users)), np.repeat(np.arange(len(pages), dtype=np.int32), pages)
+    rng.shuffle(items)
+    repeats = sampler.arrange(starts, items)
+    done = sampler.untangle(starts, items, rng, sampler.STEPS * len(items), sampler.MOVES)
+    return (items if done else None), repeats
 
 
 def test_swapping_alone_is_near_uniform():
@@ -176,14 +195,13 @@ def test_swapping_alone_is_near_uniform():
     users, pages = np.array([2, 2, 1, 1]), np.array([2, 2, 1, 1])
     rng = np.random.default_rng(13)
 
-    def swapped():
+    def drawn():
         while True:
-            user, page = np.repeat(np.arange(4, dtype=np.int32), users), np.repeat(np.arange(4, dtype=np.int32), pages)
-            rng.shuffle(page)
-            if sampler.repair(user, page, users, 4, rng)[1]:
-                return user, page
+            items, _ = swapped(users, pages, rng)
+            if items is not None:
+                return rows(users, items)
 
-    seen = frequencies(users.tolist(), pages.tolist(), 4000, swapped)
+    seen = frequencies(users.tolist(), pages.tolist(), 4000, drawn)
     assert 0.5 * np.abs(seen / seen.sum() - 1 / len(seen)).sum() < 0.10
 
 
@@ -200,28 +218,23 @@ def test_hubs_end_where_long_trading_ends():
     def mean_basket(user, page):
         return users[user[page == 0]].mean()
 
-    other = sampler.mix(*sampler.construct(users, pages), users, pages, rng, trades=60)
-    swapped = [np.repeat(np.arange(len(one), dtype=np.int32), one) for one in (users, pages)]
-    rng.shuffle(swapped[1])
-    assert sampler.repair(*swapped, users, len(pages), rng)[0] > sampler.FEW
-    limit = mean_basket(*other)
-    assert abs(mean_basket(*swapped) - limit) > 0.3
+    user, page = sampler.construct(users, pages)
+    items = page[np.lexsort((page, user))]
+    sampler.trade(np.append(0, np.cumsum(users)), items, rng, 60)
+    limit = mean_basket(*rows(users, items))
+    items, repeats = swapped(users, pages, rng)
+    assert repeats > sampler.FEW * len(items)
+    assert abs(mean_basket(*rows(users, items)) - limit) > 0.3
     assert abs(mean_basket(*sampler.sample(users, pages, rng)) - limit) < 0.3
 
 
-def test_swapping_reports_the_share_of_repeats_and_leaves_none():
+def test_swapping_counts_the_repeats_and_leaves_none():
     rng = np.random.default_rng(4)
     degrees = np.full(2000, 10)
-    users = np.repeat(np.arange(2000, dtype=np.int32), 10)
-    pages = users.copy()
-    rng.shuffle(pages)
-    repeats = len(users) - len(set(zip(users.tolist(), pages.tolist(), strict=True)))
-    share, done = sampler.repair(users, pages, degrees, 2000, rng)
+    items, repeats = swapped(degrees, degrees, rng)
     assert repeats > 0
-    assert done
-    assert share == pytest.approx(repeats / len(users))
-    assert len(set(zip(users.tolist(), pages.tolist(), strict=True))) == len(users)
-    assert (np.bincount(pages) == 10).all()
+    assert len(set(zip(*(column.tolist() for column in rows(degrees, items)), strict=True))) == len(items)
+    assert (np.bincount(items) == 10).all()
 
 
 @pytest.mark.parametrize("sequence", [[1.5], [-1, 2], [[1, 2]], ["a"], [float("nan")], 3])

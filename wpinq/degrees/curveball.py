@@ -1,11 +1,9 @@
-"""Random simple bipartite graphs with a million edges and more: what `sampler` does, in compiled loops.
+"""Lists that swap and trade items by chance: the loops of `sampler`, compiled where there was a compiler.
 
-One side's nodes are the owners, each with a sorted list of its items, all lists in one array: memory is four bytes an
-edge, and a repeated pair is two equal neighbours. The side with the smaller largest degree owns: lists stay short, and
-trades along it forget fastest (see `sampler`).
+One side's nodes are the owners, each with a list of its items, all lists in one array: memory is four bytes an edge,
+and in a sorted list a repeated pair is two equal neighbours.
 
-Measured, CPU seconds, and before: a store's baskets (0.9 million edges, 3.9% repeats) 0.3 and 1.6, page views by user
-(1.7 million, 17 pages, 6.5% repeats) 1.9 and 8.1, 1.1 million edges without hubs 0.06 and 0.16.
+Trades: global curveball (Carstens, Hamann, Meyer, Penschuck, Tran, Wagner, ESA 2018).
 """
 
 from __future__ import annotations
@@ -15,36 +13,8 @@ from bisect import bisect_left
 import numpy as np
 
 from wpinq.degrees.corridor import Ints
-from wpinq.degrees.gale_ryser import Indices, construct
-from wpinq.degrees.sampler import FEW, MANY, TRADES
+from wpinq.degrees.gale_ryser import Indices
 from wpinq.kernels.loops import compiled, compiled_items
-
-STEPS = 5  # partners looked at for each edge, on average, until swapping gives up
-MOVES = 512  # items of a long list that move in the time of one such look
-
-
-def sample_large(user_degrees: Ints, page_degrees: Ints, rng: np.random.Generator) -> tuple[Indices, Indices]:
-    """Draw as `sampler.sample` does; the pages of a user ascend."""
-    turned = int(user_degrees.max()) > int(page_degrees.max())
-    owners, things = (page_degrees, user_degrees) if turned else (user_degrees, page_degrees)
-    starts = np.append(0, np.cumsum(owners))
-    items: Indices = np.repeat(np.arange(len(things), dtype=np.int32), things)
-    rng.shuffle(items)
-    repeats = arrange(starts, items)
-    done = repeats <= MANY * len(items) and untangle(starts, items, rng, STEPS * len(items), MOVES)
-    if not done:
-        nodes, built = construct(owners, things)
-        items = built[np.lexsort((built, nodes))]
-    if not done or repeats > FEW * len(items):
-        order, held = np.arange(len(owners), dtype=np.int32), np.empty(2 * int(owners.max()), np.int32)
-        for _ in range(TRADES if done else 3 * TRADES):
-            rng.shuffle(order)
-            trade_lists(starts, items, order, held, rng)
-    owner: Indices = np.repeat(np.arange(len(owners), dtype=np.int32), owners)
-    if not turned:
-        return owner, items
-    by_user = np.argsort(items, kind="stable")
-    return items[by_user], owner[by_user]
 
 
 @compiled

@@ -17,9 +17,6 @@ from wpinq.kernels.loops import compiled
 
 Indices = NDArray[np.int32]
 
-LARGE = 400_000
-"""Edges from which graphs are drawn by compiled loops."""
-
 
 def equal(total: int, parts: int) -> Ints:
     """Split `total` into `parts` degrees as equal as possible, dropping zeros.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from wpinq.loading import loading as _loading
+from wpinq.progress import loading as _loading
 
 if TYPE_CHECKING:
     from wpinq import aggregates, degrees

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.exact import Amount, decimal, positive
 from wpinq.operators.lattice import measurable
+from wpinq.operators.parallel import each_is_charged
 from wpinq.operators.window import Window
-from wpinq.parallel import each_is_charged
 from wpinq.plan import Node, Source, fingerprints, steps
 from wpinq.stability import Survey
 

@@ -22,12 +22,12 @@ from wpinq.charged import ChargedQuery, pay
 from wpinq.engines.failures import quietly
 from wpinq.exact import Amount, decimal, exact
 from wpinq.explain import show_measured
+from wpinq.fields import Field
 from wpinq.identity import identities
 from wpinq.noise import Mechanism, mechanism
 from wpinq.noise.accuracy import epsilon_within, level_of_each
 from wpinq.quote import Epochs, Quote, price
 from wpinq.runs import refuse_inside
-from wpinq.secret import Field
 from wpinq.selection import Release, names_of, ordered, present, private_threshold, probability
 from wpinq.stability import Survey
 

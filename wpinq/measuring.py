@@ -14,7 +14,7 @@ from wpinq.exact import Amount, exact, positive
 from wpinq.measurement import Measurement, epsilon_for, quoted
 from wpinq.operators.first import first
 from wpinq.operators.lattice import measurable
-from wpinq.parallel import each_is_charged
+from wpinq.operators.parallel import each_is_charged
 from wpinq.quote import Quote, opened
 from wpinq.rewrite import rewrite
 from wpinq.stability import Survey

@@ -16,10 +16,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from wpinq.batch import Batch
-from wpinq.covering import Uncovered, covered, own
 from wpinq.errors import InternalError
+from wpinq.fields import encode
+from wpinq.functions.covering import Uncovered, covered, own
 from wpinq.schema import Schema
-from wpinq.secret import encode
 from wpinq.state.states import State
 from wpinq.weights import WeightType
 

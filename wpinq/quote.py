@@ -20,12 +20,12 @@ from wpinq import values
 from wpinq.errors import LedgerError, PlanError
 from wpinq.exact import decimal
 from wpinq.explain import cost_lines, how_often
+from wpinq.fields import Field, encode
 from wpinq.ledger import Charge, Cost, Price, Request, merged, price_all, wording
 from wpinq.noise import FORMAT
 from wpinq.operators.window import Window
 from wpinq.plan import Node, holding, steps
 from wpinq.runs import refuse_inside
-from wpinq.secret import Field, encode
 from wpinq.stability import Survey
 from wpinq.versions import at_epoch, log_of, refuse_forgotten, refuse_windows
 

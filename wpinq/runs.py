@@ -9,9 +9,8 @@ from weakref import WeakSet
 
 from wpinq.errors import EngineError, PlanError
 from wpinq.functions.isolate import running
-from wpinq.loading import loading
 from wpinq.plan import Node, sources
-from wpinq.progress import bar
+from wpinq.progress import bar, loading
 
 if TYPE_CHECKING:
     from wpinq.charged import ChargedQuery

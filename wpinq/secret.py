@@ -14,56 +14,15 @@ import os
 import re
 import stat
 from contextlib import suppress
-from fractions import Fraction
 from hashlib import blake2b
 from pathlib import Path
-from typing import NoReturn, TypeAlias
+from typing import NoReturn
 
-from wpinq.errors import InternalError, LedgerError
-
-Field: TypeAlias = "bool | int | str | bytes | Fraction | tuple[Field, ...] | None"
-"""What a key can be bound to. `1`, `True` and `Fraction(1)` are three different fields."""
+from wpinq.errors import LedgerError
+from wpinq.fields import Field, encode
 
 SIZE = 32
 _DERIVE, _MAC = b"wpinq derive 1", b"wpinq mac 1"
-
-
-def encode(*fields: Field) -> bytes:
-    """Encode fields as bytes, injectively: no two different tuples of fields have the same encoding.
-
-    Every value is a letter for its type and, where its length can vary, its length in eight bytes.
-
-    Raises:
-        InternalError: A field of another type (a float, say, or a NumPy integer).
-
-    Source: privacy rules 3 and 6.
-
-    >>> encode(1) == encode(True), encode("a", "b") == encode("ab"), encode(()) == encode()
-    (False, False, False)
-    """
-    return b"".join(_encode(field) for field in fields)
-
-
-def _encode(field: object) -> bytes:
-    if field is None:
-        return b"n"
-    if isinstance(field, bool):
-        return b"b1" if field else b"b0"
-    if isinstance(field, int):
-        return _sized(b"i", field.to_bytes(field.bit_length() // 8 + 1, "big", signed=True))
-    if isinstance(field, str):
-        return _sized(b"s", field.encode("utf-8", "surrogatepass"))
-    if isinstance(field, bytes):
-        return _sized(b"y", field)
-    if isinstance(field, Fraction):
-        return b"q" + _encode(field.numerator) + _encode(field.denominator)
-    if isinstance(field, tuple):
-        return b"t" + len(field).to_bytes(8, "big") + b"".join(map(_encode, field))
-    raise InternalError(f"secret.encode: a field of type {type(field).__name__} has no canonical encoding.")
-
-
-def _sized(tag: bytes, body: bytes) -> bytes:
-    return tag + len(body).to_bytes(8, "big") + body
 
 
 class Secret:

@@ -10,10 +10,10 @@ from typing import Protocol
 from wpinq.dataset import DataSet
 from wpinq.errors import PlanError
 from wpinq.operators.bound import Bound
+from wpinq.operators.parallel import linear, parallel
 from wpinq.operators.partition import Part
 from wpinq.operators.share import Share
 from wpinq.operators.window import Window
-from wpinq.parallel import linear, parallel
 from wpinq.plan import Node, Read, Shape, Source, fingerprints, sources, steps
 from wpinq.rewrite import rewrite
 from wpinq.sources.epochs import Closed, Log

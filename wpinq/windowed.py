@@ -14,8 +14,8 @@ from wpinq.bins import bin_frame
 from wpinq.charged import commit
 from wpinq.errors import NotReadyError, PlanError
 from wpinq.measurement import Measurement, quoted
+from wpinq.operators.parallel import each_is_charged
 from wpinq.operators.window import Window
-from wpinq.parallel import each_is_charged
 from wpinq.plan import Node, steps
 from wpinq.quote import Quote
 from wpinq.rewrite import rewrite
@@ -43,8 +43,9 @@ class WindowedMeasurement(Measurement):
     """A charged, noisy histogram of every window.
 
     Each window that is asked for is a measurement of its own, with noise of its own. Where a unit is in one window only
-    (`wpinq.parallel`), all windows are charged when it is made, and the ledger shows each of them at no cost. Else, as
-    with people in a live source, whose unit is the whole person, each window is charged when it is first asked for.
+    (`operators/parallel.py`), all windows are charged when it is made, and the ledger shows each of them at no cost.
+    Else, as with people in a live source, whose unit is the whole person, each window is charged when it is first asked
+    for.
 
     Attributes:
         each: Whether epsilon is what each window costs.

@@ -29,11 +29,11 @@ from strategies import protected
 
 from wpinq import plan
 from wpinq.collection import Collection
-from wpinq.covering import own
 from wpinq.dataset import DataSet
 from wpinq.engines import reference
 from wpinq.errors import WpinqError
 from wpinq.functions import expressions
+from wpinq.functions.covering import own
 from wpinq.operators.lattice import measurable
 from wpinq.plan import Source, fingerprints, steps
 from wpinq.schema import Kind

@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from wpinq.loading import loading
+from wpinq.progress import loading
 
 NEW = "a module that nobody loaded"
 

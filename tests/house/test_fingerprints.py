@@ -19,10 +19,10 @@ from wpinq.aggregates.bounding import Lengths
 from wpinq.aggregates.cells import Cells
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Scale
-from wpinq.covering import SHOWN
 from wpinq.dataset import DataSet
 from wpinq.errors import WpinqError
 from wpinq.functions import Function, bind, bind_many
+from wpinq.functions.covering import SHOWN
 from wpinq.ledger import Ledger
 from wpinq.operators.first import First
 from wpinq.operators.lattice import Align, Coarse

@@ -10,18 +10,18 @@ import wpinq
 PACKAGE = Path(wpinq.__file__).parent
 
 LAYERS = [
-    {"errors", "loading"},
-    {"exact", "kernels", "arguments"},
-    {"schema", "values", "siphash", "secret", "progress", "unit", "weights"},
+    {"errors", "progress"},
+    {"exact", "kernels", "arguments", "fields"},
+    {"schema", "values", "siphash", "secret", "unit", "weights"},
     {"canonical"},
-    {"batch", "identity", "covering"},
+    {"batch", "identity"},
     {"functions", "sources", "ledger", "noise", "state"},
     {"dataset", "bins"},
     {"plan"},
     {"rewrite"},
     {"builder"},
-    {"operators", "stability", "engines"},
-    {"parallel"},
+    {"stability"},
+    {"operators", "engines"},
     {"explain", "runs", "versions"},
     {"quote"},
     {"charged"},
@@ -39,9 +39,9 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
 WALLS = {
     "noise": {"errors", "exact", "secret", "kernels"},
-    "ledger": {"errors", "exact", "secret"},
-    "functions": {"errors", "exact", "schema", "values", "canonical", "batch", "covering"},
-    "sources": {"arguments", "errors", "loading", "exact", "schema", "values", "canonical", "batch", "weights"},
+    "ledger": {"errors", "exact", "fields", "secret"},
+    "functions": {"errors", "exact", "schema", "values", "canonical", "batch", "fields"},
+    "sources": {"arguments", "errors", "progress", "exact", "schema", "values", "canonical", "batch", "weights"},
     "engines": {"errors", "exact", "schema", "values", "canonical", "batch", "identity", "state", "plan", "weights"},
     "operators": {
         "arguments",
@@ -51,18 +51,18 @@ WALLS = {
         "values",
         "canonical",
         "batch",
-        "covering",
         "bins",
         "identity",
         "state",
         "functions",
         "plan",
         "builder",
+        "stability",
         "unit",
         "weights",
     },
     "stability": {"errors", "plan"},
-    "explain": {"exact", "operators", "parallel", "plan", "stability"},
+    "explain": {"exact", "operators", "plan", "stability"},
 }
 """Rooms that may import these others and no more, however low those lie."""
 

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wpinq.errors import InternalError, LedgerError
-from wpinq.secret import Secret, encode
+from wpinq.fields import encode
+from wpinq.secret import Secret
 
 KEY = bytes(range(32))
 DERIVED = "032862925edb6f6f221dda412e25ea9099aa319cfe4039fc6b04e60f35f35835"

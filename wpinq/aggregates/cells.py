@@ -10,7 +10,7 @@ import polars as pl
 
 from wpinq.aggregates.scale import Scale
 from wpinq.batch import WEIGHT, Batch
-from wpinq.covering import SHOWN
+from wpinq.functions.covering import SHOWN
 from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
 from wpinq.schema import Column, Kind, Schema
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wpinq.cli.columns import parse_columns
 from wpinq.errors import SourceError
+from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
     from wpinq.sources.check import Problem, Report

@@ -16,10 +16,9 @@ def explain(
     budget: options.Budget = None,
 ) -> None:
     """Show the plan of a dataflow script and what it costs. Nothing is read, charged or written."""
-    from wpinq.cli.columns import parse_columns
     from wpinq.exact import decimal, positive
     from wpinq.schema import Kind
-    from wpinq.sources.columns import named
+    from wpinq.sources.columns import named, parse_columns
 
     amount = None if budget is None else positive(budget, "--budget")
     schema = named(parse_columns(columns), Kind.TEXT, None, "--columns")

@@ -7,8 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wpinq.cli.columns import parse_columns
 from wpinq.errors import LedgerError
+from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection

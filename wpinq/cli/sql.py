@@ -12,11 +12,11 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.bins import parse_bins, parse_value
-from wpinq.cli.columns import parse_columns
 from wpinq.cli.dataflow import LIMITLESS, no_records
 from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.errors import BinError, PlanError, SourceError
+from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
     from wpinq.query import Answer

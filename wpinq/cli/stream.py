@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import typer
 
 from wpinq.cli.bins import ask
-from wpinq.cli.columns import parse_columns
 from wpinq.cli.dataflow import LIMITLESS, Dataflow, Rehearsal, chosen, rehearsed
 from wpinq.cli.interrupt import interruptible
 from wpinq.errors import NotReadyError, PlanError, SourceError
+from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
     from wpinq.cli.inputs import Input

@@ -130,12 +130,12 @@ def rebuilt(told: Task) -> dict[str, Measurement]:
         SourceError: The input is not that of the first process.
         PlanError: Not all processes could compute it alike.
     """
-    from wpinq.cli.columns import parse_columns
     from wpinq.cli.dataflow import LIMITLESS, load
     from wpinq.collection import Collection
     from wpinq.ledger import Ledger
     from wpinq.plan import Source
     from wpinq.sources import open_source
+    from wpinq.sources.columns import parse_columns
     from wpinq.sources.recovered import recovered
     from wpinq.unit import Unit
 

@@ -24,8 +24,8 @@ from wpinq.measurement import Measurement, quoted
 from wpinq.noise import Mechanism, Words, mechanism
 from wpinq.noise.accuracy import level_of_each
 from wpinq.operators.first import First
+from wpinq.operators.parallel import meet
 from wpinq.operators.window import Window
-from wpinq.parallel import meet
 from wpinq.plan import Node
 from wpinq.quote import Epochs, Quote
 from wpinq.runs import refuse_inside

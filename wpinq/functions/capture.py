@@ -31,9 +31,9 @@ from types import (
 )
 from typing import Any
 
-from wpinq.covering import Uncovered
 from wpinq.errors import PlanError
 from wpinq.functions.bytecode import FRAMES, global_names
+from wpinq.functions.covering import Uncovered
 from wpinq.functions.fingerprint import attributed, bytecode, digest, names, pure, value, zone
 from wpinq.functions.pure import READS, denied, installed, library, member, pythons
 from wpinq.values import encode

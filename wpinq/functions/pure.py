@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from wpinq.covering import Uncovered
+from wpinq.functions.covering import Uncovered
 
 _MODULES = """
     _bisect _blake2 _collections _decimal _functools _hashlib _heapq _md5 _operator _pydecimal _sha1 _sha2 _sha256

@@ -14,7 +14,8 @@ from hmac import compare_digest
 from typing import NamedTuple
 
 from wpinq.errors import LedgerError
-from wpinq.secret import Secret, encode
+from wpinq.fields import encode
+from wpinq.secret import Secret
 
 START = bytes(32)
 

@@ -13,7 +13,7 @@ the data. Whoever names a group must see to that:
 - Epochs may share a group only where a unit moves the collection alike at each of them (once its records are there):
   where all steps from the live source on are linear for each record, and the unit is a record. Below a step in which
   records meet (also a bound on people, whose sample changes), one early record can move another part at every epoch;
-  there the epoch is in the name too (`wpinq.parallel`).
+  there the epoch is in the name too (`wpinq.operators.parallel`).
 - A person is in many parts: its movement is split among them as a record's is, within its bound, at one epoch.
 - A continual measurement speaks of every epoch, but is made of linear steps, and of people it keeps the first records,
   for ever: of the movement of all epochs together each part has its own share.

@@ -19,8 +19,8 @@ import polars as pl
 
 from wpinq import canonical
 from wpinq.batch import Batch, integers, weight_series
-from wpinq.covering import digest
 from wpinq.errors import PlanError
+from wpinq.functions.covering import digest
 from wpinq.functions.kinds import series, write
 from wpinq.identity import identities
 from wpinq.plan import Keyed, Node, Record, Shape, Stateless, Unary, Weighted, sources, steps

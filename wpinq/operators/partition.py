@@ -29,7 +29,7 @@ def partition(self: Builder[C], key: object, parts: Iterable[Any]) -> dict[Any, 
                 of other keys are in no part. That holds for the parts of one collection: the live source's at another
                 epoch is another one, unless every step up to here is linear for each record and records are protected;
                 then a record moves the same part at every epoch. Otherwise parts that are measured at two epochs are
-                charged both (`wpinq.parallel`).
+                charged both (`wpinq.operators.parallel`).
     Source:     McSherry, PINQ, SIGMOD 2009 ("Partition").
 
     Args:

@@ -14,8 +14,8 @@ import polars as pl
 from wpinq.arguments import NAME, described, require
 from wpinq.batch import Batch
 from wpinq.builder import Builder, C
-from wpinq.covering import SHOWN
 from wpinq.errors import BinError, PlanError
+from wpinq.functions.covering import SHOWN
 from wpinq.functions.kinds import read, write
 from wpinq.plan import Record, Shape, Stateless, Unary, Weighted, fingerprints
 from wpinq.schema import Column, Kind, Schema

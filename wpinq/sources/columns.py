@@ -184,3 +184,27 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     """Names for a message, on one line, the first few of them."""
     quoted = [repr(name) for name in names]
     return ", ".join(quoted[:most]) + (f" and {len(quoted) - most} more" if len(quoted) > most else "")
+
+
+def parse_columns(text: str | None) -> Columns:
+    """Read names, separated by commas, each with or without a type.
+
+    Without any type this picks columns, or names them in order; with types all columns stay (see `open_source`).
+
+    Raises:
+        SourceError: A name is missing or stands twice, or there is no such type.
+
+    >>> parse_columns("user,page")
+    ('user', 'page')
+    >>> parse_columns("user,page:int")
+    {'user': None, 'page': 'int'}
+    """
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    pairs = [part.rpartition(":") if ":" in part else (part, "", "") for part in parts]
+    types = {name.strip(): word.strip() or None for name, _, word in pairs}
+    if len(types) < len(pairs) or "" in types:
+        raise SourceError(f"--columns {text}: a name is missing or stands twice; write --columns user,page:int.")
+    declared(types)
+    return types if any(types.values()) else tuple(types)

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.loading import loading
+from wpinq.progress import loading
 from wpinq.schema import Schema
 from wpinq.sources import arrays
 from wpinq.sources.columns import Columns, listed, wanted

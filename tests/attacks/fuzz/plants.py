@@ -22,14 +22,14 @@ from attacks.fuzz.grow import grow
 from attacks.fuzz.judge import WAYS, judge
 
 from wpinq import canonical, charged, plan, versions
-from wpinq.covering import covered
 from wpinq.dataset import DataSet
 from wpinq.engines import flow
+from wpinq.fields import encode
 from wpinq.functions import expressions, plain
+from wpinq.functions.covering import covered
 from wpinq.ledger import charge_all, distinct
 from wpinq.plan import Merge, Node
 from wpinq.schema import Kind
-from wpinq.secret import encode
 from wpinq.selection import publish
 from wpinq.selection.spread import Spread, spreads
 from wpinq.sources import columns

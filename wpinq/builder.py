@@ -7,7 +7,8 @@ Operators are functions over a `Builder[C]` that give a `C`, so they lie below t
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from wpinq.plan import Node
@@ -31,3 +32,7 @@ class Builder(Generic[C]):
     @abstractmethod
     def _then(self, node: Node) -> C:
         """A collection of a longer plan."""
+
+    @abstractmethod
+    def _commit(self, quotes: Sequence[Any]) -> list[Any]:
+        """Charge what some quotes say, all of it or nothing, and give the charged queries, in their order."""

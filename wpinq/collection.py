@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from wpinq import aggregates, operators
 from wpinq.builder import Builder
@@ -46,7 +47,6 @@ class Collection(Builder["Collection"]):
     measure = measure
     select = select
     explain = explain
-    _commit = staticmethod(commit)
 
     count = aggregates.count
     count_distinct = aggregates.count_distinct
@@ -66,6 +66,9 @@ class Collection(Builder["Collection"]):
 
     def _then(self, node: Node) -> Collection:
         return Collection(holding(node))
+
+    def _commit(self, quotes: Sequence[Any]) -> list[Any]:
+        return commit(quotes)
 
     def __repr__(self) -> str:
         return f"<protected collection {self._node.schema} by {self._node.title}>"

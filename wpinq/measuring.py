@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.arguments import FLAG, NAME, takes
-from wpinq.charged import commit
 from wpinq.continual import ContinualMeasurement
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, exact, positive
@@ -119,7 +118,7 @@ def measure(
     found = _quoted(
         self, epsilon, name, mechanism, analyst, within=within, confidence=confidence, continual=continual
     ) if quote is None else _given(self, quote, epsilon, within, name, analyst)  # fmt: skip
-    (made,) = commit([found])
+    made: Measurement = self._commit([found])[0]
     return made
 
 

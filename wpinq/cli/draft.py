@@ -8,7 +8,7 @@ that observes while it runs, or asks for more than it returns, is charged step b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wpinq.charged import ChargedQuery, charge
@@ -37,7 +37,7 @@ class Draft(Collection):
     def _then(self, node: Node) -> Collection:
         return Draft(node, self._views, self.made)
 
-    def _commit(self, quotes: list[Quote[Any]]) -> list[Any]:  # type: ignore[override]
+    def _commit(self, quotes: Sequence[Quote[Any]]) -> list[Any]:
         drafted = [quote.kind(quote) for quote in quotes]
         self.made += drafted
         return drafted

@@ -82,3 +82,9 @@ def test_the_index_names_every_document():
     for document in DOCUMENTS.glob("*.md"):
         assert document.name == "README.md" or f"({document.name})" in index
     assert "(wpinq/docs/README.md)" in (ROOT / "README.md").read_text()
+
+
+def test_every_file_that_a_document_names_exists():
+    for document in DOCUMENTS.glob("*.md"):
+        for name in re.findall(r"`([a-z_/.]+\.(?:py|c|md))`", document.read_text()):
+            assert any((place / name).exists() for place in (ROOT, PACKAGE, DOCUMENTS)), (document.name, name)

@@ -42,14 +42,18 @@ def pay(quotes: Sequence[Quote[Any]]) -> None:
 def commit(quotes: Sequence[Quote[Q]]) -> list[Q]:
     """Charge what some quotes say, all of it or nothing, and give the charged queries, in their order.
 
-    A quote that was committed before is the same query, which costs nothing again.
+    A quote that was committed before is the same query, which costs nothing again: the same object, computed once. Were
+    it computed again, a function whose meaning nobody can tell could mean another thing by then, under the question that
+    was paid for; whether that is refused would tell about records, for nothing.
 
     Raises:
         BudgetError, LedgerError, PlanError: See `charge`; nothing was charged.
     """
-    made = [quote.kind(quote) for quote in quotes]
-    charge(made)
-    return made
+    made = {quote: quote.made[0] if quote.made else quote.kind(quote) for quote in quotes}
+    charge(list(made.values()))
+    for quote, query in made.items():
+        quote.made[:] = quote.made or [query]
+    return [quote.made[0] for quote in quotes]
 
 
 def charge(queries: Sequence[ChargedQuery]) -> None:
@@ -74,10 +78,11 @@ def charge(queries: Sequence[ChargedQuery]) -> None:
             quote.check()
         pay(quotes)
         for query, quote in zip(queries, quotes, strict=True):
-            if quote.epochs is not None:
+            if quote.epochs is not None and query not in quote.made:
                 quote.epochs.log.asked.append((query, quote.epochs.root))
     for query in queries:
-        wait(query)
+        if not query.settled:
+            wait(query)
 
 
 def digest_of(home: DataSet, histogram: Histogram) -> int:

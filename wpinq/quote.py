@@ -84,6 +84,7 @@ class Quote(Generic[C_co]):
         epochs: Which epochs of a live source answer it; None where its answers come from a run.
         kind: Makes the charged query, once the quote is committed.
         of: The plan as the collection that was asked holds it.
+        made: The query that it became, once it was committed: always the same one, computed once.
     """
 
     call: str
@@ -101,6 +102,7 @@ class Quote(Generic[C_co]):
     epochs: Epochs | None = field(repr=False)
     kind: Callable[[Quote[Any]], C_co] = field(repr=False)
     of: Node | None = field(default=None, repr=False)
+    made: list[C_co] = field(default_factory=list, init=False, repr=False)
 
     @property
     def sources(self) -> list[DataSet]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from wpinq.charged import commit
 from wpinq.quote import Quote
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
 
 A_co = TypeVar("A_co", covariant=True)
 
@@ -24,11 +26,11 @@ class Asked(Generic[A_co]):
     quote: Quote[Any]
     answer: Callable[[Any], A_co]
 
-    def charge(self) -> A_co:
-        """Charge for it alone.
+    def charge(self, of: Collection) -> A_co:
+        """Charge for it alone, as the collection that it was asked of charges.
 
         Raises:
             BudgetError, LedgerError, PlanError: See `commit`.
         """
-        (made,) = commit([self.quote])
+        (made,) = of._commit([self.quote])
         return self.answer(made)

@@ -77,7 +77,7 @@ def suggest_bound(
         lengths, Groups(), Points(numbers), partial(Middle, wanted), call="suggest_bound", epsilon=cost,
         confidence=LEVEL, name=None, analyst=None,
     )  # fmt: skip
-    return int(asked.charge().value)
+    return int(asked.charge(collection).value)
 
 
 @dataclass(frozen=True, eq=False)

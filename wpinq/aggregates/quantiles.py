@@ -45,7 +45,7 @@ def quantile(
 
     Source: A. Smith, "Privacy-preserving statistical estimation with optimal convergence rates", STOC 2011.
     """
-    return ask_quantile(self, column, share, bounds, epsilon, **more).charge()
+    return ask_quantile(self, column, share, bounds, epsilon, **more).charge(self)
 
 
 def ask_quantile(
@@ -66,7 +66,7 @@ def ask_quantile(
 @takes(column=NAME, by=NAMES | NOTHING)
 def median(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:
     """Charge for the median of a column's numbers; arguments and errors are those of `quantile`."""
-    return ask_median(self, column, bounds, epsilon, **more).charge()
+    return ask_median(self, column, bounds, epsilon, **more).charge(self)
 
 
 def ask_median(
@@ -80,7 +80,7 @@ def ask_median(
 @takes(column=NAME, by=NAMES | NOTHING)
 def min(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
     """Charge for the least of a column's numbers; arguments and errors are those of `quantile`. See `max`."""
-    return ask_min(self, column, bounds, epsilon, **more).charge()
+    return ask_min(self, column, bounds, epsilon, **more).charge(self)
 
 
 def ask_min(
@@ -100,7 +100,7 @@ def max(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more
     interval holds the true largest number, clamped to the bounds, with `confidence`, and always ends at the bound.
     `min` and `max` have independent noise: of fewer than some 30 / epsilon records `min` may exceed `max`.
     """
-    return ask_max(self, column, bounds, epsilon, **more).charge()
+    return ask_max(self, column, bounds, epsilon, **more).charge(self)
 
 
 def ask_max(

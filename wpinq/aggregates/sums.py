@@ -50,7 +50,7 @@ def count(self: Builder[Any], epsilon: Amount, **more: Unpack[Where]) -> Answer:
         BinError: A key is no value of the columns.
         ExactnessError, BudgetError, LedgerError: See `measure`.
     """
-    return _asked(self, Moments(self._node, (), None, (0,), "count()"), _first, epsilon, more).charge()
+    return _asked(self, Moments(self._node, (), None, (0,), "count()"), _first, epsilon, more).charge(self)
 
 
 @takes(columns=NAMES, by=NAMES | NOTHING)
@@ -71,7 +71,7 @@ def count_distinct(self: Builder[Any], columns: str | Sequence[str], epsilon: Am
         self, [pl.col(name) for name in dict.fromkeys((*((by,) if isinstance(by, str) else by), *names))]
     )
     plan = Moments(kept.distinct()._node, (), None, (0,), f"count_distinct({', '.join(names)})")
-    return _asked(self, plan, _first, epsilon, more).charge()
+    return _asked(self, plan, _first, epsilon, more).charge(self)
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
@@ -89,7 +89,7 @@ def sum(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more
         PlanError: The column holds no numbers, bounds and step make no grid, or a bound is more than 2^52 steps from 0.
         BinError, ExactnessError, BudgetError, LedgerError: See `count`.
     """
-    return ask_sum(self, column, bounds, epsilon, **more).charge()
+    return ask_sum(self, column, bounds, epsilon, **more).charge(self)
 
 
 def ask_sum(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Asked[Answer]:
@@ -107,7 +107,7 @@ def mean(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **mor
 
     Arguments and errors are those of `sum`. Of no records it is a number within the bounds.
     """
-    return ask_mean(self, column, bounds, epsilon, **more).charge()
+    return ask_mean(self, column, bounds, epsilon, **more).charge(self)
 
 
 def ask_mean(
@@ -134,7 +134,7 @@ def variance(
     A third of epsilon each is spent on number, sum and sum of squares. With `sample` it is divided by one less, as SQL
     does. The other arguments and the errors are those of `sum`.
     """
-    return ask_variance(self, column, bounds, epsilon, sample, **more).charge()
+    return ask_variance(self, column, bounds, epsilon, sample, **more).charge(self)
 
 
 def ask_variance(
@@ -154,7 +154,7 @@ def stdev(
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
 ) -> Answer:
     """Charge for the standard deviation: the root of `variance`, with the same arguments and noise."""
-    return ask_stdev(self, column, bounds, epsilon, sample, **more).charge()
+    return ask_stdev(self, column, bounds, epsilon, sample, **more).charge(self)
 
 
 def ask_stdev(

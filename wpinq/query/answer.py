@@ -11,7 +11,7 @@ import polars as pl
 
 from wpinq import canonical
 from wpinq.aggregates import Answer as Aggregate
-from wpinq.aggregates import Quantile
+from wpinq.aggregates import Asked, Quantile
 from wpinq.aggregates.options import Bounds
 from wpinq.arguments import MAPPING, TEXT, takes
 from wpinq.bins import bin_frame
@@ -122,7 +122,7 @@ def sql(
     lost = None if known is not None or delta is None else probability(delta, "sql(delta=...)")
     charged = Charged(name=name, analyst=analyst)
     counts = _counts(asked, share, lost, charged)
-    numbers = [one.quote(share, charged) for one in asked.numbers]
+    numbers = _numbers(asked, share, charged)
     made = commit([*counts, *(one.quote for one in numbers)])
     counted: list[Measurement] = made[: len(counts)]
     threshold = None
@@ -144,6 +144,14 @@ def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: C
     if lost is not None:
         found[asked.widest] = found[asked.widest].publishing("release", lost)
     return found
+
+
+def _numbers(asked: Statement, share: Fraction, charged: Charged) -> list[Asked[Aggregate | Quantile]]:
+    """The other aggregates. Those that follow from one measurement have one quote, also where no fingerprint says so."""
+    quotes: dict[tuple[str, Any], Quote[Any]] = {}
+    found = [one.quote(share, charged) for one in asked.numbers]
+    shared = [quotes.setdefault(number.measured, one.quote) for number, one in zip(asked.numbers, found, strict=True)]
+    return [replace(one, quote=quote) for one, quote in zip(found, shared, strict=True)]
 
 
 def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | None:

@@ -1,0 +1,89 @@
+"""Attacks on quote and commit: a function that means another thing later, and charges that are not those of the whole."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from quoting import KINDS, book, entries, opaque, table, waiting
+
+import wpinq
+from wpinq.cli.dataflow import rehearse
+from wpinq.errors import BudgetError
+
+ROWS = [("ann", "a", 1)] * 5 + [("bob", "b", 2)] * 3
+
+
+class Box:
+    """Holds a name that may change, which no fingerprint covers."""
+
+    def __init__(self):
+        self.name = "zed"
+
+
+@pytest.mark.parametrize("between", ["kept", "forgotten"])
+def test_a_quote_that_is_committed_again_is_not_computed_again(between):
+    """Else `ann` is refused where she has records, `carl` is free, and nobody pays for that."""
+    box = Box()
+    views = wpinq.protect(ROWS, budget=10, columns=KINDS)
+    found = views.filter(lambda user: user == box.name)
+    quote = found.quote(epsilon=1)
+    first = found.measure(quote=quote)
+    answers = [first.observe(("ann", "a", 1))]
+    if between == "forgotten":
+        del first
+    for box.name in ("carl", "ann", "bob"):
+        answers.append(found.measure(quote=quote).observe(("ann", "a", 1)))
+    assert len(set(answers)) == 1
+    assert book(views).spent()[0] == 1
+
+
+def test_a_quote_that_was_refused_can_be_committed_once_there_is_budget():
+    found, ledger = opaque(budget=1)
+    quote = found.quote(epsilon=2)
+    with pytest.raises(BudgetError):
+        found.measure(quote=quote)
+    assert waiting(found) == []
+    ledger.raise_budget(Fraction(2))
+    assert isinstance(found.measure(quote=quote).observe(("a", 1)), int)
+
+
+@pytest.mark.parametrize("continual", [False, True])
+def test_a_quote_of_a_live_source_is_answered_once_however_often_it_is_committed(continual):
+    live = wpinq.live({"k": "text"}, budget=10**6)
+    quote = live.quote(epsilon=10**5, continual=continual)
+    first, second = live.measure(quote=quote), live.measure(quote=quote)
+    live.send([("a",)] * 3)
+    live.advance()
+    assert (first.observe("a"), second.observe("a")) == (3, 3)
+    if continual:
+        third = live.measure(quote=quote)
+        live.send([("a",)])
+        live.advance()
+        assert [one.observe("a") for one in (first, second, third)] == [4, 4, 4]
+    live.close()
+
+
+def test_aggregates_that_follow_from_one_measurement_are_charged_once_where_no_fingerprint_tells():
+    found, ledger = opaque(budget=10)
+    query = "SELECT VAR_POP(n), STDDEV_POP(n), COUNT(*) FROM t"
+    answer = wpinq.sql(query, {"t": found}, epsilon=2, bounds={"n": (0, 10)})
+    assert ledger.spent()[0] == 2
+    assert len(entries(ledger)) == 2
+    variance, deviation, _ = answer.rows[0]
+    assert deviation == pytest.approx(variance**0.5)
+
+
+def test_a_script_that_counts_is_charged_as_a_whole_or_not_at_all():
+    """Half of the budget is spent, so that only the charge, and no rehearsal, finds that it does not fit."""
+
+    def script(views):
+        return {"number": views.count(epsilon=1).measurement, "pages": views.measure(epsilon=2)}
+
+    views = table(budget=4)
+    views.measure(epsilon=2, name="before")
+    rehearsal = rehearse(script, views._node.schema, Fraction(4))
+    assert rehearsal.whole
+    with pytest.raises(BudgetError, match="nothing was charged"):
+        rehearsal.charge(views)
+    assert book(views).spent()[0] == 2

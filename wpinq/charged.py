@@ -42,9 +42,9 @@ def pay(quotes: Sequence[Quote[Any]]) -> None:
 def commit(quotes: Sequence[Quote[Q]]) -> list[Q]:
     """Charge what some quotes say, all of it or nothing, and give the charged queries, in their order.
 
-    A quote that was committed before is the same query, which costs nothing again: the same object, computed once. Were
-    it computed again, a function whose meaning nobody can tell could mean another thing by then, under the question that
-    was paid for; whether that is refused would tell about records, for nothing.
+    A quote that was committed before is the same query, which costs nothing again: the same object, computed once.
+    Were it computed again, a function whose meaning nobody can tell could mean another thing by then, and whether the
+    question that was paid for is refused would tell about records, for nothing.
 
     Raises:
         BudgetError, LedgerError, PlanError: See `charge`; nothing was charged.

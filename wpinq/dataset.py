@@ -95,7 +95,7 @@ class DataSet:
 
         Whether a question is refused must not depend on what it asks for. So where only reading tells whether the
         records are still those of the version, a pass reads all columns, whatever a plan needs, and compares a keyed
-        digest of all records with that of the first pass.
+        digest of all records with that of the first pass that read them in this way: as these columns, of these types.
 
         Raises:
             SourceError: It cannot be read, or is not what was protected.
@@ -131,7 +131,8 @@ class DataSet:
                 rows = rows * frame[WEIGHT].to_numpy().astype(np.uint64)[:, None]
             total += rows.sum(axis=0, dtype=np.uint64)  # in any order, and however rows are counted together
             yield frame.select(*columns, *weight)
-        self.ledger.check_version(self.version, total.tobytes())
+        read = self.ledger.secret.mac("content of", repr((schema, self.reader.way)).encode()).hex()
+        self.ledger.check_version(self.version, total.tobytes(), read)
 
     @property
     def grows(self) -> bool:

@@ -1,4 +1,4 @@
-"""Attacks on quote and commit: a function that means another thing later, and charges that are not those of the whole."""
+"""Attacks on quote and commit: functions that mean another thing later, and charges that are not those of the whole."""
 
 from __future__ import annotations
 

@@ -260,3 +260,20 @@ def test_a_table_beside_a_live_source_under_one_declared_version(tmp_path):
     answer("user,town\nann,rome\n")
     with pytest.raises(LedgerError, match="closed"):
         answer("user,town\nann,oslo\n")
+
+
+@pytest.mark.parametrize("columns", [("user",), ("page", "user"), {"user": None, "page": None, "n": float}])
+def test_other_columns_of_one_declared_version_are_no_other_records(tmp_path, columns):
+    """A digest is of the records as they are read; it must not close a version for whoever reads other columns."""
+    table = pl.DataFrame({"user": ["ann", "bob"], "page": ["x", "y"], "n": [1, 2]})
+
+    def asked(**more):
+        views = wpinq.protect(table, budget=10, ledger=tmp_path / "ledger", version="1", name="views", **more)
+        return views.map(pl.col("user")).measure(epsilon=1).observe("ann")
+
+    first = asked()
+    asked(columns=columns)
+    assert asked() == first
+    table[0, "page"] = "z"
+    with pytest.raises(LedgerError, match="closed"):
+        asked(columns=columns) if "page" in columns else asked()

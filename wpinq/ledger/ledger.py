@@ -161,8 +161,13 @@ class Ledger:
                 raise InternalError("seal: the question was never charged; charge it first.")
             session.seal(question, version, digest)
 
-    def check_version(self, version: str, content: bytes | None = None) -> None:
+    def check_version(self, version: str, content: bytes | None = None, read: str = "") -> None:
         """Refuse a version that is closed; with `content`, set or compare the digest of the source's content.
+
+        Args:
+            version: The version.
+            content: What was found.
+            read: Tells the ways of reading the source apart, where it depends on them what is found.
 
         Raises:
             LedgerError: The version is closed, or is now.
@@ -170,7 +175,7 @@ class Ledger:
         with self._session() as session:
             session.refuse_closed(version)
             if content is not None:
-                session.seal("", version, content)
+                session.seal(read, version, content)
 
     def poison(self, version: str) -> None:
         """Close a version for every question, for good."""

@@ -147,7 +147,7 @@ def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: C
 
 
 def _numbers(asked: Statement, share: Fraction, charged: Charged) -> list[Asked[Aggregate | Quantile]]:
-    """The other aggregates. Those that follow from one measurement have one quote, also where no fingerprint says so."""
+    """The other aggregates. Those that follow from one measurement have one quote, fingerprint or not."""
     quotes: dict[tuple[str, Any], Quote[Any]] = {}
     found = [one.quote(share, charged) for one in asked.numbers]
     shared = [quotes.setdefault(number.measured, one.quote) for number, one in zip(asked.numbers, found, strict=True)]

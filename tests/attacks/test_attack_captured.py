@@ -8,14 +8,17 @@ either the plan still means what it meant, or it is a new question, which is cha
 # ruff: noqa: PLW0108, B023, PTH208   lambdas, loops and listings are what is attacked here
 import builtins
 import contextvars
+import datetime as dt
 import functools
 import importlib
 import locale
 import math
+import operator
 import os
 import random
 import sys
 import threading
+import time
 import types
 from decimal import ROUND_UP, Decimal, DefaultContext
 from enum import Enum
@@ -334,6 +337,52 @@ def digits_of_integers(path, patch):
     return lambda user: len(str(10 ** (200 * len(user)))) if user else 0, change
 
 
+MOMENT = dt.datetime(2026, 1, 1)
+
+
+def another_zone(patch):
+    patch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+
+
+def zone_of_a_format(path, patch):
+    return lambda user: f"{MOMENT:%s}" if user == "alice" else "", lambda: another_zone(patch)
+
+
+def zone_of_a_method_by_another_name(path, patch):
+    seconds = dt.datetime.timestamp
+    return lambda user: seconds(MOMENT) if user == "alice" else 0, lambda: another_zone(patch)
+
+
+def clock_of_a_getter(path, patch):
+    now = operator.methodcaller("now", tz=None)
+    return lambda user: now(dt.datetime).microsecond if user == "alice" else 0, lambda: None
+
+
+def clock_of_a_getter_that_is_made(path, patch):
+    return lambda user: operator.attrgetter("now")(dt.datetime)().microsecond if user == "alice" else 0, lambda: None
+
+
+def sign_of_what_is_no_number(path, patch):
+    number = float("nan")
+
+    def change():
+        nonlocal number
+        number = -number
+
+    return lambda user: math.copysign(1, number) if user == "alice" else 0, change
+
+
+def one_list_that_becomes_two(path, patch):
+    one = other = [0]
+
+    def change():
+        nonlocal other
+        other = [0]
+
+    return lambda user: int(one is other) if user == "alice" else 0, change
+
+
 CASES = [
     container_method, partial_of_a_list, tuple_of_a_list, list_in_a_dictionary, closure_of_a_helper,
     closure_that_is_assigned, default_argument, keyword_default, code_that_is_exchanged, helper_that_is_exchanged,
@@ -341,7 +390,9 @@ CASES = [
     remembered_results, decorated, dispatched, array, series, callable_object, bound_method, attribute_of_a_class,
     attribute_of_a_function, attribute_of_a_helper, member_of_an_enumeration, iterator, generator, own_state, popped,
     context_variable, thread_local, random_numbers, environment, listed_directory, read_table, read_lines,
-    opened_file, imported_inside, decimal_context, digits_of_integers,
+    opened_file, imported_inside, decimal_context, digits_of_integers, zone_of_a_format,
+    zone_of_a_method_by_another_name, clock_of_a_getter, clock_of_a_getter_that_is_made, sign_of_what_is_no_number,
+    one_list_that_becomes_two,
 ]  # fmt: skip
 
 
@@ -350,6 +401,8 @@ def patch(monkeypatch):
     digits = sys.get_int_max_str_digits()
     yield monkeypatch
     sys.set_int_max_str_digits(digits)
+    monkeypatch.undo()
+    time.tzset()
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["one plan twice", "written again"])
@@ -391,8 +444,6 @@ def test_an_edited_helper_is_another_question_whatever_its_module_is_called(name
 
 
 def test_the_zone_and_the_locale_of_the_computer_are_covered(monkeypatch):
-    import datetime as dt
-
     from wpinq.functions import bind
     from wpinq.schema import Kind, Schema
 
@@ -404,7 +455,42 @@ def test_the_zone_and_the_locale_of_the_computer_are_covered(monkeypatch):
     assert None not in before
     with monkeypatch.context() as inner:
         inner.setenv("TZ", "Asia/Tokyo")
-        assert moments.covered is None, "it means something else now"
+        assert moments.covered not in (None, before[0]), "it means something else now"
         inner.setattr(locale, "setlocale", lambda category, real=locale.setlocale: "xx" + real(category))
         assert words.covered not in (None, before[1])
     assert (moments.covered, words.covered) == before
+
+
+def test_functions_that_look_into_one_module_each_find_what_they_look_up():
+    """Each of them has its own part of `math`, of which one copy had but the part of the first."""
+
+    def whole(number):
+        return math.floor(number)
+
+    def root(number):
+        return None if number is None else whole(math.sqrt(number))
+
+    data = wpinq.protect([(4.0,)] * 7, columns={"number": float}, budget=1000)
+    assert data.map(root).measure(500).observe(2) == 7  # the noise is zero but for a chance of exp(-500)
+
+
+def test_parts_of_a_module_that_helpers_look_up_are_covered():
+    own = module("settings", "first, second = 1, 2")
+
+    def helper(user):
+        return len(user) + own.second
+
+    data = wpinq.protect([("bob",)], budget=1, columns={"user": str})
+    prints = []
+    for own.second in (2, 3, 2):
+        prints.append(data.map(lambda user: helper(user) + own.first)._node.function.fingerprint)
+    assert prints[0] == prints[2] != prints[1]
+    assert None not in prints
+
+
+def test_what_leads_to_frames_is_not_known():
+    """A frame holds the records that are still to come."""
+    data = wpinq.protect([("bob",)], budget=1, columns={"user": str})
+    steps = (one for one in [1])
+    for function in (lambda user: steps.gi_frame.f_lineno, lambda user: next((one for one in user).gi_frame.f_back)):
+        assert data.map(function)._node.function.fingerprint is None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Iterator
-from types import CodeType
+from types import CellType, CodeType, FunctionType
+from typing import Any
 
 FRAMES = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "_getframe", "currentframe"})
 ENDS = frozenset(["JUMP_FORWARD", "JUMP_BACKWARD", "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"])
@@ -78,3 +79,14 @@ def global_names(code: CodeType) -> tuple[str, ...]:
     loads = ("LOAD_GLOBAL", "LOAD_NAME")
     found = {step.argval for part in nested(code) for step in dis.get_instructions(part) if step.opname in loads}
     return tuple(sorted(found))
+
+
+def own_builtins(function: Any) -> dict[str, Any]:
+    """What a function finds where no outer name is: Python's own names."""
+    found: dict[str, Any] = function.__builtins__
+    return found
+
+
+def cells(function: FunctionType) -> tuple[CellType, ...]:
+    """New cells for a copy of a closure."""
+    return tuple(CellType() for _ in function.__closure__ or ())

@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import (
     BuiltinFunctionType,
-    CellType,
     FunctionType,
     MethodDescriptorType,
     MethodType,
@@ -32,10 +31,10 @@ from types import (
 from typing import Any
 
 from wpinq.errors import PlanError
-from wpinq.functions.bytecode import FRAMES, global_names
+from wpinq.functions.bytecode import FRAMES, cells, global_names, own_builtins
 from wpinq.functions.covering import Uncovered
-from wpinq.functions.fingerprint import attributed, bytecode, digest, names, pure, value, zone
-from wpinq.functions.pure import READS, denied, installed, library, member, pythons
+from wpinq.functions.fingerprint import ZONED, attributed, bytecode, digest, names, pure, value, zoned
+from wpinq.functions.pure import READS, foreign, known_name, library, member
 from wpinq.values import encode
 
 ABOUT = ("__name__", "__package__", "__spec__")
@@ -53,12 +52,14 @@ class Captured:
     Attributes:
         function: What runs.
         code: A digest of all of it, equal in every process; None where something is not known.
-        restless: Whether it holds what a call could change, or hangs on what can change without one.
+        restless: Whether it holds what a call could change.
+        zoned: Whether it may look at the zone of the computer.
     """
 
     function: Callable[..., Any]
     code: bytes | None
     restless: bool
+    zoned: bool
 
 
 def capture(function: Callable[..., Any], call: str = "map") -> Captured:
@@ -77,8 +78,8 @@ def capture(function: Callable[..., Any], call: str = "map") -> Captured:
         copy, code = walk.take(function)
         known = digest("python", sys.implementation.name, version, code) if walk.known else None
     except RecursionError:
-        return Captured(function, None, restless=True)
-    return Captured(copy, known, walk.restless)
+        return Captured(function, None, restless=True, zoned=True)
+    return Captured(copy, known, walk.restless, walk.zoned)
 
 
 class Walk:
@@ -86,33 +87,41 @@ class Walk:
 
     Attributes:
         known: Whether all that was met is known.
-        restless: See `Captured`.
+        restless, zoned: See `Captured`.
     """
 
     def __init__(self, call: str) -> None:
-        self.known, self.restless = True, False
+        self.known, self.restless, self.zoned = True, False, False
         self._call = call
-        self._met: dict[int, tuple[Any, Taken]] = {}  # by id, with what keeps that id alive
-        self._open: set[int] = set()
-        self._functions = 0
+        self._met: dict[Any, tuple[Any, Taken]] = {}  # by id, with what keeps that id alive
+        self._open: set[Any] = set()
+        self._functions = self._shared = 0
 
     def take(self, given: Any, looked: frozenset[str] = NONE) -> Taken:
         """A copy of a value, and its form; `looked` are the names that the code which refers to it looks up."""
         plain = value(given)
         if plain is not None:
             return given, plain
-        if id(given) in self._met:
-            return self._met[id(given)][1]
-        if id(given) in self._open:  # it holds itself
+        own = (id(given), looked) if isinstance(given, ModuleType) else id(given)  # of a module each has its own part
+        if own in self._met:
+            return self._met[own][1]
+        if own in self._open:  # it holds itself
             return self._unknown(given)
-        self._open.add(id(given))
+        self._open.add(own)
         try:
             taken = self._container(given) or self._called(given, looked) or self._unknown(given)
         except Uncovered:
             taken = self._unknown(given)
-        self._open.discard(id(given))
-        self._met.setdefault(id(given), (given, taken))
+        self._open.discard(own)
+        self._met.setdefault(own, (given, self._again(*taken)))
         return taken
+
+    def _again(self, copy: Any, form: Any) -> Taken:
+        """What is met a second time: of what can change it matters that it is the same one, and not an equal one."""
+        if type(copy) not in MUTABLE or form is None:
+            return copy, form
+        self._shared += 1
+        return copy, ("shared", self._shared)
 
     def _unknown(self, given: Any) -> Taken:
         self.known = False
@@ -153,9 +162,10 @@ class Walk:
         if isinstance(given, BuiltinFunctionType) and not isinstance(given.__self__, (ModuleType, type(None))):
             return self._bound(given)
         if isinstance(given, (type, BuiltinFunctionType)):
+            self.zoned |= given.__name__ in ZONED
             return given, ("library", *library(given))
         if isinstance(given, (MethodDescriptorType, WrapperDescriptorType)):
-            return given, ("descriptor", _known(given.__name__), *library(given.__objclass__))
+            return given, ("descriptor", self._known(given.__name__), *library(given.__objclass__))
         if isinstance(given, MethodType):
             (function, owner), forms = self._all((given.__func__, given.__self__))
             return MethodType(function, owner), ("method", *forms)
@@ -164,9 +174,13 @@ class Walk:
         named = member(given)
         return None if named is None else (given, ("member", *named))
 
+    def _known(self, name: str) -> str:
+        self.zoned |= name in ZONED
+        return known_name(name)
+
     def _bound(self, given: Any) -> Taken:
         """A method of a value: of text, of a dictionary, of a class."""
-        owner, name = given.__self__, _known(given.__name__)
+        owner, name = given.__self__, self._known(given.__name__)
         if isinstance(owner, type):
             return given, ("made by", name, *library(owner))
         if type(owner) in MUTABLE and name not in READS:
@@ -182,11 +196,13 @@ class Walk:
                 raise Uncovered
             return functools.partial(function, *arguments, **keywords), ("partial", *forms)
         made, arguments = given.__reduce__()
+        first, keywords = (made.args, made.keywords) if type(made) is functools.partial else ((), {})
         if type(given) is not operator.itemgetter:
-            for name in [one for argument in arguments if isinstance(argument, str) for one in argument.split(".")]:
-                _known(name)
-        (function, copied), forms = self._all((made, arguments))
-        return function(*copied), ("getter", type(given).__name__, *forms)
+            texts = (argument for argument in (*first, *arguments) if isinstance(argument, str))
+            for name in [one for text in texts for one in text.split(".")]:
+                self._known(name)
+        (copied, named), forms = self._all(((*first, *arguments), keywords))
+        return type(given)(*copied, **named), ("getter", type(given).__name__, *forms)
 
     def _module(self, module: ModuleType, looked: frozenset[str]) -> Taken:
         """A module with no more of it than is looked up; a library's is no other than the user's."""
@@ -210,13 +226,13 @@ class Walk:
             pass
         inner = given.__wrapped__ if isinstance(given, functools._lru_cache_wrapper) else given
         home = sys.modules.get(getattr(inner, "__module__", None) or "")
-        if not isinstance(inner, FunctionType) or (home and vars(home) is inner.__globals__ and _foreign(home, inner)):
+        if not isinstance(inner, FunctionType) or (home and vars(home) is inner.__globals__ and foreign(home, inner)):
             return self._unknown(given)
         if inner.__dict__.keys() - {"__wrapped__"}:
             self.known = False
         if names(inner.__code__) & FRAMES:
             return self._unknown(given)
-        copy = outer = FunctionType(inner.__code__, self._globals(inner), inner.__name__, None, _cells(inner))
+        copy = outer = FunctionType(inner.__code__, self._globals(inner), inner.__name__, None, cells(inner))
         self._functions += 1
         met = ("met", self._functions)
         if inner is not given:
@@ -229,7 +245,7 @@ class Walk:
     def _globals(self, function: FunctionType) -> dict[str, Any]:
         """Outer names to be: Python's own as they are now, and no others, unless its code imports or makes classes."""
         found = {name: function.__globals__[name] for name in ABOUT if name in function.__globals__}
-        own = _builtins(function)
+        own = own_builtins(function)
         wanted = set(own) if not pure(function.__code__) else set(global_names(function.__code__))
         return found | {"__builtins__": {name: own[name] for name in wanted if name in own}}
 
@@ -254,9 +270,9 @@ class Walk:
         copy.__module__ = function.__module__
         copy.__dict__.update({name: self.take(one)[0] if name == "__wrapped__" else one
                               for name, one in function.__dict__.items()})  # fmt: skip
-        self.restless |= bool(zone(code))
+        self.zoned |= zoned(code)
         form = bytecode(code, lambda one: self.take(one)[1], named=not first)
-        return (form, defaults, tuple(keywords), kwdefaults, tuple(closure), outer, zone(code))
+        return (form, defaults, tuple(keywords), kwdefaults, tuple(closure), outer)
 
     def _outer(
         self, function: FunctionType, copy: FunctionType, name: str, looked: frozenset[str], *, first: bool
@@ -265,7 +281,7 @@ class Walk:
         if name in function.__globals__:
             copy.__globals__[name], form = self._looked_at(function.__globals__[name], function.__code__, name, looked)
             return form
-        builtins = _builtins(function)
+        builtins = own_builtins(function)
         if name in builtins:
             return ("builtin", self.take(builtins[name])[1])
         if first:
@@ -278,23 +294,3 @@ class Walk:
         if isinstance(given, ModuleType) and not attributed(code, name):
             return self._unknown(given)
         return self.take(given, looked)
-
-
-def _foreign(home: ModuleType, function: FunctionType) -> bool:
-    """Whether a function is a library's own, and not made by a call of one, as a decorator makes them."""
-    return (pythons(home) or installed(home)) and "<locals>" not in function.__qualname__
-
-
-def _builtins(function: FunctionType) -> dict[str, Any]:
-    found: dict[str, Any] = function.__builtins__  # type: ignore[attr-defined, unused-ignore]  # its cache forgets it
-    return found
-
-
-def _cells(function: FunctionType) -> tuple[CellType, ...]:
-    return tuple(CellType() for _ in function.__closure__ or ())
-
-
-def _known(name: str) -> str:
-    if denied(name) and name not in READS:
-        raise Uncovered
-    return name

@@ -8,6 +8,7 @@ import dis
 import hashlib
 import locale
 import os
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -25,7 +26,6 @@ REPRESENTED = (
     type(...),
     type(NotImplemented),
     bool,
-    complex,
     range,
     Decimal,
     Fraction,
@@ -37,8 +37,12 @@ REPRESENTED = (
 )
 """Types of values that cannot change and that are told apart by how Python writes them."""
 OUTWARD = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME", "LOAD_BUILD_CLASS")
-ZONED = frozenset(["timestamp", "astimezone", "strftime"])
-"""Names of what depends on the zone of the computer."""
+
+
+ZONED = frozenset(
+    ["timestamp", "astimezone", "strftime", "strptime", "format", "format_map", "Formatter"]
+)  # fmt: skip
+"""Names of what depends on the zone of the computer, or writes times in a way that may."""
 
 
 def digest(*parts: Any) -> bytes:
@@ -46,13 +50,14 @@ def digest(*parts: Any) -> bytes:
     return hashlib.sha256(encode(parts)).digest()
 
 
-def platform() -> tuple[Any, ...]:
+def platform(*, zoned: bool) -> tuple[Any, ...]:
     """What plain Python computes with, besides its arguments: how it reads and writes numbers and times."""
     context = decimal.DefaultContext  # that of a new thread, as functions run in
     exact = (context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp)
     traps = tuple(sorted(signal.__name__ for signal, set_ in context.traps.items() if set_))
     words = (locale.setlocale(locale.LC_TIME), locale.setlocale(locale.LC_NUMERIC))
-    return (*exact, *traps, *words, sys.get_int_max_str_digits())
+    zone = (*time.tzname, time.timezone, os.environ.get("TZ")) if zoned else ()
+    return (*exact, *traps, *words, sys.get_int_max_str_digits(), *zone)
 
 
 def value(given: Any) -> bytes | None:
@@ -71,8 +76,14 @@ _FORMS: dict[type, Callable[[Any], bytes]] = dict.fromkeys(REPRESENTED, _represe
     str: lambda given: b"s" + given.encode("utf-8", "surrogatepass"),
     bytes: lambda given: b"b" + given,
     int: lambda given: b"i%x" % given,
-    float: lambda given: b"f" + given.hex().encode(),
+    float: lambda given: b"f" + _number(given),
+    complex: lambda given: b"c" + _number(given.real) + b" " + _number(given.imag),
 }
+
+
+def _number(given: float) -> bytes:
+    """One NaN is told from another: they have signs, which `copysign` reads."""
+    return given.hex().encode() if given == given else struct.pack(">d", given)  # noqa: PLR0124
 
 
 def bytecode(code: CodeType, constant: Callable[[Any], Any], *, named: bool) -> Any:
@@ -108,9 +119,11 @@ def pure(code: CodeType) -> bool:
     return True
 
 
-def zone(code: CodeType) -> tuple[Any, ...]:
-    """The computer's zone, where code looks at it."""
-    return (*time.tzname, time.timezone, os.environ.get("TZ")) if names(code) & ZONED else ()
+def zoned(code: CodeType) -> bool:
+    """Whether code may look at the computer's zone, as `f"{time:%s}"` does too."""
+    steps = [step for part in nested(code) for step in dis.get_instructions(part)]
+    formats = any(step.opname == "FORMAT_VALUE" and (step.arg or 0) & 4 for step in steps)
+    return formats or bool(names(code) & ZONED)
 
 
 def attributed(code: CodeType, name: str) -> bool:

@@ -49,7 +49,7 @@ class Plain(Function):
         found = super().covered
         if found is None or (self.held.restless and capture(self.function).code != self.held.code):
             return None
-        return (*found, platform())
+        return (*found, platform(zoned=self.held.zoned))
 
     def call(self, record: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: D102
         (found,) = each(self._mapped, [plain_record(record, self.schema, self.reads)])

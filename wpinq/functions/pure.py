@@ -13,7 +13,7 @@ import functools
 import sys
 import sysconfig
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from wpinq.functions.covering import Uncovered
@@ -31,7 +31,8 @@ _BUILTINS = """
     reversed round set slice sorted str sum tuple type zip"""
 _DENIED = """
     now today utcnow fromtimestamp getcontext setcontext localcontext samples file_digest monthcalendar
-    setfirstweekday"""
+    setfirstweekday attrgetter methodcaller get_field get_type_hints ForwardRef gi_frame cr_frame ag_frame tb_frame
+    f_back"""
 _READS = """
     __contains__ __getitem__ __len__ copy count difference get index intersection isdisjoint issubset issuperset items
     keys symmetric_difference union values"""
@@ -42,7 +43,8 @@ FUNCTIONS = frozenset(f"posixpath.{name}" for name in _FUNCTIONS.split())
 """Functions of other modules that do."""
 BUILTINS = frozenset(_BUILTINS.split())
 DENIED = frozenset(_DENIED.split())
-"""Names that no code may look up; nor one between double underscores, since these lead anywhere."""
+"""Names that no code may look up; nor one between double underscores, since these lead anywhere, as do what looks up
+names that are texts, and frames, which hold other records."""
 READS = frozenset(_READS.split())
 """Methods of lists, dictionaries and sets that leave them as they are."""
 OPERATORS = frozenset(f"__{name}__" for name in _OPERATORS.split())
@@ -79,6 +81,22 @@ def installed(module: ModuleType | None) -> bool:
 def _lies(module: ModuleType, places: tuple[Path, ...]) -> bool:
     file = getattr(module, "__file__", None)
     return file is not None and any(Path(file).resolve().is_relative_to(place) for place in places)
+
+
+def foreign(home: ModuleType, function: FunctionType) -> bool:
+    """Whether a function is a library's own, and not made by a call of one, as a decorator makes them."""
+    return (pythons(home) or installed(home)) and "<locals>" not in function.__qualname__
+
+
+def known_name(name: str) -> str:
+    """The name of a method that may be looked up.
+
+    Raises:
+        Uncovered: What it leads to cannot be known.
+    """
+    if denied(name) and name not in READS:
+        raise Uncovered
+    return name
 
 
 def library(value: Any) -> tuple[str, str]:

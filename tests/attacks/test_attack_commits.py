@@ -74,11 +74,13 @@ def test_aggregates_that_follow_from_one_measurement_are_charged_once_where_no_f
     assert deviation == pytest.approx(variance**0.5)
 
 
-def test_a_script_that_counts_is_charged_as_a_whole_or_not_at_all():
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_script_is_charged_as_a_whole_or_not_at_all(counts):
     """Half of the budget is spent, so that only the charge, and no rehearsal, finds that it does not fit."""
 
     def script(views):
-        return {"number": views.count(epsilon=1).measurement, "pages": views.measure(epsilon=2)}
+        first = views.count(epsilon=1).measurement if counts else views.map("user").measure(epsilon=1)
+        return {"first": first, "pages": views.measure(epsilon=2)}
 
     views = table(budget=4)
     views.measure(epsilon=2, name="before")

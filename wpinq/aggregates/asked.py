@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from wpinq.quote import Quote
+
+if TYPE_CHECKING:
+    from wpinq.builder import Builder
 
 A_co = TypeVar("A_co", covariant=True)
 
@@ -23,7 +26,7 @@ class Asked(Generic[A_co]):
     quote: Quote[Any]
     answer: Callable[[Any], A_co]
 
-    def charge(self, of: Any) -> A_co:
+    def charge(self, of: Builder[Any]) -> A_co:
         """Charge for it alone, as the collection that it was asked of charges.
 
         Raises:

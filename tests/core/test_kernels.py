@@ -1,6 +1,7 @@
 """The compiled kernels against the plain paths: the same identities and the same sums, bit for bit."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -179,6 +180,18 @@ def test_a_library_of_another_source_is_not_loaded(library, monkeypatch):
     monkeypatch.setattr(kernels, "digest", lambda: b"0" * 32)
     assert library is not None
     assert kernels.load() is None
+
+
+def test_every_source_tells_its_version(tmp_path, monkeypatch):
+    folder = pathlib.Path(build.__file__).parent
+    assert {path.name for path in folder.iterdir() if path.suffix in {".c", ".h"}} == {p.name for p in build.SOURCES}
+    copies = [pathlib.Path(shutil.copy(path, tmp_path)) for path in build.SOURCES]
+    monkeypatch.setattr(build, "SOURCES", copies)
+    found = {build.digest()}
+    for path in copies:
+        path.write_bytes(path.read_bytes() + b" ")
+        found.add(build.digest())
+    assert len(found) == len(copies) + 1 > 5
 
 
 def test_a_library_that_is_none_is_not_loaded(tmp_path, monkeypatch):

@@ -53,6 +53,8 @@ def test_paths(seed, real, contradicting, scales, narrowed):
         patch.setattr(path, "MANY_CELLS", -1 if narrowed else 10**9)
         patch.setattr(path, "BLOCK", 4)
         same(lambda: (path.shortest_path(v, h, pair), squares.squares_path(v, h, pair)))
+        weighing = 1 if v.dtype == np.int64 else 1 << 16, *path.weights((min(pair), max(pair)), 14)
+        same(lambda: path.corridor(*path.as_units(v, h)[:2], weighing))
 
 
 @settings(deadline=None, max_examples=30)
@@ -115,6 +117,22 @@ def test_every_generator_is_followed(source):
         return *sampler.sample(degrees, degrees, draws), draws.random()
 
     same(draw)
+
+
+@settings(deadline=None, max_examples=60)
+@given(SEEDS, st.integers(0, 60), st.integers(1, 3))
+def test_swapping_gives_up_at_the_same_place(seed, budget, moves):
+    """Lists full of repeats, and too few looks at other edges to take them all apart."""
+    rng = np.random.default_rng(seed)
+    sizes = -np.sort(-rng.integers(1, 12, 20))
+    starts, items = np.append(0, np.cumsum(sizes)), rng.integers(0, 15, sizes.sum()).astype(np.int32)
+    curveball.arrange(starts, items)
+
+    def swapped():
+        mine, draws = items.copy(), np.random.default_rng(seed)
+        return curveball.untangle(starts, mine, draws, budget, moves), mine, draws.random()
+
+    same(swapped)
 
 
 def test_sorting_and_counting_repeats():

@@ -2,6 +2,7 @@
 
 Both give the same results, bit for bit, and draw the same random numbers; plain Python takes about a hundred times as
 long. Each is a function of arrays, numbers and generators, or of tuples of them, that writes into arrays of its caller.
+A generator is not locked while compiled code draws from it: two threads need two.
 """
 
 from __future__ import annotations

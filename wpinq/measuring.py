@@ -117,7 +117,8 @@ def measure(
     """
     found = _quoted(
         self, epsilon, name, mechanism, analyst, within=within, confidence=confidence, continual=continual
-    ) if quote is None else _given(self, quote, epsilon, within, name, analyst)  # fmt: skip
+    ) if quote is None else _given(self, quote, epsilon, within, name, analyst, continual or None,
+                                   None if mechanism == "geometric" else mechanism)  # fmt: skip
     made: Measurement = self._commit([found])[0]
     return made
 
@@ -129,7 +130,7 @@ def _given(collection: Builder[Any], quote: Quote[Measurement], *more: object) -
     if quote.of is not collection._node:
         raise PlanError("measure(quote=...): the quote is of another collection; measure the one that was quoted.")
     if any(one is not None for one in more):
-        raise PlanError("measure(quote=...): epsilon=, within=, name= and analyst= are those of the quote; leave them.")
+        raise PlanError("measure(quote=...): epsilon=, name= and all else are those of the quote; leave them.")
     return quote
 
 

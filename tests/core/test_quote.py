@@ -73,7 +73,13 @@ def test_what_is_not_charged_has_no_answer_and_runs_nothing(monkeypatch):
 
 @pytest.mark.parametrize(
     ("more", "reason"),
-    [({"epsilon": 1}, "leave them"), ({"name": "x"}, "leave them"), ({"quote": "0.1"}, "takes what quote")],
+    [
+        ({"epsilon": 1}, "leave them"),
+        ({"name": "x"}, "leave them"),
+        ({"mechanism": "laplace"}, "leave them"),
+        ({"continual": True}, "leave them"),
+        ({"quote": "0.1"}, "takes what quote"),
+    ],
 )
 def test_a_quote_says_all(more, reason):
     pages = table().map("page")

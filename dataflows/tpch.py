@@ -40,7 +40,7 @@ import polars as pl
 import wpinq
 from wpinq import Collection, Measurement
 from wpinq.exact import positive
-from wpinq.stability import sensitivities
+from wpinq.plan.stability import sensitivities
 
 TYPES: dict[str, dict[str, type]] = {
     "lineitem": {"l_orderkey": int, "l_returnflag": str, "l_linestatus": str, "l_shipdate": dt.date,

@@ -7,18 +7,18 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
-from wpinq.batch import WEIGHT, Batch
 from wpinq.collection import Collection
-from wpinq.dataset import DataSet, Unit
 from wpinq.engines import flow, reference
 from wpinq.engines.shards import split
 from wpinq.engines.sharing import needed_columns, representatives
-from wpinq.functions.kinds import series, write
 from wpinq.ledger import Ledger
-from wpinq.operators.lattice import measurable, record_ids
-from wpinq.plan import Keyed, Merge, Read, Source, Stateless, sources, steps
-from wpinq.schema import Kind, Schema
-from wpinq.sources.tuples import TupleReader
+from wpinq.operators.align import measurable, record_ids
+from wpinq.plan.dataset import DataSet, Unit
+from wpinq.plan.node import Keyed, Merge, Read, Source, Stateless, sources, steps
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.kinds import series, write
+from wpinq.records.schema import Kind, Schema
+from wpinq.sources.tables.tuples import TupleReader
 from wpinq.state.histogram import Histogram, is_steps
 
 BUDGET = Fraction(10**6)

@@ -27,31 +27,33 @@ if TYPE_CHECKING:
         UntraceableError,
         WpinqError,
     )
-    from wpinq.measurement import Measurement
+    from wpinq.ledger.secret import Secret
+    from wpinq.measurements.measurement import Measurement
+    from wpinq.measurements.quote import Quote
+    from wpinq.plan.unit import Unit, users
     from wpinq.protection import protect
     from wpinq.query import sql
-    from wpinq.quote import Quote
-    from wpinq.sources.kafka import kafka
-    from wpinq.sources.postgres import postgres
-    from wpinq.sources.sqlite import sqlite
+    from wpinq.sources.databases.postgres import postgres
+    from wpinq.sources.databases.sqlite import sqlite
     from wpinq.streaming import Live, live
-    from wpinq.unit import Unit, users
+    from wpinq.streaming.kafka import kafka
 
 _HOMES = {
     "Collection": "collection",
     "Live": "streaming",
-    "Measurement": "measurement",
-    "Quote": "quote",
-    "Unit": "unit",
-    "kafka": "sources.kafka",
+    "Measurement": "measurements.measurement",
+    "Quote": "measurements.quote",
+    "Secret": "ledger.secret",
+    "Unit": "plan.unit",
+    "kafka": "streaming.kafka",
     "live": "streaming",
-    "postgres": "sources.postgres",
+    "postgres": "sources.databases.postgres",
     "protect": "protection",
     "sql": "query.answer",
-    "sqlite": "sources.sqlite",
+    "sqlite": "sources.databases.sqlite",
     "suggest_bound": "aggregates",
     "suggest_bounds": "aggregates",
-    "users": "unit",
+    "users": "plan.unit",
     **dict.fromkeys(
         (
             "BinError", "BudgetError", "EngineError", "ExactnessError", "InternalError", "LedgerError", "NotReadyError",
@@ -74,6 +76,7 @@ __all__ = [
     "NotReadyError",
     "PlanError",
     "Quote",
+    "Secret",
     "SourceError",
     "Unit",
     "UntraceableError",

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from wpinq import aggregates, operators
-from wpinq.builder import Builder
-from wpinq.charged import commit
-from wpinq.explain import explain
-from wpinq.measuring import measure, quote
-from wpinq.plan import holding
-from wpinq.selection import select
+from wpinq.measurements.charged import commit
+from wpinq.measurements.explain import explain
+from wpinq.measurements.measuring import measure, quote
+from wpinq.measurements.select import select
+from wpinq.plan.builder import Builder
+from wpinq.plan.node import holding
 
 if TYPE_CHECKING:
-    from wpinq.plan import Node
+    from wpinq.plan.node import Node
 
 
 class Collection(Builder["Collection"]):

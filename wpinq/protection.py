@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.collection import Collection
-from wpinq.dataset import DataSet
-from wpinq.engines.failures import quietly
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
+from wpinq.failures import quietly
+from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Ledger, wording
-from wpinq.operators.bound import bounded
-from wpinq.operators.weight import weigh, weights
-from wpinq.operators.whose import Whose
-from wpinq.plan import Source
-from wpinq.runs import refuse_inside
+from wpinq.operators.contribution.sample import bounded
+from wpinq.operators.contribution.weight import weigh, weights
+from wpinq.operators.contribution.whose import Whose
+from wpinq.plan.dataset import DataSet
+from wpinq.plan.node import Source
+from wpinq.plan.unit import Unit
 from wpinq.sources import Columns, open_source
-from wpinq.unit import Unit
 
 if TYPE_CHECKING:
-    from wpinq.secret import Secret
+    from wpinq.ledger.secret import Secret
 
 
 @takes(ledger=PATH | NOTHING, header=FLAG, weight=NAME | NOTHING)

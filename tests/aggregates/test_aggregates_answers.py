@@ -12,7 +12,7 @@ from scipy.stats import binom
 import wpinq
 from wpinq import aggregates
 from wpinq.engines import flow
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
 
 ONE = Secret(bytes(range(32)))
 RANDOM = np.random.default_rng(11)

@@ -9,8 +9,8 @@ import pytest
 
 import wpinq
 from wpinq import aggregates
-from wpinq.plan import sources
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
+from wpinq.plan.node import sources
 
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": "text", "x": "integer", "time": "timestamp"}

@@ -18,9 +18,9 @@ import pytest
 import wpinq
 from wpinq.engines import flow
 from wpinq.ledger import Ledger
+from wpinq.ledger.secret import Secret
 from wpinq.noise import Words
-from wpinq.secret import Secret
-from wpinq.stability import noise_scale
+from wpinq.plan.stability import noise_scale
 
 
 def page(user, page):

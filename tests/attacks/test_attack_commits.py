@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 from quoting import KINDS, book, entries, opaque, table, waiting
+from wpinq.cli.dataflow import rehearse
 
 import wpinq
-from wpinq.cli.dataflow import rehearse
 from wpinq.errors import BudgetError
 
 ROWS = [("ann", "a", 1)] * 5 + [("bob", "b", 2)] * 3

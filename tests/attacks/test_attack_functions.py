@@ -211,7 +211,7 @@ def test_attack_37_no_answer_before_the_run_is_over_and_no_function_runs_after_i
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, MemoryError, RuntimeError])
 def test_attack_40_what_is_stopped_halfway_answers_nothing(stop, monkeypatch):
     """Observed before its version is read to the end, a measurement has no answer; later it has the answer of all."""
-    from wpinq.sources import tuples
+    from wpinq.sources.tables import tuples
 
     monkeypatch.setattr(tuples, "ROWS", 2)
     records = [("bob", "home")] * 10
@@ -233,7 +233,7 @@ def test_attack_40_what_is_stopped_halfway_answers_nothing(stop, monkeypatch):
 
 
 def test_attack_40_a_stray_stop_iteration_is_not_the_end_of_the_data(monkeypatch):
-    from wpinq.schema import Schema
+    from wpinq.records.schema import Schema
 
     views = wpinq.protect([("bob", "home")] * 10, budget=10**6, columns=("user", "page"))
     m = views.map(lambda page: page).measure(1000)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import wpinq
-from wpinq.bins import bin_frame
-from wpinq.identity import identities
 from wpinq.ledger import Ledger
-from wpinq.schema import Column, Kind, Schema
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
+from wpinq.records.bins import bin_frame
+from wpinq.records.identity import identities
+from wpinq.records.schema import Column, Kind, Schema
 
 ABSENT = [f"absent {i}" for i in range(4000)]
 ONE = Secret(bytes(range(32)))
@@ -164,7 +164,7 @@ def test_attack_11_changed_data_never_meets_old_noise(one_identity):
 
 def test_rule_07_order_batches_and_shards_do_not_change_a_digest(one_identity, monkeypatch):
     """The same records in another order are the same release, not a closed version or new noise."""
-    from wpinq.sources import tuples
+    from wpinq.sources.tables import tuples
 
     records = [(f"u{i}", f"page {i % 97}") for i in range(3000)]
     answers = []

@@ -9,7 +9,7 @@ import pytest
 
 import wpinq
 from wpinq.noise.threshold import seen_bounds, tail_bounds
-from wpinq.plan import sources
+from wpinq.plan.node import sources
 
 DELTA = Fraction(1, 10**6)
 BITS = 200

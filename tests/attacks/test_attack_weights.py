@@ -10,7 +10,7 @@ from strategies import leaves
 import wpinq
 from wpinq.engines import reading
 from wpinq.errors import SourceError
-from wpinq.sources import epochs
+from wpinq.sources import log as epochs
 
 SURE = 40
 HEAVY = 2**53 - 1

@@ -17,11 +17,11 @@ import pytest
 from scipy.stats import beta
 
 import wpinq
-from wpinq import measurement
 from wpinq.engines import flow
 from wpinq.ledger import Ledger
+from wpinq.ledger.secret import Secret
+from wpinq.measurements import measurement
 from wpinq.noise import mechanism as true_mechanism
-from wpinq.secret import Secret
 
 ALPHA = 1e-7
 

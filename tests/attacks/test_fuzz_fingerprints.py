@@ -27,17 +27,17 @@ import polars as pl
 import pytest
 from strategies import protected
 
-from wpinq import plan
 from wpinq.collection import Collection
-from wpinq.dataset import DataSet
 from wpinq.engines import reference
 from wpinq.errors import WpinqError
-from wpinq.functions import expressions
 from wpinq.functions.covering import own
-from wpinq.operators.lattice import measurable
-from wpinq.plan import Source, fingerprints, steps
-from wpinq.schema import Kind
-from wpinq.values import encode
+from wpinq.functions.polars import expressions
+from wpinq.operators.align import measurable
+from wpinq.plan import node as plan
+from wpinq.plan.dataset import DataSet
+from wpinq.plan.node import Source, fingerprints, steps
+from wpinq.records.schema import Kind
+from wpinq.records.values import encode
 
 LENGTH = 40
 COUNT = 500

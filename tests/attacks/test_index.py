@@ -154,7 +154,7 @@ attack 44  {CLUSTER}::test_attack_44_which_shard_holds_a_record_is_secret_and_ev
     seen: a key that all know
 attack 45  {FUNCTIONS}::test_attack_45_fits_and_synthesis_need_released_numbers_only
     seen: reconcile runs a flow
-attack 45  house/test_layers.py::test_postprocessing_knows_released_numbers_only
+attack 45  house/test_layers.py::test_imports_go_down
     in the test: a forbidden import is found
 rule 2     {FUNCTIONS}::test_rule_02_functions_that_change_behind_their_back_are_new_questions
     seen: defaults not covered

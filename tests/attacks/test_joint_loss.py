@@ -10,10 +10,10 @@ from fractions import Fraction
 import pytest
 
 import wpinq
-from wpinq.continual import ContinualMeasurement
-from wpinq.plan import sources
-from wpinq.secret import Secret
-from wpinq.selection import present
+from wpinq.ledger.secret import Secret
+from wpinq.measurements.continual import ContinualMeasurement
+from wpinq.measurements.publish import present
+from wpinq.plan.node import sources
 
 SEEDS = (0, 1, 2, 3, 15, 91)
 """The last two find parts that are named without their epoch: of records, and of people."""

@@ -23,10 +23,10 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.batch import Batch
 from wpinq.engines import shards
-from wpinq.functions.columnar import Columnar
+from wpinq.functions.traced.columnar import Columnar
 from wpinq.operators.shave import RangedSlices, Slices
+from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 
 MARK = "zqxmarkerxqz"

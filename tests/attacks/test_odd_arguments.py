@@ -15,7 +15,7 @@ import pytest
 
 import wpinq
 from wpinq.errors import WpinqError
-from wpinq.plan import sources
+from wpinq.plan.node import sources
 
 MARKER = "text-of-a-foreign-object"
 

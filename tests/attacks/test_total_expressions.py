@@ -15,7 +15,7 @@ from polars import col
 
 from wpinq.errors import PlanError, UntraceableError
 from wpinq.functions import bind
-from wpinq.schema import Kind, Schema
+from wpinq.records.schema import Kind, Schema
 
 COMMON = """
 import datetime as dt, itertools, os, sys, tempfile

@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from wpinq.degrees.distance import volume
-from wpinq.degrees.evidence import Cornered
-from wpinq.degrees.horizon import margin
-from wpinq.degrees.path import conjugate
-from wpinq.degrees.reconcile import reconcile
 from wpinq.degrees.release import observe_corner
-from wpinq.degrees.squares import nondecreasing
+from wpinq.postprocess.distance import volume
+from wpinq.postprocess.paths.path import conjugate
+from wpinq.postprocess.paths.squares import nondecreasing
+from wpinq.postprocess.posterior.evidence import Cornered
+from wpinq.postprocess.posterior.horizon import margin
+from wpinq.postprocess.reconcile import reconcile
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 REAL = {

@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 
 import wpinq
-from wpinq.continual.release import ContinualMeasurement
-from wpinq.continual.tree import BINARY, ELDERS, Tree
-from wpinq.identity import integer_identities
+from wpinq.measurements.continual import ContinualMeasurement
+from wpinq.noise.tree import BINARY, ELDERS, Tree
+from wpinq.records.identity import integer_identities
 
 EPOCHS, STEP, BINS = 100_000, 97, 40
 

@@ -22,10 +22,10 @@ import polars as pl
 
 import wpinq
 from wpinq import aggregates
-from wpinq.degrees.evidence import Cornered
-from wpinq.degrees.fit import Fit
-from wpinq.degrees.path import conjugate
 from wpinq.degrees.release import observe_corner
+from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.paths.path import conjugate
+from wpinq.postprocess.posterior.evidence import Cornered
 
 sys.path.insert(0, str(Path(__file__).parent))
 from bench_accuracy import SHARED, WOMEN, Corner

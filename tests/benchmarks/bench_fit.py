@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from wpinq import kernels
-from wpinq.degrees.path import conjugate, shortest_path
-from wpinq.degrees.posterior import quantiles
-from wpinq.degrees.squares import squares_path
+from wpinq.postprocess.paths.path import conjugate, shortest_path
+from wpinq.postprocess.paths.squares import squares_path
+from wpinq.postprocess.posterior.curves import quantiles
 
 SIZES = [(1_000, 91_500), (10**5, 10**6), (10**6, 10**7)]
 SCALES = [(10, 10), (10, 30)]

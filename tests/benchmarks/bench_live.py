@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from strategies import Driver
 
 import wpinq
-from wpinq.batch import Batch
-from wpinq.plan import Keyed, Read, Stateless
+from wpinq.plan.node import Keyed, Read, Stateless
+from wpinq.records.batch import Batch
 
 ROUNDS, ROWS = 200, 1000
 

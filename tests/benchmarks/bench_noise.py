@@ -24,10 +24,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from wpinq.bins import bin_frame
-from wpinq.identity import identities
 from wpinq.noise import Words, histogram_digest, mechanism
-from wpinq.schema import Kind, Schema
+from wpinq.records.bins import bin_frame
+from wpinq.records.identity import identities
+from wpinq.records.schema import Kind, Schema
 
 SCALES = (10, 10**4)
 OPENDP_MOST = 100_000

@@ -29,8 +29,8 @@ import polars as pl
 import wpinq
 from dataflows import graph
 from wpinq.engines import flow
-from wpinq.operators.lattice import measurable
-from wpinq.plan import sources
+from wpinq.operators.align import measurable
+from wpinq.plan.node import sources
 
 DATA = Path(wpinq.__file__).parents[2] / "shared" / "data"
 GRAPHS = ("CA-HepTh", "Caltech36")

@@ -22,10 +22,10 @@ import polars as pl
 import wpinq
 from wpinq.engines import flow, reading
 from wpinq.engines.sharing import needed_columns, representatives
-from wpinq.identity import identities, integer_identities
 from wpinq.noise import Words, mechanism
-from wpinq.plan import Keyed, Node, Read, Stateless, steps
-from wpinq.schema import Column, Kind, Schema
+from wpinq.plan.node import Keyed, Node, Read, Stateless, steps
+from wpinq.records.identity import identities, integer_identities
+from wpinq.records.schema import Column, Kind, Schema
 from wpinq.sources.columns import Steady
 from wpinq.state.histogram import Histogram
 

@@ -21,12 +21,13 @@ from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from bytewax.testing import TestingSource, cluster_main
 
 import wpinq
-from wpinq.batch import Batch
-from wpinq.cli import cluster, main
+from wpinq.cli import main
+from wpinq.cluster import run as cluster
 from wpinq.engines.placement import labels, worker
 from wpinq.engines.shards import split
 from wpinq.ledger import Ledger
-from wpinq.schema import Kind, Schema
+from wpinq.records.batch import Batch
+from wpinq.records.schema import Kind, Schema
 
 SCRIPT = """
 def dataflow(views):

@@ -7,9 +7,11 @@ import time
 
 import pytest
 
-from wpinq.cli import cluster, main, meeting
-from wpinq.cli.line import listen, listening
+from wpinq.cli import main
 from wpinq.cli.others import Others
+from wpinq.cluster import membership as meeting
+from wpinq.cluster import run as cluster
+from wpinq.cluster.connection import listen, listening
 from wpinq.errors import WpinqError
 from wpinq.ledger import Ledger
 

@@ -10,15 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq
-import wpinq.secret
-from wpinq.charged import commit
-from wpinq.continual.changes import Changes
-from wpinq.continual.release import ContinualMeasurement
-from wpinq.continual.tree import BINARY, ELDERS, Tree
-from wpinq.identity import identities
-from wpinq.stability import Survey
+from wpinq.measurements.changes import Changes
+from wpinq.measurements.charged import commit
+from wpinq.measurements.continual import ContinualMeasurement
+from wpinq.noise.tree import BINARY, ELDERS, Tree
+from wpinq.plan.stability import Survey
+from wpinq.records.identity import identities
+from wpinq.records.weights import WeightType
 from wpinq.state.histogram import Histogram
-from wpinq.weights import WeightType
 
 TYPED = {"user": "text", "page": "text"}
 EXACT = 500  # levels up to 2 have noise of scale 6/500: none but for a probability of e^-83
@@ -303,7 +302,7 @@ def test_a_plan_that_is_made_later_keeps_the_same_first_records():
     assert sum(found[0].values()) == 4
 
 
-SECRET = wpinq.secret.Secret.fresh()
+SECRET = wpinq.Secret.fresh()
 
 
 def weights(source):
@@ -314,8 +313,8 @@ def weights(source):
 
 @given(st.dictionaries(st.tuples(st.sampled_from("ab"), st.integers(0, 5)), st.integers(1, 4), max_size=8))
 def test_the_first_records_are_those_of_the_reference_engine(weights):
-    from wpinq.operators.first import first
-    from wpinq.rewrite import rewrite
+    from wpinq.operators.contribution.first import first
+    from wpinq.plan.rewrite import rewrite
 
     people = wpinq.protect([], budget=1, columns={"user": "text", "n": "integer"}, unit=wpinq.users("user", at_most=5))
     plan = people._then(rewrite(people._node, first))

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from strategies import Driver, collections, distance, expected, neighbours, records, run_flow, same
 
 from wpinq import operators
+from wpinq.operators.align import DITHERED, measurable
 from wpinq.operators.filter import Filter
-from wpinq.operators.lattice import DITHERED, measurable
-from wpinq.plan import Keyed, Stateless, steps
-from wpinq.stability import paths, sensitivities
+from wpinq.plan.node import Keyed, Stateless, steps
+from wpinq.plan.stability import paths, sensitivities
 
 RELAXED = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 every = pytest.mark.parametrize("name", sorted(STEPS | UNITS))
@@ -230,12 +230,12 @@ class Rounds:
         self.pending = []
 
     def absorb(self, port, batch):
-        from wpinq.batch import WEIGHT, Batch, pl
+        from wpinq.records.batch import WEIGHT, Batch, pl
 
         self.pending.append(Batch(batch.frame.with_columns((pl.col(WEIGHT) / 2).floor().cast(pl.Int64)), batch.schema))
 
     def emit(self):
-        from wpinq.batch import Batch
+        from wpinq.records.batch import Batch
 
         found, self.pending = self.pending, []
         return Batch.concat(found, found[0].schema) if found else Batch.empty(self.schema)

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
 
 RECORDED = Path(__file__).with_name("recorded_answers.json")
 VERSIONS = {"python": sys.version.split()[0], "polars": pl.__version__}

@@ -13,10 +13,10 @@ import pytest
 from quoting import book, entries, opaque, table, waiting
 
 import wpinq
-from wpinq import charged
-from wpinq.charged import commit
 from wpinq.errors import BudgetError
 from wpinq.ledger import Ledger
+from wpinq.measurements import charged
+from wpinq.measurements.charged import commit
 
 
 def test_a_query_over_what_cannot_be_fingerprinted_is_charged_as_a_whole_or_not_at_all():

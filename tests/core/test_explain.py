@@ -7,10 +7,10 @@ import pytest
 from strategies import evaluate, protected
 
 from dataflows import graph
-from wpinq.explain import expected_error, explain
+from wpinq.measurements.explain import expected_error, explain
 from wpinq.noise import mechanism
-from wpinq.operators.lattice import measurable
-from wpinq.stability import noise_scale
+from wpinq.operators.align import measurable
+from wpinq.plan.stability import noise_scale
 
 LEVEL = Fraction(95, 100)
 

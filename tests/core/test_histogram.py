@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.batch import END, WEIGHT, Batch
-from wpinq.charged import ChargedQuery, digest_after, digest_of
-from wpinq.schema import Column, Kind, Schema
+from wpinq.measurements.charged import ChargedQuery, digest_after, digest_of
+from wpinq.records.batch import END, WEIGHT, Batch
+from wpinq.records.schema import Column, Kind, Schema
+from wpinq.records.weights import WeightType
 from wpinq.state import histogram as histograms
 from wpinq.state import table
 from wpinq.state.histogram import Histogram
-from wpinq.weights import WeightType
 
 KEY = bytes(range(16))
 HOME = SimpleNamespace(digest_key=bytes(range(32)))

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq import identity, kernels, siphash
+from wpinq import kernels
 from wpinq.kernels import build
 from wpinq.noise import Words, geometric, mechanism
-from wpinq.schema import Column, Kind, Schema
+from wpinq.records import identity, siphash
+from wpinq.records.schema import Column, Kind, Schema
 from wpinq.state import waiting
 from wpinq.state.table import combine
 
@@ -69,7 +70,7 @@ def test_identities_are_the_same(library, kind, data):
 
 
 def identity_type(kind):
-    from wpinq.schema import polars_type
+    from wpinq.records.schema import polars_type
 
     return polars_type(kind)
 
@@ -160,7 +161,7 @@ def test_a_table_that_grows_many_times(library):
 
 @given(st.lists(st.lists(st.tuples(st.sampled_from("abc"), st.integers(-2, 2)), max_size=8), max_size=6))
 def test_a_tally_is_the_same(library, batches):
-    from wpinq.batch import WEIGHT, Batch
+    from wpinq.records.batch import WEIGHT, Batch
 
     schema = Schema((Column("x", Kind.TEXT),))
 

@@ -13,7 +13,7 @@ import pytest
 import wpinq
 from wpinq.engines import flow
 from wpinq.ledger import Ledger
-from wpinq.plan import sources
+from wpinq.plan.node import sources
 
 RECORDS = [("ann", "home"), ("bob", "home"), ("bob", "news"), ("cid", "home")]
 

@@ -9,10 +9,10 @@ import pytest
 from quoting import Opaque, book, entries, opaque, table
 
 import wpinq
-from wpinq import plan
 from wpinq.aggregates.quantiles import ask_median
 from wpinq.engines import flow
 from wpinq.errors import PlanError
+from wpinq.plan import node as plan
 
 
 def test_a_quote_spends_nothing_and_says_what_is_charged():

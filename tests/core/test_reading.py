@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.batch import WEIGHT
 from wpinq.engines import reading
 from wpinq.errors import SourceError
-from wpinq.plan import Read
-from wpinq.schema import Column, Kind, Schema
+from wpinq.plan.node import Read
+from wpinq.records.batch import WEIGHT
+from wpinq.records.schema import Column, Kind, Schema
 from wpinq.sources import open_source
 from wpinq.state import dense
 

@@ -11,7 +11,7 @@ from strategies import expected, protected, run_flow, same
 import wpinq
 from dataflows import graph
 from wpinq.engines import reference
-from wpinq.stability import paths
+from wpinq.plan.stability import paths
 
 DATA = Path(wpinq.__file__).parents[2] / "shared" / "data"
 CLOSE = Fraction(1, 10**6)  # weights of a join shrink by the factor 1 - D / 2^38

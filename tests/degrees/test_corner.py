@@ -10,12 +10,13 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.degrees import durfee, release, volume
-from wpinq.degrees.evidence import Cornered
-from wpinq.degrees.fit import Fit, half_width
-from wpinq.degrees.path import conjugate
+from wpinq.degrees import release, volume
 from wpinq.degrees.release import observe_corner
 from wpinq.errors import BudgetError, ExactnessError, PlanError
+from wpinq.postprocess.fit import Fit, half_width
+from wpinq.postprocess.paths.path import conjugate
+from wpinq.postprocess.posterior import diagonal as durfee
+from wpinq.postprocess.posterior.evidence import Cornered
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -150,7 +151,7 @@ def test_a_large_corner_is_reached_and_little_more_observed():
 
 
 def test_wide_noise_is_refused(monkeypatch):
-    monkeypatch.setattr("wpinq.degrees.posterior.MOST_CELLS", 100)
+    monkeypatch.setattr("wpinq.postprocess.posterior.curves.MOST_CELLS", 100)
     with pytest.raises(PlanError, match="memory"):
         Release([5], 10, 0).fit()
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.degrees import curveball, gale_ryser, sampler
 from wpinq.errors import InternalError
+from wpinq.postprocess.synthesis import curveball, gale_ryser, sampler
 
 
 def down(values):

@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wpinq import kernels
-from wpinq.degrees import chain, curveball, gale_ryser, path, posterior, sampler, squares
 from wpinq.errors import PlanError
 from wpinq.kernels import loops
+from wpinq.postprocess.paths import path, squares
+from wpinq.postprocess.posterior import curves as posterior
+from wpinq.postprocess.posterior import marginals as chain
+from wpinq.postprocess.synthesis import curveball, gale_ryser, sampler
 
 pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 SEEDS = st.integers(0, 2**32 - 1)
@@ -155,7 +158,7 @@ def test_arrays_of_another_kind_are_refused_rather_than_misread(given):
 
 def test_each_loop_stands_twice():
     modules = [path, squares, chain, posterior, gale_ryser, curveball]
-    from wpinq.degrees import corridor
+    from wpinq.postprocess.paths import corridor
 
     for name in loops.LOOPS:
         assert any(hasattr(module, name) for module in [corridor, *modules]), name

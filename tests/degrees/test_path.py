@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wpinq import kernels
-from wpinq.degrees import path
-from wpinq.degrees.corridor import lower, upper
 from wpinq.errors import PlanError
+from wpinq.postprocess.paths import path
+from wpinq.postprocess.paths.corridor import lower, upper
 
 SCALES = [(1, 1), (10, 10), (1, 3), (3, 1), (2, 3), (10, 7), (1, 100), (100, 1)]
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from wpinq.degrees import plot
-from wpinq.degrees.plot import plot_fit
 from wpinq.errors import SourceError
+from wpinq.postprocess import plot
+from wpinq.postprocess.plot import plot_fit
 
 
 def conjugate(curve):

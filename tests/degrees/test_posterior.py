@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from wpinq.degrees import posterior
-from wpinq.degrees.path import conjugate
-from wpinq.degrees.reconcile import reconcile
 from wpinq.errors import PlanError
+from wpinq.postprocess.paths.path import conjugate
+from wpinq.postprocess.posterior import curves as posterior
+from wpinq.postprocess.reconcile import reconcile
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 

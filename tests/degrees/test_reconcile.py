@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.degrees import distance, evidence, horizon
-from wpinq.degrees.path import conjugate
-from wpinq.degrees.posterior import quantiles
-from wpinq.degrees.reconcile import reconcile
 from wpinq.errors import PlanError
+from wpinq.postprocess import distance
+from wpinq.postprocess.paths.path import conjugate
+from wpinq.postprocess.posterior import evidence, horizon
+from wpinq.postprocess.posterior.curves import quantiles
+from wpinq.postprocess.reconcile import reconcile
 
 METHODS = ["posterior", "path", "squares"]
 

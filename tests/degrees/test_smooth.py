@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wpinq.degrees import smooth
-from wpinq.degrees.distance import volume
-from wpinq.degrees.path import conjugate
-from wpinq.degrees.reconcile import reconcile
-from wpinq.degrees.smooth import SmoothPosterior, Trend
 from wpinq.errors import PlanError
+from wpinq.postprocess.distance import volume
+from wpinq.postprocess.paths.path import conjugate
+from wpinq.postprocess.posterior import smooth
+from wpinq.postprocess.posterior.smooth import SmoothPosterior, Trend
+from wpinq.postprocess.reconcile import reconcile
 
 MICO = Path(__file__).parents[3] / "shared" / "data" / "mico-ccdf.csv"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from wpinq.degrees import squares
-from wpinq.degrees.path import conjugate
+from wpinq.postprocess.paths import squares
+from wpinq.postprocess.paths.path import conjugate
 
 
 def cost(v, h, heights, scales):

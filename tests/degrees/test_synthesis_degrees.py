@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq.degrees import gale_ryser
 from wpinq.errors import InternalError
+from wpinq.postprocess.synthesis import gale_ryser
 
 
 def down(values):

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import ipc
 
-from wpinq.degrees import sampler, writers
-from wpinq.degrees.synthesize import synthesize, to_networkx
 from wpinq.errors import SourceError
+from wpinq.postprocess.synthesis import sampler, writers
+from wpinq.postprocess.synthesis.synthesize import synthesize, to_networkx
 
 FIT = SimpleNamespace(sequence=np.array([9, 5, 5, 2, 1, 1]))
 
@@ -136,7 +136,7 @@ def test_an_unknown_suffix_is_refused(tmp_path, name):
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("wpinq.degrees.synthesize.sample", lambda *_: pytest.fail("sampled first"))
+    monkeypatch.setattr("wpinq.postprocess.synthesis.synthesize.sample", lambda *_: pytest.fail("sampled first"))
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "no" / "a.csv", tmp_path / "folder.csv", tmp_path / "file" / "a.csv"):

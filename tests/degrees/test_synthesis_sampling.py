@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from wpinq.degrees import gale_ryser, sampler
-from wpinq.degrees.synthesize import synthesize
 from wpinq.errors import SourceError
+from wpinq.postprocess.synthesis import gale_ryser, sampler
+from wpinq.postprocess.synthesis.synthesize import synthesize
 
 
 def fit(*degrees):

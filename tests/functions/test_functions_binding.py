@@ -12,7 +12,7 @@ import pytest
 
 from wpinq.errors import PlanError
 from wpinq.functions import Dropped, bind
-from wpinq.schema import Column, Kind, Schema
+from wpinq.records.schema import Column, Kind, Schema
 
 PAIR = Schema.of(user=Kind.TEXT, page=Kind.TEXT)
 ONE = Schema.of(page=Kind.TEXT)

@@ -16,7 +16,7 @@ from collections import namedtuple
 import pytest
 
 from wpinq.functions import bind
-from wpinq.schema import Kind, Schema
+from wpinq.records.schema import Kind, Schema
 
 ONE = Schema.of(page=Kind.TEXT)
 

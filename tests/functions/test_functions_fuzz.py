@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from wpinq.functions import bind
-from wpinq.functions.columnar import Columnar
-from wpinq.functions.kinds import read, series, write
-from wpinq.schema import Kind, Schema
-from wpinq.values import encode
+from wpinq.functions.traced.columnar import Columnar
+from wpinq.records.kinds import read, series, write
+from wpinq.records.schema import Kind, Schema
+from wpinq.records.values import encode
 
 W = "\0w"
 SCHEMA = Schema.of(

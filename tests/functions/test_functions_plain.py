@@ -19,13 +19,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq import canonical
 from wpinq.errors import PlanError
 from wpinq.functions import Dropped, bind, bind_many, running
-from wpinq.functions.kinds import read, series, write
 from wpinq.functions.many import COUNT, PLACE
-from wpinq.schema import Kind, Schema
-from wpinq.values import decode, encode
+from wpinq.records import canonical
+from wpinq.records.kinds import read, series, write
+from wpinq.records.schema import Kind, Schema
+from wpinq.records.values import decode, encode
 
 ONE = Schema.of(page=Kind.TEXT)
 MARKER = "alice-4711"

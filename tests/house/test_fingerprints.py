@@ -19,19 +19,19 @@ from wpinq.aggregates.bounding import Lengths
 from wpinq.aggregates.cells import Cells
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Scale
-from wpinq.dataset import DataSet
 from wpinq.errors import WpinqError
 from wpinq.functions import Function, bind, bind_many
 from wpinq.functions.covering import SHOWN
 from wpinq.ledger import Ledger
-from wpinq.operators.first import First
-from wpinq.operators.lattice import Align, Coarse
+from wpinq.measurements.naming import Tap
+from wpinq.operators.align import Align, Coarse
+from wpinq.operators.contribution.first import First
 from wpinq.operators.window import Window
-from wpinq.plan import Node, Source, Unary, fingerprints, steps
-from wpinq.schema import Column, Kind, Schema
-from wpinq.selection.naming import Tap
-from wpinq.sources.tuples import TupleReader
-from wpinq.unit import Unit
+from wpinq.plan.dataset import DataSet
+from wpinq.plan.node import Node, Source, Unary, fingerprints, steps
+from wpinq.plan.unit import Unit
+from wpinq.records.schema import Column, Kind, Schema
+from wpinq.sources.tables.tuples import TupleReader
 
 ROWS = [("ann", "home", 1), ("bob", "news", 2)]
 COLUMNS = {"user": str, "page": str, "n": int}

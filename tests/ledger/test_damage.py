@@ -14,7 +14,7 @@ import pytest
 
 from wpinq.errors import LedgerError
 from wpinq.ledger import Ledger
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
 
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]

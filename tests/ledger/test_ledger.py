@@ -19,7 +19,7 @@ import pytest
 
 from wpinq.errors import BudgetError, ExactnessError, InternalError, LedgerError
 from wpinq.ledger import Charge, Cost, Ledger, chain, charge_all
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
 
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]

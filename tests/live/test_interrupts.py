@@ -7,9 +7,9 @@ import sys
 import pytest
 
 import wpinq
+from wpinq import storage as sealed
 from wpinq.errors import EngineError, SourceError
-from wpinq.sources import journal, sealed
-from wpinq.streaming import running, source
+from wpinq.streaming import journal, running, source
 
 WATCHED = {one.__file__ for one in (journal, sealed, source, running)}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wpinq
-from wpinq.sources.journal import NAME
+from wpinq.streaming.journal import NAME
 
 TYPED = {"user": "text", "page": "text"}
 BINS = [f"marker{i}" for i in range(100)]
@@ -221,7 +221,7 @@ def test_an_epoch_that_cannot_be_written_is_not_closed_and_can_be_closed_later(s
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("wpinq.sources.journal.write", full)
+    monkeypatch.setattr("wpinq.streaming.journal.write", full)
     for _ in range(2):
         with pytest.raises(wpinq.SourceError, match="No space left"):
             views.advance()

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.schema import Column, Kind, Schema
-from wpinq.sources import kafka as room
-from wpinq.sources import messages
-from wpinq.sources.weblog import KINDS
+from wpinq.records.schema import Column, Kind, Schema
+from wpinq.sources.text.weblog import KINDS
+from wpinq.streaming import kafka as room
+from wpinq.streaming import messages
 
 confluent = pytest.importorskip("confluent_kafka", reason="wpinq[kafka] is not installed")
 TYPED = {"user": "text", "page": "text"}

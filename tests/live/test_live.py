@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import wpinq
 from wpinq.engines import flow
 from wpinq.engines import live as engine
-from wpinq.operators.lattice import measurable
+from wpinq.measurements.timeline import at_epoch
+from wpinq.operators.align import measurable
 from wpinq.state.histogram import Histogram
 from wpinq.streaming import running
-from wpinq.versions import at_epoch
 
 TYPED = {"user": "text", "page": "text"}
 EXACT = 60  # noise is zero but for a probability below e^-59 for each answer

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.schema import polars_type
+from wpinq.records.schema import polars_type
 from wpinq.sources import open_source
 from wpinq.sources.check import FORM, TYPE, check
-from wpinq.sources.weblog import SCHEMA, parse
+from wpinq.sources.text.weblog import SCHEMA, parse
 
 GOOD = (
     '127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326 '

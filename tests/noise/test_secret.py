@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wpinq.errors import InternalError, LedgerError
-from wpinq.fields import encode
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
+from wpinq.records.fields import encode
 
 KEY = bytes(range(32))
 DERIVED = "032862925edb6f6f221dda412e25ea9099aa319cfe4039fc6b04e60f35f35835"
@@ -245,7 +245,7 @@ def test_threads_that_create_at_once_agree(tmp_path: Path) -> None:
 
 CREATE = """
 import sys, time, pathlib
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
 while time.time() < float(sys.argv[2]): pass
 print(Secret.load_or_create(pathlib.Path(sys.argv[1])).derive("test").hex())
 """

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from strategies import Driver, evaluate, expected, protected, run_flow, same
 
 from wpinq.errors import PlanError
-from wpinq.operators.lattice import Coarse
-from wpinq.plan import steps
+from wpinq.operators.align import Coarse
+from wpinq.plan.node import steps
 
 L = math.lcm(*range(1, 17))
 

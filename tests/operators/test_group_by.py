@@ -6,7 +6,7 @@ import pytest
 from strategies import Driver, distance, evaluate, expected, protected, run_flow, same
 
 from wpinq.errors import PlanError
-from wpinq.stability import paths
+from wpinq.plan.stability import paths
 
 
 def views(records=(), **more):

@@ -17,12 +17,12 @@ from strategies import Driver, distance, expected, protected, same
 from wpinq.collection import Collection
 from wpinq.engines import reference
 from wpinq.errors import PlanError
-from wpinq.operators.lattice import measurable
-from wpinq.operators.weight import weigh
-from wpinq.plan import steps
-from wpinq.stability import sensitivities
-from wpinq.state.dither import GRID
-from wpinq.weights import CAPACITY, NARROW, WIDE, WeightType
+from wpinq.operators.align import measurable
+from wpinq.operators.contribution.weight import weigh
+from wpinq.operators.dither import GRID
+from wpinq.plan.node import steps
+from wpinq.plan.stability import sensitivities
+from wpinq.records.weights import CAPACITY, NARROW, WIDE, WeightType
 
 FEW = settings(deadline=None, max_examples=60)
 

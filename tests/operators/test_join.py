@@ -11,8 +11,8 @@ from strategies import Driver, distance, evaluate, expected, protected, run_flow
 import wpinq
 from wpinq.errors import PlanError
 from wpinq.operators.pairs import Rule
-from wpinq.plan import fingerprints, steps
-from wpinq.stability import paths
+from wpinq.plan.node import fingerprints, steps
+from wpinq.plan.stability import paths
 
 K = 2**40
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from strategies import batch_of, distance, expected, protected, run_flow, same
 
 import wpinq
-from wpinq.functions.probe import VALUES
-from wpinq.operators.lattice import DITHERED, Align, Coarse, common, dither_key, measurable
-from wpinq.schema import Column, Kind, Schema
-from wpinq.state.dither import GRID, draws, rounded
-from wpinq.values import decode, encode
+from wpinq.functions.traced.probe import VALUES
+from wpinq.operators.align import DITHERED, Align, Coarse, common, dither_key, measurable
+from wpinq.operators.dither import GRID, draws, rounded
+from wpinq.records.schema import Column, Kind, Schema
+from wpinq.records.values import decode, encode
 
 big = st.integers(-(2**120), 2**120)
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from strategies import distance, expected, leaves, protected, run_flow, same
 
 import wpinq
-from wpinq.batch import Batch
 from wpinq.engines import linear
 from wpinq.engines.live import LiveFlow
 from wpinq.operators import pairs
-from wpinq.operators.lattice import measurable
-from wpinq.stability import paths
+from wpinq.operators.align import measurable
+from wpinq.plan.stability import paths
+from wpinq.records.batch import Batch
 from wpinq.state import waiting
 from wpinq.state.histogram import Histogram
 

@@ -6,7 +6,7 @@ import pytest
 from strategies import evaluate, expected, leaves, protected, run_flow, same
 
 from wpinq.errors import PlanError
-from wpinq.stability import sensitivities
+from wpinq.plan.stability import sensitivities
 
 RECORDS = [("Mon", 1), ("Mon", 2), ("Tue", 1), (None, 4)]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import evaluate, expected, protected, run_flow, same
 
 from wpinq.errors import PlanError
-from wpinq.stability import paths
+from wpinq.plan.stability import paths
 
 ORDERS = [(1, "Mon"), (2, "Tue"), (3, "Wed")]
 ITEMS = [(1,), (1,), (3,), (9,)]

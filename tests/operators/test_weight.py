@@ -11,8 +11,8 @@ from strategies import evaluate, expected, protected, run_flow, same
 import wpinq
 from wpinq.collection import Collection
 from wpinq.errors import ExactnessError, PlanError
-from wpinq.operators.weight import weigh
-from wpinq.stability import sensitivities
+from wpinq.operators.contribution.weight import weigh
+from wpinq.plan.stability import sensitivities
 
 odd = [0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1e308, -1e308, 0.0005, 0.00049999, 2.0**53, None]
 numbers = st.one_of(st.floats(), st.none(), st.sampled_from(odd))

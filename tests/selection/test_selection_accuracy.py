@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import wpinq
+from wpinq.ledger.secret import Secret
 from wpinq.noise import mechanism
 from wpinq.noise.accuracy import level_of_each
-from wpinq.secret import Secret
 
 
 @pytest.fixture(autouse=True, scope="module")

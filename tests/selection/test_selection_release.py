@@ -11,9 +11,9 @@ from scipy.stats import binom
 
 import wpinq
 from wpinq.engines import flow
+from wpinq.ledger.secret import Secret
+from wpinq.measurements.select import select
 from wpinq.noise.threshold import seen_bounds
-from wpinq.secret import Secret
-from wpinq.selection import select
 
 ONE = Secret(bytes(range(32)))
 VIEWS = [(f"u{i}", page) for page, many in (("home", 400), ("news", 200), ("rare", 1)) for i in range(many)]
@@ -142,7 +142,7 @@ def test_the_same_answers_and_no_charge_in_another_process(tmp_path):
     path.write_text("user,page\n" + "".join(f"{user},{page}\n" for user, page in VIEWS))
     script = """if True:
         import sys, wpinq
-        from wpinq.selection import select
+        from wpinq.measurements.select import select
         views = wpinq.protect(sys.argv[1], budget="0.7", delta="2e-3")
         m = views.map(lambda user, page: page).measure("0.3")
         print(list(m.release(delta="1e-3")), select(views.map(lambda user, page: page), "0.4", "1e-3").bins.rows())

@@ -10,9 +10,9 @@ from scipy.stats import binom
 from strategies import evaluate
 
 import wpinq
+from wpinq.ledger.secret import Secret
+from wpinq.measurements.spread import spreads
 from wpinq.noise.threshold import seen_bounds
-from wpinq.secret import Secret
-from wpinq.selection import spreads
 
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": str, "page": str, "age": int}

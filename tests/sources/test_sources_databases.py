@@ -13,10 +13,10 @@ from servers import PASSWORD, postgres
 
 import wpinq
 from wpinq.errors import LedgerError, PlanError, SourceError, WpinqError
-from wpinq.schema import Kind, polars_type
+from wpinq.records.schema import Kind, polars_type
 from wpinq.sources import open_source
-from wpinq.sources.postgres import Postgres
-from wpinq.sources.sqlite import Sqlite
+from wpinq.sources.databases.postgres import Postgres
+from wpinq.sources.databases.sqlite import Sqlite
 
 SECRET = "marker-of-a-record"
 
@@ -85,7 +85,7 @@ def test_only_needed_columns_are_selected_in_a_reading_transaction(server, execu
 
 def test_one_pass_sees_one_snapshot(server, execute, monkeypatch):
     execute("INSERT INTO views (page) SELECT repeat('x', 20) FROM generate_series(1, 100000)")
-    monkeypatch.setattr("wpinq.sources.postgres.CHUNK", 1 << 16)
+    monkeypatch.setattr("wpinq.sources.databases.postgres.CHUNK", 1 << 16)
     batches = open_source(Postgres(server, "views")).batches(["page", "user"])
     first = next(batches).height
     assert first < 100_301

@@ -16,9 +16,10 @@ from typer.testing import CliRunner
 
 from wpinq.cli.check import check as check_command
 from wpinq.errors import SourceError
-from wpinq.sources import lines, open_source
+from wpinq.sources import open_source
 from wpinq.sources.check import NUL, QUOTING, RAGGED, RETURN, TYPE, UTF8, check
 from wpinq.sources.columns import parse_columns
+from wpinq.sources.text import lines
 
 SECRET = "marker-of-a-record"
 MESSY = (

@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wpinq.errors import SourceError
-from wpinq.schema import Kind, polars_type
-from wpinq.sources import arrow, open_source, tuples
-from wpinq.values import encode
+from wpinq.records.schema import Kind, polars_type
+from wpinq.records.values import encode
+from wpinq.sources import open_source
+from wpinq.sources.tables import arrow, tuples
 
 SECRET = "marker-of-a-record"
 UTC = dt.UTC

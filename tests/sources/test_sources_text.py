@@ -16,9 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from wpinq.errors import SourceError
-from wpinq.schema import Kind, polars_type
-from wpinq.sources import lines, open_source
-from wpinq.sources.convert import UTF8, valid_text
+from wpinq.records.schema import Kind, polars_type
+from wpinq.records.text import UTF8, valid_text
+from wpinq.sources import open_source
+from wpinq.sources.text import lines
 
 LOOSE = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
 BYTES = {"a": bytes, "b": bytes}

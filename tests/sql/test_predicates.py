@@ -11,7 +11,7 @@ from strategies import evaluate, protected
 
 from wpinq.errors import PlanError
 from wpinq.functions import bind
-from wpinq.schema import Kind, Schema
+from wpinq.records.schema import Kind, Schema
 
 SCHEMA = Schema.of(zip=Kind.INT, age=Kind.INT, name=Kind.TEXT, day=Kind.DATE, income=Kind.FLOAT, member=Kind.BOOL)
 FRAME = pl.DataFrame(

@@ -13,7 +13,7 @@ from strategies import distance, evaluate, leaves
 
 import wpinq
 from wpinq.errors import BinError, BudgetError, ExactnessError, PlanError, SourceError, WpinqError
-from wpinq.plan import sources
+from wpinq.plan.node import sources
 from wpinq.query import prepare
 
 SECRET = "marker-of-a-record"

@@ -14,8 +14,8 @@ from strategies import Driver, distance, expected, run_flow, same
 
 import wpinq
 from wpinq.engines import reference
-from wpinq.operators import bound as bounding
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
+from wpinq.operators.contribution import sample as bounding
 
 ONE = Secret(bytes(range(32)))
 TYPES = {"user": str, "page": str}

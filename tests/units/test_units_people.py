@@ -8,7 +8,7 @@ import pytest
 
 import wpinq
 from wpinq.ledger import Ledger
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
 
 TYPES = {"user": str, "page": str}
 

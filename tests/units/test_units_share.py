@@ -11,8 +11,8 @@ from strategies import Driver, distance, expected, run_flow, same
 
 import wpinq
 from wpinq.engines import reference
-from wpinq.operators import share as sharing
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
+from wpinq.operators.contribution import share as sharing
 
 ONE = Secret(bytes(range(32)))
 UNIT = wpinq.users("user", shared=True)

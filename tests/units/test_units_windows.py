@@ -12,9 +12,9 @@ import wpinq
 from wpinq.aggregates.bounding import Lengths
 from wpinq.collection import Collection
 from wpinq.engines import reference
-from wpinq.operators.first import first
-from wpinq.plan import Source
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
+from wpinq.operators.contribution.first import first
+from wpinq.plan.node import Source
 
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": str, "page": str, "minute": int}

@@ -33,7 +33,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.fields import Field
+from wpinq.records.fields import Field
 
 Losses: TypeAlias = NDArray[Any]
 """Exact whole numbers, of 64 bits or Python's."""

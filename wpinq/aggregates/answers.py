@@ -18,7 +18,7 @@ from wpinq.exact import Amount, decimal, exact
 from wpinq.noise.accuracy import level_of_each
 
 if TYPE_CHECKING:
-    from wpinq.measurement import Measurement
+    from wpinq.measurements.measurement import Measurement
 
 Rule: TypeAlias = Callable[[Floats, Noise | None], Range]
 """What follows for an aggregate from its noisy moments, one row of each: its intervals, or without noise its values."""

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from wpinq.quote import Quote
+from wpinq.measurements.quote import Quote
 
 if TYPE_CHECKING:
-    from wpinq.builder import Builder
+    from wpinq.plan.builder import Builder
 
 A_co = TypeVar("A_co", covariant=True)
 

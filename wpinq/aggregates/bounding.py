@@ -17,17 +17,17 @@ from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.options import LEVEL
 from wpinq.aggregates.ranks import Points, ask_rank
 from wpinq.arguments import COLLECTION, takes
-from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
-from wpinq.operators.whose import Whose
-from wpinq.plan import Keyed, Record, Shape, Source, Unary, Weighted, steps
-from wpinq.schema import Column, Kind, Schema
+from wpinq.measurements.timeline import live_log
+from wpinq.operators.contribution.whose import Whose
+from wpinq.plan.node import Keyed, Record, Shape, Source, Unary, Weighted, steps
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.schema import Column, Kind, Schema
 from wpinq.state.table import Table, combine
-from wpinq.versions import live_log
 
 if TYPE_CHECKING:
-    from wpinq.builder import Builder
+    from wpinq.plan.builder import Builder
 
 GRID = tuple(digit * 10**power for power in range(7) for digit in (1, 2, 3, 5, 7))
 """1, 2, 3, 5, 7, 10, 20, ... up to 7 million; chosen before any data was seen."""

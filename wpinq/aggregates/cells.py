@@ -9,10 +9,10 @@ from functools import cached_property
 import polars as pl
 
 from wpinq.aggregates.scale import Scale
-from wpinq.batch import WEIGHT, Batch
 from wpinq.functions.covering import SHOWN
-from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
-from wpinq.schema import Column, Kind, Schema
+from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.schema import Column, Kind, Schema
 
 
 @dataclass(frozen=True, eq=False)

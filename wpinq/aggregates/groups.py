@@ -8,12 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.bins import bin_frame
 from wpinq.errors import PlanError
-from wpinq.functions.kinds import read
-from wpinq.plan import Node
-from wpinq.schema import Kind, Schema, in_columns
-from wpinq.selection.table import readable
+from wpinq.measurements.table import readable
+from wpinq.plan.node import Node
+from wpinq.records.bins import bin_frame
+from wpinq.records.kinds import read
+from wpinq.records.schema import Kind, Schema, in_columns
 
 
 @dataclass(frozen=True)

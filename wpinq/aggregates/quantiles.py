@@ -16,10 +16,10 @@ from wpinq.aggregates.scale import Grid, Scale, limits
 from wpinq.arguments import NAME, NAMES, NOTHING, takes
 from wpinq.errors import PlanError
 from wpinq.exact import USUAL, Amount, decimal, exact, positive
-from wpinq.schema import Kind
+from wpinq.records.schema import Kind
 
 if TYPE_CHECKING:
-    from wpinq.builder import Builder
+    from wpinq.plan.builder import Builder
 
 GRID = Grid(1 << 16, 1000)
 """A thousand steps, or all integers between narrow bounds."""

@@ -13,12 +13,12 @@ from wpinq.aggregates.scale import limits
 from wpinq.arguments import COLLECTION, NAME, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
+from wpinq.measurements.timeline import live_log
 from wpinq.operators.window import Window
-from wpinq.plan import steps
-from wpinq.versions import live_log
+from wpinq.plan.node import steps
 
 if TYPE_CHECKING:
-    from wpinq.builder import Builder
+    from wpinq.plan.builder import Builder
 
 LEAST, MOST = -30, 63
 """Sizes are told apart by the powers of two from 2^-30 to 2^63; smaller ones are as small, larger ones as large."""

@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from wpinq.aggregates.aims import Aim, Losses, Terms
 from wpinq.aggregates.asked import Asked
 from wpinq.aggregates.groups import Groups
-from wpinq.bins import bin_frame
-from wpinq.charged import ChargedQuery
-from wpinq.engines.failures import quietly
 from wpinq.errors import PlanError
 from wpinq.exact import decimal
-from wpinq.identity import identities
+from wpinq.failures import quietly
+from wpinq.functions.isolate import refuse_inside
+from wpinq.measurements.charged import ChargedQuery
+from wpinq.measurements.publish import moves
+from wpinq.measurements.quote import Quote, answered_from, price
 from wpinq.noise.exponential import PermuteAndFlip
-from wpinq.operators.lattice import measurable
-from wpinq.plan import Node
-from wpinq.quote import Quote, answered_from, price
-from wpinq.runs import refuse_inside
-from wpinq.selection import moves
+from wpinq.operators.align import measurable
+from wpinq.plan.node import Node
+from wpinq.records.bins import bin_frame
+from wpinq.records.identity import identities
 
 
 class Cost(TypedDict):

@@ -15,8 +15,8 @@ import polars as pl
 from wpinq.aggregates.options import Bounds
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
-from wpinq.plan import Node
-from wpinq.schema import Kind
+from wpinq.plan.node import Node
+from wpinq.records.schema import Kind
 
 FINE = 1 << 20
 """Steps within the bounds, by default and at the most."""

@@ -30,10 +30,10 @@ from wpinq.aggregates.ratios import spread as spread_range
 from wpinq.aggregates.scale import Scale, limits
 from wpinq.arguments import NAME, NAMES, NOTHING, takes
 from wpinq.exact import Amount
-from wpinq.operators.lattice import room
+from wpinq.operators.align import room
 
 if TYPE_CHECKING:
-    from wpinq.builder import Builder
+    from wpinq.plan.builder import Builder
 
 
 @takes(by=NAMES | NOTHING)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wpinq.errors import BinError
-from wpinq.schema import Column, Kind, Schema
+from wpinq.records.schema import Column, Kind, Schema
 
 MOST = 10_000_000
 """Bins of one question on a command line; each costs some forty bytes of memory, and no epsilon."""
@@ -33,7 +33,7 @@ def ask(texts: Sequence[str], schema: Schema) -> list[Any]:
     Raises:
         BinError: They do not fit the columns.
     """
-    from wpinq.bins import bin_frame
+    from wpinq.records.bins import bin_frame
 
     found = [one for text in texts for one in parse_bins(text, schema)]
     bin_frame(found, schema)

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq.cli.bins import parse_bins
-from wpinq.cli.dataflow import chosen
 from wpinq.cli.outputs import check_outputs
 from wpinq.cli.show import budget_line, measurement_table, written
 from wpinq.errors import BinError, PlanError
+from wpinq.scripts.script import chosen
 
 if TYPE_CHECKING:
-    from wpinq.measurement import Measurement
+    from wpinq.measurements.measurement import Measurement
 
 HELP = """\
 NAME BIN [BIN...]      the noisy weight of bins; text with spaces in quotes: page_views "Page 1" "Page 2"
@@ -79,7 +79,7 @@ class Commands:
         return "\n".join([*lines, f"each within {half:g} of the truth with probability 90%"])
 
     def _plot(self, words: list[str]) -> str:
-        from wpinq.degrees.plot import SUFFIXES
+        from wpinq.postprocess.plot import SUFFIXES
 
         if len(words) != 3:
             raise PlanError("plot takes a measurement, a range and a file: plot NAME 1..1000 OUT.png")
@@ -103,8 +103,8 @@ def draw(name: str, bins: range, values: Any, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from wpinq.degrees.plot import SUFFIXES
-    from wpinq.degrees.writers import replacing
+    from wpinq.postprocess.plot import SUFFIXES
+    from wpinq.postprocess.synthesis.writers import replacing
 
     figure = Figure(figsize=(7, 5), layout="constrained")
     FigureCanvasAgg(figure)

@@ -19,12 +19,12 @@ from wpinq.errors import ExactnessError
 from wpinq.exact import decimal, positive
 
 if TYPE_CHECKING:
-    from wpinq.dataset import DataSet
-    from wpinq.degrees.fit import Fit
+    from wpinq.plan.dataset import DataSet
+    from wpinq.postprocess.fit import Fit
 
 
 class Method(StrEnum):
-    """How the two curves are reconciled; see `wpinq.degrees.reconcile`."""
+    """How the two curves are reconciled; see `wpinq.postprocess.reconcile`."""
 
     posterior = "posterior"
     path = "path"
@@ -32,7 +32,7 @@ class Method(StrEnum):
 
 
 class Prior(StrEnum):
-    """What the posterior of two curves assumes; see `wpinq.degrees.reconcile`."""
+    """What the posterior of two curves assumes; see `wpinq.postprocess.reconcile`."""
 
     uniform = "uniform"
     smooth = "smooth"
@@ -113,8 +113,8 @@ def degrees(
     What is measured: how many values occur at least k times, and how often the r-th most frequent value occurs, each
     where it tells most. Nothing else leaves the data, and everything that is written follows from it.
     """
-    from wpinq.degrees.plot import SUFFIXES
-    from wpinq.degrees.writers import WRITERS
+    from wpinq.postprocess.plot import SUFFIXES
+    from wpinq.postprocess.synthesis.writers import WRITERS
 
     place = Input(source, columns, header, ledger, name, data_version)
     epsilon, share = positive(budget, "--budget"), share_of(split, method, prior)
@@ -157,9 +157,9 @@ def measured(
     import polars as pl
 
     import wpinq
-    from wpinq.cli.dataflow import no_records
     from wpinq.degrees.release import quoted
-    from wpinq.plan import sources
+    from wpinq.plan.node import sources
+    from wpinq.scripts.script import no_records
 
     given: dict[str, Any] = {name: chosen and chosen.value for name, chosen in how.items()}
     given |= {"split": share, "name": f"degrees of {of}", "analyst": analyst}

@@ -7,7 +7,7 @@ from fractions import Fraction
 import typer
 
 from wpinq.cli import options
-from wpinq.cli.dataflow import load, rehearse
+from wpinq.scripts.script import load, rehearse
 
 
 def explain(
@@ -17,7 +17,7 @@ def explain(
 ) -> None:
     """Show the plan of a dataflow script and what it costs. Nothing is read, charged or written."""
     from wpinq.exact import decimal, positive
-    from wpinq.schema import Kind
+    from wpinq.records.schema import Kind
     from wpinq.sources.columns import named, parse_columns
 
     amount = None if budget is None else positive(budget, "--budget")

@@ -12,11 +12,11 @@ from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.dataset import DataSet
-    from wpinq.schema import Schema
-    from wpinq.secret import Secret
+    from wpinq.ledger.secret import Secret
+    from wpinq.plan.dataset import DataSet
+    from wpinq.plan.unit import Unit
+    from wpinq.records.schema import Schema
     from wpinq.sources import Reader
-    from wpinq.unit import Unit
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Input:
 
     def protect_as_allowed(self, budget: Fraction) -> Collection:
         """Protect the records with this budget, and with the delta that the ledger allows if there is one."""
-        from wpinq.plan import sources
+        from wpinq.plan.node import sources
 
         try:
             return self.protect(budget)

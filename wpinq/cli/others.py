@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wpinq.cli import cluster
-from wpinq.cli.task import read_task, write_task
+from wpinq.cluster import run as cluster
+from wpinq.cluster.task import read_task, write_task
 from wpinq.errors import PlanError, SourceError
 
 if TYPE_CHECKING:
-    from wpinq.cli.task import Task
+    from wpinq.cluster.task import Task
     from wpinq.collection import Collection
-    from wpinq.dataset import DataSet
-    from wpinq.measurement import Measurement
+    from wpinq.measurements.measurement import Measurement
+    from wpinq.plan.dataset import DataSet
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Meeting:
     def meet(self, views: Collection) -> Collection:
         """Meet the others; `views` are protected, and nothing has been charged yet."""
         if self.cluster is not None:
-            from wpinq.plan import sources
+            from wpinq.plan.node import sources
 
             self.told = self.task(sources(views._node)[0])
             if self.keys is not None:

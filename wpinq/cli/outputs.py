@@ -43,7 +43,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 def write_text(option: str, path: Path, text: str) -> None:
     """Write a file of text, whole or not at all."""
-    from wpinq.degrees.writers import replacing
+    from wpinq.postprocess.synthesis.writers import replacing
 
     with replacing(option, path, (path.suffix.lower(),)) as file:
         file.write(text.encode())

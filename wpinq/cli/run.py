@@ -11,19 +11,19 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.bins import GRAMMAR, ask
-from wpinq.cli.dataflow import LIMITLESS, Dataflow, chosen, find, load, rehearse
 from wpinq.cli.inputs import version_of
 from wpinq.cli.others import Others
 from wpinq.cli.outputs import check_outputs, write_json
-from wpinq.cli.recover import recovering
 from wpinq.cli.stream import LINES, TOPIC, Stream, answer
-from wpinq.cli.task import task
+from wpinq.cluster.recover import recovering
+from wpinq.cluster.task import task
 from wpinq.errors import BinError, PlanError
+from wpinq.scripts.script import LIMITLESS, Dataflow, chosen, find, load, rehearse
 
 if TYPE_CHECKING:
     from wpinq.cli.inputs import Input
     from wpinq.collection import Collection
-    from wpinq.measurement import Measurement
+    from wpinq.measurements.measurement import Measurement
 
 Observed = Annotated[
     list[str] | None,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from wpinq.cli import options
-from wpinq.cli.dataflow import find, load
 from wpinq.cli.errors import BAD, say, told
 from wpinq.cli.interrupt import interruptible
 from wpinq.errors import WpinqError
+from wpinq.scripts.script import find, load
 
 if TYPE_CHECKING:
     from wpinq.cli.commands import Commands

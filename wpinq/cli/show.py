@@ -10,7 +10,7 @@ from wpinq.exact import decimal
 
 if TYPE_CHECKING:
     from wpinq.ledger import Ledger
-    from wpinq.measurement import Measurement
+    from wpinq.measurements.measurement import Measurement
 
 
 def installed() -> str:

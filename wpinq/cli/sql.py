@@ -12,16 +12,16 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.bins import parse_bins, parse_value
-from wpinq.cli.dataflow import LIMITLESS, no_records
 from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.errors import BinError, PlanError, SourceError
+from wpinq.scripts.script import LIMITLESS, no_records
 from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
+    from wpinq.plan.unit import Unit
     from wpinq.query import Answer
-    from wpinq.schema import Schema
-    from wpinq.unit import Unit
+    from wpinq.records.schema import Schema
 
 SHOWN = 40
 """Rows that are printed; a JSON file holds them all."""
@@ -179,7 +179,7 @@ def _public(places: list[str], types: list[str]) -> dict[str, Any]:
 
 
 def _unit(column: str | None, at_most: int | None) -> Unit | None:
-    from wpinq.unit import users
+    from wpinq.plan.unit import users
 
     if column is None:
         if at_most is not None:

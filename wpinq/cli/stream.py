@@ -25,16 +25,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import typer
 
 from wpinq.cli.bins import ask
-from wpinq.cli.dataflow import LIMITLESS, Dataflow, Rehearsal, chosen, rehearsed
 from wpinq.cli.interrupt import interruptible
 from wpinq.errors import NotReadyError, PlanError, SourceError
+from wpinq.scripts.script import LIMITLESS, Dataflow, Rehearsal, chosen, rehearsed
 from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
     from wpinq.cli.inputs import Input
-    from wpinq.measurement import Measurement
-    from wpinq.sources.kafka import Topic
+    from wpinq.measurements.measurement import Measurement
     from wpinq.streaming import Live
+    from wpinq.streaming.kafka import Topic
 
 BLOCK = 1 << 20
 WAITING = 64
@@ -67,7 +67,7 @@ class Stream:
     @property
     def topic(self) -> Topic | None:
         """The topic, if it is one."""
-        from wpinq.sources.kafka import from_url
+        from wpinq.streaming.kafka import from_url
 
         return from_url(self.place.source) if self.place.source.startswith(TOPIC) else None
 
@@ -79,7 +79,7 @@ class Stream:
         """
         from wpinq.sources import open_source
         from wpinq.sources.columns import chosen as picked
-        from wpinq.sources.weblog import KINDS
+        from wpinq.sources.text.weblog import KINDS
 
         columns, topic = parse_columns(self.place.columns), self.topic
         if topic is not None and topic.form != "log":
@@ -115,7 +115,7 @@ class Stream:
             PlanError: There is no budget, or no ledger to go on with.
             SourceError: The broker of a topic does not answer.
         """
-        from wpinq.sources.kafka import reach
+        from wpinq.streaming.kafka import reach
         from wpinq.streaming.source import opened
 
         name, place = self._home()
@@ -155,7 +155,7 @@ class Stream:
 
 def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]]) -> None:
     """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
-    from wpinq.windowed import WindowedMeasurement
+    from wpinq.measurements.windows import WindowedMeasurement
 
     rehearsal = stream.rehearse(script)
     known = rehearsal.measurements
@@ -214,9 +214,9 @@ def _read(lines: BinaryIO, blocks: queue.Queue[bytes | None]) -> None:
 
 
 def _send(views: Live, block: bytes) -> None:
-    from wpinq.sources.convert import series, valid_text
-    from wpinq.sources.lines import as_lines
-    from wpinq.sources.weblog import parse
+    from wpinq.records.text import series, valid_text
+    from wpinq.sources.text.lines import as_lines
+    from wpinq.sources.text.weblog import parse
 
     views.send(parse(series(valid_text(as_lines(block)), "line")).select(views.columns))
 
@@ -225,8 +225,8 @@ def _show(
     epoch: int, measurements: Mapping[str, Measurement], questions: Mapping[str, list[Any]], *, once: bool
 ) -> None:
     """Print the answers that an epoch brought."""
-    from wpinq.continual import ContinualMeasurement
-    from wpinq.windowed import WindowedMeasurement
+    from wpinq.measurements.continual import ContinualMeasurement
+    from wpinq.measurements.windows import WindowedMeasurement
 
     for name, bins in questions.items():
         one = measurements[name]

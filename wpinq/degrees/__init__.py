@@ -22,12 +22,12 @@ numbers and works with the data deleted.
     writers     files that appear whole or not at all
 """
 
-from wpinq.degrees.distance import earth_movers, kolmogorov_smirnov, volume
-from wpinq.degrees.fit import Fit
 from wpinq.degrees.pipelines import cdf, corner, sequence
-from wpinq.degrees.reconcile import reconcile
 from wpinq.degrees.release import release
-from wpinq.degrees.synthesize import to_networkx
+from wpinq.postprocess.distance import earth_movers, kolmogorov_smirnov, volume
+from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.reconcile import reconcile
+from wpinq.postprocess.synthesis.synthesize import to_networkx
 
 __all__ = [
     "Fit",

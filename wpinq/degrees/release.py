@@ -13,23 +13,23 @@ import numpy as np
 import numpy.typing as npt
 
 from wpinq.arguments import COLLECTION, NAME, NOTHING, takes
-from wpinq.degrees.evidence import Cornered
-from wpinq.degrees.fit import Fit
-from wpinq.degrees.horizon import Observable, block
 from wpinq.degrees.pipelines import cdf, corner, sequence
-from wpinq.degrees.reconcile import LEAST as LEAST_NOISE
-from wpinq.degrees.reconcile import MOST as MOST_NOISE
-from wpinq.degrees.reconcile import Method, Prior, check_method, check_prior, reconcile
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, decimal, positive
+from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.posterior.evidence import Cornered
+from wpinq.postprocess.posterior.horizon import Observable, block
+from wpinq.postprocess.reconcile import LEAST as LEAST_NOISE
+from wpinq.postprocess.reconcile import MOST as MOST_NOISE
+from wpinq.postprocess.reconcile import Method, Prior, check_method, check_prior, reconcile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from fractions import Fraction
 
     from wpinq.collection import Collection
-    from wpinq.measurement import Measurement
-    from wpinq.quote import Quote
+    from wpinq.measurements.measurement import Measurement
+    from wpinq.measurements.quote import Quote
 
 FIRST = 256
 MOST = 1 << 20

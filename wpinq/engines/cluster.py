@@ -19,9 +19,9 @@ from typing import NoReturn, ParamSpec, TypeVar
 
 from bytewax._bytewax import cluster_main
 
-from wpinq.engines.failures import Failure, told
 from wpinq.engines.flow import Job, build
 from wpinq.errors import EngineError
+from wpinq.failures import Failure, told
 from wpinq.state.histogram import Histogram
 
 P = ParamSpec("P")

@@ -8,11 +8,11 @@ from typing import TypeAlias
 from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 
-from wpinq.batch import Batch
 from wpinq.engines.exchange import Parcel
-from wpinq.engines.failures import Failure
 from wpinq.engines.reading import batches
-from wpinq.plan import Read
+from wpinq.failures import Failure
+from wpinq.plan.node import Read
+from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 from wpinq.state.histogram import Part as HistogramPart
 

@@ -17,11 +17,11 @@ import numpy as np
 from bytewax.dataflow import Stream
 from bytewax.operators import KeyedStream, StatefulBatchLogic
 
-from wpinq.batch import Batch
-from wpinq.engines.failures import Failure
 from wpinq.engines.placement import labels
 from wpinq.engines.shards import cut, split
-from wpinq.schema import Schema
+from wpinq.failures import Failure
+from wpinq.records.batch import Batch
+from wpinq.records.schema import Schema
 from wpinq.state.states import Hashed
 from wpinq.state.table import Ids, Weights
 from wpinq.state.waiting import ROWS, Tally

@@ -17,14 +17,14 @@ from bytewax.dataflow import Dataflow, Stream
 from bytewax.operators import StatefulBatchLogic
 from bytewax.testing import run_main
 
-from wpinq.batch import Batch
 from wpinq.engines.edges import Collector, Counted, ReaderSource
 from wpinq.engines.exchange import Merged, Parcel, Part, Routed, Tallied, Through, added, at_home, send
-from wpinq.engines.failures import Failure
 from wpinq.engines.linear import Linear, Parts
 from wpinq.engines.placement import labels
 from wpinq.engines.sharing import needed_columns, representatives
-from wpinq.plan import Keyed, Node, Read, steps
+from wpinq.failures import Failure
+from wpinq.plan.node import Keyed, Node, Read, steps
+from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 from wpinq.state.states import HashedState, Piecewise, State
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from wpinq.batch import Batch
-from wpinq.engines.failures import Failure
-from wpinq.plan import Merge, Node, Shape, Stateless
+from wpinq.failures import Failure
+from wpinq.plan.node import Merge, Node, Shape, Stateless
+from wpinq.records.batch import Batch
 from wpinq.state.waiting import Waiting
 
 Edge: TypeAlias = tuple[Node, Callable[[Batch], Batch | None]]

@@ -19,11 +19,11 @@ from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from bytewax.testing import run_main
 
-from wpinq.batch import Batch
-from wpinq.engines.failures import Failure, told
 from wpinq.engines.flow import Job, Lowering
 from wpinq.errors import EngineError
-from wpinq.plan import Node, Read
+from wpinq.failures import Failure, told
+from wpinq.plan.node import Node, Read
+from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 
 Item: TypeAlias = tuple[object, Batch]

@@ -17,12 +17,12 @@ from typing import TypeVar
 
 import polars as pl
 
-from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import SourceError
-from wpinq.plan import Read
-from wpinq.schema import Schema
+from wpinq.plan.node import Read
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.schema import Schema
+from wpinq.records.weights import CAPACITY
 from wpinq.state.dense import ROWS, Dense, Gathered
-from wpinq.weights import CAPACITY
 
 T = TypeVar("T")
 

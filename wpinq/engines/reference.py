@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from wpinq.plan import Node, Record, Source, Weighted, steps
-from wpinq.values import decode, encode
+from wpinq.plan.node import Node, Record, Source, Weighted, steps
+from wpinq.records.values import decode, encode
 
 
 def weigh(records: Iterable[Record]) -> dict[Record, Fraction]:

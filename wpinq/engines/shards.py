@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from wpinq.batch import Batch
 from wpinq.engines.placement import labels
-from wpinq.identity import identities
-from wpinq.schema import Schema
+from wpinq.records.batch import Batch
+from wpinq.records.identity import identities
+from wpinq.records.schema import Schema
 from wpinq.state.table import Ids, Rows, Weights
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from wpinq.plan import Node, Source, fingerprints, steps
+from wpinq.plan.node import Node, Source, fingerprints, steps
 
 
 def representatives(roots: Sequence[Node]) -> dict[Node, Node]:

@@ -12,20 +12,20 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions.binding import match
-from wpinq.functions.bytecode import arity, yields
-from wpinq.functions.capture import capture
-from wpinq.functions.columnar import Columnar, columns_read, projected
-from wpinq.functions.expressions import expressions
-from wpinq.functions.fingerprint import digest
+from wpinq.functions.code.bytecode import arity, yields
+from wpinq.functions.code.capture import capture
+from wpinq.functions.code.fingerprint import digest
 from wpinq.functions.function import Function
-from wpinq.functions.kinds import declared
 from wpinq.functions.many import Many
 from wpinq.functions.outputs import Declared, columns_code, columns_of, named, shape
 from wpinq.functions.plain import Plain
-from wpinq.functions.probe import agrees
-from wpinq.functions.trace import trace
-from wpinq.functions.tree import Node, Untraced
-from wpinq.schema import Kind, Schema
+from wpinq.functions.polars.expressions import expressions
+from wpinq.functions.traced.columnar import Columnar, columns_read, projected
+from wpinq.functions.traced.probe import agrees
+from wpinq.functions.traced.trace import trace
+from wpinq.functions.traced.tree import Node, Untraced
+from wpinq.records.kinds import declared
+from wpinq.records.schema import Kind, Schema
 
 P = TypeVar("P", bound=Plain)
 
@@ -50,7 +50,7 @@ def bind(
         UntraceableError: An expression is not a function of one record.
     """
     if isinstance(function, str):
-        from wpinq.functions.predicate import predicate, projection
+        from wpinq.functions.sql.bind import predicate, projection
 
         return predicate(function, schema, call) if call == "filter" else projection(function, schema, call, columns)
     if isinstance(function, pl.Expr):

@@ -15,8 +15,8 @@ from types import FunctionType
 from typing import Any
 
 from wpinq.errors import PlanError
-from wpinq.functions.bytecode import used
-from wpinq.schema import Schema
+from wpinq.functions.code.bytecode import used
+from wpinq.records.schema import Schema
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

@@ -20,7 +20,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from wpinq.fields import Field, encode
+from wpinq.records.fields import Field, encode
 
 SHOWN = {"only shown": True}
 """Metadata of a field that does nothing but word the title of a step: `length: str = field(metadata=SHOWN)`."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.schema import Schema
+from wpinq.records.schema import Schema
 
 
 class Dropped(Exception):  # noqa: N818  not an error: the policy for a record on which a function has no value

@@ -34,6 +34,16 @@ def running() -> bool:
     return getattr(_inside, "function", False)
 
 
+def refuse_inside(call: str) -> None:
+    """Refuse a call that a user's function makes while it runs: what it asked would depend on the records it saw.
+
+    Raises:
+        PlanError: A function called it; that drops the function's own record and nothing else.
+    """
+    if running():
+        raise PlanError(f"{call}: called by a function of a dataflow; functions depend on their record alone.")
+
+
 def each(step: Callable[[tuple[Any, ...]], Any], records: Iterable[tuple[Any, ...]]) -> list[Any]:
     """Apply a step to each record; None stands where it raised.
 

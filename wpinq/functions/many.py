@@ -15,9 +15,9 @@ import polars as pl
 
 from wpinq.functions.function import Dropped
 from wpinq.functions.isolate import each
-from wpinq.functions.kinds import Misfit, plain_record, read, series
 from wpinq.functions.plain import Plain
-from wpinq.values import encode
+from wpinq.records.kinds import Misfit, plain_record, read, series
+from wpinq.records.values import encode
 
 PLACE = "\0place"
 COUNT = "\0count"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wpinq.errors import PlanError
-from wpinq.functions.kinds import declared
-from wpinq.schema import Column, Kind, Schema
+from wpinq.records.kinds import declared
+from wpinq.records.schema import Column, Kind, Schema
 
 Declared = tuple[tuple[str, Kind | None], ...]
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import polars as pl
 
-from wpinq import canonical
 from wpinq.functions.binding import Binding
-from wpinq.functions.capture import Captured, capture
-from wpinq.functions.fingerprint import platform
+from wpinq.functions.code.capture import Captured, capture
+from wpinq.functions.code.fingerprint import platform
 from wpinq.functions.function import Dropped, Function
 from wpinq.functions.isolate import each
-from wpinq.functions.kinds import Misfit, plain_record, read, series, stored, write
-from wpinq.schema import Column
+from wpinq.records import canonical
+from wpinq.records.kinds import Misfit, plain_record, read, series, stored, write
+from wpinq.records.schema import Column
 
 MASK = "\0mask"
 

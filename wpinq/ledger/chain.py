@@ -14,8 +14,8 @@ from hmac import compare_digest
 from typing import NamedTuple
 
 from wpinq.errors import LedgerError
-from wpinq.fields import encode
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
+from wpinq.records.fields import encode
 
 START = bytes(32)
 

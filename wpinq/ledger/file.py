@@ -21,8 +21,8 @@ from wpinq.errors import LedgerError, WpinqError
 from wpinq.ledger import chain
 from wpinq.ledger import head as heads
 from wpinq.ledger.chain import Head, RefusedError, Row
+from wpinq.ledger.secret import Secret
 from wpinq.ledger.store import Pages
-from wpinq.secret import Secret
 
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
 VERSION = 1

@@ -23,9 +23,9 @@ from wpinq.ledger.books import FORMAT, Books, Charge, Entry
 from wpinq.ledger.chain import RefusedError
 from wpinq.ledger.cost import ALLOWED, ZERO, Cost, write
 from wpinq.ledger.file import FileStore
+from wpinq.ledger.secret import Secret
 from wpinq.ledger.session import Session
 from wpinq.ledger.store import MemoryStore, Store
-from wpinq.secret import Secret
 
 
 class Ledger:
@@ -251,7 +251,7 @@ class Ledger:
 def _place(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Store, Secret]:
     """Find the ledger's store and its secret; make both where there is none and one is wanted."""
     if secret is not None and not isinstance(secret, Secret):
-        raise LedgerError("secret=: takes a wpinq.secret.Secret(32 bytes); or set WPINQ_SECRET or WPINQ_SECRET_FILE.")
+        raise LedgerError("secret=: takes a wpinq.Secret(32 bytes); or set WPINQ_SECRET or WPINQ_SECRET_FILE.")
     if path is None:
         secret = secret or Secret.fresh()
         return MemoryStore(chain.head(secret, None)), secret

@@ -8,12 +8,12 @@ from hmac import compare_digest
 from typing import Any
 
 from wpinq.errors import LedgerError, WpinqError
-from wpinq.fields import encode
 from wpinq.ledger import chain
 from wpinq.ledger.books import Books, Charge
 from wpinq.ledger.chain import RefusedError, Row
+from wpinq.ledger.secret import Secret
 from wpinq.ledger.store import Pages
-from wpinq.secret import Secret
+from wpinq.records.fields import encode
 
 CLOSED = (
     "this version of the data is closed: what was measured before cannot be reproduced from the data as they are now."

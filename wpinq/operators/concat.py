@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wpinq.builder import Builder, C
-from wpinq.operators.lattice import aligned, node_of
-from wpinq.plan import Merge, Node, Record, Shape, Weighted
-from wpinq.schema import Schema
+from wpinq.operators.align import aligned, node_of
+from wpinq.plan.builder import Builder, C
+from wpinq.plan.node import Merge, Node, Record, Shape, Weighted
+from wpinq.records.schema import Schema
 
 
 def concat(self: Builder[C], other: Builder[C]) -> C:

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import polars as pl
 
-from wpinq.builder import Builder, C
-from wpinq.plan import Keyed, Record, Shape, Unary, Weighted
-from wpinq.schema import Schema
+from wpinq.plan.builder import Builder, C
+from wpinq.plan.node import Keyed, Record, Shape, Unary, Weighted
+from wpinq.records.schema import Schema
 from wpinq.state.pointwise import Points, Pointwise
 from wpinq.state.table import Ids
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from wpinq.batch import Batch
-from wpinq.builder import Builder, C
 from wpinq.functions import Function, bind
-from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
-from wpinq.schema import Schema
+from wpinq.plan.builder import Builder, C
+from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted
+from wpinq.records.batch import Batch
+from wpinq.records.schema import Schema
 
 
 def filter(self: Builder[C], predicate: object) -> C:

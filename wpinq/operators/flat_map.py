@@ -9,14 +9,14 @@ from fractions import Fraction
 
 import polars as pl
 
-from wpinq.batch import WEIGHT, Batch
-from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.functions import Dropped, Many, bind_many
 from wpinq.functions.many import COUNT, MOST, PLACE
-from wpinq.operators.lattice import room
-from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
-from wpinq.schema import Schema
+from wpinq.operators.align import room
+from wpinq.plan.builder import Builder, C
+from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.schema import Schema
 
 EXACT = 16  # MOST is the least common multiple of 1 to 16
 

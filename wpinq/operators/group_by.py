@@ -12,17 +12,17 @@ from itertools import pairwise
 import polars as pl
 
 from wpinq.arguments import FLAG, MAPPING, NAMES, NOTHING, require
-from wpinq.batch import WEIGHT
-from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.functions import bind
-from wpinq.functions.kinds import code, declared
+from wpinq.operators.align import record_key, room
 from wpinq.operators.keys import Extend, keyed
-from wpinq.operators.lattice import record_key, room
-from wpinq.plan import Keyed, Record, Shape, Unary, Weighted
-from wpinq.schema import Column, Kind, Schema
+from wpinq.plan.builder import Builder, C
+from wpinq.plan.node import Keyed, Record, Shape, Unary, Weighted
+from wpinq.records.batch import WEIGHT
+from wpinq.records.kinds import code, declared
+from wpinq.records.schema import Column, Kind, Schema
+from wpinq.records.values import encode, joined
 from wpinq.state.bykey import KEY, ByKey, Port
-from wpinq.values import encode, joined
 
 MOST = 1 << 20
 """Copies of one record in a whole group: memory that ends where somebody is would tell that somebody is."""

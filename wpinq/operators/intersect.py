@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wpinq.builder import Builder, C
-from wpinq.operators.lattice import aligned, node_of
+from wpinq.operators.align import aligned, node_of
 from wpinq.operators.union import Extreme
+from wpinq.plan.builder import Builder, C
 
 
 def intersect(self: Builder[C], other: Builder[C]) -> C:

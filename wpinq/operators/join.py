@@ -19,18 +19,18 @@ from functools import cached_property
 
 import numpy as np
 
-from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.functions import bind
+from wpinq.operators.align import DITHERED, ROUNDED, common, dither_key, node_of, record_ids, record_key
+from wpinq.operators.dither import GRID, draws
 from wpinq.operators.keys import both_keyed
-from wpinq.operators.lattice import DITHERED, ROUNDED, common, dither_key, node_of, record_ids, record_key
 from wpinq.operators.map import Map
 from wpinq.operators.pairs import Joined, Pairs, Rule
-from wpinq.plan import Keyed, Node, Record, Shape, Weighted
-from wpinq.schema import Column, Schema
+from wpinq.plan.builder import Builder, C
+from wpinq.plan.node import Keyed, Node, Record, Shape, Weighted
+from wpinq.records.schema import Column, Schema
+from wpinq.records.weights import WeightType
 from wpinq.state.bykey import Port
-from wpinq.state.dither import GRID, draws
-from wpinq.weights import WeightType
 
 BITS = 40
 LEAST_BITS = 32

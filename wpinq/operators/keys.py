@@ -10,12 +10,12 @@ from functools import cached_property
 
 import polars as pl
 
-from wpinq.batch import END, WEIGHT, Batch
 from wpinq.errors import PlanError
 from wpinq.functions import Dropped, Function, bind
-from wpinq.operators.lattice import common
-from wpinq.plan import Node, Record, Shape, Stateless, Unary, Weighted
-from wpinq.schema import Column, Schema
+from wpinq.operators.align import common
+from wpinq.plan.node import Node, Record, Shape, Stateless, Unary, Weighted
+from wpinq.records.batch import END, WEIGHT, Batch
+from wpinq.records.schema import Column, Schema
 
 ASIDE = "\0aside "
 

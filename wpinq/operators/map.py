@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from wpinq.batch import WEIGHT, Batch
-from wpinq.builder import Builder, C
 from wpinq.functions import Dropped, Function, bind
-from wpinq.plan import Record, Shape, Stateless, Unary, Weighted
-from wpinq.schema import Column, Schema
+from wpinq.plan.builder import Builder, C
+from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.schema import Column, Schema
 
 
 def map(self: Builder[C], function: object, columns: Sequence[str] | Mapping[str, object] | None = None) -> C:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from wpinq import canonical
-from wpinq.batch import WEIGHT, Batch, integers, weight_series
-from wpinq.identity import identities
-from wpinq.schema import Column, Kind, Schema
+from wpinq.operators.dither import GRID, draws, rounded
+from wpinq.records import canonical
+from wpinq.records.batch import WEIGHT, Batch, integers, weight_series
+from wpinq.records.identity import identities
+from wpinq.records.schema import Column, Kind, Schema
+from wpinq.records.weights import WeightType
 from wpinq.state.bykey import KEY, ByKey, Port
-from wpinq.state.dither import GRID, draws, rounded
 from wpinq.state.table import Weights
 from wpinq.state.waiting import Waiting
-from wpinq.weights import WeightType
 
 LEFT, RIGHT, TOTAL, COUNT, RATE = "\0left", "\0right", "\0total", "\0count", "\0rate"
 ON = "\0key "

@@ -13,12 +13,12 @@ Source: McSherry, PINQ, SIGMOD 2009 (parallel composition); the induction over p
 
 from __future__ import annotations
 
-from wpinq.operators.bound import Bound
-from wpinq.operators.share import Share
-from wpinq.operators.whose import Whose
+from wpinq.operators.contribution.sample import Bound
+from wpinq.operators.contribution.share import Share
+from wpinq.operators.contribution.whose import Whose
 from wpinq.operators.window import Window
-from wpinq.plan import Keyed, Node, sources, steps
-from wpinq.stability import Survey
+from wpinq.plan.node import Keyed, Node, sources, steps
+from wpinq.plan.stability import Survey
 
 
 def meet(node: Node) -> bool:

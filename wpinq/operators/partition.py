@@ -10,14 +10,14 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.batch import Batch
-from wpinq.builder import Builder, C
 from wpinq.errors import BinError, PlanError
-from wpinq.functions.kinds import read, stored, write
 from wpinq.operators.keys import keyed
-from wpinq.plan import Record, Shape, Stateless, Unary, Weighted, fingerprints
-from wpinq.schema import Column, Schema
-from wpinq.values import decode, encode
+from wpinq.plan.builder import Builder, C
+from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted, fingerprints
+from wpinq.records.batch import Batch
+from wpinq.records.kinds import read, stored, write
+from wpinq.records.schema import Column, Schema
+from wpinq.records.values import decode, encode
 
 
 def partition(self: Builder[C], key: object, parts: Iterable[Any]) -> dict[Any, C]:

@@ -15,15 +15,15 @@ from functools import cached_property
 
 import polars as pl
 
-from wpinq.batch import WEIGHT
-from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
+from wpinq.operators.align import common, node_of, record_ids, record_key
 from wpinq.operators.keys import both_keyed, keyed
-from wpinq.operators.lattice import common, node_of, record_ids, record_key
-from wpinq.plan import Keyed, Node, Record, Shape, Weighted
-from wpinq.schema import Schema
+from wpinq.plan.builder import Builder, C
+from wpinq.plan.node import Keyed, Node, Record, Shape, Weighted
+from wpinq.records.batch import WEIGHT
+from wpinq.records.schema import Schema
+from wpinq.records.weights import CAPACITY
 from wpinq.state.bykey import KEY, RECORD, ByKey, Port
-from wpinq.weights import CAPACITY
 
 
 def semijoin(self: Builder[C], other: Builder[C], on: object = None, *, left: object = None, right: object = None) -> C:

@@ -18,20 +18,20 @@ import numpy as np
 import polars as pl
 
 from wpinq.arguments import TEXT, require
-from wpinq.batch import END, WEIGHT, Batch, weight_series
-from wpinq.builder import Builder, C
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
-from wpinq.identity import identities
-from wpinq.operators.lattice import room
-from wpinq.plan import Keyed, Record, Shape, Unary, Weighted
-from wpinq.schema import Column, Kind, Schema, check_name
+from wpinq.operators.align import room
+from wpinq.plan.builder import Builder, C
+from wpinq.plan.node import Keyed, Record, Shape, Unary, Weighted
+from wpinq.records.batch import END, WEIGHT, Batch, weight_series
+from wpinq.records.identity import identities
+from wpinq.records.schema import Column, Kind, Schema, check_name
+from wpinq.records.weights import WeightType
 from wpinq.state.histogram import FEW, is_steps, ranges
 from wpinq.state.states import Hashed, State
 from wpinq.state.steps import Integers, Steps
 from wpinq.state.table import Ids, Table, Weights, combine
 from wpinq.state.waiting import Tally, Waiting
-from wpinq.weights import WeightType
 
 
 def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str = "index") -> C:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wpinq.builder import Builder, C
+from wpinq.operators.align import aligned, node_of
 from wpinq.operators.concat import Sum
-from wpinq.operators.lattice import aligned, node_of
+from wpinq.plan.builder import Builder, C
 
 
 def subtract(self: Builder[C], other: Builder[C]) -> C:

@@ -9,10 +9,10 @@ from hashlib import sha256
 
 import polars as pl
 
-from wpinq.builder import Builder, C
-from wpinq.operators.lattice import Align, aligned, node_of
-from wpinq.plan import Keyed, Node, Record, Shape, Weighted, fingerprints
-from wpinq.schema import Schema
+from wpinq.operators.align import Align, aligned, node_of
+from wpinq.plan.builder import Builder, C
+from wpinq.plan.node import Keyed, Node, Record, Shape, Weighted, fingerprints
+from wpinq.records.schema import Schema
 from wpinq.state.pointwise import Points, Pointwise
 from wpinq.state.table import Ids
 

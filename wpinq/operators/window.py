@@ -12,13 +12,13 @@ from typing import Any
 import polars as pl
 
 from wpinq.arguments import NAME, described, require
-from wpinq.batch import Batch
-from wpinq.builder import Builder, C
 from wpinq.errors import BinError, PlanError
 from wpinq.functions.covering import SHOWN
-from wpinq.functions.kinds import read, write
-from wpinq.plan import Record, Shape, Stateless, Unary, Weighted, fingerprints
-from wpinq.schema import Column, Kind, Schema
+from wpinq.plan.builder import Builder, C
+from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted, fingerprints
+from wpinq.records.batch import Batch
+from wpinq.records.kinds import read, write
+from wpinq.records.schema import Column, Kind, Schema
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

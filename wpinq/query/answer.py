@@ -9,24 +9,24 @@ from typing import Any
 
 import polars as pl
 
-from wpinq import canonical
 from wpinq.aggregates import Answer as Aggregate
 from wpinq.aggregates import Asked, Quantile
 from wpinq.aggregates.options import Bounds
 from wpinq.arguments import MAPPING, TEXT, takes
-from wpinq.bins import bin_frame
-from wpinq.charged import ChargedQuery, commit
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
-from wpinq.measurement import Measurement
-from wpinq.plan import sources
+from wpinq.measurements.charged import ChargedQuery, commit
+from wpinq.measurements.measurement import Measurement
+from wpinq.measurements.publish import probability
+from wpinq.measurements.quote import Quote
+from wpinq.measurements.table import readable
+from wpinq.plan.node import sources
 from wpinq.query.asked import Statement
 from wpinq.query.numbers import Charged
 from wpinq.query.statement import prepare
 from wpinq.query.tables import CALL
-from wpinq.quote import Quote
-from wpinq.selection import probability
-from wpinq.selection.table import readable
+from wpinq.records import canonical
+from wpinq.records.bins import bin_frame
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, positive
-from wpinq.functions.predicate import Reader
-from wpinq.functions.terms import Term
+from wpinq.functions.sql.bind import reader as translating
+from wpinq.functions.sql.reader import Reader
+from wpinq.functions.sql.terms import Term
 from wpinq.query.numbers import Number
 from wpinq.query.tables import CALL, plainly
-from wpinq.schema import Kind, Schema
+from wpinq.records.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -80,7 +81,7 @@ class Statement:
         released |= {f"number {place}": Kind.FLOAT for place in range(len(self.numbers))}
         for place, count in enumerate(self.counts):  # weights that people share are fractions
             released[f"count {place}"] = Kind.INT if count._node.held.whole else Kind.FLOAT
-        return Reader(
+        return translating(
             lambda node: Term(pl.col(node.name), released[node.name], self._spelled(node)),
             CALL,
             spelled=self._spelled,

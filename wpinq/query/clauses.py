@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.errors import PlanError
-from wpinq.functions.predicate import statement
-from wpinq.functions.terms import shown, whole_number
+from wpinq.functions.sql.bind import statement
+from wpinq.functions.sql.terms import shown, whole_number
 from wpinq.query.tables import CALL
 
 KNOWN = frozenset(["expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"])

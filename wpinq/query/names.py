@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.errors import PlanError
-from wpinq.functions.terms import shown
+from wpinq.functions.sql.terms import shown
 from wpinq.query.tables import CALL, Tables
 
 NAMED = ("Count", "Sum", "Avg", "Min", "Max")

@@ -18,7 +18,7 @@ from wpinq.aggregates.scale import limits
 from wpinq.aggregates.sums import ask_mean, ask_stdev, ask_sum, ask_variance
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, exact
-from wpinq.functions.terms import shown
+from wpinq.functions.sql.terms import shown
 from wpinq.query.tables import CALL, plainly
 
 if TYPE_CHECKING:

@@ -15,14 +15,14 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions.outputs import named as uniquely
-from wpinq.functions.terms import shown, whole_number
+from wpinq.functions.sql.terms import shown, whole_number
+from wpinq.measurements.timeline import answerable
 from wpinq.query.asked import Item, Statement, check
+from wpinq.query.bounds import Declared
 from wpinq.query.clauses import label, limits, plain_select
 from wpinq.query.names import OutputNames, bare
 from wpinq.query.numbers import LISTED, NUMBERS, Number, read, unknown_function
-from wpinq.query.reach import Declared
 from wpinq.query.tables import CALL, Tables, plainly, reader
-from wpinq.versions import answerable
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq import canonical
 from wpinq.collection import Collection
 from wpinq.errors import PlanError, SourceError
-from wpinq.functions.predicate import Reader, column, named
-from wpinq.functions.terms import Term, shown, together
-from wpinq.schema import Kind, Schema, polars_type
+from wpinq.functions.sql.bind import column, named
+from wpinq.functions.sql.bind import reader as translating
+from wpinq.functions.sql.reader import Reader
+from wpinq.functions.sql.terms import Term, shown, together
+from wpinq.records import canonical
+from wpinq.records.schema import Kind, Schema, polars_type
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -197,7 +199,7 @@ class Tables:
 
 def reader(tables: Tables) -> Reader:
     """Translates expressions over the columns of the tables."""
-    return Reader(tables.resolve, CALL, spelled=plainly)
+    return translating(tables.resolve, CALL, spelled=plainly)
 
 
 def plainly(node: Any) -> str:

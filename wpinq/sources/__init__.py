@@ -51,18 +51,18 @@ def open_source(source: object, *, columns: Columns = None, header: bool = True,
     if isinstance(source, (str, Path)):
         return _open_files(source, columns, header)
     if hasattr(source, "__arrow_c_array__"):
-        from wpinq.sources.arrow import as_table
+        from wpinq.sources.tables.arrow import as_table
 
         source = as_table(source)
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_batches"):
-        from wpinq.sources.arrow import open_table
+        from wpinq.sources.tables.arrow import open_table
 
         table = open_table(source, columns)
         return table.copied() if copied else table
     if hasattr(source, "__array_interface__"):
         raise SourceError("a NumPy array is not a source of records; pass map(tuple, array.tolist()), or a data frame.")
     if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray, dict)):
-        from wpinq.sources.tuples import open_tuples
+        from wpinq.sources.tables.tuples import open_tuples
 
         return open_tuples(source, columns)
     known = "a path, a table with the Arrow C stream protocol, or an iterable of tuples"
@@ -73,11 +73,11 @@ def _database(source: object) -> object:
     """What a URL of a database stands for."""
     scheme = source.partition(":")[0] if isinstance(source, str) else ""
     if scheme in ("postgresql", "postgres"):
-        from wpinq.sources import postgres
+        from wpinq.sources.databases import postgres
 
         return postgres.from_url(str(source))
     if scheme == "sqlite":
-        from wpinq.sources import sqlite
+        from wpinq.sources.databases import sqlite
 
         return sqlite.from_url(str(source))
     return source
@@ -88,17 +88,17 @@ def _open_files(source: str | Path, columns: Columns, header: bool) -> Reader:
 
     found = Files.find(source)
     if found.form == "parquet":
-        from wpinq.sources.parquet import open_parquet
+        from wpinq.sources.tables.parquet import open_parquet
 
         return open_parquet(found, columns)
     if found.form == "log":
-        from wpinq.sources.weblog import open_weblog
+        from wpinq.sources.text.weblog import open_weblog
 
         return open_weblog(found, columns)
     if found.form == "pairs":
-        from wpinq.sources.pairs import open_pairs
+        from wpinq.sources.text.pairs import open_pairs
 
         return open_pairs(found, columns)
-    from wpinq.sources.csv import open_csv
+    from wpinq.sources.text.csv import open_csv
 
     return open_csv(found, columns, header)

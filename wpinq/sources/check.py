@@ -8,19 +8,22 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from wpinq import canonical
 from wpinq.errors import SourceError
-from wpinq.schema import Column, Kind, Schema
-from wpinq.sources import convert, grammar, open_source, values
-from wpinq.sources.arrays import public_kind
-from wpinq.sources.arrow import TableReader, column_of
+from wpinq.records import canonical
+from wpinq.records import python as values
+from wpinq.records import text as convert
+from wpinq.records.schema import Column, Kind, Schema
+from wpinq.sources import open_source
 from wpinq.sources.columns import PAIR, Columns, named
-from wpinq.sources.csv import TextReader
 from wpinq.sources.files import reading
-from wpinq.sources.lines import Block, as_block, as_lines, opened
-from wpinq.sources.pairs import is_comment, single_blanks
-from wpinq.sources.parquet import ParquetReader
-from wpinq.sources.weblog import LINE, SCHEMA, WebLogReader, parse
+from wpinq.sources.tables.arrays import public_kind
+from wpinq.sources.tables.arrow import TableReader, column_of
+from wpinq.sources.tables.parquet import ParquetReader
+from wpinq.sources.text import grammar
+from wpinq.sources.text.csv import TextReader
+from wpinq.sources.text.lines import Block, as_block, as_lines, opened
+from wpinq.sources.text.pairs import is_comment, single_blanks
+from wpinq.sources.text.weblog import LINE, SCHEMA, WebLogReader, parse
 
 if TYPE_CHECKING:
     import numpy as np

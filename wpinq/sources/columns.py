@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from wpinq.errors import SourceError
-from wpinq.schema import Column, Kind, Schema, wrong_name
+from wpinq.records.schema import Column, Kind, Schema, wrong_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from wpinq.schema import Schema
+from wpinq.records.schema import Schema
 from wpinq.sources.columns import Steady
 from wpinq.sources.files import Files
 

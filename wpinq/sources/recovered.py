@@ -18,12 +18,12 @@ from pathlib import Path
 
 import polars as pl
 
-from wpinq import canonical
-from wpinq.batch import WEIGHT, Batch
 from wpinq.errors import SourceError
-from wpinq.schema import Schema
+from wpinq.records import canonical
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.schema import Schema
 from wpinq.sources.columns import Reader, Steady, wanted
-from wpinq.sources.sealed import opened, private, sealed, write
+from wpinq.storage import opened, private, sealed, write
 
 PART = 1 << 25
 """Bytes of files that make a part; there are at least `LEAST` parts."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from wpinq.batch import WEIGHT, Batch
-from wpinq.identity import identities
-from wpinq.schema import Kind, Schema
-from wpinq.weights import WeightType
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.identity import identities
+from wpinq.records.schema import Kind, Schema
+from wpinq.records.weights import WeightType
 
 KEY = ["\0key 0", "\0key 1"]
 RECORD = ["\0record 0", "\0record 1"]

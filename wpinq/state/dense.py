@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from wpinq import kernels
-from wpinq.batch import WEIGHT, Batch
-from wpinq.schema import Kind, Schema
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.schema import Kind, Schema
 from wpinq.state.table import Weights
 
 MOST = 1 << 21

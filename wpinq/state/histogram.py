@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from wpinq.batch import END, Batch
-from wpinq.schema import Schema
+from wpinq.records.batch import END, Batch
+from wpinq.records.schema import Schema
 from wpinq.state.steps import Steps
 from wpinq.state.table import Ids, Table, Weights
 from wpinq.state.waiting import Tally

@@ -13,12 +13,12 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
-from wpinq.batch import WEIGHT, Batch, integers, weight_series
-from wpinq.identity import identities
-from wpinq.schema import Kind, Schema
+from wpinq.records.batch import WEIGHT, Batch, integers, weight_series
+from wpinq.records.identity import identities
+from wpinq.records.schema import Kind, Schema
+from wpinq.records.weights import WeightType
 from wpinq.state.table import Ids, Table, combine
 from wpinq.state.waiting import Waiting
-from wpinq.weights import WeightType
 
 Rule: TypeAlias = Callable[[Sequence[pl.Series], Callable[[], Ids]], pl.Series]
 """From the weights of some records at each input, and their identities if it asks, to their weights in the output."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from wpinq.batch import Batch
+from wpinq.records.batch import Batch
 from wpinq.state.table import Ids, Weights
 
 

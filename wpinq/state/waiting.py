@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 
 from wpinq import kernels
-from wpinq.batch import WEIGHT, Batch
-from wpinq.identity import identities
-from wpinq.schema import Schema
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.identity import identities
+from wpinq.records.schema import Schema
 from wpinq.state.table import Ids, Weights, combine
 
 ROWS = 1 << 21

@@ -6,17 +6,17 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
-from wpinq.batch import Batch
-from wpinq.charged import digest_after, digest_of
-from wpinq.continual import ContinualMeasurement
-from wpinq.dataset import DataSet
 from wpinq.engines.live import Item, LiveFlow
 from wpinq.engines.reading import batches
 from wpinq.errors import EngineError
-from wpinq.operators.first import First
-from wpinq.plan import Node, Read, sources, steps
+from wpinq.measurements.charged import digest_after, digest_of
+from wpinq.measurements.continual import ContinualMeasurement
+from wpinq.measurements.timeline import Answerable, Timeline, name_of
+from wpinq.operators.contribution.first import First
+from wpinq.plan.dataset import DataSet
+from wpinq.plan.node import Node, Read, sources, steps
+from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
-from wpinq.versions import Answerable, Timeline, name_of
 
 TORN = "the live source did not take in an epoch as a whole; make another source, which begins with what was kept."
 

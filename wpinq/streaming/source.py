@@ -14,29 +14,29 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wpinq.arguments import NOTHING, PATH, described, instance, takes
 from wpinq.collection import Collection
-from wpinq.dataset import DataSet
-from wpinq.engines.failures import quietly
 from wpinq.errors import EngineError, PlanError, SourceError
 from wpinq.exact import Amount, exact, positive
+from wpinq.failures import quietly
+from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Ledger, wording
-from wpinq.operators.bound import bounded
+from wpinq.measurements.timeline import Timeline
+from wpinq.operators.contribution.sample import bounded
 from wpinq.operators.window import moment
-from wpinq.plan import Source
-from wpinq.runs import refuse_inside
-from wpinq.schema import Kind
+from wpinq.plan.dataset import DataSet
+from wpinq.plan.node import Source
+from wpinq.plan.unit import Unit
+from wpinq.records.schema import Kind
 from wpinq.sources import Columns
 from wpinq.sources.columns import named
-from wpinq.sources.epochs import Epoch
-from wpinq.sources.given import frames
-from wpinq.sources.journal import Journal, Positions
-from wpinq.sources.kafka import Followed, Topic
-from wpinq.sources.stream import Growing
+from wpinq.sources.log import Epoch
+from wpinq.streaming.given import frames
+from wpinq.streaming.growing import Growing
+from wpinq.streaming.journal import Journal, Positions
+from wpinq.streaming.kafka import Followed, Topic
 from wpinq.streaming.running import TORN, Running
-from wpinq.unit import Unit
-from wpinq.versions import Timeline
 
 if TYPE_CHECKING:
-    from wpinq.secret import Secret
+    from wpinq.ledger.secret import Secret
 
 
 @takes(ledger=PATH | NOTHING, recover=PATH | NOTHING, unit=instance("what wpinq.users(...) returns", Unit) | NOTHING)

@@ -11,8 +11,8 @@ from attacks.fuzz import oracle
 from attacks.fuzz.case import Case
 from attacks.fuzz.run import Asked, Content, Trace, run
 
-from wpinq.plan import sources as read_by
-from wpinq.selection import Selection
+from wpinq.measurements.select import Selection
+from wpinq.plan.node import sources as read_by
 from wpinq.state.histogram import is_steps
 
 DITHER = Fraction(1, 2**10)

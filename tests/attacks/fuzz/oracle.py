@@ -15,9 +15,9 @@ from attacks.fuzz.names import NAMES
 from attacks.fuzz.run import Asked, Trace
 from attacks.fuzz.told import Told, unknown
 
-from wpinq.bins import bin_frame
 from wpinq.errors import BinError
-from wpinq.identity import identities
+from wpinq.records.bins import bin_frame
+from wpinq.records.identity import identities
 from wpinq.state.histogram import is_steps
 
 
@@ -80,7 +80,7 @@ def agreed(asked: Asked) -> bool:
 
 def window_of(asked: Asked) -> int | None:
     from wpinq.operators.window import Window
-    from wpinq.plan import steps
+    from wpinq.plan.node import steps
 
     found = {node.number for node in steps(asked.question.node) if isinstance(node, Window)}
     return found.pop() if found else None

@@ -21,22 +21,25 @@ import polars as pl
 from attacks.fuzz.grow import grow
 from attacks.fuzz.judge import WAYS, judge
 
-from wpinq import canonical, charged, plan, versions
-from wpinq.dataset import DataSet
 from wpinq.engines import flow
-from wpinq.fields import encode
-from wpinq.functions import expressions, plain
+from wpinq.functions import plain
 from wpinq.functions.covering import covered
+from wpinq.functions.polars import expressions
 from wpinq.ledger import charge_all, distinct
-from wpinq.plan import Merge, Node
-from wpinq.schema import Kind
-from wpinq.selection import publish
-from wpinq.selection.spread import Spread, spreads
+from wpinq.measurements import charged, publish
+from wpinq.measurements import timeline as versions
+from wpinq.measurements.spread import Spread, spreads
+from wpinq.plan import node as plan
+from wpinq.plan.dataset import DataSet
+from wpinq.plan.node import Merge, Node
+from wpinq.records import canonical
+from wpinq.records.fields import encode
+from wpinq.records.schema import Kind
+from wpinq.records.weights import WeightType
 from wpinq.sources import columns
 from wpinq.state.bykey import ByKey
-from wpinq.weights import WeightType
 
-partition, select = (import_module(f"wpinq.{name}") for name in ("operators.partition", "selection.select"))
+partition, select = (import_module(f"wpinq.{name}") for name in ("operators.partition", "measurements.select"))
 """Modules whose packages have a function of the same name."""
 
 

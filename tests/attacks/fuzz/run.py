@@ -18,14 +18,14 @@ from attacks.fuzz.case import Case
 from attacks.fuzz.names import NAMES
 
 import wpinq
-from wpinq.charged import ChargedQuery
-from wpinq.continual import ContinualMeasurement
 from wpinq.engines import flow
 from wpinq.errors import WpinqError
 from wpinq.ledger import Ledger
-from wpinq.measurement import Measurement
-from wpinq.plan import sources as read_by
-from wpinq.secret import Secret
+from wpinq.ledger.secret import Secret
+from wpinq.measurements.charged import ChargedQuery
+from wpinq.measurements.continual import ContinualMeasurement
+from wpinq.measurements.measurement import Measurement
+from wpinq.plan.node import sources as read_by
 from wpinq.state.histogram import Histogram, is_steps
 
 HOME = str(Path(wpinq.__file__).parent)

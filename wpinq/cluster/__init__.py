@@ -1,0 +1,1 @@
+"""A run on several processes. See README.md in this folder."""

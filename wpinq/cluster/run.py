@@ -1,0 +1,242 @@
+"""`wpinq run --processes N`: a run on several processes of this machine, or on several machines.
+
+The first process is the command itself: it alone opens the ledger, charges, and answers. The others are told which
+script, input and columns to use, and the keys that identify, sample and keep records, through a pipe or a file of mode
+0600; they are never given the secret, so they could neither charge nor add or remove any noise (privacy rule 37).
+
+All meet before the first charge (`meeting.py`). What can be found then costs nothing: another script, other files, a
+port in use, a process that does not come. What fails later has been charged, and asking the same again is free.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from wpinq.cluster.connection import listen
+from wpinq.cluster.membership import Host, Member
+from wpinq.cluster.task import Task, describe, read_task, rebuilt, same_plans
+from wpinq.errors import EngineError, WpinqError
+
+if TYPE_CHECKING:
+    from wpinq.engines.flow import Job
+    from wpinq.failures import Failure
+    from wpinq.measurements.measurement import Measurement
+
+PATIENCE = 5.0
+"""Seconds in which the engine notices by itself that a process went away; afterwards this process is ended."""
+
+
+class Cluster:
+    """The first process of a run, and the others.
+
+    Args:
+        addresses: Of all processes.
+        children: Those of them that were started here.
+    """
+
+    def __init__(self, addresses: Sequence[str], children: Sequence[subprocess.Popen[bytes]] = ()) -> None:
+        self._addresses, self._children = addresses, children
+        self._host: Host | None = None
+        self._plans = ""
+
+    def meet(self, told: Task) -> None:
+        """Meet the others, who have been told; nothing has been charged yet.
+
+        Raises:
+            PlanError, SourceError, EngineError: They cannot compute this together.
+        """
+        greeting = describe(told, rebuilt(told), self._addresses)
+        self._plans = greeting["dataflow"]
+        self._host = Host(self._addresses, told.meeting, self._alive)
+        for child in self._children:
+            _tell(child, json.dumps(asdict(told)).encode())
+        self._host.meet(greeting)
+
+    def compute(self, told: Task, measurements: Mapping[str, Measurement]) -> None:
+        """Answer all measurements.
+
+        Raises:
+            SourceError, LedgerError, EngineError: It could not be computed; nothing was answered.
+        """
+        from wpinq.engines import cluster
+        from wpinq.failures import Failure
+
+        assert self._host is not None  # noqa: S101  see `meet`
+        if same_plans(told, measurements) != self._plans:
+            raise EngineError("the script makes other measurements each time it is run; nothing was answered.")
+        every = list(measurements.values())
+        every[0].home.check()
+        self._host.begin(self._lost, PATIENCE)
+        try:
+            found = cluster.run(job(every, 0, self._addresses, Failure()), 0, self._addresses)
+        except cluster.LostError as error:
+            raise EngineError(self._host.lost(PATIENCE) or str(error)) from None
+        self._host.rest()
+        for one, histogram in zip(every, found, strict=True):
+            if not one.settled:
+                one.answer_from(histogram)
+
+    def close(self, error: BaseException | None) -> None:
+        """Tell the others how it ended."""
+        if self._host is not None:
+            why = str(error) if isinstance(error, WpinqError) else "it was stopped."
+            self._host.close(**({"ended": why} if error else {"done": ""}))
+        for child in self._children:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(PATIENCE if error is None else 0.2)
+
+    def _alive(self) -> None:
+        if any(child.poll() is not None for child in self._children):
+            raise EngineError("another process of the cluster could not begin; nothing was charged.")
+
+    def _lost(self, why: str) -> None:
+        """End this process, since the engine still waits for somebody who is gone."""
+        for child in self._children:
+            child.kill()
+        _leave(why)
+
+
+def help_out(told: Task, process: int, addresses: Sequence[str]) -> None:
+    """Be another process of a cluster.
+
+    Raises:
+        PlanError, SourceError, EngineError: It cannot be, or another process failed.
+    """
+    from wpinq.engines import cluster
+
+    with Member(addresses, process, told.meeting) as member:
+        try:
+            if process < len(addresses) - 1:
+                listen(addresses[process]).close()
+            every = rebuilt(told)
+            greeting = describe(told, every, addresses)
+        except WpinqError as error:
+            member.fail(str(error))
+            raise
+        member.greet(greeting)
+        member.watch(_leave)
+        found = job(list(every.values()), process, addresses, cluster.Fatal(member.fail))
+        try:
+            cluster.run(found, process, addresses)
+        except cluster.LostError:
+            member.wait(PATIENCE)  # process 0 says more, and ends this process
+            raise
+        member.wait()
+
+
+@contextmanager
+def helpers(number: int) -> Iterator[Cluster]:
+    """Start the other processes on this machine, and end them with the block."""
+    addresses = [f"127.0.0.1:{port}" for port in _free_ports(number)]
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        for process in range(1, number):
+            command = [sys.executable, "-m", "wpinq.cluster.run", str(process), ";".join(addresses)]
+            started.append(_spawn(command))
+        with closing(Cluster(addresses, started)) as cluster:
+            yield cluster
+    finally:
+        for child in started:
+            child.kill()
+            child.wait()
+            if child.stdin is not None:
+                with suppress(OSError):
+                    child.stdin.close()
+
+
+@contextmanager
+def closing(cluster: Cluster) -> Iterator[Cluster]:
+    """Tell the others at the end of the block how it ended."""
+    try:
+        yield cluster
+    except BaseException as error:
+        cluster.close(error)
+        raise
+    cluster.close(None)
+
+
+def job(every: Sequence[Measurement], process: int, addresses: Sequence[str], failure: Failure) -> Job:
+    """What a process computes."""
+    from wpinq.engines.flow import Job
+
+    hosts = [one.rpartition(":")[0] for one in addresses]
+    return Job(
+        [one.node for one in every],
+        every[0].home.identity_key,
+        len(addresses),
+        failure=failure,
+        process=process,
+        beside=hosts.count(hosts[process]),
+    )
+
+
+def _leave(why: str) -> None:
+    """Say why, and end this process whatever its other threads do."""
+    from wpinq.engines.cluster import say
+
+    say(why)
+    os._exit(2)
+
+
+def _spawn(command: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a process; what the script prints is printed by the first one, and what fails is told by it."""
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, env=_environment())  # noqa: S603
+
+
+def _tell(child: subprocess.Popen[bytes], text: bytes) -> None:
+    assert child.stdin is not None  # noqa: S101  it is a pipe
+    with suppress(BrokenPipeError), child.stdin as pipe:
+        pipe.write(text)
+
+
+def _free_ports(number: int) -> list[int]:
+    """Ports that nobody uses."""
+    held = [socket.socket() for _ in range(number)]
+    try:
+        for one in held:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in held]
+    finally:
+        for one in held:
+            one.close()
+
+
+def _environment() -> dict[str, str]:
+    """The environment of another process, without a secret."""
+    hidden = ("WPINQ_SECRET", "WPINQ_SECRET_FILE", "BYTEWAX_DATAFLOW_API_ENABLED")
+    return {name: value for name, value in os.environ.items() if name not in hidden}
+
+
+def main(words: Sequence[str]) -> None:
+    """The entry of another process: its number and all addresses; the task comes by standard input.
+
+    What takes long to load is loaded while the first process still looks at the script.
+    """
+    import polars  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+
+    from wpinq.engines.cluster import end
+
+    text = sys.stdin.read()
+    try:
+        if text:  # else the first process has nothing to tell any more
+            help_out(read_task(text), int(words[0]), words[1].split(";"))
+    except WpinqError:
+        sys.exit(2)  # it has been told to the first process, which says so
+    except BaseException as error:  # noqa: BLE001  its text may quote data
+        from wpinq.failures import told
+
+        end(told("the process", error))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""Polars expressions as functions of one record."""

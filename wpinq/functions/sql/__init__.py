@@ -1,0 +1,1 @@
+"""SQL text as functions of one record."""

@@ -1,0 +1,106 @@
+"""Translates the parts of an SQL text, one by one, into Polars expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.errors import PlanError
+from wpinq.functions.sql.terms import Term, shown
+from wpinq.records.schema import Kind
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+DEEPEST = 60  # nested operators of an expression
+
+
+class Reader:
+    """Translates the expressions of one text.
+
+    Attributes:
+        resolve: Turns a name into a column.
+        call: Name of the call, for messages.
+        spelled: How messages write a part.
+        known: What a function must be that is not in the list of those that are translated.
+        rules: For each kind of part, which of its arguments are known, and what translates it.
+    """
+
+    def __init__(
+        self,
+        resolve: Callable[[exp.Expression], Term],
+        call: str,
+        rules: Mapping[str, tuple[frozenset[str], Any]],
+        *,
+        spelled: Callable[[exp.Expression], str] = shown,
+        known: str = "computed from one record alone",
+    ) -> None:
+        self.resolve, self.call, self.rules, self.spelled, self.known = resolve, call, rules, spelled, known
+        self._depth = 0
+
+    def condition(self, node: exp.Expression) -> Term:
+        """A part that is true, false or NULL.
+
+        Raises:
+            PlanError: It is of another type.
+        """
+        term = self.term(node)
+        if term.kind not in (Kind.BOOL, None):
+            raise PlanError(f"{self.call}: {term.text} is of type {term.spoken} and not a condition; compare it.")
+        return Term(term.value if term.kind else pl.lit(None, pl.Boolean), Kind.BOOL, term.text)
+
+    def term(self, node: exp.Expression) -> Term:
+        """Translate any part.
+
+        Raises:
+            PlanError: It is not known to be a function of one record.
+        """
+        rule = self.rules.get(type(node).__name__)
+        if rule is None:
+            raise self.refused(node)
+        known, translate = rule
+        if not {name for name, value in node.args.items() if value} <= known:
+            raise self.refused(node)
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise too_deep(self.call)
+        found = translate(self, node)
+        self._depth -= 1
+        return Term(found.value, found.kind, self.spell(node), found.constant, found.quoted)
+
+    def spell(self, node: exp.Expression) -> str:
+        """How a part was written."""
+        try:
+            return self.spelled(node)
+        except RecursionError:
+            raise too_deep(self.call) from None
+
+    def refused(self, node: exp.Expression) -> PlanError:
+        """Why a part cannot be a function of one record."""
+        inside = [type(one).__name__ for one in (node, *node.args.values())]
+        why = next(
+            (_REASONS[kind] for kind in inside if kind in _REASONS),
+            f"is not in the list of what is known to be {self.known}",
+        )
+        return PlanError(f"{self.call}: {self.spell(node)} {why}.")
+
+
+def too_deep(call: str) -> PlanError:
+    """A text that nobody could read."""
+    return PlanError(f"{call}: the SQL text is nested too deeply; write it flatter, or use a Python function.")
+
+
+_WINDOW = "looks at other records, so it is not a function of one record"
+_AGGREGATE = "is an aggregate, which looks at other records; measure it instead"
+_QUERY = "holds a query of its own, which would look at other records; join, or list the values"
+_REASONS = (
+    dict.fromkeys(("Window", "Lag", "Lead", "RowNumber", "Rank", "DenseRank", "WithinGroup"), _WINDOW)
+    | dict.fromkeys(("Count", "Sum", "Avg", "Min", "Max", "Stddev", "Variance", "Median"), _AGGREGATE)
+    | dict.fromkeys(("Select", "Subquery", "Exists", "Union"), _QUERY)
+    | dict.fromkeys(("Rand", "Uuid", "CurrentTimestamp", "CurrentDate", "CurrentTime", "Now"),
+                    "gives another value every time")
+    | dict.fromkeys(("Placeholder", "Parameter"), "stands for a value; write the value")
+    | {"Star": "stands for all columns; name each column", "Alias": "has a name, which has no place here"}
+)  # fmt: skip

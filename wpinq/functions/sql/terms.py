@@ -1,0 +1,167 @@
+"""SQL expressions as Polars expressions with known types, and which types go together.
+
+A quoted constant takes the type of what it stands beside, as in PostgreSQL: `day >= '2026-01-31'`. Beside text it is
+text. Otherwise types are never changed silently, but for integers beside numbers and dates beside timestamps.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.errors import PlanError
+from wpinq.records.schema import Kind, polars_type
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+SHOWN = 60  # characters of an expression that a message quotes
+NUMBERS = (Kind.INT, Kind.FLOAT)
+WIDER = {frozenset(NUMBERS): Kind.FLOAT, frozenset((Kind.DATE, Kind.TIME)): Kind.TIME}
+
+
+@dataclass(frozen=True)
+class Term:
+    """A part of an SQL expression.
+
+    Attributes:
+        value: The Polars expression; NULL where SQL says NULL, so conditions have three values.
+        kind: Its type; None for the bare word NULL, which has every type.
+        text: How it was written, for messages.
+        constant: The value, where it is written out; None where it is not.
+        quoted: Whether it is a quoted constant, which may still become a date or a number.
+    """
+
+    value: pl.Expr
+    kind: Kind | None
+    text: str
+    constant: Any = None
+    quoted: bool = False
+
+    @property
+    def spoken(self) -> str:
+        """Its type, for messages."""
+        return "NULL" if self.kind is None else self.kind.value
+
+
+def shown(node: exp.Expression | str) -> str:
+    """An expression as it was written, on one short line."""
+    text = node if isinstance(node, str) else node.sql(dialect="postgres")
+    text = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+
+
+def whole_number(text: str, most: int) -> int | None:
+    """The whole number that a text writes, if it is one from 0 to `most`; digits are counted before they are read."""
+    digits = text.lstrip("0") or "0"
+    if not text.isdecimal() or len(digits) > len(str(most)) or int(digits) > most:
+        return None
+    return int(digits)
+
+
+def constant(value: Any, kind: Kind, text: str, *, quoted: bool = False) -> Term:
+    """A written-out value."""
+    return Term(pl.lit(value, polars_type(kind)), kind, text, value, quoted)
+
+
+def null(text: str = "NULL") -> Term:
+    """NULL."""
+    return Term(pl.lit(None), None, text)
+
+
+def together(terms: Sequence[Term], call: str) -> tuple[list[Term], Kind]:
+    """Bring terms to one type.
+
+    Raises:
+        PlanError: They have none in common.
+    """
+    plain = [term for term in terms if term.kind is not None and not term.quoted]
+    kind = Kind.TEXT if any(term.quoted for term in terms) or not plain else plain[0].kind
+    for term in plain:
+        assert term.kind is not None  # noqa: S101  NULL is not among them
+        kind = term.kind if term is plain[0] else _wider(kind, term, plain[0], call)
+    assert kind is not None  # noqa: S101  as above
+    return [to(term, kind, call) for term in terms], kind
+
+
+def to(term: Term, kind: Kind, call: str) -> Term:
+    """A term in a type that `together` found."""
+    if term.kind is kind:
+        return term
+    if term.quoted:
+        return _read(term, kind, call)
+    return replace(term, value=term.value.cast(polars_type(kind), strict=False), kind=kind)
+
+
+def _wider(kind: Kind | None, term: Term, first: Term, call: str) -> Kind:
+    if kind is not None and term.kind is kind:
+        return kind
+    pair = frozenset(one for one in (kind, term.kind) if one is not None)
+    if pair not in WIDER:
+        raise PlanError(
+            f"{call}: {first.text} is of type {first.spoken} and {term.text} of type {term.spoken}, which do not "
+            f"compare; {_hint(first, term)}."
+        )
+    return WIDER[pair]
+
+
+def _hint(one: Term, other: Term) -> str:
+    text, number = (one, other) if one.kind is Kind.TEXT else (other, one)
+    if text.kind is Kind.TEXT and number.kind in NUMBERS:
+        quotes = f"write '{number.text}' in quotes, or " if number.constant is not None else ""
+        return f"{quotes}cast the text, CAST({text.text} AS {'INTEGER' if number.kind is Kind.INT else 'DOUBLE'})"
+    return "cast one of them"
+
+
+def _read(term: Term, kind: Kind, call: str) -> Term:
+    """A quoted constant as another type."""
+    try:
+        return constant(_READ[kind](term.constant), kind, term.text)
+    except (KeyError, ValueError, OverflowError):
+        raise PlanError(f"{call}: {term.text} does not read as the type {kind.value}.") from None
+
+
+def _integer(text: str) -> int:
+    value = int(text)
+    if "_" in text or not -(2**63) <= value < 2**63:
+        raise ValueError
+    return value
+
+
+def _number(text: str) -> float:
+    if "_" in text:
+        raise ValueError
+    return float(text)
+
+
+def _boolean(text: str) -> bool:
+    return {"true": True, "t": True, "false": False, "f": False}[text.strip().lower()]
+
+
+def _time(text: str) -> dt.datetime:
+    value = dt.datetime.fromisoformat(text.strip())
+    if value.tzinfo is not None:
+        raise ValueError
+    return value
+
+
+def _instant(text: str) -> dt.datetime:
+    value = dt.datetime.fromisoformat(text.strip())
+    if value.tzinfo is None:
+        raise ValueError
+    return value.astimezone(dt.UTC)
+
+
+_READ: dict[Kind, Callable[[str], Any]] = {
+    Kind.TEXT: str,
+    Kind.INT: _integer,
+    Kind.FLOAT: _number,
+    Kind.BOOL: _boolean,
+    Kind.DATE: lambda text: dt.date.fromisoformat(text.strip()),
+    Kind.TIME: _time,
+    Kind.INSTANT: _instant,
+}

@@ -1,0 +1,1 @@
+"""Straight Python functions as column expressions."""

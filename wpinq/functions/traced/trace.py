@@ -1,0 +1,104 @@
+"""Decide whether a function is straight column arithmetic, and call it once with stand-ins if so (privacy rule 23).
+
+Stand-ins cannot see `x is None`, `x in {...}`, `isinstance(x, str)` or a branch, and would give plain wrong constants.
+So the bytecode is looked at first: only the instructions listed here, no jumps, no calls but `len`, `abs` and the
+methods that stand-ins have, no outer names but plain constants. What was traced is then compared with plain Python on
+probe values; any difference, and the function runs plainly. Nothing in this looks at records.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import dis
+from types import FunctionType
+from typing import Any
+
+from wpinq.functions.binding import Binding
+from wpinq.functions.traced.standin import CONSTANTS, Parts, Standin, length, lift
+from wpinq.functions.traced.tree import Node, Untraced, column, constant
+from wpinq.records.schema import Kind, Schema
+
+_STRAIGHT = """
+    RESUME NOP PUSH_NULL PRECALL CALL COPY_FREE_VARS LOAD_FAST LOAD_FAST_CHECK STORE_FAST LOAD_CONST LOAD_DEREF
+    LOAD_GLOBAL LOAD_ATTR LOAD_METHOD BUILD_TUPLE BUILD_SLICE BINARY_SUBSCR BINARY_SLICE BINARY_OP COMPARE_OP
+    UNARY_NEGATIVE RETURN_VALUE RETURN_CONST EXTENDED_ARG"""
+_METHODS = """
+    lower upper strip lstrip rstrip startswith endswith removeprefix removesuffix replace split
+    weekday isoweekday date year month day hour minute second"""
+STRAIGHT = frozenset(_STRAIGHT.split())
+METHODS = frozenset(_METHODS.split())
+CALLS: dict[str, Any] = {"len": length, "abs": abs}
+
+
+def trace(function: object, binding: Binding, schema: Schema, size: int | None) -> tuple[list[Node], list[Node]]:
+    """Call a straight function with stand-ins.
+
+    Returns:
+        The outputs, and every operation that was done on the way.
+
+    Raises:
+        Untraced: It is not straight, or does something that columns do not.
+    """
+    if not isinstance(function, FunctionType) or function.__dict__:
+        raise Untraced
+    copy = FunctionType(
+        function.__code__, _outside(function), function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    log: list[Node] = []
+    values = [Standin(column(name, schema[name].kind), log) for name in binding.reads]
+    positional, keywords = binding.arguments(values)
+    try:
+        result = copy(*positional, **keywords)
+    except Exception:  # noqa: BLE001  the function refused the stand-ins, or raises for every record
+        raise Untraced from None
+    results = result if size is not None and isinstance(result, tuple) else (result,)
+    return [_output(value) for value in results], log
+
+
+def _outside(function: FunctionType) -> dict[str, Any]:
+    """The outer names that straight code may use; raises Untraced when the code is not straight."""
+    names: dict[str, Any] = {"__builtins__": {}}
+    for cell in function.__closure__ or ():
+        _plain(cell.cell_contents)
+    for step in dis.get_instructions(function.__code__):
+        if step.opname not in STRAIGHT or (step.opname in ("LOAD_ATTR", "LOAD_METHOD") and step.argval not in METHODS):
+            raise Untraced
+        if step.opname == "LOAD_GLOBAL":
+            names[step.argval] = _global(step.argval, function.__globals__)
+    return names
+
+
+def _global(name: str, found: dict[str, Any]) -> Any:
+    if name in CALLS and name not in found:
+        return CALLS[name]
+    if name not in found:
+        raise Untraced
+    return _plain(found[name])
+
+
+def _plain(value: Any) -> Any:
+    if value is not None and type(value) not in (*CONSTANTS, dt.datetime):
+        raise Untraced
+    return value
+
+
+def _output(value: Any) -> Node:
+    if isinstance(value, Standin):
+        return value.node
+    if isinstance(value, Parts):
+        raise Untraced
+    try:
+        return lift(value)
+    except Untraced:
+        pass
+    if isinstance(value, (list, tuple)):
+        raise Untraced  # could hold stand-ins
+    return _any(value)
+
+
+def _any(value: Any) -> Node:
+    try:
+        return constant(value, Kind.ANY)
+    except Exception:  # noqa: BLE001
+        raise Untraced from None

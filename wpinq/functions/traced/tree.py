@@ -1,0 +1,125 @@
+"""Column expressions that a traced function becomes: a small tree, what it means in Polars, and where that is Python.
+
+Every rule has a value and, where the two languages differ, a `safe` test: on records that fail it the plain way is
+taken, record by record (privacy rule 16). Integers that leave 64 bits, division by zero, letters beyond ASCII whose
+case or white space the two may see differently, NaN in comparisons: all fail it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from wpinq.functions.traced.rules import RULES, Rule
+from wpinq.records.canonical import canonical
+from wpinq.records.kinds import PHYSICAL, read, write
+from wpinq.records.schema import Kind, polars_type
+from wpinq.records.values import encode
+
+
+class Untraced(Exception):  # noqa: N818
+    """A function is not column arithmetic; the plain way is taken."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One step of a column expression.
+
+    Attributes:
+        name: `column`, `constant`, or the name of a rule.
+        kind: The kind of its value.
+        inputs: The expressions that it works on.
+        options: Constants: the name of a column, the stored value of a constant, the arguments of a rule.
+    """
+
+    name: str
+    kind: Kind
+    inputs: tuple[Node, ...] = ()
+    options: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        if self.name == "column":
+            return str(self.options[0])
+        if self.name == "constant":
+            return repr(read(self.options[0], self.kind))
+        return f"{self.name}({', '.join([*map(str, self.inputs), *map(repr, self.options)])})"
+
+    def columns(self) -> Iterator[str]:
+        """The columns that it reads."""
+        if self.name == "column":
+            yield self.options[0]
+        for node in self.inputs:
+            yield from node.columns()
+
+    def constants(self) -> Iterator[Node]:
+        """The constants in it."""
+        if self.name == "constant":
+            yield self
+        for node in self.inputs:
+            yield from node.constants()
+
+    def code(self) -> bytes:
+        """Canonical bytes: equal for equal expressions, in any process."""
+        own: Any = (self.name, self.kind.value, tuple(node.code() for node in self.inputs))
+        return encode((*own, tuple((type(option).__name__, option) for option in self.options)))
+
+
+def column(name: str, kind: Kind) -> Node:
+    """A column of the input."""
+    return Node("column", kind, (), (name,))
+
+
+def constant(value: Any, kind: Kind) -> Node:
+    """A constant, held as a column of this kind would store it."""
+    return Node("constant", kind, (), (write(value, kind),))
+
+
+def step(name: str, inputs: tuple[Node, ...], options: tuple[Any, ...]) -> Node:
+    """A rule applied to expressions.
+
+    Raises:
+        Untraced: There is no such rule for operands of these kinds.
+    """
+    rule = RULES.get((name, *(node.kind for node in inputs)))
+    if rule is None or (rule.admits is not None and not rule.admits(*options)):
+        raise Untraced
+    return Node(name, rule.kind, inputs, options)
+
+
+def expression(node: Node) -> pl.Expr:
+    """The value of a node, right wherever `safe` holds."""
+    if node.name == "column":
+        return pl.col(node.options[0])
+    if node.name == "constant":
+        value = node.options[0]
+        kind = polars_type(node.kind)
+        return pl.lit(value, pl.Int64()).cast(kind) if node.kind in PHYSICAL else pl.lit(value, kind)
+    value = _rule(node).value(*map(expression, node.inputs), *node.options).cast(polars_type(node.kind))
+    return canonical(value, node.kind)
+
+
+def safe(nodes: Iterable[Node]) -> pl.Expr | None:
+    """Where the values of these nodes are what Python computes; None when that is everywhere."""
+    tests = [test for node in dict.fromkeys(part for node in nodes for part in _parts(node)) for test in _tests(node)]
+    return functools.reduce(lambda one, other: one & other, tests).fill_null(value=False) if tests else None
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    for part in node.inputs:
+        yield from _parts(part)
+    yield node
+
+
+def _tests(node: Node) -> Iterator[pl.Expr]:
+    if node.name == "column":
+        yield pl.col(node.options[0]).is_not_null()
+    elif node.name != "constant" and (test := _rule(node).safe) is not None:
+        yield test(*map(expression, node.inputs), *node.options)
+
+
+def _rule(node: Node) -> Rule:
+    return RULES[(node.name, *(part.kind for part in node.inputs))]

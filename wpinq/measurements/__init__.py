@@ -1,0 +1,1 @@
+"""What leaves a protected collection, charged first. See README.md in this folder."""

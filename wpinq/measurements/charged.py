@@ -1,0 +1,171 @@
+"""Charged queries: quotes that were committed, and are answered from the histogram of their plan for ever after.
+
+The key of a query is derived from the secret, its purpose and its tuple (`quote.py`), and from a keyed digest of the
+histogram, so a changed answer never meets old noise and no two purposes share a stream. The digest is sealed in the
+ledger before the first answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from weakref import WeakSet
+
+from wpinq.errors import InternalError, PlanError
+from wpinq.failures import quietly
+from wpinq.functions.isolate import refuse_inside
+from wpinq.ledger import charge_all, distinct
+from wpinq.measurements.quote import Quote
+from wpinq.measurements.run import settle, wait
+from wpinq.noise import MODULUS, Words, histogram_digest
+
+if TYPE_CHECKING:
+    from wpinq.plan.dataset import DataSet
+    from wpinq.state.histogram import Histogram
+
+_paid: WeakSet[Quote[Any]] = WeakSet()
+
+Q = TypeVar("Q", bound="ChargedQuery")
+
+
+def pay(quotes: Sequence[Quote[Any]]) -> None:
+    """Charge what some quotes say: all of it or nothing, in one transaction over all ledgers.
+
+    Raises:
+        BudgetError: They cost more together than is left; nothing was charged.
+        LedgerError: A ledger cannot be trusted or written.
+    """
+    charge_all(distinct(request for quote in quotes for request in quote.charges))
+    _paid.update(quotes)
+
+
+def commit(quotes: Sequence[Quote[Q]]) -> list[Q]:
+    """Charge what some quotes say, all of it or nothing, and give the charged queries, in their order.
+
+    A quote that was committed before is the same query, which costs nothing again: the same object, computed once.
+    Were it computed again, a function whose meaning nobody can tell could mean another thing by then, and whether the
+    question that was paid for is refused would tell about records, for nothing.
+
+    Raises:
+        BudgetError, LedgerError, PlanError: See `charge`; nothing was charged.
+    """
+    made = {quote: quote.made[0] if quote.made else quote.kind(quote) for quote in quotes}
+    charge(list(made.values()))
+    for quote, query in made.items():
+        quote.made[:] = quote.made or [query]
+    return [quote.made[0] for quote in quotes]
+
+
+def charge(queries: Sequence[ChargedQuery]) -> None:
+    """Charge for some queries, for all or for none, and let them wait for what answers them.
+
+    One of a live source is for the epoch that was open when it was quoted; it can be charged until that has closed. No
+    epoch is closed meanwhile.
+
+    Raises:
+        BudgetError: They cost more together than is left; nothing was charged.
+        LedgerError: A ledger cannot be trusted or written.
+        PlanError: A quote came too late, or a user's function asks while it runs; nothing was charged.
+    """
+    quotes = [query.quote for query in queries]
+    for quote in quotes:
+        refuse_inside(quote.call)
+    logs = {id(quote.epochs.log): quote.epochs.log for quote in quotes if quote.epochs is not None}
+    with ExitStack() as held:
+        for _, log in sorted(logs.items()):
+            held.enter_context(log.lock)
+        for quote in quotes:
+            quote.check()
+        pay(quotes)
+        for query, quote in zip(queries, quotes, strict=True):
+            if quote.epochs is not None and query not in quote.made:
+                quote.epochs.log.asked.append((query, quote.epochs.root))
+    for query in queries:
+        if not query.settled:
+            wait(query)
+
+
+def digest_of(home: DataSet, histogram: Histogram) -> int:
+    """The keyed digest of what a histogram holds."""
+    return quietly("measure", lambda: histogram_digest(home.digest_key, *histogram.content()))
+
+
+def digest_after(home: DataSet, digest: int, histogram: Histogram, change: Histogram) -> int | None:
+    """The digest of a histogram that a change is about to be merged into, from its digest before.
+
+    None where it is made anew as quickly, once a question needs it.
+    """
+
+    def found() -> int | None:
+        parts = histogram.before_and_after(change)
+        if parts is None:
+            return None
+        before, after = (histogram_digest(home.digest_key, *content) for content in parts)
+        return (digest - before + after) % MODULUS
+
+    return quietly("measure", found)
+
+
+class ChargedQuery:
+    """A query of a quote, which is charged next: computed when it is first answered, and by nothing that is not paid.
+
+    Attributes:
+        quote: What was charged for it.
+        node: The plan.
+        epsilon: What it costs the privacy unit.
+        scale: The largest movement that one unit can cause, divided by epsilon; in weight (of a record: 1).
+        name: Tells repetitions apart, and names the charge.
+        home: The data set whose secret keys it.
+        question: Tells it from other queries, in the ledger.
+        purpose: What its random words are for; no two purposes share them.
+    """
+
+    purpose: str
+
+    def __init__(self, quote: Quote[Any]) -> None:
+        self.quote = quote
+        self.node, self.epsilon, self.scale, self.name = quote.node, quote.epsilon, quote.scale, quote.name
+        self.home, self.question = quote.sources[0], quote.question
+        self._histogram: Histogram | None = None
+        self._words: Words | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the dataflow has run for it."""
+        return self._histogram is not None
+
+    def answer_from(self, histogram: Histogram, digest: int | None = None) -> None:
+        """Seal the histogram in the ledger, and answer from it from now on.
+
+        Args:
+            histogram: The weights.
+            digest: Theirs, where it is known (`digest_of`).
+        """
+        self._insist_on_paid()
+        secret = self.home.ledger.secret
+        if digest is None:
+            digest = digest_of(self.home, histogram)
+        bound = secret.derive("bound digest", self.quote.key, digest.to_bytes(32, "little"))
+        for data in self.quote.sources:
+            data.ledger.seal(self.question, data.version, bound)
+        self._words = Words(secret.derive(self.purpose, self.quote.key, bound))
+        self._histogram = histogram
+
+    def _settled(self) -> tuple[Histogram, Words]:
+        """The histogram and the words, after the dataflow has run."""
+        self._insist_on_paid()
+        settle(self)
+        if self._histogram is None or self._words is None:
+            raise InternalError("observe: the run ended without a histogram; please report this.")
+        return self._histogram, self._words
+
+    def _insist_on_paid(self) -> None:
+        if self.quote not in _paid:
+            raise PlanError(f"{self.quote.call}: it is not charged yet, so it has no answer; nothing was computed.")
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} is never pickled or copied; run again, it costs nothing again.")
+
+    __iter__ = None
+    __contains__ = None

@@ -1,0 +1,224 @@
+"""A measurement that answers at every epoch of a live source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import groupby
+from typing import Any, NoReturn
+
+import numpy as np
+
+from wpinq.arguments import NOTHING, WHOLE, require
+from wpinq.errors import NotReadyError, PlanError
+from wpinq.exact import Amount, decimal, exact
+from wpinq.failures import quietly
+from wpinq.functions.isolate import refuse_inside
+from wpinq.measurements.changes import Changes
+from wpinq.measurements.explain import show_measured
+from wpinq.measurements.measurement import Measurement, quoted
+from wpinq.measurements.quote import Epochs, Quote
+from wpinq.measurements.timeline import Timeline
+from wpinq.noise import Mechanism, Words, mechanism
+from wpinq.noise.accuracy import level_of_each
+from wpinq.noise.spread import half_width
+from wpinq.noise.tree import ELDERS, Tree
+from wpinq.operators.contribution.first import First
+from wpinq.operators.parallel import meet
+from wpinq.operators.window import Window
+from wpinq.plan.node import Node
+from wpinq.plan.stability import Survey
+from wpinq.records.bins import bin_frame
+from wpinq.records.identity import identities
+from wpinq.records.siphash import siphash
+from wpinq.records.values import KEY_SIZE
+from wpinq.state.histogram import Histogram
+from wpinq.state.table import Ids
+
+
+class ContinualMeasurement(Measurement):
+    """A charged, noisy histogram of every epoch that closes after it was made, for ever.
+
+    Noise is that of the nodes of a counting tree, each of which is a keyed function of the release, the node and the
+    bin: a bin or an epoch that nobody asks for costs nothing, and one that is asked twice has one answer. The key holds
+    no digest of the histogram, since that changes from epoch to epoch; what is counted in a closed epoch never changes
+    (privacy rule 5). What is released at an epoch is a sum of noisy nodes, whatever else was released.
+
+    Epochs have the numbers of the source, whenever the measurement was made: one that is made again later is the same
+    release, and says the same of each epoch. Were they counted from its making, both would put the same noise on
+    different epochs, and their difference would be exact.
+
+    Attributes:
+        scale: The movement of one unit over epsilon; the noise of an answer is that of several nodes, see `deviation`.
+        tree: The counting tree.
+    """
+
+    tree: Tree = ELDERS
+
+    def __init__(self, quote: Quote[Any]) -> None:
+        super().__init__(quote)
+        self._first, self._closed = 0, 0
+        secret = self.home.ledger.secret
+        self._nodes = secret.derive("continual node", quote.key, size=KEY_SIZE)
+        self._noises = Words(secret.derive("continual noise", quote.key))
+        self._levels: dict[int, Mechanism] = {}
+        self._changes = Changes(lambda: Histogram(quote.node.schema, self.home.identity_key, quote.node.held.array))
+        self._keep = None if quote.epochs is None else quote.epochs.log.keep
+
+    @classmethod
+    def quoted(
+        cls, survey: Survey, log: Timeline, epsilon: Fraction, *, noise: str, name: str | None, analyst: str | None
+    ) -> Quote[ContinualMeasurement]:
+        """Quote a continual measurement of a plan over what a live source is sent.
+
+        Raises:
+            PlanError: A step of the plan is not linear for each record, or it is too late for it; or see `price`.
+        """
+        refuse_unless_linear(survey.steps)
+        return quoted(
+            survey, epsilon, cls, noise=noise, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
+            fields=("continual", cls.tree.text),
+        )  # fmt: skip
+
+    @property
+    def settled(self) -> bool:
+        """No run answers it: the live source hands it the change of each epoch."""
+        return True
+
+    def receive(self, epoch: int, change: Histogram) -> None:
+        """Take in by how much an epoch changed the histogram; the first change holds all that was there before."""
+        self._first = self._first or epoch
+        self._changes.append(change)
+        self._closed = epoch
+        if self._keep is not None:
+            self._changes.forget(epoch - self._keep - self._first + 2)
+
+    def observe(self, bin: Any, epoch: int | None = None) -> int | float:  # noqa: A002
+        """The noisy weight of one bin at the end of an epoch.
+
+        Args:
+            bin: A value, or a tuple of values where the collection has several columns.
+            epoch: A closed epoch, from the first that closed after the measurement was made; by default the last.
+
+        Raises:
+            BinError: The collection could never hold such a bin.
+            NotReadyError: The epoch is still open, or was closed before.
+        """
+        value: int | float = self.observe_many([bin], epoch)[0].item()
+        return value
+
+    def observe_many(self, bins: Any, epoch: int | None = None) -> np.ndarray:
+        """The noisy weights of many bins at the end of an epoch; the same as asking one by one.
+
+        Raises:
+            BinError, NotReadyError: See `observe`.
+        """
+        refuse_inside("observe")
+        frame = bin_frame(bins, self.node.schema)
+        asked = self._asked(epoch)
+
+        def answer() -> np.ndarray:
+            ids = identities(frame, self.node.schema, self.home.identity_key)
+            true = self._changes.lookup(asked - self._first + 1, frame, ids)
+            return self._divided(self._sum(true, self._noise(asked, ids)))
+
+        return quietly("observe", answer)
+
+    def deviation(self, epoch: int | None = None) -> float:
+        """The standard deviation of the noise at an epoch.
+
+        Raises:
+            NotReadyError: See `observe`.
+        """
+        return self._deviation(self._asked(epoch))
+
+    def interval(self, level: Amount = Fraction(95, 100), bins: int = 1, epoch: int | None = None) -> float:
+        """Half the width of an interval around an answer that holds the true weight with at least this probability.
+
+        Args:
+            level: Between 0 and 1.
+            bins: Around how many answers the intervals shall hold all together.
+            epoch: The epoch of the answers; by default the last that closed.
+
+        Raises:
+            PlanError: The level is not strictly between 0 and 1, or `bins` is not a whole number above zero.
+            NotReadyError: See `observe`.
+        """
+        rest = 1 - level_of_each(exact(level, "interval(level=...)"), bins)
+        scales = [float(self._level(one).scale) for one, _, _ in self.tree.parts(self._asked(epoch))]
+        return half_width(scales, float(rest)) / self._unit
+
+    def explain(self) -> str:
+        """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
+        wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in (1, 100, 10_000, 1_000_000)]
+        cost = f"measure(epsilon={decimal(self.epsilon)}, continual=True)  noise of the nodes of a counting tree"
+        noise = [cost, f"  standard deviation of the noise on a bin: {', '.join(wide)}"]
+        return show_measured(self.node, self.epsilon, noise=noise)
+
+    def release(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: bins of a running histogram are named, so that one epoch does not tell which bins another had.
+
+        Raises:
+            PlanError: Always.
+        """
+        raise PlanError("release: a continual measurement is observed bin by bin; release an epoch's measurement.")
+
+    def _deviation(self, epoch: int) -> float:
+        """The standard deviation of the noise at an epoch, closed or not."""
+        variance = sum(self._level(level).variance() for level, _, _ in self.tree.parts(epoch))
+        return math.sqrt(variance) / self._unit
+
+    def _asked(self, epoch: int | None) -> int:
+        """The number of an epoch that can be asked for."""
+        require(epoch, WHOLE | NOTHING, "observe(epoch=...)")
+        last = self._closed if epoch is None else epoch
+        if not self._closed or last > self._closed:
+            raise NotReadyError("observe: the epoch is still open; call advance() first.")
+        if self._keep is not None and last <= self._closed - self._keep:
+            raise NotReadyError(f"observe: the last {self._keep} epochs are kept, no earlier one; see live(keep=...).")
+        if last < self._first:
+            raise NotReadyError(f"observe: made after epoch {last} closed; ask for epoch {self._first} or a later one.")
+        return last
+
+    def _level(self, level: int) -> Mechanism:
+        """The noise of the nodes of a level, all on one grid."""
+        if level not in self._levels:
+            scale = self._mechanism.scale * self.tree.share(level)
+            grid = self._mechanism.grid
+            self._levels[level] = mechanism("geometric", scale * grid)
+        return self._levels[level]
+
+    def _noise(self, epoch: int, ids: Ids) -> np.ndarray:
+        """The noise of the nodes of an epoch for each bin, all nodes of a level at once."""
+        total = np.zeros(len(ids), np.int64)
+        for level, parts in groupby(self.tree.parts(epoch), key=lambda part: part[0]):
+            _, index, sign = (np.array(column) for column in zip(*parts, strict=True))
+            drawn = self._level(level).draw(self._noises, self._blocks(level, index, ids))
+            total += sign @ drawn.reshape(len(index), len(ids))
+        return total
+
+    def _blocks(self, level: int, index: np.ndarray, ids: Ids) -> Ids:
+        """What is encrypted: for each node and bin a keyed hash of both, of 128 bits."""
+        words = [np.tile(ids[:, i], len(index)) for i in (0, 1)]
+        place = np.repeat(index.astype(np.uint64), len(ids))
+        close = np.full(len(place), np.uint64(32 << 56 | level))
+        return siphash(self._nodes, [*words, place, close])
+
+
+def refuse_unless_linear(walk: Iterable[Node]) -> None:
+    """Refuse a plan in which records meet; but for what bounds each person for ever, and takes nothing back.
+
+    Raises:
+        PlanError: A step is not linear for each record.
+
+    Source: Dwork, Naor, Pitassi, Rothblum, STOC 2010: the tree hides a stream of changes, of which a record moves one.
+    """
+    for node in walk:
+        if isinstance(node, Window):
+            raise PlanError("measure(continual=True): leave it out; each window is measured when it has closed.")
+        if not isinstance(node, First) and meet(node):
+            raise PlanError(
+                f"measure(continual=True): {node.title} is not linear for each record, so one early record can move "
+                "every later epoch. Use window(...) and measure each window when it has closed, or measure an epoch."
+            )

@@ -1,0 +1,175 @@
+"""Explain: a plan as a tree, with what each step does to the guarantee, and what a measurement costs and is worth.
+
+It reads plans and nothing else: no source, no ledger and no data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from wpinq.exact import Amount, decimal, positive
+from wpinq.operators.align import measurable
+from wpinq.operators.parallel import each_is_charged
+from wpinq.operators.window import Window
+from wpinq.plan.node import Node, Source, fingerprints, steps
+from wpinq.plan.stability import Survey
+
+if TYPE_CHECKING:
+    from wpinq.plan.builder import Builder
+    from wpinq.plan.dataset import DataSet
+
+
+class Shown(str):
+    """A text that was already printed: the prompt does not print it again."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return ""
+
+
+def explain(self: Builder[Any], epsilon: Amount | None = None) -> str:
+    """Print the plan as a tree, and what a measurement with this epsilon would cost; spend nothing.
+
+    A step that several others read is shown once, with a number. A step that rounds says what that does to weights.
+
+    Args:
+        epsilon: Shows the noise scale, the error to expect of a bin, and the charge to each source as well.
+
+    Returns:
+        The text.
+
+    Raises:
+        ExactnessError: Epsilon is not a finite number above zero.
+    """
+    amount = None if epsilon is None else positive(epsilon, "explain(epsilon=...)")
+    return show_measured(measurable(self._node), amount)
+
+
+def show_measured(root: Node, epsilon: Fraction | None, mechanism: str = "geometric", noise: Sequence[str] = ()) -> str:
+    """Print and return the tree of a plan and the cost of measuring it; `noise` is told instead of one scale's."""
+    survey = Survey.of(root)
+    text = "\n".join([*_cost(survey, epsilon, mechanism, noise), *tree(root), "", *_uses(survey)])
+    print(text)  # noqa: T201
+    return Shown(text)
+
+
+def tree(root: Node) -> list[str]:
+    """The plan from the measurement back to its sources, one step a line; what is computed once is shown once."""
+    lines: list[str] = []
+    digests = fingerprints(root)
+    same = {node: digests[node] or node for node in steps(root)}
+    readers = Counter(same[one] for node in {same[n]: n for n in same}.values() for one in node.inputs)
+    numbers: dict[object, int] = {}
+
+    def visit(node: Node, lead: str, branch: str) -> None:
+        again = same[node] in numbers
+        if node.inputs and readers[same[node]] > 1:
+            numbers.setdefault(same[node], len(numbers) + 1)
+        number = f" [{numbers[same[node]]}]" if same[node] in numbers else ""
+        lines.append(f"{lead}{branch}{node.title}{number}{', as above' if again else _facts(node)}")
+        deeper = lead + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
+        for place, one in enumerate(() if again else node.inputs, start=1):
+            visit(one, deeper, "└─ " if place == len(node.inputs) else "├─ ")
+
+    visit(root, "", "")
+    return lines
+
+
+def _facts(node: Node) -> str:
+    if isinstance(node, Source):
+        return f"  {node.schema}  one {node.data.unit.text} moves it by {decimal(node.data.unit.bound)}"
+    factors = sorted(set(node.stability), reverse=True)
+    part = f", part {node.part[1]}" if node.part else ""
+    rounding = f", {node.rounding}" if node.rounding else ""
+    return f"  {node.schema}  stability {' and '.join(short(one) for one in factors)}{part}{rounding}"
+
+
+def cost_lines(
+    epsilon: Fraction, scale: Fraction, lattice: int, moves: Mapping[DataSet, Fraction], *, mechanism: str,
+    noise: Sequence[str] = (), often: str = "",
+) -> list[str]:  # fmt: skip
+    """What a measurement costs each data set and is worth.
+
+    Args:
+        epsilon: What it costs the privacy unit.
+        scale: Of its noise, in weight.
+        lattice: Steps of a geometric noise in a weight of 1.
+        moves: For each data set how far one unit of it can move what is measured, in weight.
+        mechanism: "geometric" or "laplace".
+        noise: Is told instead of one scale's.
+        often: How often it is charged; see `how_often`.
+    """
+    mean, half = expected_error(scale, lattice, mechanism)
+    lines = list(noise) or [
+        f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
+        f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
+    ]
+    return lines + [
+        f"  charges {data.name} {decimal(move / scale)} of its budget{often}" for data, move in moves.items()
+    ]
+
+
+def how_often(survey: Survey) -> str:
+    """How often a measurement is charged: once, and where it answers for windows, for all of them or for each."""
+    if not any(isinstance(node, Window) and node.number is None for node in survey.steps):
+        return ""
+    return ", for each window that is asked for" if each_is_charged(survey) else ", for all windows"
+
+
+def _cost(survey: Survey, epsilon: Fraction | None, mechanism: str, noise: Sequence[str]) -> list[str]:
+    if epsilon is None:
+        return [f"measure(epsilon)  noise of scale {short(survey.scale(Fraction(1)))} / epsilon"]
+    lattice, moves = survey.root.lattice, survey.sensitivities
+    return cost_lines(
+        epsilon, survey.scale(epsilon), lattice, moves, mechanism=mechanism, noise=noise, often=how_often(survey)
+    )
+
+
+def _uses(survey: Survey) -> list[str]:
+    """How often each source is used: the number that the noise is paid by."""
+    total: dict[DataSet, Fraction] = defaultdict(Fraction)
+    for (data, _), stability in survey.paths.items():
+        total[data] += stability
+    return [f"{data.name}: used {short(count)} times, counting stability" for data, count in total.items()]
+
+
+def expected_error(scale: Fraction, lattice: int, mechanism: str = "geometric") -> tuple[float, float]:
+    """The error that noise of a scale makes in a bin: its mean absolute value, and what 95% of bins keep within.
+
+    With s the scale in lattice units and r = exp(-1/s), geometric noise N has the mean absolute value 2r / (1 - r^2),
+    and the least t with P(|N| <= t) = 1 - 2 r^(t+1) / (1 + r) >= 0.95. Laplace noise has s, and s ln 20.
+
+    Args:
+        scale: In weight.
+        lattice: Steps of a geometric noise in a weight of 1.
+        mechanism: "geometric" or "laplace".
+
+    Returns:
+        Both in weight.
+
+    >>> mean, half = expected_error(Fraction(10), 1)
+    >>> round(mean, 3), half
+    (9.983, 30.0)
+    """
+    if mechanism != "geometric":
+        return float(scale), float(scale) * math.log(20)
+    s = float(scale * lattice)
+    r = math.exp(-1 / s)
+    half = max(0, math.ceil(s * math.log(40 / (1 + r))) - 1)
+    return 2 * r / -math.expm1(-2 / s) / lattice, half / lattice
+
+
+def short(number: Fraction) -> str:
+    """A number exactly, or in eight digits where that would be long."""
+    text = decimal(number)
+    return text if len(text) <= 12 else f"{float(number):.8g}"
+
+
+def _rounded(number: float) -> str:
+    """Four digits, written out."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"

@@ -1,0 +1,230 @@
+"""Measurements: what leaves a protected collection, charged first and computed when it is first asked.
+
+A release is the measured histogram plus one independent noise for every bin that there could be. The noise is a keyed
+function of the bin (`noise/words.py`), so bins may be asked one by one, for ever, in any order and process: a bin that
+nobody asks for costs nothing and a bin asked twice has one answer.
+
+What it costs is in `quote.py`, and how it is charged, keyed and sealed in `charged.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from wpinq.exact import Amount, decimal, exact
+from wpinq.failures import quietly
+from wpinq.functions.isolate import refuse_inside
+from wpinq.measurements.charged import ChargedQuery, pay
+from wpinq.measurements.explain import show_measured
+from wpinq.measurements.publish import names_of, present, private_threshold, probability
+from wpinq.measurements.quote import Epochs, Quote, price
+from wpinq.measurements.table import Release, ordered
+from wpinq.noise import Mechanism, mechanism
+from wpinq.noise.accuracy import epsilon_within, level_of_each
+from wpinq.plan.stability import Survey
+from wpinq.records.bins import bin_frame
+from wpinq.records.fields import Field
+from wpinq.records.identity import identities
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+M = TypeVar("M", bound="Measurement")
+
+
+def epsilon_for(survey: Survey, within: Fraction, level: Fraction, noise: str) -> Fraction:
+    """The epsilon for which a measurement of a plan is within a distance of the truth, with this probability."""
+    lattice = survey.root.lattice
+    return epsilon_within(partial(mechanism, noise), survey.scale(Fraction(1)) * lattice, within * lattice, level)
+
+
+def quoted(
+    survey: Survey, epsilon: Fraction, kind: Callable[[Quote[Any]], M], *, noise: str, name: str | None,
+    analyst: str | None, epochs: Epochs | None = None, fields: tuple[Field, ...] = (),
+) -> Quote[M]:  # fmt: skip
+    """Quote a measurement of a plan.
+
+    Args:
+        survey: The plan.
+        epsilon: What it costs the privacy unit.
+        kind: The class of the measurement.
+        noise: The name of its mechanism.
+        name: Tells repetitions apart, and names the charge.
+        analyst: Who is charged.
+        epochs: Which epochs of a live source answer it.
+        fields: Whatever else tells it from other measurements.
+
+    Raises:
+        PlanError: There is no such mechanism, the scale is out of range; or see `price`.
+    """
+    found = mechanism(noise, survey.scale(epsilon) * survey.root.lattice)
+    return price(
+        survey, epsilon, call="measure", kind=kind, mechanism=found, fields=(found.name, *fields), name=name,
+        analyst=analyst, epochs=epochs,
+    )  # fmt: skip
+
+
+class Measurement(ChargedQuery):
+    """A charged, noisy histogram. Ask it bin by bin; it has no length and no list of bins to give.
+
+    Attributes:
+        epsilon: What it costs the privacy unit.
+        scale: Scale of the noise, in weight (of a record: 1).
+        name: The name it was given.
+        node: Its plan.
+        home: The data set whose secret keys it.
+        question: Tells it from other measurements, in the ledger.
+        quote: What was charged for it.
+    """
+
+    purpose = "noise"
+
+    def __init__(self, quote: Quote[Any]) -> None:
+        super().__init__(quote)
+        self._mechanism: Mechanism = quote.mechanism
+
+    def observe(self, bin: Any) -> int | float:  # noqa: A002
+        """The noisy weight of one bin, whether it exists or not.
+
+        Args:
+            bin: A value, or a tuple of values where the collection has several columns.
+
+        Raises:
+            BinError: The collection could never hold such a bin.
+            SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
+        """
+        value: int | float = self.observe_many([bin])[0].item()
+        return value
+
+    def observe_many(self, bins: Any) -> np.ndarray:
+        """The noisy weights of many bins, in their order; the same as asking one by one.
+
+        Args:
+            bins: An iterable of bins; a range, a NumPy array or a Polars series is quickest.
+
+        Returns:
+            One number for each bin: int64 where weights are whole and one record weighs less than 2^22, else float64.
+
+        Raises:
+            BinError, SourceError, EngineError, LedgerError: See `observe`.
+        """
+        refuse_inside("observe")
+        frame = bin_frame(bins, self.node.schema)
+        return quietly("observe", lambda: self._released(*self._parts(frame)))
+
+    def interval(self, level: Amount = Fraction(95, 100), bins: int = 1) -> float:
+        """Half the width of the interval around an answer that holds the true weight with this probability.
+
+        It is exact for the noise, at least at the level, and speaks of the noise only: what the bound on contributions
+        or a join leaves out is not in it.
+
+        Args:
+            level: Between 0 and 1.
+            bins: Around how many answers the intervals shall hold all together.
+
+        Raises:
+            PlanError: The level is not strictly between 0 and 1, or `bins` is not a whole number above zero.
+        """
+        steps = self._mechanism.half_width(level_of_each(exact(level, "interval(level=...)"), bins))
+        return steps / self._unit
+
+    def release(
+        self, threshold: Amount | None = None, delta: Amount = Fraction(1, 10**6), keys: Any = None
+    ) -> Release:  # fmt: skip
+        """Publish bins as a table: those that pass a threshold, without naming them first, or exactly the given ones.
+
+        Without `keys`, the least threshold is published from which a unit shows the existence of bins that nobody else
+        is in with probability `delta` only, over all of its bins together (a lower one where `users(..., per=)` bounds
+        a person's records in one bin). Then delta is charged, once, before anything is looked at. The counts are those
+        that `observe` gives. With `keys`, absent bins are published like present ones, and nothing is charged.
+
+        Args:
+            threshold: Publish from this noisy weight on, where it is above the private threshold; costs no more.
+            delta: What it costs each data set, beside the epsilon of the measurement; `protect(delta=)` allows it.
+            keys: Exactly the bins to publish, as in `observe_many`.
+
+        Returns:
+            The bins and their noisy weights, the largest first, then by name.
+
+        Raises:
+            ExactnessError: An amount is not a finite number, or delta is not strictly between 0 and 1.
+            BudgetError: Delta is more than is left; nothing was charged.
+            BinError: A key is no bin of the collection.
+            SourceError, EngineError, LedgerError: The dataflow could not run.
+        """
+        refuse_inside("release")
+        least = None if threshold is None else math.ceil(exact(threshold, "release(threshold=...)") * self._unit)
+        if keys is not None:
+            return self._table(bin_frame(keys, self.node.schema), least, Fraction(0))
+        lost = probability(delta, "release(delta=...)")
+        tau = private_threshold(self.node, self._mechanism, lost)
+        pay([self.quote.publishing("release", lost)])
+        tau = tau if least is None else max(tau, least)
+        chosen = quietly("release", lambda: self._passing(tau))
+        return self._table(names_of(self.node, chosen), tau, lost)
+
+    def _passing(self, tau: int) -> list[np.ndarray]:
+        """What names the bins whose noisy weight reaches tau, in steps."""
+        histogram, words = self._settled()
+        noisy = (
+            (known, self._sum(true, self._mechanism.draw(words, ids)))
+            for known, ids, true in present(histogram, self.node)
+        )
+        return [known[(total >= tau).astype(np.bool_)] for known, total in noisy]
+
+    def _table(self, frame: pl.DataFrame, tau: int | None, delta: Fraction) -> Release:
+        total = quietly("release", lambda: self._sum(*self._parts(frame)))
+        passes = np.full(len(total), True) if tau is None else (total >= tau).astype(np.bool_)
+        table = ordered(frame.filter(passes), self._divided(total[passes]), self.node.schema)
+        return Release(table, (tau or 0) / self._unit, float(delta), self.interval())
+
+    @property
+    def _unit(self) -> int:
+        """Steps of the noise in a weight of 1."""
+        return self._mechanism.grid * self.node.lattice
+
+    def _parts(self, frame: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """The true weights of bins, and their noise in steps."""
+        histogram, words = self._settled()
+        ids = identities(frame, self.node.schema, self.home.identity_key)
+        return histogram.lookup(frame, ids), self._mechanism.draw(words, ids)
+
+    def _released(self, true: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        return self._divided(self._sum(true, noise))
+
+    def _sum(self, true: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Add on the grid of the noise, in integers: no float ever meets a true weight.
+
+        A fine grid takes Python's integers for all weights, not for those alone that 64 bits would not hold: the time
+        would tell that there are some.
+        """
+        grid = self._mechanism.grid
+        if grid != 1:
+            true, noise = true.astype(object), noise.astype(object)
+        total: np.ndarray = true * grid + noise
+        return total
+
+    def _divided(self, total: np.ndarray) -> np.ndarray:
+        """Divide last.
+
+        The sum is rounded to a float before it is divided, whatever integers it comes in, so that the last digits of
+        an answer do not tell how the weights are held, which depends on whether there are any.
+        """
+        whole = self._unit == 1 and self.node.held.whole
+        released: np.ndarray = total if whole else total.astype(np.float64) / self._unit
+        return released
+
+    def explain(self) -> str:
+        """Show the plan, what the measurement costs each source, and the scale of its noise; print and return it."""
+        return show_measured(self.node, self.epsilon, self._mechanism.name)
+
+    def __repr__(self) -> str:
+        name = f"{self.name!r}, " if self.name else ""
+        return f"<measurement {name}{self.node.schema}, epsilon {decimal(self.epsilon)}, scale {decimal(self.scale)}>"

@@ -1,0 +1,146 @@
+"""`quote` and `measure`: one call for what can be measured: a whole, a live epoch, windows, and every epoch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from wpinq.arguments import FLAG, NAME, takes
+from wpinq.errors import ExactnessError, PlanError
+from wpinq.exact import Amount, exact, positive
+from wpinq.measurements.continual import ContinualMeasurement
+from wpinq.measurements.measurement import Measurement, epsilon_for, quoted
+from wpinq.measurements.quote import Quote, opened
+from wpinq.measurements.timeline import log_of, refuse_forgotten
+from wpinq.measurements.windows import WindowedMeasurement, windows
+from wpinq.operators.align import measurable
+from wpinq.operators.contribution.first import first
+from wpinq.operators.parallel import each_is_charged
+from wpinq.plan.rewrite import rewrite
+from wpinq.plan.stability import Survey
+
+if TYPE_CHECKING:
+    from wpinq.plan.builder import Builder
+
+
+@takes(mechanism=NAME, continual=FLAG)
+def quote(
+    self: Builder[Any], epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
+    analyst: str | None = None, *, within: Amount | None = None, confidence: Amount = Fraction(95, 100),
+    continual: bool = False,
+) -> Quote[Measurement]:  # fmt: skip
+    """Say what a measurement would cost and be worth, and charge nothing; `measure(quote=...)` charges it.
+
+    It shows what each data set would pay, the scale of the noise, the error to expect of a bin, and what is left.
+    What is charged later is what was quoted: the same measurement, however often the quote is given. A quote over a
+    live source is for the epoch that is open; once that has closed it is refused.
+
+    Args:
+        epsilon, name, mechanism, analyst, within, confidence, continual: See `measure`.
+
+    Raises:
+        ExactnessError, PlanError: See `measure`.
+
+    >>> views = protected(page="text")
+    >>> quote = views.quote(epsilon="0.1")
+    >>> quote
+    measure(epsilon=0.1)  geometric noise of scale 10
+      noise moves a bin by 9.983 on average, and by at most 30 with probability 0.95
+      charges records 0.1 of its budget
+      records: epsilon 0.1 of 1000000 that is left, 999999.9 afterwards
+    >>> views.measure(quote=quote).epsilon
+    Fraction(1, 10)
+    """
+    survey = Survey.of(measurable(self._node))
+    log = log_of(survey.sources)
+    if continual and within is not None:
+        raise PlanError("measure(within=..., continual=True): its noise widens with the epochs; give epsilon=.")
+    amount = _amount(survey, epsilon, within, confidence, mechanism)
+    if continual:
+        if log is None:
+            raise PlanError("measure(continual=True): a finite source has no epochs; use wpinq.live(...).")
+        kept = Survey.of(rewrite(survey.root, first))
+        refuse_forgotten(log, kept.root)
+        forever = ContinualMeasurement.quoted(kept, log, amount, noise=mechanism, name=name, analyst=analyst)
+        return replace(forever, of=self._node)
+    kind, epochs = Measurement, None
+    if windows(survey.steps):
+        kind = WindowedMeasurement
+    else:
+        survey, epochs = opened(survey)
+    found = quoted(survey, amount, kind, noise=mechanism, name=name, analyst=analyst, epochs=epochs)
+    each = kind is WindowedMeasurement and each_is_charged(survey)
+    return replace(found, of=self._node, charges=() if each else found.charges)
+
+
+_quoted = quote  # `measure` has an argument of that name
+
+
+@takes(mechanism=NAME, continual=FLAG)
+def measure(
+    self: Builder[Any], epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
+    analyst: str | None = None, *, within: Amount | None = None, confidence: Amount = Fraction(95, 100),
+    continual: bool = False, quote: Quote[Measurement] | None = None,
+) -> Measurement:  # fmt: skip
+    """Charge for a noisy histogram of the collection, computed when it is first observed.
+
+    The same plan on the same version with the same name, scale and mechanism is the same measurement: it costs nothing
+    again and gives the same answers, in this process or another. A name makes an independent repetition.
+
+    A measurement of windows answers for each window by itself: `observe(bin, window=...)`. One of a live source
+    answers for the first epoch that closes after it was made, and with `continual` for that one and every later one:
+    `observe(bin, epoch=...)`.
+
+    Args:
+        epsilon: What the measurement costs the privacy unit, exact. The noise scale is the largest movement that one
+            unit can cause, divided by epsilon; a continual one needs more (`ContinualMeasurement`).
+        name: Tells repetitions apart, and names the charge in the ledger.
+        mechanism: "geometric" (discrete Laplace) or "laplace" (on a dyadic grid).
+        analyst: Who is charged, where the curator keeps caps for each analyst.
+        within: Instead of epsilon, how near to the truth a bin shall be: the least epsilon that does it, in four
+            significant digits, is charged, and is told by `epsilon`, `repr` and `explain`. Not with `continual`.
+        confidence: How often a bin shall be as near as `within`.
+        continual: Answer at every epoch of a live source, for ever, for this epsilon in all. Only where every step is
+            linear for each record: map, filter, flat_map, concat, subtract and partition. Of people, each with
+            `at_most` records, the first ones are kept then, for ever; a sample or a share would take back what was
+            counted before.
+        quote: What `quote` gave for the collection, instead of all the others.
+
+    Raises:
+        ExactnessError: An amount is not a finite number above zero, or there is none.
+        PlanError: Both of `epsilon` and `within` are given, `continual` does not fit them or the plan, its windows
+            are of several lengths, or the live source has let go of records that it needs (`live(keep=...)`). Or a
+            quote is of another collection, or of an epoch that has closed.
+        BudgetError: It costs more than is left; nothing was charged and nothing drawn.
+        LedgerError: The ledger cannot be trusted or written; nothing was drawn.
+    """
+    found = _quoted(
+        self, epsilon, name, mechanism, analyst, within=within, confidence=confidence, continual=continual
+    ) if quote is None else _given(self, quote, epsilon, within, name, analyst, continual or None,
+                                   None if mechanism == "geometric" else mechanism)  # fmt: skip
+    made: Measurement = self._commit([found])[0]
+    return made
+
+
+def _given(collection: Builder[Any], quote: Quote[Measurement], *more: object) -> Quote[Measurement]:
+    """A quote, where it is one of this collection and says all."""
+    if not isinstance(quote, Quote):
+        raise PlanError(f"measure(quote=...): takes what quote(...) gave, and got {type(quote).__name__}.")
+    if quote.of is not collection._node:
+        raise PlanError("measure(quote=...): the quote is of another collection; measure the one that was quoted.")
+    if any(one is not None for one in more):
+        raise PlanError("measure(quote=...): epsilon=, name= and all else are those of the quote; leave them.")
+    return quote
+
+
+def _amount(survey: Survey, epsilon: Amount | None, within: Amount | None, confidence: Amount, noise: str) -> Fraction:
+    """What the measurement costs, given or found."""
+    if epsilon is None and within is None:
+        raise ExactnessError("measure(): give epsilon=, what it costs, or within=, how near to the truth it is.")
+    if within is None:
+        return positive(epsilon, "measure(epsilon=...)")
+    if epsilon is not None:
+        raise PlanError("measure(...): give either epsilon=, what it costs, or within=, how near to the truth it is.")
+    near, level = positive(within, "measure(within=...)"), exact(confidence, "measure(confidence=...)")
+    return epsilon_for(survey, near, level, noise)

@@ -1,0 +1,96 @@
+"""Publish the bins whose noisy weight passes a threshold, without naming them first.
+
+The noise is that of the measurement, so nothing but delta is charged: outside of the event that a bin which only one
+unit is in passes, what is published is a function of the noisy histogram. A threshold above the private one only leaves
+out what would be published, so it costs no more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+
+from wpinq.errors import ExactnessError
+from wpinq.exact import Amount, positive
+from wpinq.measurements.naming import named
+from wpinq.measurements.spread import spreads
+from wpinq.noise import Mechanism
+from wpinq.noise.threshold import least_threshold
+from wpinq.plan.node import Node, sources
+from wpinq.plan.stability import Survey
+from wpinq.records.identity import identities
+from wpinq.records.schema import Schema
+from wpinq.state.histogram import Histogram, is_steps
+from wpinq.state.table import Ids, Weights
+
+LOT = 1 << 20
+"""Bins that are looked at together."""
+
+Bins: TypeAlias = tuple["Ids | Weights", Ids, Weights]
+"""What is needed to name bins (integers or identities), their identities, their true weights."""
+
+
+def probability(delta: Amount, call: str) -> Fraction:
+    """Read a delta.
+
+    Raises:
+        ExactnessError: It is not strictly between 0 and 1.
+    """
+    number = positive(delta, call)
+    if number >= 1:
+        raise ExactnessError(f"{call}: {delta} is not below 1; delta is a small probability, for example 1e-6.")
+    return number
+
+
+def moves(survey: Survey) -> int:
+    """The largest movement that one unit of a data set can cause, in lattice units, rounded up.
+
+    It is the movement that costs epsilon. Without a delta nothing else is needed: a unit of two data sets of one ledger
+    loses the sum of what both pay.
+    """
+    return max(math.ceil(move * survey.root.lattice) for move in survey.sensitivities.values())
+
+
+def private_threshold(node: Node, noise: Mechanism, delta: Fraction) -> int:
+    """The least noisy weight to publish, in steps, so that a unit alone shows with the delta that it pays.
+
+    A unit of several data sets of one ledger is in all of them and pays for each: it shows through the sum of what it
+    moves in them, and so with the sum of their deltas at the most.
+    """
+    scale = noise.scale * noise.grid
+    return max(least_threshold(scale, noise.grid, unit.moves, unit.times * delta, unit.most) for unit in spreads(node))
+
+
+def present(histogram: Histogram, node: Node) -> Iterator[Bins]:
+    """All bins of non-zero weight, in lots, in an order that follows from the histogram alone."""
+    ids, _ = histogram.content()
+    if not is_steps(node.schema):
+        for first in range(0, len(ids), LOT):
+            some = ids[first : first + LOT]
+            yield some, some, histogram.lookup(pl.DataFrame(), some)
+        return
+    starts, ends = ids.view(np.int64)[:, 0], ids.view(np.int64)[:, 1]
+    past = np.cumsum(ends - starts)
+    for first in range(0, int(past[-1]) if len(past) else 0, LOT):
+        number = np.arange(first, min(first + LOT, int(past[-1])))
+        piece = np.searchsorted(past, number, "right")
+        integers: Weights = (ends[piece] - (past[piece] - number)).astype(np.int64)
+        frame = pl.DataFrame({node.schema.names[0]: integers})
+        yield (
+            integers,
+            identities(frame, node.schema.expanded(), sources(node)[0].identity_key),
+            histogram.lookup(frame, ids),
+        )
+
+
+def names_of(node: Node, chosen: list[Ids | Weights]) -> pl.DataFrame:
+    """The bins that were chosen, as columns."""
+    schema: Schema = node.schema
+    if is_steps(schema):
+        return pl.DataFrame({schema.names[0]: np.concatenate([np.empty(0, np.int64), *chosen])})
+    return named(node, np.concatenate([np.empty((0, 2), np.uint64), *chosen]))

@@ -1,0 +1,252 @@
+"""Quotes: what a query of the data would cost, known before anything is charged, and exactly what is charged later.
+
+A charged query is known by one injective tuple: formats, the data sets with their versions and units, plan, name,
+lattice, scale, and whatever its mechanism depends on. The same tuple is the same query: it costs nothing again and has
+the same answers, in this process or another. A plan that cannot be fingerprinted is a new query at every quote; its
+quote holds the random bytes that stand for it, so that what is committed is what was quoted, however often.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from wpinq.errors import LedgerError, PlanError
+from wpinq.exact import decimal
+from wpinq.functions.isolate import refuse_inside
+from wpinq.ledger import Charge, Cost, Price, Request, merged, price_all, wording
+from wpinq.measurements.explain import cost_lines, how_often
+from wpinq.measurements.timeline import at_epoch, log_of, refuse_forgotten, refuse_windows
+from wpinq.noise import FORMAT
+from wpinq.operators.window import Window
+from wpinq.plan.node import Node, holding, steps
+from wpinq.plan.stability import Survey
+from wpinq.records import values
+from wpinq.records.fields import Field, encode
+
+if TYPE_CHECKING:
+    from wpinq.measurements.timeline import Timeline
+    from wpinq.plan.dataset import DataSet
+
+C_co = TypeVar("C_co", covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Epochs:
+    """Which epochs of a live source answer a query.
+
+    Attributes:
+        log: What the source was sent.
+        root: The plan over the open source.
+        epoch: The one that answers; None for each that closes from now on.
+    """
+
+    log: Timeline
+    root: Node
+    epoch: int | None
+
+    def check(self, call: str) -> None:
+        """Refuse a quote of an epoch that has closed, and a plan whose records were let go of.
+
+        Raises:
+            PlanError: It is too late for it; nothing was charged.
+        """
+        if self.epoch is not None and self.epoch != self.log.closed + 1:
+            raise PlanError(
+                f"{call}: the quote is for epoch {self.epoch} of {self.log.name}, which has closed; quote again for "
+                "the open one. Nothing was charged."
+            )
+        refuse_forgotten(self.log, self.root)
+
+
+@dataclass(frozen=True, eq=False)
+class Quote(Generic[C_co]):
+    """What a query would cost. It spends nothing; `collection.measure(quote=...)` charges it, once for all times.
+
+    Attributes:
+        call: The call that it is a quote of: "measure".
+        node: The plan, over the versions of the data that it would be computed from.
+        epsilon: What it costs the privacy unit.
+        delta: What it costs beside that.
+        scale: The largest movement that one unit can cause, divided by epsilon; in weight (of a record: 1).
+        name: Tells repetitions apart, and names the charge.
+        analyst: Who is charged, where the curator keeps caps for each analyst.
+        sensitivities: For each data set how far one unit of it can move what is measured, in weight.
+        mechanism: What adds noise, or chooses.
+        key: The injective tuple that the answers are bound to.
+        question: Tells it from other queries, in the ledger.
+        charges: What each ledger is asked for; nothing where each window is charged when it is asked for.
+        epochs: Which epochs of a live source answer it; None where its answers come from a run.
+        kind: Makes the charged query, once the quote is committed.
+        of: The plan as the collection that was asked holds it.
+        made: The query that it became, once it was committed: always the same one, computed once.
+    """
+
+    call: str
+    node: Node
+    epsilon: Fraction
+    delta: Fraction
+    scale: Fraction
+    name: str | None
+    analyst: str | None
+    sensitivities: Mapping[DataSet, Fraction] = field(repr=False)
+    mechanism: Any = field(repr=False)
+    key: tuple[Field, ...] = field(repr=False)
+    question: str
+    charges: tuple[Request, ...] = field(repr=False)
+    epochs: Epochs | None = field(repr=False)
+    kind: Callable[[Quote[Any]], C_co] = field(repr=False)
+    of: Node | None = field(default=None, repr=False)
+    made: list[C_co] = field(default_factory=list, init=False, repr=False)
+
+    @property
+    def sources(self) -> list[DataSet]:
+        """The data sets that it reads; the secret of the first one keys it."""
+        return list(self.sensitivities)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether it is answered as soon as it is charged; not where a window or an epoch has to close first."""
+        windows = any(isinstance(node, Window) and node.number is None for node in steps(self.node))
+        return self.epochs is None and not windows
+
+    @property
+    def prices(self) -> list[Price]:
+        """What it would cost each data set if it were charged now, and what is left of its budget.
+
+        It is less than the quoted amounts where the query was charged before, or is one of the parts of a partition.
+
+        Raises:
+            LedgerError: A ledger cannot be trusted or read.
+        """
+        return price_all(self.charges)
+
+    def check(self) -> None:
+        """Refuse what came too late.
+
+        Raises:
+            PlanError: The quote was for an epoch that has closed; nothing was charged.
+        """
+        if self.epochs is not None:
+            self.epochs.check(self.call)
+
+    def publishing(self, what: str, delta: Fraction) -> Quote[C_co]:
+        """The same query, with a delta for a further publication of its answers."""
+        question = blake2b(encode(self.key, what, delta), digest_size=32).hexdigest()
+        further = [
+            (data.ledger, _charge(self, question, data, (Cost(Fraction(0), delta),)))
+            for data in self.sources
+        ]  # fmt: skip
+        return replace(self, delta=self.delta + delta, charges=(*self.charges, *merged(further)))
+
+    def __str__(self) -> str:
+        found = getattr(self.mechanism, "name", "")
+        often = how_often(Survey.of(self.node))
+        lines = cost_lines(
+            self.epsilon, self.scale, self.node.lattice, self.sensitivities, mechanism=found, often=often
+        )
+        try:
+            lines += [_told(one) for one in self.prices]
+        except LedgerError as error:
+            lines.append(f"  what is left cannot be told: {error}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a Quote is never pickled or copied; quote again, it costs nothing.")
+
+
+def answered_from(root: Node, call: str) -> tuple[Survey, Epochs | None]:
+    """The plan of a query that has one answer, given at once; of a live source over the next epoch to close.
+
+    Raises:
+        PlanError: There are windows, so there would be an answer for each; or records that it needs were let go of.
+    """
+    survey = Survey.of(root)
+    refuse_windows(survey.steps, call)
+    return opened(survey)
+
+
+def opened(survey: Survey) -> tuple[Survey, Epochs | None]:
+    """The plan itself, or over the epoch of its live source that is open.
+
+    Raises:
+        PlanError: Records that it needs were let go of, or there are two live sources.
+    """
+    log = log_of(survey.sources)
+    if log is None:
+        return survey, None
+    refuse_forgotten(log, survey.root)
+    epoch = log.closed + 1
+    return Survey.of(at_epoch(survey.root, epoch)), Epochs(log, survey.root, epoch)
+
+
+def price(
+    survey: Survey, epsilon: Fraction, *, call: str, kind: Callable[[Quote[Any]], C_co], mechanism: object,
+    fields: tuple[Field, ...], name: str | None, analyst: str | None, delta: Fraction = Fraction(0),
+    epochs: Epochs | None = None,
+) -> Quote[C_co]:  # fmt: skip
+    """Price a query: which one it is, how wide its noise is, and what each ledger is to be charged; charge nothing.
+
+    Args:
+        survey: The plan, over the versions of the data that the query would be computed from.
+        epsilon: What it costs the privacy unit.
+        call: What the caller called, for messages.
+        kind: Makes the charged query of a quote that was committed.
+        mechanism: What adds noise, or chooses.
+        fields: Whatever the mechanism depends on beside the plan, the scale and the lattice.
+        name: Tells repetitions apart, and names the charge.
+        analyst: Who is charged.
+        delta: What it costs beside epsilon, for all bins of a unit together.
+        epochs: Which epochs of a live source answer it.
+
+    Raises:
+        PlanError: A user's function asks while it runs, the plan reads no protected source or its weights cannot be
+            held, or a name is no text.
+    """
+    refuse_inside(call)
+    label, who = wording(name, f"{call}(name=...)"), wording(analyst, f"{call}(analyst=...)")
+    for step in survey.steps:
+        holding(step)
+    scale, node = survey.scale(epsilon), survey.root
+    about = tuple((data.ledger.identity, data.version, data.unit.text, data.unit.bound) for data in survey.sources)
+    plan = survey.fingerprint or os.urandom(32)
+    key = (values.FORMAT, FORMAT, about, plan, label, *fields, node.lattice, scale)
+    question = blake2b(encode(*key), digest_size=32).hexdigest()
+    moves = {data: survey.sensitivities[data] for data in survey.sources}
+    found = Quote(
+        call, node, epsilon, delta, scale, label, who, moves, mechanism, key, question, (), epochs, kind
+    )  # fmt: skip
+    asked = [(data.ledger, _charge(found, question, data, paid)) for data, paid in _costs(survey, scale, delta).items()]
+    return replace(found, charges=merged(asked))
+
+
+def _costs(survey: Survey, scale: Fraction, delta: Fraction) -> dict[DataSet, tuple[Cost, ...]]:
+    """What each data set pays: epsilon by path, and delta for all bins of a unit together."""
+    costs: dict[DataSet, list[Cost]] = defaultdict(list)
+    for (data, parts), stability in survey.paths.items():
+        costs[data].append(Cost(stability * data.unit.bound / scale, Fraction(0), parts))
+    for paid in costs.values() if delta else ():
+        paid.append(Cost(Fraction(0), delta))
+    return {data: tuple(paid) for data, paid in costs.items()}
+
+
+def _charge(quote: Quote[Any], question: str, data: DataSet, paid: tuple[Cost, ...]) -> Charge:
+    return Charge(question, paid, data.version, quote.name or quote.node.title, quote.analyst)
+
+
+def _told(price: Price) -> str:
+    """What a data set would pay now, and what would be left."""
+    if not price.epsilon and not price.delta:
+        return f"  {price.name}: nothing more to pay; {decimal(price.left)} is left"
+    after = price.left - price.epsilon
+    end = f"{decimal(after)} afterwards" if price.fits else "which is too little"
+    delta = f", delta {decimal(price.delta)} of {decimal(price.left_delta)}" if price.delta else ""
+    return f"  {price.name}: epsilon {decimal(price.epsilon)} of {decimal(price.left)} that is left, {end}{delta}"

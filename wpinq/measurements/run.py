@@ -1,0 +1,118 @@
+"""When a dataflow runs: at the first answer, once, for every measurement that waits on the same data set."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+from weakref import WeakSet
+
+from wpinq.errors import EngineError
+from wpinq.plan.node import Node, sources
+from wpinq.progress import bar, loading
+
+if TYPE_CHECKING:
+    from wpinq.plan.dataset import DataSet
+    from wpinq.state.histogram import Histogram
+
+
+class Waits(Protocol):
+    """A charged query, as far as a run needs to know."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has its histogram."""
+
+    @property
+    def node(self) -> Node:
+        """Its plan."""
+
+    @property
+    def home(self) -> DataSet:
+        """The data set whose secret keys it."""
+
+    @property
+    def question(self) -> str:
+        """Tells it from other queries."""
+
+    def answer_from(self, histogram: Histogram, digest: int | None = None) -> None:
+        """Answer from this histogram from now on."""
+
+
+_lock = threading.Lock()
+_waiting: WeakSet[Waits] = WeakSet()
+
+
+def wait(query: Waits) -> None:
+    """Let a charged query wait for the next run."""
+    with _lock:
+        _waiting.add(query)
+
+
+def settle(query: Waits) -> None:
+    """Run the dataflow of a query and of all that wait with it, and hand each its histogram.
+
+    What fails must not fail what was paid for beside it: after a failure each plan runs by itself. A plan that fails
+    again no longer runs with others, only when its own query is asked.
+
+    Raises:
+        SourceError: A source cannot be read, or is not the version that was protected.
+        LedgerError: The data changed behind its version.
+        EngineError: A step of the query's own plan failed.
+    """
+    if query.settled:
+        return
+    with query.home.turn:
+        if query.settled:
+            return
+        with _lock:
+            together = {query} | {one for one in _waiting if one.home is query.home and not one.settled}
+        plans: dict[Node, list[Waits]] = {query.node: []}  # repetitions of one plan share its histogram
+        for one in sorted(together, key=lambda one: one.question):
+            plans.setdefault(one.node, []).append(one)
+        try:
+            _answer(plans)
+        except EngineError:
+            if len(plans) == 1:
+                raise
+            _answer_one_by_one(plans, query)
+
+
+def _answer(plans: Mapping[Node, Sequence[Waits]]) -> None:
+    for histogram, queries in zip(compute(list(plans)), plans.values(), strict=True):
+        for one in queries:
+            one.answer_from(histogram)
+            _forget([one])
+
+
+def _answer_one_by_one(plans: Mapping[Node, Sequence[Waits]], asked: Waits) -> None:
+    failed: EngineError | None = None
+    for plan, queries in plans.items():
+        try:
+            _answer({plan: queries})
+        except EngineError as error:
+            _forget(queries)
+            failed = error if asked in queries else failed
+    if failed is not None:
+        raise failed
+
+
+def _forget(queries: Sequence[Waits]) -> None:
+    with _lock:
+        _waiting.difference_update(queries)
+
+
+def compute(roots: Sequence[Node]) -> list[Histogram]:
+    """Run the dataflow of some plans over the versions that they were written for.
+
+    Raises:
+        SourceError, LedgerError, EngineError: See `settle`.
+    """
+    with loading("wpinq.engines.flow"):
+        from wpinq.engines import flow
+
+    read = list({data: None for root in roots for data in sources(root)})
+    for data in read:
+        data.check()
+    with bar("reading", sum(data.reader.total_bytes or 0 for data in read)) as progress:
+        return flow.run(flow.Job(roots, read[0].identity_key, progress=progress))

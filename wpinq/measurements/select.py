@@ -1,0 +1,103 @@
+"""Select: which bins there are, without their weights, as many as (epsilon, delta) allows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.exact import Amount, decimal, positive
+from wpinq.failures import quietly
+from wpinq.functions.isolate import refuse_inside
+from wpinq.measurements.charged import ChargedQuery, commit
+from wpinq.measurements.publish import moves, names_of, present, probability
+from wpinq.measurements.quote import Quote, answered_from, price
+from wpinq.measurements.spread import spreads
+from wpinq.measurements.table import by_name
+from wpinq.noise.selection import PartitionSelection, selection
+from wpinq.operators.align import measurable
+from wpinq.plan.stability import Survey
+
+if TYPE_CHECKING:
+    from wpinq.plan.builder import Builder
+
+
+def select(
+    self: Builder[Any], epsilon: Amount, delta: Amount = Fraction(1, 10**6), name: str | None = None,
+    analyst: str | None = None,
+) -> Selection:  # fmt: skip
+    """Charge for the names of bins: each with the largest probability that (epsilon, delta) allows for its weight.
+
+    It finds smaller bins than a threshold on noisy weights does at the same cost, and tells no weights. It is optimal
+    where one unit moves one bin by one step; where a unit can do more, the worst way to spread it is paid.
+
+    Args:
+        epsilon: What it costs the privacy unit, exact.
+        delta: The probability that a bin which only one unit is in is named, over all of its bins together; what it
+            costs each data set.
+        name: Tells repetitions apart, and names the charge in the ledger.
+        analyst: Who is charged, where the curator keeps caps for each analyst.
+
+    Raises:
+        PlanError: The plan has windows, which would have a selection each.
+        ExactnessError: `epsilon` is not above zero, or `delta` not strictly between 0 and 1.
+        BudgetError: It costs more than is left; nothing was charged and nothing drawn.
+        LedgerError: The ledger cannot be trusted or written; nothing was drawn.
+
+    Source: Desfontaines, Voss, Gipson and Mandayam, PoPETs 2022(1).
+    """
+    cost, lost = positive(epsilon, "select(epsilon=...)"), probability(delta, "select(delta=...)")
+    survey, epochs = answered_from(measurable(self._node), "select")
+    quote = price(
+        survey, cost, call="select", kind=Selection, mechanism=_mechanism(survey, cost, lost),
+        fields=("selection", lost), name=name, analyst=analyst, delta=lost, epochs=epochs,
+    )  # fmt: skip
+    (found,) = commit([quote])
+    return found
+
+
+def _mechanism(survey: Survey, epsilon: Fraction, delta: Fraction) -> PartitionSelection:
+    """What costs every unit at most what it pays, through all data sets of its ledger together.
+
+    In each ledger a step of 1 costs the same epsilon, that of the data set whose unit moves furthest. The least delta
+    of such a step is enough for all.
+    """
+    furthest = moves(survey)
+    fits = [selection(epsilon * one.moves / furthest, delta * one.times, one.moves) for one in spreads(survey.root)]
+    return min(fits, key=lambda one: one.delta)
+
+
+class Selection(ChargedQuery):
+    """Charged names of bins, found when they are first asked for and the same for ever."""
+
+    purpose = "selection"
+
+    def __init__(self, quote: Quote[Any]) -> None:
+        super().__init__(quote)
+        self.delta = quote.delta
+        self._mechanism: PartitionSelection = quote.mechanism
+        self._found: pl.DataFrame | None = None
+
+    @property
+    def bins(self) -> pl.DataFrame:
+        """The bins that were selected, ordered by name: one column for each of the collection's.
+
+        Raises:
+            SourceError, EngineError, LedgerError: The dataflow could not run.
+        """
+        refuse_inside("select")
+        if self._found is None:
+            histogram, words = self._settled()
+            keep = self._mechanism.keep
+            chosen = quietly(
+                "select",
+                lambda: [known[keep(words, ids, true)] for known, ids, true in present(histogram, self.node)],
+            )
+            self._found = by_name(names_of(self.node, chosen), self.node.schema)
+        return self._found
+
+    def __repr__(self) -> str:
+        label = f"{self.name!r}, " if self.name else ""
+        cost = f"epsilon {decimal(self.epsilon)}, delta {decimal(self.delta)}"
+        return f"<selection {label}{self.node.schema}, {cost}>"

@@ -1,0 +1,169 @@
+"""The time of a live source: its closed epochs as versions of its data set, and what waits for the open one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
+
+from wpinq.errors import PlanError
+from wpinq.operators.contribution.sample import Bound
+from wpinq.operators.contribution.share import Share
+from wpinq.operators.parallel import linear, parallel
+from wpinq.operators.partition import Part
+from wpinq.operators.window import Window
+from wpinq.plan.dataset import DataSet
+from wpinq.plan.node import Node, Read, Shape, Source, fingerprints, sources, steps
+from wpinq.plan.rewrite import rewrite
+from wpinq.sources.log import Closed, Log
+from wpinq.state.histogram import Histogram
+
+
+class Answerable(Protocol):
+    """A charged query, as far as whoever answers it needs to know."""
+
+    def answer_from(self, histogram: Histogram, digest: int | None = None) -> None:
+        """Answer from this histogram from now on."""
+
+
+@dataclass(eq=False, repr=False)
+class Timeline(Log):
+    """What a live source was sent, with what is asked about it.
+
+    Attributes:
+        asked: Charged queries that wait for the open epoch to close, each with its plan over the open source.
+        plans: The plans that are kept up to date.
+        versions: The data set as of the end of each epoch, as far as anybody asked.
+    """
+
+    asked: list[tuple[Answerable, Node]] = field(default_factory=list)
+    plans: set[Hashable] = field(default_factory=set)
+    versions: dict[int, DataSet] = field(default_factory=dict)
+
+    def forget(self) -> None:
+        """Let go of what nothing may ask for any more."""
+        with self.lock:
+            super().forget()
+            for epoch in [one for one in self.versions if one <= self.forgotten]:
+                del self.versions[epoch]
+
+
+def live_log(root: Node) -> Timeline | None:
+    """What the live source of a plan was sent, if it has one.
+
+    Raises:
+        PlanError: It has several, which do not share their epochs.
+    """
+    return log_of(sources(root))
+
+
+def log_of(read: Iterable[DataSet]) -> Timeline | None:
+    """The live source among some data sets; see `live_log`."""
+    found = [data.reader for data in read if isinstance(data.reader, Timeline)]
+    if len(found) > 1:
+        raise PlanError("measure(...): the plan reads two live sources; send the records of both to one of them.")
+    return found[0] if found else None
+
+
+def name_of(root: Node) -> Hashable:
+    """Tells a plan from others that are kept up to date."""
+    return fingerprints(root)[root] or id(root)
+
+
+def refuse_forgotten(log: Timeline, root: Node) -> None:
+    """Refuse a plan that would have to begin with records that are held no more.
+
+    Raises:
+        PlanError: It is not one of those that are kept up to date.
+    """
+    if log.whole:
+        return
+    if name_of(root) not in log.plans and name_of(root) not in {name_of(one) for _, one in log.asked}:
+        raise PlanError(
+            f"measure(...): {log.name} keeps {log.keep} epochs, and has let go of its first ones; measure a plan "
+            "before that, or windows, or give live(keep=...) more."
+        )
+
+
+def answerable(root: Node, call: str) -> Node:
+    """The plan of a question that has one answer, given at once: of a live source that of the next epoch to close.
+
+    Raises:
+        PlanError: There are windows, so there would be an answer for each.
+    """
+    refuse_windows(steps(root), call)
+    log = live_log(root)
+    if log is None:
+        return root
+    refuse_forgotten(log, root)
+    return at_epoch(root, log.closed + 1)
+
+
+def refuse_windows(walk: Iterable[Node], call: str) -> None:
+    """Refuse a plan that has an answer for each window.
+
+    Raises:
+        PlanError: It has.
+    """
+    if any(isinstance(node, Window) and node.number is None for node in walk):
+        raise PlanError(
+            f"{call}: there would be an answer for each window. Measurements, counts, sums and means have one, "
+            ".at(time); for others use partition(...) by hour or day, whose parts cost as one."
+        )
+
+
+def at_epoch(root: Node, epoch: int, number: int | None = None) -> Node:
+    """The plan over the epochs up to one of them; where a window is given, its records alone are read for it.
+
+    Parts and windows of what a unit moves otherwise from epoch to epoch are named by the epoch too, so that the ledger
+    adds up what they cost at each.
+    """
+    return rewrite(root, partial(_change, epoch, number))
+
+
+def _change(epoch: int, number: int | None, node: Node) -> Node:
+    if type(node) is Source and isinstance(node.data.reader, Timeline):
+        return Source(version(node.data, node.data.reader, epoch))
+    if isinstance(node, Part) and not linear(node.source):
+        return replace(node, place=(f"{node.place[0]} at epoch {epoch}", node.place[1]))
+    if isinstance(node, Window) and number is not None:
+        return _one_window(replace(node, number=number), epoch)
+    return node
+
+
+def version(data: DataSet, log: Timeline, epoch: int) -> DataSet:
+    """The data set as of the end of an epoch: always the same object."""
+    if epoch not in log.versions:
+        log.versions[epoch] = replace(data, reader=Closed(log, epoch), version=f"{data.version} epoch {epoch}")
+    return log.versions[epoch]
+
+
+def _one_window(node: Window, epoch: int) -> Window:
+    """One window of a live source: right over the source it reads its own records alone.
+
+    A bound on people is then one for each window, whose samples differ, also where one epoch closes several windows.
+    """
+    below = node.source
+    if isinstance(below, Source) and isinstance(below.data.reader, Closed):
+        return replace(node, source=Slice(below.data, node))
+    if isinstance(below, (Bound, Share)) and isinstance(below.source.data.reader, Closed):
+        group = node.group if parallel(node) else f"{node.group}, window {node.number} by itself"
+        return replace(node, group=group, source=replace(below, source=Slice(below.source.data, node)))
+    return node if parallel(node) else replace(node, group=f"{node.group} at epoch {epoch}")
+
+
+@dataclass(frozen=True, eq=False)
+class Slice(Source):
+    """Plan node of the records of a live source that lie in one window."""
+
+    window: Window
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """Read the window's rows alone."""
+        shape = super().lower(needed)
+        closed = self.data.reader
+        assert isinstance(shape, Read)  # noqa: S101  a source is read
+        assert isinstance(closed, Closed)  # noqa: S101  see `_one_window`
+        only = replace(closed, at=self.window.at, mask=self.window.mask)
+        return Read(replace(self.data, reader=only), shape.columns)

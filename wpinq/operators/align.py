@@ -1,0 +1,253 @@
+"""What stands between operators: bringing steps to the same columns and lattice, and back to a coarser lattice.
+
+Weights are exact integers on a lattice that the plan chooses, and operators that divide make it finer. Where it would
+not fit 128 bits any more, and before noise is added, it is brought back to 2^-40 by a keyed
+dither (`operators/dither.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from wpinq.errors import PlanError
+from wpinq.functions.covering import digest
+from wpinq.operators.dither import GRID, draws, rounded
+from wpinq.plan.node import Keyed, Node, Record, Shape, Stateless, Unary, Weighted, sources, steps
+from wpinq.records import canonical
+from wpinq.records.batch import Batch, integers, weight_series
+from wpinq.records.identity import identities
+from wpinq.records.kinds import series, write
+from wpinq.records.schema import Column, Kind, Schema
+from wpinq.records.values import KEY_SIZE
+from wpinq.records.weights import fits
+from wpinq.state.pointwise import Points, Pointwise
+from wpinq.state.table import Ids, Weights
+
+FINEST = 2**80
+"""No finer lattice is chosen where a dither can prevent it."""
+
+SPARE = 4
+"""What is left of a gain for the step that room is made for."""
+
+DITHERED = Fraction(2**16 + 1, 2**16)
+"""Stability of a step with a keyed dither, of the most that a unit moves its input; `operators/dither.py` says how."""
+
+PRICED = ("place", "group")
+"""Fields that name the parts which cost as one: drawn at random where the key of the parts has no fingerprint."""
+
+ROUNDED = "rounded to 2^-40, right on average"
+"""How `explain` tells of a dither."""
+
+
+def measurable(node: Node) -> Node:
+    """The step itself, or its dither to 2^-40 where it is finer: noise lives on 2^-40 at the finest."""
+    return coarse(node) if node.lattice > GRID else node
+
+
+def room(node: Node, factor: int) -> Node:
+    """The step itself, or its dither to 2^-40 where a lattice finer by this factor would not fit."""
+    fine = node.lattice * factor
+    enough = fine <= FINEST and fits(fine, node.gain * SPARE)
+    return node if enough or node.lattice <= GRID else coarse(node)
+
+
+def coarse(node: Node) -> Node:
+    """Dither to 2^-40, once."""
+    return node if node.lattice == GRID else Coarse(node)
+
+
+def common(nodes: Sequence[Node]) -> tuple[list[Node], int]:
+    """Steps whose weights fit one lattice, and that lattice."""
+    lattice = math.lcm(*(node.lattice for node in nodes))
+    enough = lattice <= GRID or fits(lattice, sum((node.gain for node in nodes), Fraction(0)))
+    if lattice > FINEST or not enough:
+        nodes = [coarse(node) for node in nodes]
+        lattice = GRID
+    return list(nodes), lattice
+
+
+def node_of(other: Any, call: str) -> Node:
+    """The step of another collection.
+
+    Raises:
+        PlanError: It is none, but a table, say.
+    """
+    node = getattr(other, "_node", None)
+    if not isinstance(node, Node):
+        raise PlanError(
+            f"{call}: takes another protected collection, and got {type(other).__name__}; protect it, or join a public"
+            " table in wpinq.sql."
+        )
+    return node
+
+
+def aligned(nodes: Sequence[Node], call: str) -> list[Node]:
+    """Bring steps to the same columns, named as the first names them, and to one lattice.
+
+    Raises:
+        PlanError: They have different numbers of columns.
+    """
+    first = nodes[0].schema
+    if any(len(node.schema) != len(first) for node in nodes):
+        shown = " and ".join(str(node.schema) for node in nodes)
+        raise PlanError(f"{call}: records of {shown} do not compare; map both to the same columns first.")
+    nodes, lattice = common(nodes)
+    columns = []
+    for place, name in enumerate(first.names):
+        given = [node.schema.columns[place] for node in nodes]
+        kind = given[0].kind if len({column.kind for column in given}) == 1 else Kind.ANY
+        columns.append(Column(name, kind, kind is Kind.INT and all(column.ranged for column in given)))
+    schema = Schema(tuple(columns))
+    return [
+        node if (node.schema, node.lattice) == (schema, lattice) else Align(node, schema, lattice) for node in nodes
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Align(Unary):
+    """The same records under other names, as more general types, or on a finer lattice."""
+
+    onto: Schema
+    fine: int
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that both sides share."""
+        return self.onto
+
+    @property
+    def lattice(self) -> int:
+        """The lattice that both sides share."""
+        return self.fine
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return "align"
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """The columns in the same places."""
+        return (frozenset(old for old, new in self._places() if new in needed),)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """Rename, write ranges out, encode."""
+        places = {new: old for old, new in self._places() if new in needed}
+        return Stateless(partial(self._apply, places or dict([self._places()[0][::-1]])))
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Nothing moves."""
+        return dict(inputs[0])
+
+    def _places(self) -> list[tuple[str, str]]:
+        return list(zip(self.source.schema.names, self.onto.names, strict=True))
+
+    def _apply(self, places: dict[str, str], batch: Batch) -> Batch:
+        batch = batch.project(places).refine(self.source.held, self.held)
+        batch = batch.expand(name for name in batch.schema.ranged if not self.onto[name].ranged)
+        changed = [column for column in batch.schema if self.onto[column.name].kind is not column.kind]
+        frame = batch.frame.with_columns(canonical.encoded(batch.frame[column.name], column.kind) for column in changed)
+        return Batch(frame, self.onto.select(batch.schema.names))
+
+
+@dataclass(frozen=True, eq=False)
+class Coarse(Unary):
+    """Plan node of the dither to 2^-40.
+
+    Stability:  1 + 2^-16 of the most that a unit may move the input (1 or more), not of what it does move: all records
+                together, of all parts, move by no more than the input and 2^-16 of that most, but for a probability
+                below 2^-180.
+    """
+
+    @property
+    def schema(self) -> Schema:
+        """The same columns, written out."""
+        return self.source.schema.expanded()
+
+    @property
+    def lattice(self) -> int:
+        """2^40."""
+        return GRID
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return "dither(2^-40)"
+
+    @property
+    def stability(self) -> tuple[Fraction, ...]:
+        """A hair above 1."""
+        return (DITHERED,)
+
+    @property
+    def rounding(self) -> str:
+        """The dither."""
+        return ROUNDED
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """The whole record is the key."""
+        return (frozenset(self.schema.names),)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A record meets only itself."""
+        rule = partial(self._rule, dither_key(self))
+        points = Points(self.schema, self.schema.kept(needed), 1, self.source.held, self.held, rule)
+        return Keyed((self.schema.names,), lambda _: Pointwise(points, record_key(self)))
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Round each weight by the record's dither."""
+        ids = record_ids(inputs[0], self.schema, record_key(self))
+        units = np.array([int(weight * self.source.lattice) for weight in inputs[0].values()], object)
+        found = self._round(dither_key(self), units, ids)
+        return {record: Fraction(weight, GRID) for record, weight in zip(inputs[0], found.tolist(), strict=True)}
+
+    def _rule(self, key: bytes, weights: Sequence[pl.Series], ids: Callable[[], Ids]) -> pl.Series:
+        return weight_series(self._round(key, integers(weights[0]), ids()), self.held)
+
+    def _round(self, key: bytes, weights: Weights, ids: Ids) -> Weights:
+        return rounded(weights.astype(object) * GRID, self.source.lattice, draws(key, ids))
+
+
+def record_key(node: Node) -> bytes:
+    """The key of the identities that a step orders or dithers records by, whatever other sources a run reads."""
+    return sources(node)[0].identity_key
+
+
+def dither_key(node: Node) -> bytes:
+    """A key of its own for each dither; those that lie on one path always differ, and so do those of different parts.
+
+    Functions that have no fingerprint are left out, since all processes of a cluster must find one key. Plans that
+    differ in nothing else share their dithers; each is charged, so that each may go wrong by itself.
+    """
+    depth = sum(DITHERED in one.stability for one in steps(node))
+    made = blake2b(key=record_key(node), digest_size=KEY_SIZE, person=b"wpinq dither")
+    made.update(depth.to_bytes(8, "little") + _known(node))
+    return made.digest()
+
+
+def _known(root: Node) -> bytes:
+    """A digest of what a plan means, as far as that can be told."""
+    found: dict[Node, bytes] = {}
+    for node in steps(root):
+        own = (pair for pair in node.meaning.items() if pair[0] not in PRICED)
+        what = (type(node).__qualname__, *own, *node.inputs, node.schema, node.lattice)
+        found[node] = digest(what, lambda one: found.get(one) if isinstance(one, Node) else None)
+    return found[root]
+
+
+def record_ids(records: Iterable[tuple[Any, ...]], schema: Schema, key: bytes) -> Ids:
+    """Identities of records given as Python values."""
+    rows = list(records)
+    columns = [
+        series(column.name, [write(row[place], column.kind) for row in rows], column.kind)
+        for place, column in enumerate(schema)
+    ]
+    return identities(pl.DataFrame(columns), schema, key)

@@ -1,0 +1,1 @@
+"""How much of a collection one privacy unit can be."""

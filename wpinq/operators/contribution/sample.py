@@ -1,0 +1,189 @@
+"""Bound: keep a uniform sample of what each user contributed, so that one user is never more than a few records."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from wpinq.operators.align import record_ids
+from wpinq.operators.contribution.share import share
+from wpinq.operators.contribution.whose import Whose
+from wpinq.plan.node import Keyed, Node, Record, Shape, Source, Unary, Weighted
+from wpinq.plan.unit import Unit
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.identity import identities
+from wpinq.records.schema import Column, Kind, Schema
+from wpinq.records.values import encode
+from wpinq.state.states import State
+from wpinq.state.table import Table, combine
+
+LOT = 1 << 20
+"""Records that compete at once: so many of those that wait at the least, so many of their copies at the most."""
+
+COPY, FRESH = "\0copy", "\0fresh"
+USER, RANK, PLACE = ("\0user0", "\0user1"), ("\0rank0", "\0rank1"), ("\0place0", "\0place1")
+
+
+def bounded(source: Source) -> Node:
+    """The records of a source as its unit lets them in: all, or of users a sample or a share of each."""
+    unit = source.data.unit
+    if unit.column is None:
+        return source
+    return share(source) if unit.at_most is None else bound(source)
+
+
+def bound(source: Source) -> Node:
+    """Bound the contributions of each user of a source, as its unit says.
+
+    Weights:    the copies of records with the smallest keyed hash of (all columns, number of the copy): of those of a
+                user with one value of the `per` column the first few, of these of a user the first `at_most`
+    Stability:  1 for users: what is kept of one user depends on that user's records alone and weighs `at_most` at the
+                most, which is the unit's bound. (A record more may push another out, so it is 2-stable for records.)
+                Where the unit is a user in one window, read "user in one window" for "user".
+    Source:     The sample is fixed by the secret, the same for all questions, whatever the order of records; the hash
+                covers all columns, before any of them is dropped.
+
+    Raises:
+        PlanError: The unit does not fit the columns.
+    """
+    Whose(source.data.unit, source.schema).check()
+    return Bound(source)
+
+
+@dataclass(frozen=True, eq=False)
+class Bound(Unary):
+    """Plan node of `protect(unit=users(..., at_most=...))`."""
+
+    source: Source
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of the source."""
+        return self.source.data.unit
+
+    @property
+    def whose(self) -> Whose:
+        """Whose records are counted together."""
+        return Whose(self.unit, self.source.schema)
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return f"bound({self.unit})"
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """The hash covers all columns."""
+        return (frozenset(self.source.schema.names),)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A user's records meet each other."""
+        keep = self.schema.kept(needed)
+        return Keyed(((self.whose.user,),), lambda _: self.kept(keep))
+
+    def kept(self, keep: tuple[str, ...]) -> State:
+        """What is kept of each user."""
+        return Sample(self.schema, self.unit, keep, self.source.data.sampling_key)
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Rank all copies of all records, and go through them once."""
+        copies = [(*record, n) for record, weight in inputs[0].items() for n in range(1, int(weight) + 1)]
+        ranks = record_ids(copies, _numbered(self.schema), self.source.data.sampling_key).tolist()
+        whose = self.whose
+        what = self.schema.names.index(self.unit.per[0] if self.unit.per else whose.user)
+        users, places, out = Counter[bytes](), Counter[tuple[bytes, bytes]](), Counter[Record]()
+        for _, copy in sorted(zip(ranks, copies, strict=True), key=lambda pair: pair[0]):
+            user = whose.of(copy[:-1])
+            place = user, encode(copy[what])
+            if self.unit.per is None or places[place] < self.unit.per[1]:
+                places[place] += 1
+                users[user] += 1
+                out[copy[:-1]] += users[user] <= int(self.unit.bound)
+        return {record: Fraction(count) for record, count in out.items()}
+
+
+class Sample:
+    """What is kept of each user, with the ranks that decide it; records that were pushed out are forgotten.
+
+    Copies of a record are numbered and ranked one by one, a lot at a time, so that the sample is uniform; what was
+    counted of a record is its number of copies. A source only adds records, so what was pushed out never comes back:
+    the number of records before any record, within both bounds, only grows.
+    """
+
+    def __init__(self, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
+        self._schema, self._unit, self._keep, self._key = schema, unit, keep, key
+        self._whose = Whose(unit, schema)
+        self._copies = Table()
+        self._kept: list[pl.DataFrame] = []
+        self._out: list[pl.DataFrame] = []
+        self._waiting: list[Batch] = []
+        self._size = 0
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Let records compete for a place; in lots that grow with the sample, so that each is sorted a few times."""
+        self._waiting.append(batch)
+        if sum(map(len, self._waiting)) > max(LOT, self._size):
+            self._compete()
+
+    def emit(self) -> Batch:
+        """Records that entered the sample since it was last asked, less those that they pushed out."""
+        self._compete()
+        (kept,) = self._kept
+        entered = kept.filter(FRESH).select(*self._keep, pl.lit(1, pl.Int64).alias(WEIGHT))
+        left = [out.select(*self._keep, pl.lit(-1, pl.Int64).alias(WEIGHT)) for out in self._out]
+        self._kept, self._out = [kept.with_columns(pl.lit(value=False).alias(FRESH))], []
+        return Batch(pl.concat([entered, *left]), self._schema.select(self._keep)).consolidate()
+
+    def _compete(self) -> None:
+        arrived = Batch.concat(self._waiting, self._schema).consolidate()
+        self._waiting = []
+        for lot in self._lots(arrived):
+            ordered = pl.concat([*self._kept, self._ranked(lot)]).sort([*USER, *RANK])
+            stays = self._stays(ordered)
+            self._kept = [ordered.filter(stays)]
+            self._out.append(ordered.filter(~stays & ~ordered[FRESH]))
+        self._size = self._kept[0].height
+
+    def _stays(self, ordered: pl.DataFrame) -> pl.Series:
+        """Which of the rows, in the order of user and rank, are within the bounds."""
+        inside = pl.lit(value=True)
+        if self._unit.per is not None:
+            inside = pl.int_range(pl.len()).over([*USER, *PLACE]) < self._unit.per[1]
+        place = pl.col("inside").cum_sum().over(USER)
+        within = ordered.lazy().with_columns(inside.cast(pl.Int64).alias("inside"))
+        return within.select((pl.col("inside") > 0) & (place <= self._unit.at_most)).collect().to_series()
+
+    def _lots(self, batch: Batch) -> Iterator[pl.DataFrame]:
+        """Every copy of every record with its number, from 1 on: at least one lot, none larger than `LOT`."""
+        ids = identities(batch.frame, self._schema, self._key)
+        known = self._copies.lookup(ids)
+        self._copies.add(*combine(ids, batch.weights)[1:])
+        ends = np.cumsum(batch.weights)
+        starts = ends - batch.weights
+        for first in range(0, max(1, int(ends[-1])) if len(ends) else 1, LOT):
+            some = slice(np.searchsorted(ends, first, "right"), np.searchsorted(starts, first + LOT))
+            begin = pl.Series(1 + known[some] + np.maximum(first - starts[some], 0))
+            end = pl.Series(1 + known[some] + np.minimum(first + LOT, ends[some]) - starts[some])
+            yield batch.frame[some].with_columns(pl.int_ranges(begin, end).alias(COPY)).explode(COPY)
+
+    def _ranked(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """One row for each copy, with the hashes of its user and of itself."""
+        hashed = {USER: self._whose.ids(frame, self._key)}
+        hashed[RANK] = identities(frame, _numbered(self._schema), self._key)
+        if self._unit.per is not None:
+            hashed[PLACE] = identities(frame, self._schema.select([self._unit.per[0]]), self._key)
+        hashes = [
+            pl.Series(name, np.ascontiguousarray(words))
+            for names, ids in hashed.items()
+            for name, words in zip(names, ids.T, strict=True)
+        ]
+        return frame.select(self._keep).with_columns(*hashes, pl.lit(value=True).alias(FRESH))
+
+
+def _numbered(schema: Schema) -> Schema:
+    """The columns of a record and the number of its copy."""
+    return Schema((*schema.columns, Column(COPY, Kind.INT)))

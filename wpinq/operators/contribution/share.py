@@ -1,0 +1,117 @@
+"""Share: let all records of a user share one weight, so that nothing has to be cut off."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from wpinq.operators.contribution.whose import Whose
+from wpinq.plan.node import Keyed, Node, Record, Shape, Source, Unary, Weighted
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.schema import Schema
+
+LATTICE = 720_720
+"""The least common multiple of 1 to 16: up to 16 records share a weight without any rounding."""
+
+LOT = 1 << 20
+"""Records that are added up at once, at the least."""
+
+USER = ("\0user0", "\0user1")
+
+
+def share(source: Source) -> Node:
+    """Let the records of each user share a weight of 1.
+
+    Weights:    out[x] = in[x] * floor(L / n) / L for the n records of x's user; L = 720,720, and beyond L records 0
+    Stability:  1 for users: a user's records weigh n * floor(L / n) / L <= 1, and nobody else's move. It is not stable
+                for records, and not for continual release, where old shares would shrink. Where the unit is a user in
+                one window, read "user in one window" for "user".
+
+    Raises:
+        PlanError: The unit does not fit the columns.
+    """
+    Whose(source.data.unit, source.schema).check()
+    return Share(source)
+
+
+@dataclass(frozen=True, eq=False)
+class Share(Unary):
+    """Plan node of `protect(unit=users(..., shared=True))`."""
+
+    source: Source
+
+    @property
+    def whose(self) -> Whose:
+        """Whose records share a weight."""
+        return Whose(self.source.data.unit, self.source.schema)
+
+    @property
+    def lattice(self) -> int:
+        """Fine enough for shares."""
+        return LATTICE
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return f"share({self.whose.user})"
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """What is needed later, and who it was."""
+        return (needed | frozenset(self.whose.columns),)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A user's records meet each other."""
+        keep = self.schema.kept(needed)
+        return Keyed(((self.whose.user,),), lambda key: Shares(self.schema, self.whose, keep, key))
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """User by user."""
+        whose = self.whose
+        count: dict[bytes, Fraction] = defaultdict(Fraction)
+        for record, weight in inputs[0].items():
+            count[whose.of(record)] += weight
+        return {
+            record: weight * Fraction(int(LATTICE // count[whose.of(record)]), LATTICE)
+            for record, weight in inputs[0].items()
+        }
+
+
+class Shares:
+    """The records of each user, which all move when one comes.
+
+    Held as the columns that are needed later and the user, so that what differs elsewhere is one row.
+    """
+
+    def __init__(self, schema: Schema, whose: Whose, keep: tuple[str, ...], key: bytes) -> None:
+        self._whose, self._keep, self._key = whose, keep, key
+        self._records = Batch.empty(schema.select({*keep, *whose.columns}))
+        self._given = Batch.empty(schema.select(keep))
+        self._waiting: list[Batch] = []
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Add records, in lots that grow with what is held."""
+        self._waiting.append(batch.select(self._records.schema.names))
+        if sum(map(len, self._waiting)) > max(LOT, len(self._records)):
+            self._gather()
+
+    def emit(self) -> Batch:
+        """The shares now, less the shares that were given before."""
+        self._gather()
+        before, self._given = self._given, self._shares()
+        return Batch.concat([self._given, before.scale(-1)], before.schema).consolidate()
+
+    def _gather(self) -> None:
+        self._records = Batch.concat([self._records, *self._waiting], self._records.schema).consolidate()
+        self._waiting = []
+
+    def _shares(self) -> Batch:
+        batch = self._records
+        who = self._whose.ids(batch.frame, self._key)
+        user = [pl.Series(name, np.ascontiguousarray(words)) for name, words in zip(USER, who.T, strict=True)]
+        share = pl.lit(LATTICE, pl.Int64) // pl.col(WEIGHT).sum().over(USER)
+        frame = batch.frame.with_columns(user).with_columns((pl.col(WEIGHT) * share).alias(WEIGHT)).drop(USER)
+        return Batch(frame, batch.schema).select(self._keep).consolidate()

@@ -1,0 +1,1 @@
+"""What a collection means: nodes, stability, fingerprints, data sets, units. See README.md in this folder."""

@@ -1,0 +1,140 @@
+"""A protected data set: where its records come from, whom they are about, and the ledger that guards them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from wpinq.plan.unit import Unit
+from wpinq.records.values import KEY_SIZE
+from wpinq.sources.columns import Steady
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from wpinq.ledger import Ledger
+    from wpinq.sources import Reader
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DataSet:
+    """One version of one protected data set.
+
+    Attributes:
+        reader: Reads its records as columns.
+        ledger: Its budget, shared by all of its versions.
+        name: Names it in the ledger.
+        version: Tells this version from others; not shown, since that of a file holds its size.
+        unit: Whom the guarantee protects.
+        declared: Whether the caller named the version; otherwise it follows the files.
+        reading: How its files are read, where their columns do not tell.
+        turn: Held while its questions are answered, so that each is computed once.
+    """
+
+    reader: Reader = field(repr=False)
+    ledger: Ledger = field(repr=False)
+    name: str
+    version: str = field(repr=False)
+    unit: Unit
+    declared: bool
+    reading: str = ""
+    turn: RLock = field(default_factory=RLock, repr=False)
+
+    @property
+    def book(self) -> str:
+        """Tells its ledger from all others."""
+        return self.ledger.identity
+
+    @property
+    def covered(self) -> tuple[object, ...]:
+        """What a plan's fingerprint covers of it: one version of one data set, read in this way.
+
+        Not where it lies. A copied directory has a budget of its own and the same secret, so at least equal questions
+        must have equal noise there; and a version that the caller named is the same wherever its files are.
+        """
+        way = (self.reader.schema, self.reader.way, self.reading)
+        return (self.book, self.name, self.version, self.declared, self.unit, way)
+
+    @property
+    def live(self) -> bool:
+        """Whether its records come epoch by epoch."""
+        from wpinq.sources.log import Closed, Log  # the command line starts without what they load
+
+        return isinstance(self.reader, (Log, Closed))
+
+    @property
+    def identity_key(self) -> bytes:
+        """The key of the identities of its records and bins."""
+        return self.ledger.secret.derive("identity", self.name, size=KEY_SIZE)
+
+    @property
+    def sampling_key(self) -> bytes:
+        """The key of the sample that bounds each user's records, the same for all questions and versions."""
+        return self.ledger.secret.derive("sampling", self.name, size=KEY_SIZE)
+
+    @property
+    def digest_key(self) -> bytes:
+        """The key of the digests of histograms, one for all questions: a digest then follows from the one before."""
+        return self.ledger.secret.derive("digest", self.name)
+
+    def check(self) -> None:
+        """Refuse a version that is closed, or that the caller declared for files that hold something else now.
+
+        Raises:
+            SourceError: A file cannot be read.
+            LedgerError: The version is closed, or is now.
+        """
+        self.ledger.check_version(self.version, self.reader.content() if self.declared else None)
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns, in which stands what columns may hold (`canonical.py`); see `Reader.batches`.
+
+        Whether a question is refused must not depend on what it asks for. So where only reading tells whether the
+        records are still those of the version, a pass reads all columns, whatever a plan needs, and compares a keyed
+        digest of all records with that of the first pass that read them in this way: as these columns, of these types.
+
+        Raises:
+            SourceError: It cannot be read, or is not what was protected.
+            LedgerError: It holds other records than the version did; the version is closed now, for every question.
+        """
+        if self.reader.steady is Steady.FILES or (self.reader.steady is Steady.MEMORY and not self.declared):
+            return self._held(columns, share, progress)
+        return self._compared(columns, share, progress)
+
+    def _held(
+        self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None
+    ) -> Iterator[pl.DataFrame]:
+        from wpinq.records import canonical
+
+        schema = self.reader.schema.select(columns)
+        for frame in self.reader.batches(columns, share=share, progress=progress):
+            yield canonical.frame(frame, schema)
+
+    def _compared(
+        self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None
+    ) -> Iterator[pl.DataFrame]:
+        import numpy as np
+
+        from wpinq.records.batch import WEIGHT
+        from wpinq.records.identity import identities
+
+        schema, total = self.reader.schema, np.zeros(2, np.uint64)
+        key = self.ledger.secret.derive("content", self.name, size=KEY_SIZE)
+        for frame in self._held(schema.names, share, progress):
+            weight = [WEIGHT] if WEIGHT in frame.columns else []
+            rows = identities(frame, schema, key)
+            if weight:
+                rows = rows * frame[WEIGHT].to_numpy().astype(np.uint64)[:, None]
+            total += rows.sum(axis=0, dtype=np.uint64)  # in any order, and however rows are counted together
+            yield frame.select(*columns, *weight)
+        read = self.ledger.secret.mac("content of", repr((schema, self.reader.way)).encode()).hex()
+        self.ledger.check_version(self.version, total.tobytes(), read)
+
+    @property
+    def grows(self) -> bool:
+        """Whether its records come epoch by epoch, so that a plan may be measured at several of them."""
+        return bool(getattr(self.reader, "grows", False))

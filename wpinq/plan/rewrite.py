@@ -1,0 +1,36 @@
+"""Plans with some steps exchanged: a live source for one of its closed epochs, all windows for one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+from wpinq.plan.node import Node, steps
+
+
+def rewrite(root: Node, change: Callable[[Node], Node]) -> Node:
+    """The plan with every step changed, inputs first; what no change reaches stays the same object.
+
+    Args:
+        root: The plan.
+        change: Gives for a step, whose inputs have been changed already, the step to take instead, or itself.
+    """
+    made: dict[Node, Node] = {}
+    for node in steps(root):
+        made[node] = change(_over(node, made))
+    return made[root]
+
+
+def _over(node: Node, made: dict[Node, Node]) -> Node:
+    """The step over changed inputs."""
+    if all(made[one] is one for one in node.inputs):
+        return node
+    own = {field.name: getattr(node, field.name) for field in fields(node) if field.init}  # type: ignore[arg-type]
+    new = {name: _changed(value, made) for name, value in own.items()}
+    return replace(node, **new)  # type: ignore[type-var]
+
+
+def _changed(value: object, made: dict[Node, Node]) -> object:
+    if isinstance(value, Node):
+        return made[value]
+    return tuple(_changed(one, made) for one in value) if isinstance(value, tuple) else value

@@ -1,0 +1,1 @@
+"""Released numbers in, plain numbers out. See README.md in this folder."""

@@ -1,0 +1,1 @@
+"""Shortest paths through the grid of a noisy CDF and a noisy sequence."""

@@ -1,0 +1,1 @@
+"""The posterior over all degree distributions, given released numbers."""

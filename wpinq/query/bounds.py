@@ -1,0 +1,168 @@
+"""Bounds of what is summed or ranked: declared for a column or an expression, or what follows from those of its parts.
+
+Constants of the query are as public as declared bounds, so `SUM(CASE WHEN late THEN 1 ELSE 0 END)` needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from math import ceil, floor, trunc
+from typing import Any, TypeAlias
+
+from wpinq.aggregates.options import Bounds
+from wpinq.aggregates.scale import ends
+from wpinq.errors import PlanError
+from wpinq.exact import exact
+from wpinq.functions.sql.bind import parsed
+from wpinq.query.tables import CALL, plainly
+
+Reach: TypeAlias = tuple[Fraction, Fraction]
+"""The least and the largest number that an expression can have."""
+
+
+class Declared:
+    """Bounds by column, `table.column` or expression, as the query would write them.
+
+    Args:
+        bounds: As they were given.
+        canonical: Writes an expression's columns in one way, so that equal ones are equal.
+
+    Raises:
+        PlanError: They are not given by name.
+    """
+
+    def __init__(self, bounds: Mapping[str, Bounds] | None, canonical: Callable[[Any], Any]) -> None:
+        if bounds is not None and not isinstance(bounds, Mapping):
+            raise PlanError(f"{CALL}: bounds= maps columns or expressions to pairs, for example {{'age': (0, 120)}}.")
+        self._bounds = dict(bounds or {})
+        self._used: set[str] = set()
+        read = [(node, key) for key in self._bounds for node in _read(key, canonical)]
+        self._written = dict(read)
+        self._columns = {key for node, key in read if type(node).__name__ == "Column"}
+
+    def of(self, node: Any, what: Any) -> Bounds:
+        """The bounds of what an aggregate takes.
+
+        Raises:
+            PlanError: There are none.
+        """
+        given = self._given(what)
+        if given is not None:
+            return given
+        found = self._reach(what)
+        if found is None:
+            name = plainly(what)
+            others = "" if type(what).__name__ == "Column" else ", or those of its columns"
+            raise PlanError(f"{CALL}: {plainly(node)}: numbers need declared bounds, which do not depend on the data: "
+                            f"bounds={{{name!r}: (low, high)}}, or --bounds "
+                            f"'{name}=LOW..HIGH'{others}.")  # fmt: skip
+        low, high = found
+        return found if low < high else (min(low, Fraction(0)), max(high, Fraction(0 if low else 1)))
+
+    def check(self) -> None:
+        """Refuse bounds that are most likely misspelled: of no column, and of an expression that is not asked for.
+
+        Bounds of columns that this query does not use are welcome: one set serves all queries.
+
+        Raises:
+            PlanError: There are such.
+        """
+        unknown = [key for key in self._bounds if key not in self._used | self._columns]
+        if unknown:
+            raise PlanError(f"{CALL}: bounds are given of {', '.join(map(repr, unknown))}, which is no column, and "
+                            "which no SUM, AVG, MIN or the like is of.")  # fmt: skip
+
+    def _given(self, node: Any) -> Bounds | None:
+        keys = [f"{node.text('table')}.{node.name}", node.name] if type(node).__name__ == "Column" else []
+        for key in (*keys, self._written.get(node)):
+            if key in self._bounds:
+                self._used.add(key)
+                return self._bounds[key]
+        return None
+
+    def _reach(self, node: Any) -> Reach | None:
+        """What an expression can be, or None where that is not known."""
+        given = self._given(node)
+        if given is not None:
+            return ends(given, CALL)
+        kind = type(node).__name__
+        if kind == "Literal" and not node.is_string:
+            number = exact(node.this, CALL)
+            return number, number
+        if kind in MANY:
+            return self._hull(MANY[kind](node))
+        if kind not in RULES:
+            return None
+        parts = [self._reach(part) for part in (node.this, node.args.get("expression")) if part is not None]
+        known = [part for part in parts if part is not None]
+        return RULES[kind](*known) if len(known) == len(parts) else None
+
+    def _hull(self, nodes: Iterable[Any]) -> Reach | None:
+        found = [self._reach(node) for node in nodes if type(node).__name__ != "Null"]
+        known = [one for one in found if one is not None]
+        if not known or len(known) < len(found):
+            return None
+        return min(low for low, _ in known), max(high for _, high in known)
+
+
+def _read(key: str, canonical: Callable[[Any], Any]) -> list[Any]:
+    """A key as the expressions that it could be: one, or none where it does not read as such."""
+    if not isinstance(key, str):
+        return []
+    try:
+        return [canonical(one) for one in parsed(key, CALL)[:1]]
+    except PlanError:
+        return []
+
+
+def _corners(one: Reach, other: Reach) -> Reach:
+    found = [left * right for left in one for right in other]
+    return min(found), max(found)
+
+
+def _quotient(one: Reach, other: Reach) -> Reach | None:
+    """Of doubles, or of integers, whose quotient is cut off."""
+    if other[0] <= 0 <= other[1]:
+        return None
+    found = [left / right for left in one for right in other]
+    found += [Fraction(trunc(quotient)) for quotient in found]
+    return min(found), max(found)
+
+
+def _remainder(one: Reach, other: Reach) -> Reach:
+    """Of the sign of the first, and smaller than the other."""
+    _, size = _size(other)
+    return Fraction(-size if one[0] < 0 else 0), Fraction(size if one[1] > 0 else 0)
+
+
+def _whole(one: Reach) -> Reach:
+    return Fraction(floor(one[0])), Fraction(ceil(one[1]))
+
+
+def _size(one: Reach) -> Reach:
+    low, high = sorted(map(abs, one))
+    return (Fraction(0) if one[0] <= 0 <= one[1] else low), high
+
+
+def _branches(node: Any) -> list[Any]:
+    """The results of CASE; without ELSE there is NULL, which is no number."""
+    default = node.args.get("default")
+    return [*(one.args["true"] for one in node.args["ifs"]), *([] if default is None else [default])]
+
+
+RULES: dict[str, Callable[..., Reach | None]] = {
+    "Paren": lambda one: one,
+    "Neg": lambda one: (-one[1], -one[0]),
+    "Add": lambda one, other: (one[0] + other[0], one[1] + other[1]),
+    "Sub": lambda one, other: (one[0] - other[1], one[1] - other[0]),
+    "Mul": _corners,
+    "Div": _quotient,
+    "Mod": _remainder,
+    "Abs": _size,
+    **dict.fromkeys(("Floor", "Ceil", "Round", "Cast"), _whole),
+}
+MANY: dict[str, Callable[[Any], list[Any]]] = {
+    "Case": _branches,
+    "Coalesce": lambda node: [node.this, *node.expressions],
+}

@@ -1,0 +1,1 @@
+"""What a record is: columns, values, identities, batches. See README.md in this folder."""

@@ -1,0 +1,157 @@
+"""Bins that somebody asks for, read as the columns of a measured collection.
+
+Types are public, so a bin that the collection could never hold is refused with a hint; one that it could hold and does
+not is answered like any other. Equality of bins is that of `values.py`: the bin NaN is the bin None.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import numbers
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from wpinq.errors import BinError
+from wpinq.records.schema import Column, Kind, Schema, in_columns, polars_type
+from wpinq.records.values import NULL, decode, encode
+
+
+def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
+    """Read bins as columns.
+
+    Args:
+        bins: Values, or tuples of values where the collection has several columns: any iterable, a range, a NumPy
+            array, a Polars series or frame.
+        schema: The columns of the collection.
+
+    Raises:
+        BinError: A bin has another type, or another number of values, than the collection's records.
+    """
+    if isinstance(bins, (str, bytes)) or not isinstance(bins, Iterable) or getattr(bins, "ndim", 1) == 0:
+        raise BinError(f"observe_many(bins): {type(bins).__name__} is one value; put bins into a list.")
+    if len(schema) == 1:
+        return in_columns([_column(bins, schema.columns[0])])
+    parts: list[Any]
+    if isinstance(bins, pl.DataFrame):
+        parts = list(bins.get_columns())
+    else:
+        rows = list(bins)
+        if not all(isinstance(row, (tuple, list)) and len(row) == len(schema) for row in rows):
+            raise BinError(f"observe: a bin of {schema} is a tuple of {len(schema)} values.")
+        parts = [[row[i] for row in rows] for i in range(len(schema))]
+    if len(parts) != len(schema):
+        raise BinError(f"observe_many(bins): {len(parts)} columns were given; a bin of {schema} has {len(schema)}.")
+    return in_columns([_column(part, column) for part, column in zip(parts, schema, strict=True)])
+
+
+def _column(values: Any, column: Column) -> pl.Series:
+    if column.kind is Kind.INT:
+        quick = _integers(values)
+        if quick is not None:
+            return pl.Series(column.name, quick, dtype=pl.Int64)
+    if column.kind is Kind.TEXT and isinstance(values, pl.Series) and values.dtype == pl.String:
+        return values.alias(column.name)
+    convert = _CONVERT.get(column.kind, _any)
+    try:
+        given = list(values)
+    except (ValueError, OverflowError):  # a Polars column of times that Python does not have
+        raise _misfit("a time outside of the years 1 to 9999", column) from None
+    read = [None if value is None else _checked(convert, value, column) for value in given]
+    try:
+        return pl.Series(column.name, read, dtype=polars_type(column.kind))
+    except (pl.exceptions.PolarsError, OverflowError, TypeError):
+        raise BinError(f"observe: a bin lies beyond what a column of the type {column.kind.value} can hold.") from None
+
+
+def _integers(values: Any) -> np.ndarray | None:
+    """The common case, without a loop: a range, or an array of integers."""
+    if isinstance(values, range) and all(-(2**63) <= edge < 2**63 for edge in (values.start, values.stop)):
+        return np.arange(values.start, values.stop, values.step, dtype=np.int64)
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "ib":
+        return values.astype(np.int64)
+    return None
+
+
+def _checked(convert: Callable[[Any], Any], value: Any, column: Column) -> Any:
+    try:
+        return convert(value)
+    except (BinError, ValueError, TypeError, OverflowError):
+        raise _misfit(type(value).__name__, column) from None
+
+
+def _misfit(what: str, column: Column) -> BinError:
+    hint = f"bins of column {column.name!r} are of the type {column.kind.value}"
+    return BinError(f"observe: {what} does not fit; {hint}.")
+
+
+def _only(*types: type, but: tuple[type, ...] = ()) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        if isinstance(value, np.generic):
+            value = decode(encode(value))
+        if not isinstance(value, types) or isinstance(value, but):
+            raise TypeError
+        return value
+
+    return convert
+
+
+def _integer(value: Any) -> int:
+    found = decode(encode(value))
+    if type(found) is not int or not -(2**63) <= found < 2**63:
+        raise TypeError
+    return found
+
+
+def _any(value: Any) -> bytes | None:
+    code = encode(value)
+    return None if code == NULL else code
+
+
+def _number(value: Any) -> float | None:
+    if not isinstance(value, (numbers.Number, np.generic)):
+        raise TypeError
+    found = decode(encode(value))
+    if found is None:  # NaN
+        return None
+    if abs(found) != float("inf") and Fraction(float(found)) != Fraction(found):
+        raise TypeError
+    return float(found) + 0.0  # -0.0 + 0.0 is 0.0
+
+
+def _boolean(value: Any) -> bool:
+    if decode(encode(value)) not in (0, 1) or isinstance(value, str):
+        raise TypeError
+    return bool(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return encode(value)[:-1].decode()
+
+
+def _aware(wanted: bool) -> Callable[[Any], dt.datetime]:
+    def convert(value: Any) -> dt.datetime:
+        found: dt.datetime = _only(dt.datetime)(value)
+        if (found.tzinfo is not None) is not wanted:
+            raise TypeError
+        return found.astimezone(dt.UTC) if wanted else found
+
+    return convert
+
+
+_CONVERT: dict[Kind, Callable[[Any], Any]] = {
+    Kind.INT: _integer,
+    Kind.FLOAT: _number,
+    Kind.BOOL: _boolean,
+    Kind.TEXT: _text,
+    Kind.BYTES: _only(bytes, bytearray),
+    Kind.DATE: _only(dt.date, but=(dt.datetime,)),
+    Kind.TIME: _aware(False),
+    Kind.INSTANT: _aware(True),
+    Kind.SPAN: _only(dt.timedelta),
+}

@@ -1,0 +1,198 @@
+"""Between a column's stored values and plain Python: what a user's function is given and what its results become.
+
+Stored values are what Polars holds physically: days and microseconds for times, canonical bytes for `Kind.ANY`, null
+for None. `read` and `write` are each other's inverse on the values of a kind; whatever does not fit a kind raises,
+which drops the record that it came from.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import PlanError
+from wpinq.records.schema import Column, Kind, Schema, check_name, polars_type
+from wpinq.records.values import EPOCH, EPOCH_UTC, FIRST, LAST, MICROSECOND, NULL, decode, encode
+
+TYPES: dict[object, Kind] = {
+    int: Kind.INT,
+    float: Kind.FLOAT,
+    str: Kind.TEXT,
+    bool: Kind.BOOL,
+    bytes: Kind.BYTES,
+    dt.date: Kind.DATE,
+    dt.datetime: Kind.TIME,
+    dt.timedelta: Kind.SPAN,
+    object: Kind.ANY,
+}
+PHYSICAL = (Kind.DATE, Kind.TIME, Kind.INSTANT, Kind.SPAN)
+
+
+class Misfit(Exception):  # noqa: N818
+    """A result does not have the declared kind. It carries no message: the value is a record's."""
+
+
+def declared(columns: Sequence[str] | Mapping[str, object], call: str) -> tuple[tuple[str, Kind | None], ...]:
+    """Read a `columns=` argument: names, or names with types (a Python type or a Kind).
+
+    Raises:
+        PlanError: It is something else.
+    """
+    if isinstance(columns, str) or not isinstance(columns, (Mapping, Sequence)):
+        raise PlanError(f"{call}: columns= takes a list of names or a mapping of names to types.")
+    if not columns:
+        raise PlanError(f"{call}: columns= needs at least one name.")
+    for name in columns:
+        check_name(name, f"{call}, columns=")
+    if not isinstance(columns, Mapping):
+        return tuple((name, None) for name in columns)
+    return tuple((name, _kind(kind, call)) for name, kind in columns.items())
+
+
+def _kind(type_: object, call: str) -> Kind:
+    if isinstance(type_, Kind):
+        return type_
+    if isinstance(type_, type) and type_ in TYPES:
+        return TYPES[type_]
+    raise PlanError(f"{call}: columns= has a type that no column can have; use int, float, str, bool, bytes, date, "
+                    "datetime, timedelta, object, or a wpinq.schema.Kind.")  # fmt: skip
+
+
+def read(stored: Any, kind: Kind) -> Any:
+    """The Python value of what a column stores."""
+    return None if stored is None else _READ[kind](stored)
+
+
+def write(value: Any, kind: Kind) -> Any:
+    """What a column of this kind stores for a Python value; NaN is null.
+
+    Raises:
+        Exception: The value does not fit (any exception: its text is of no use and is never shown).
+    """
+    return None if value is None else _WRITE[kind](value)
+
+
+def code(stored: Any, kind: Kind) -> bytes:
+    """The canonical encoding of what a column stores."""
+    return (NULL if stored is None else stored) if kind is Kind.ANY else encode(read(stored, kind))
+
+
+def stored(column: Column) -> pl.Expr:
+    """The stored values of a column."""
+    expression = pl.col(column.name)
+    return expression.to_physical() if column.kind in PHYSICAL else expression
+
+
+def series(name: str, values: Iterable[Any], kind: Kind) -> pl.Series:
+    """A column from its stored values."""
+    if kind in PHYSICAL:
+        return pl.Series(name, values, dtype=pl.Int64).cast(polars_type(kind))
+    return pl.Series(name, values, dtype=polars_type(kind))
+
+
+def plain_record(record: tuple[Any, ...], schema: Schema, names: Sequence[str]) -> tuple[Any, ...]:
+    """Some values of a record, as columns would store them."""
+    values = dict(zip(schema.names, record, strict=True))
+    return tuple(write(values[name], schema[name].kind) for name in names)
+
+
+def _number(value: Any) -> Any:
+    if hasattr(value, "dtype") and hasattr(value, "item"):
+        value = value.item()
+    if not isinstance(value, (bool, int, float, Decimal, Fraction)):
+        raise Misfit
+    return value
+
+
+def _integer(value: Any) -> int:
+    number = _number(value)
+    whole = int(number)
+    if whole != number or not -(2**63) <= whole < 2**63:
+        raise Misfit
+    return whole
+
+
+def _float(value: Any) -> float | None:
+    number = float(_number(value)) + 0.0  # -0.0 + 0.0 is 0.0
+    return number if number == number else None  # noqa: PLR0124
+
+
+def _bool(value: Any) -> bool:
+    number = _number(value)
+    if number not in (0, 1):
+        raise Misfit
+    return bool(number)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Misfit
+    return str.encode(value).decode()  # lone surrogates are no text
+
+
+def _bytes(value: Any) -> bytes:
+    if not isinstance(value, (bytes, bytearray)):
+        raise Misfit
+    return bytes(value)
+
+
+def _date(value: Any) -> int:
+    if not isinstance(value, dt.date) or isinstance(value, dt.datetime):
+        raise Misfit
+    return value.toordinal() - EPOCH.toordinal()
+
+
+def _time(value: Any) -> int:
+    if not isinstance(value, dt.datetime) or value.tzinfo is not None:
+        raise Misfit
+    return (value - EPOCH) // MICROSECOND
+
+
+def _instant(value: Any) -> int:
+    if not isinstance(value, dt.datetime) or value.tzinfo is None:
+        raise Misfit
+    count = (value - EPOCH_UTC) // MICROSECOND
+    if not FIRST <= count <= LAST:  # where its zone is, the year is still one that Python has
+        raise Misfit
+    return count
+
+
+def _span(value: Any) -> int:
+    if not isinstance(value, dt.timedelta):
+        raise Misfit
+    return _integer(value // MICROSECOND)
+
+
+def _any(value: Any) -> bytes | None:
+    code = encode(value)
+    return None if code == NULL else code
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_READ: dict[Kind, Callable[[Any], Any]] = dict.fromkeys(Kind, _same) | {
+    Kind.ANY: decode,
+    Kind.DATE: lambda days: dt.date.fromordinal(days + EPOCH.toordinal()),
+    Kind.TIME: lambda count: EPOCH + count * MICROSECOND,
+    Kind.INSTANT: lambda count: EPOCH_UTC + count * MICROSECOND,
+    Kind.SPAN: lambda count: count * MICROSECOND,
+}
+_WRITE: dict[Kind, Callable[[Any], Any]] = {
+    Kind.INT: _integer,
+    Kind.FLOAT: _float,
+    Kind.TEXT: _text,
+    Kind.BOOL: _bool,
+    Kind.BYTES: _bytes,
+    Kind.DATE: _date,
+    Kind.TIME: _time,
+    Kind.INSTANT: _instant,
+    Kind.SPAN: _span,
+    Kind.ANY: _any,
+}

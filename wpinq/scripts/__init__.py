@@ -1,0 +1,1 @@
+"""A user's dataflow script. See README.md in this folder."""

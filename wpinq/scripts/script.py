@@ -1,0 +1,160 @@
+"""Dataflow scripts: found by path or name, loaded, and rehearsed on a collection without records."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import runpy
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from wpinq.errors import PlanError, WpinqError
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.measurements.measurement import Measurement
+    from wpinq.plan.unit import Unit
+    from wpinq.records.schema import Schema
+
+Dataflow: TypeAlias = "Callable[[Collection], dict[str, Measurement]]"
+
+HOME = Path(__file__).parents[2] / "dataflows"
+LIMITLESS = Fraction(10**12)
+"""The budget of a rehearsal that only looks at costs."""
+
+
+def load(given: str) -> Dataflow:
+    """Load a dataflow script and check everything about it that can be checked without columns.
+
+    Args:
+        given: A path of a script, or the name of one in `dataflows/`.
+
+    Returns:
+        Its function, which raises a PlanError whatever goes wrong in it.
+
+    Raises:
+        PlanError: There is no such script, it fails, or it defines no `dataflow(views)`.
+    """
+    path = find(given)
+    with _told(path):
+        content = runpy.run_path(str(path), run_name="dataflow")
+    function = content.get("dataflow")
+    if not callable(function):
+        raise PlanError(f"{path}: defines no function dataflow(views); it returns a dict of measurements by name.")
+
+    def dataflow(views: Collection) -> dict[str, Measurement]:
+        with _told(path):
+            found = function(views)
+        return _checked(found, path)
+
+    return dataflow
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """A dataflow over no records, with a budget in memory: it fails here as it would fail later, and charges nobody.
+
+    A script is a program, which may observe what it measured before it goes on: only a run shows what it asks for.
+
+    Attributes:
+        script: The dataflow.
+        measurements: Those that it made of no records.
+        whole: Whether it does nothing but measure, so that all of it can be charged at once.
+    """
+
+    script: Dataflow
+    measurements: dict[str, Measurement]
+    whole: bool
+
+    def charge(self, views: Collection) -> dict[str, Measurement]:
+        """Charge for what the script measures of these views: for all of it or for nothing, where that can be known.
+
+        Raises:
+            BudgetError: It costs more than is left.
+            PlanError: It fails.
+        """
+        from wpinq.scripts.draft import charged
+
+        return charged(self.script, views) if self.whole else self.script(views)
+
+
+def rehearse(dataflow: Dataflow, schema: Schema, budget: Fraction = LIMITLESS, name: str = "views") -> Rehearsal:
+    """Run a dataflow over no records with these columns."""
+    return rehearsed(dataflow, no_records(schema, budget, name))
+
+
+def rehearsed(dataflow: Dataflow, views: Collection) -> Rehearsal:
+    """Run a dataflow over views that hold no records; what it prints is not shown, since it will be printed again."""
+    from wpinq.scripts.draft import only_measures
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        found = dataflow(views)
+    return Rehearsal(dataflow, found, only_measures(found, views))
+
+
+def no_records(schema: Schema, budget: Fraction, name: str = "views", unit: Unit | None = None) -> Collection:
+    """A collection without records, with these columns and a budget in memory."""
+    from wpinq import protect
+    from wpinq.records.schema import Kind
+
+    columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
+    return protect([], budget=budget, columns=columns, name=name, unit=unit)
+
+
+def chosen(measurements: Mapping[str, Measurement], name: str) -> Measurement:
+    """The measurement of this name.
+
+    Raises:
+        PlanError: There is none.
+    """
+    if name not in measurements:
+        raise PlanError(f"no measurement {name!r}; there are {', '.join(map(repr, measurements))}.")
+    return measurements[name]
+
+
+def find(given: str) -> Path:
+    """The script of a path or name.
+
+    Raises:
+        PlanError: There is none.
+    """
+    path = Path(given)
+    if path.is_file():
+        return path
+    known = sorted(one.stem for one in HOME.glob("[!_]*.py"))
+    if path.stem in known and path.parent in (Path(), Path("dataflows")) and path.suffix in ("", ".py"):
+        return HOME / f"{path.stem}.py"
+    raise PlanError(f"{given}: no such dataflow script; give a path, or one of {', '.join(known)}.")
+
+
+def _checked(found: Any, path: Path) -> dict[str, Measurement]:
+    from wpinq.measurements.measurement import Measurement
+
+    if not isinstance(found, Mapping) or not found:
+        raise PlanError(f"{path}: dataflow(views) returned no dict of measurements by name.")
+    for name, one in found.items():
+        if not isinstance(name, str) or not isinstance(one, Measurement):
+            raise PlanError(
+                f"{path}: dataflow(views) returned {type(one).__name__} under {name!r}; "
+                "names are text, and a measurement is made by collection.measure(epsilon=...)."
+            )
+    return dict(found)
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Any:
+    """Tell where a script failed, and how, but not in its own words, which could quote what it has read."""
+    try:
+        yield
+    except WpinqError:
+        raise
+    except SyntaxError as error:
+        raise PlanError(f"{path}, line {error.lineno}: {error.msg}.") from None
+    except Exception as error:  # noqa: BLE001  a script may raise anything
+        lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
+        where = f"{path}, line {lines[-1]}" if lines else f"{path}"
+        raise PlanError(f"{where}: {type(error).__name__}; run the script by itself to see more.") from None

@@ -1,0 +1,1 @@
+"""Databases: PostgreSQL, SQLite."""

@@ -1,0 +1,230 @@
+"""PostgreSQL tables and queries, streamed as Arrow batches (ADBC, which reads the server's binary COPY).
+
+The schema comes from the catalogue and is public; no record is read for it. Only the columns that a plan needs are
+selected, in a transaction that is read-only and sees one snapshot. Types that Arrow shares with PostgreSQL are read as
+they are; numeric is read as a number; all others (uuid, json, arrays, intervals, enumerations, ...) as the text that
+PostgreSQL writes. Infinite dates and timestamps are null. A view or query that raises on some value fails as a whole,
+which tells that there is such a value: use expressions that do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import polars as pl
+
+from wpinq.arguments import NAME, NOTHING, takes
+from wpinq.errors import SourceError
+from wpinq.records.schema import Kind, Schema, in_columns
+from wpinq.sources.columns import Columns, Steady, declared, wanted
+from wpinq.sources.readers import ObjectReader
+from wpinq.sources.tables import arrays
+
+SCHEMES = ("postgresql", "postgres")
+TIMES = frozenset(["date", "timestamp", "timestamptz"])
+NATIVE = TIMES | {
+    "bool",
+    "int2",
+    "int4",
+    "int8",
+    "float4",
+    "float8",
+    "text",
+    "varchar",
+    "bpchar",
+    "name",
+    "bytea",
+    "time",
+}
+CHUNK = 1 << 24  # bytes of a batch
+BATCH = "adbc.postgresql.batch_size_hint_bytes"
+REFUSALS = {
+    "42P01": "there is no such table or view",
+    "42501": "this user may not read it",
+    "3D000": "there is no such database",
+    "28": "the server refuses this user or password",
+    "42": "the server does not understand it; check table= or query=",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """A table or query of a PostgreSQL server, for `protect`. The URL, which may hold a password, is never shown."""
+
+    url: str = field(repr=False)
+    table: str | None = None
+    query: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if (self.table is None) == (self.query is None):
+            raise SourceError("postgres(...): give either table='views' or query='SELECT ...'.")
+        if urlsplit(self.url).scheme not in SCHEMES:
+            raise SourceError(
+                "postgres(url): write postgresql://user@host/database; a password may also stand in PGPASSWORD."
+            )
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return f"PostgreSQL table {self.table!r}" if self.table is not None else "PostgreSQL query"
+
+    @property
+    def rows(self) -> str:
+        """What stands after FROM."""
+        if self.table is None:
+            return f"({self.query}\n) AS wpinq_rows"
+        return ".".join(quoted(part) for part in self.table.split("."))
+
+    def open_reader(self, columns: Columns) -> PostgresReader:
+        """Look at its columns.
+
+        Raises:
+            SourceError: The server cannot be reached, refuses, or has no such columns.
+        """
+        with _connection(self) as cursor:
+            found = cursor.adbc_execute_schema(f"SELECT * FROM {self.rows}")  # noqa: S608  as below
+        native = {item.name: (item.metadata or {}).get(b"POSTGRESQL:type", b"").decode() for item in found}
+        import pyarrow as pa
+
+        types = {item.name: item.type if native[item.name] in NATIVE else pa.string() for item in found}
+        schema = arrays.schema_of(types, found.names, columns, self.where)
+        given = {} if columns is None else declared(columns)
+        numbers = {name for name, type_ in native.items() if type_ == "numeric" and given.get(name) is None}
+        kinds = (replace(one, kind=Kind.FLOAT) if one.name in numbers else one for one in schema)
+        return PostgresReader(Schema(tuple(kinds)), self, native)
+
+
+@takes(url=NAME, table=NAME | NOTHING, query=NAME | NOTHING)
+def postgres(url: str, *, table: str | None = None, query: str | None = None) -> Postgres:
+    """Name a table or a query of a PostgreSQL server, for `protect`.
+
+    The version of a database is not known: unless `protect(version=...)` declares one, each protect is a new version,
+    and its measurements are charged anew. Each run reads one snapshot, with all columns: `columns=(...)` or a query
+    leave out what is never needed. Should a run meet other records than the first one did, the version is closed,
+    whatever is asked for; so of a table that is written to, protect a query of rows that stay. A ledger is needed,
+    `protect(ledger=PATH)`, since there is no file to keep it by.
+
+    Args:
+        url: `postgresql://user@host:port/database`, as libpq reads it; the password may be in it, in PGPASSWORD or in
+            a password file.
+        table: A table or view, with or without its schema: `shop.views`. Spelled exactly.
+        query: One SELECT instead.
+
+    Raises:
+        SourceError: Neither or both are given.
+
+    >>> postgres("postgresql://ann:secret@localhost/shop", table="views")
+    Postgres(table='views')
+    """
+    return Postgres(url, table, query)
+
+
+def from_url(url: str) -> Postgres:
+    """Read `postgresql://user@host/database?table=views` (or `?query=...`).
+
+    Raises:
+        SourceError: It names no table.
+    """
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    table, query = options.pop("table", None), options.pop("query", None)
+    if (table is None) == (query is None):
+        raise SourceError("postgresql://...: name the table at its end, postgresql://user@host/database?table=views.")
+    return Postgres(parts._replace(query=urlencode(options, quote_via=quote)).geturl(), table, query)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresReader(ObjectReader):
+    """Rows of a PostgreSQL table or query.
+
+    Attributes:
+        schema: All columns with their kinds.
+        place: Where they are.
+        native: The server's types.
+        lasting: It outlives this process, so its ledger must too.
+    """
+
+    schema: Schema
+    place: Postgres
+    native: dict[str, str] = field(repr=False)
+    lasting: bool = True
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self.place.table or "query"
+
+    @property
+    def steady(self) -> Steady:
+        """A server does not tell whether a table was written to."""
+        return Steady.UNKNOWN
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The table or the query."""
+        return (type(self).__name__, self.place.table, self.place.query)
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns; see `Reader.batches`. The first share reads everything: rows have no fixed order."""
+        schema = wanted(self.schema, columns, self.place.where)
+        if share[0]:
+            return
+        chosen = ", ".join(self._selected(name) for name in schema.names)
+        with _connection(self.place) as cursor:
+            cursor.adbc_statement.set_options(**{BATCH: str(CHUNK)})
+            cursor.execute(f"SELECT {chosen} FROM {self.place.rows}")  # noqa: S608  names are quoted, the query is the curator's
+            for batch in cursor.fetch_record_batch():
+                cells = zip(batch.columns, schema, strict=True)
+                yield in_columns([arrays.column(array, column) for array, column in cells])
+
+    def _selected(self, name: str) -> str:
+        column, native = quoted(name), self.native[name]
+        if native in TIMES:
+            return f"CASE WHEN isfinite({column}) THEN {column} END AS {column}"
+        return column if native in NATIVE else f"{column}::text AS {column}"
+
+
+def quoted(name: str) -> str:
+    """A name as SQL quotes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+@contextmanager
+def _connection(place: Postgres) -> Iterator[Any]:
+    """A cursor in a read-only transaction that sees one snapshot.
+
+    Raises:
+        SourceError: Instead of any other error: what a driver says may quote records and passwords.
+    """
+    try:
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        raise SourceError(
+            "PostgreSQL needs its driver; install wpinq with it: pip install 'wpinq[postgres]'."
+        ) from None
+    try:
+        with dbapi.connect(place.url) as connection, connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield cursor
+    except SourceError:
+        raise
+    except Exception as error:  # noqa: BLE001  a driver may raise anything
+        raise SourceError(f"{place.where}: {_reason(error)}.") from None
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, by the server's code alone."""
+    state = getattr(error, "sqlstate", None) or ""
+    known = next((text for code, text in REFUSALS.items() if state.startswith(code)), None)
+    if known:
+        return known
+    if re.search("could not|failed to connect", str(error), re.IGNORECASE):
+        return "the server cannot be reached, or refuses this user or password"
+    return f"reading it raised {type(error).__name__}; check it, and try again"

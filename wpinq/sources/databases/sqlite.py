@@ -1,0 +1,274 @@
+"""SQLite tables and queries. The schema is that of the table's declaration; what does not fit it is null, cell by cell.
+
+SQLite lets any cell hold any type, and tells a column's type only as an inclination. So each column is selected with a
+test of each cell's own type, and a single odd cell moves nothing else. Columns without a declared type, and computed
+ones, hold any value. Booleans are 0 and 1; dates and timestamps are read from text, by the grammar of text files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+import polars as pl
+
+from wpinq.arguments import NAME, NOTHING, PATH, takes
+from wpinq.errors import SourceError
+from wpinq.records import python as values
+from wpinq.records import text as convert
+from wpinq.records.schema import Column, Kind, Schema, in_columns, polars_type
+from wpinq.sources.columns import Columns, Steady, check_names, chosen, wanted
+from wpinq.sources.databases.postgres import quoted
+from wpinq.sources.files import plain
+from wpinq.sources.tables import arrays
+
+ROWS = 1 << 16  # rows fetched at a time
+WORDS = (  # the first that occurs in a declared type decides, as SQLite does it
+    ("INT", Kind.INT), ("BOOL", Kind.BOOL), ("CHAR", Kind.TEXT), ("CLOB", Kind.TEXT), ("TEXT", Kind.TEXT),
+    ("BLOB", Kind.BYTES), ("REAL", Kind.FLOAT), ("FLOA", Kind.FLOAT), ("DOUB", Kind.FLOAT), ("DATETIME", Kind.TIME),
+    ("TIMESTAMP", Kind.TIME), ("DATE", Kind.DATE), ("NUM", Kind.FLOAT), ("DEC", Kind.FLOAT),
+)  # fmt: skip
+STORED = {Kind.INT: "integer", Kind.BYTES: "blob"}
+TEXTS = (Kind.TEXT, Kind.DATE, Kind.TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class Sqlite:
+    """A table or query of an SQLite file, for `protect`."""
+
+    path: Path
+    table: str | None = None
+    query: str | None = field(default=None, repr=False)
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return f"{self.path}, table {self.table!r}" if self.table is not None else f"{self.path}, query"
+
+    def open_reader(self, columns: Columns) -> SqliteReader:
+        """Look at its columns.
+
+        Raises:
+            SourceError: It is no SQLite file, or has no such table or columns.
+        """
+        with _connection(self) as cursor:
+            opened = _version(self.path.resolve())
+            found = cursor.execute(f"PRAGMA main.table_info({quoted(self.table)})" if self.table is not None
+                                   else "PRAGMA temp.table_info(wpinq_rows)").fetchall()  # fmt: skip
+        names = [str(row[1], "utf-8", "replace") for row in found]
+        if not names:
+            raise SourceError(f"{self.where}: there is no such table.")
+        check_names(names, self.where)
+        own = {name: _kind(str(row[2], "utf-8", "replace")) for name, row in zip(names, found, strict=True)}
+        schema = chosen(own, columns, self.where)
+        for column in schema:
+            kind = own[column.name]
+            if (
+                column.kind is not kind
+                and kind not in (Kind.ANY, Kind.TEXT)
+                and (kind, column.kind) not in arrays.CASTS
+            ):
+                raise SourceError(f"{self.where}: the column {column.name!r} is {kind.value} and cannot be read as "
+                                  f"{column.kind.value}.")  # fmt: skip
+        return SqliteReader(schema, self, own, self.path.resolve(), opened)
+
+
+@takes(path=PATH, table=NAME | NOTHING, query=NAME | NOTHING)
+def sqlite(path: str | Path, *, table: str | None = None, query: str | None = None) -> Sqlite:
+    """Name a table or a query of an SQLite file, for `protect`. Its version and its ledger are those of a file.
+
+    Args:
+        path: The file.
+        table: A table or view, spelled exactly.
+        query: One SELECT instead.
+
+    Raises:
+        SourceError: Neither or both are given.
+
+    >>> sqlite("shop.db", table="views")
+    Sqlite(path=PosixPath('shop.db'), table='views')
+    """
+    if (table is None) == (query is None):
+        raise SourceError("sqlite(...): give either table='views' or query='SELECT ...'.")
+    return Sqlite(Path(path), table, query)
+
+
+def from_url(url: str) -> Sqlite:
+    """Read `sqlite:shop.db?table=views` (or `?query=...`).
+
+    Raises:
+        SourceError: It names no table.
+    """
+    path, _, rest = url.partition(":")[2].partition("?")
+    options = dict(parse_qsl(rest, keep_blank_values=True))
+    if not path or options.keys() - {"table", "query"} or len(options) != 1:
+        raise SourceError("sqlite:...: name the file and its table, sqlite:shop.db?table=views.")
+    return sqlite(path, table=options.get("table"), query=options.get("query"))
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteReader:
+    """Rows of an SQLite table or query.
+
+    Attributes:
+        schema: All columns with their kinds.
+        place: Where they are.
+        own: The kinds that the columns are declared with.
+        path: The file itself, where links end.
+        opened: The version that was opened.
+    """
+
+    schema: Schema
+    place: Sqlite
+    own: dict[str, Kind] = field(repr=False)
+    path: Path
+    opened: str = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The file's and the table's name."""
+        return plain(f"{self.path.name}:{self.place.table or 'query'}")
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The table or the query."""
+        return (type(self).__name__, self.place.table, self.place.query)
+
+    @property
+    def total_bytes(self) -> None:
+        """Progress is not known: rows are fetched, not bytes."""
+
+    @property
+    def steady(self) -> Steady:
+        """A file that changed is refused when it is read."""
+        return Steady.FILES
+
+    def version(self) -> str:
+        """Path, size, modification time and number of changes of the file, and of its log of writes."""
+        return self.opened
+
+    def content(self) -> bytes:
+        """BLAKE2b-256 over the file and its log of writes."""
+        digest = hashlib.blake2b(digest_size=32)
+        with _connection(self.place):
+            for path in _files(self.path):
+                with path.open("rb") as file:
+                    while part := file.read(1 << 20):
+                        digest.update(part)
+        return digest.digest()
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns; see `Reader.batches`. The first share reads everything.
+
+        Raises:
+            SourceError: It cannot be read, or is not what was opened; looked at once nobody can change what is read.
+        """
+        schema = wanted(self.schema, columns, self.place.where)
+        if share[0]:
+            return
+        rows = quoted(self.place.table) if self.place.table is not None else "temp.wpinq_rows"
+        chosen = ", ".join(_selected(column, self.own[column.name]) for column in schema)
+        with _connection(self.place) as cursor:
+            if _version(self.path) != self.opened:
+                raise SourceError(f"{self.place.where}: changed after it was opened; open it again.")
+            cursor.execute(f"SELECT {chosen} FROM {rows}")  # noqa: S608  names are quoted, the query is the curator's
+            while found := cursor.fetchmany(ROWS):
+                cells = list(zip(*found, strict=True))
+                yield in_columns(
+                    [_column(cells[2 * place : 2 * place + 2], column, self.own[column.name])
+                     for place, column in enumerate(schema)]
+                )  # fmt: skip
+
+
+def _files(path: Path) -> list[Path]:
+    log = path.with_name(path.name + "-wal")
+    return [path, *([log] if log.exists() and log.stat().st_size else [])]
+
+
+def _version(path: Path) -> str:
+    """What tells a file from what it was before, asked for inside of a transaction.
+
+    The number of changes is kept in the file's header, by whoever writes without a log: two changes may be of one size
+    and fall into one tick of the clock. A log grows with each change.
+    """
+    stats = [(str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in _files(path)]
+    with path.open("rb") as file:
+        changes = int.from_bytes(file.read(28)[24:], "big")
+    return plain("\n".join([*(" ".join(map(str, one)) for one in stats), str(changes)]))
+
+
+def _kind(declared: str) -> Kind:
+    return next((kind for word, kind in WORDS if word in declared.upper()), Kind.ANY)
+
+
+def _selected(column: Column, own: Kind) -> str:
+    """Two cells: the value, null unless it is stored as its column's type, and how it is stored."""
+    name = quoted(column.name)
+    if own is Kind.ANY:
+        return f"{name}, typeof({name})"
+    if own in TEXTS:
+        return f"CASE typeof({name}) WHEN 'text' THEN {name} END, 0"
+    if own is Kind.FLOAT:
+        return f"CASE WHEN typeof({name}) IN ('integer', 'real') THEN CAST({name} AS REAL) END, 0"
+    if own is Kind.BOOL:
+        return f"CASE WHEN typeof({name}) = 'integer' AND {name} IN (0, 1) THEN {name} END, 0"
+    return f"CASE typeof({name}) WHEN '{STORED[own]}' THEN {name} END, 0"
+
+
+def _column(cells: Sequence[Sequence[Any]], column: Column, own: Kind) -> pl.Series:
+    import pyarrow as pa
+
+    found, stored = cells
+    if own is Kind.ANY:
+        return values.column(map(_value, found, stored), column)
+    if own in TEXTS:
+        text = pa.chunked_array([pa.array(found, pa.binary())])
+        return convert.from_field(text, Column(column.name, column.kind))
+    series = pl.Series(column.name, found, dtype=polars_type(Kind.INT if own is Kind.BOOL else own))
+    if own is Kind.FLOAT and column.kind is Kind.INT:
+        series = series.set(series.floor() != series, None)
+    return series.cast(polars_type(own)).cast(polars_type(column.kind), strict=False)
+
+
+def _value(cell: Any, stored: bytes) -> Any:
+    if stored != b"text":
+        return cell
+    try:
+        return cell.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+@contextmanager
+def _connection(place: Sqlite) -> Iterator[sqlite3.Cursor]:
+    """A cursor in a transaction of a connection that cannot write; text comes as bytes, which need not be UTF-8.
+
+    Raises:
+        SourceError: Instead of any other error, which may quote records.
+    """
+    if not place.path.is_file():
+        raise SourceError(f"{place.path}: no such file.")
+    try:
+        with closing(
+            sqlite3.connect(f"file:{quote(os.fsencode(place.path.resolve()))}?mode=ro", uri=True)
+        ) as connection:
+            connection.text_factory = bytes
+            connection.isolation_level = None
+            cursor = connection.cursor()
+            if place.query is not None:
+                cursor.execute(f"CREATE TEMP VIEW wpinq_rows AS {place.query}")
+            cursor.execute("BEGIN")
+            cursor.execute("SELECT 1 FROM sqlite_schema").fetchone()  # only from the first look on it stays as it is
+            yield cursor
+    except (sqlite3.Error, sqlite3.Warning, OSError, OverflowError) as error:
+        raise SourceError(f"{place.where}: reading it raised {type(error).__name__}; is it an SQLite file that holds "
+                          "what is asked for?") from None  # fmt: skip

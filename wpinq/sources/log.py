@@ -1,0 +1,208 @@
+"""A source that is still being written: what was sent, epoch by epoch, each closed by whoever sends.
+
+Epochs and the time up to which windows are closed come from the caller or the clock, never from the number or the
+contents of records (privacy rule 13). A closed epoch never changes: what is sent later belongs to a later one.
+
+What was sent is held for windows that are asked for after they closed, and for plans that are measured later. A log
+that keeps n epochs holds twice as many: a window can be asked for as long as the epoch that closed it is among the last
+n, and counts what was sent in the n epochs up to that one, so that its answer never depends on when it is asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import polars as pl
+
+from wpinq.errors import NotReadyError, SourceError
+from wpinq.records import canonical
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.schema import Schema
+from wpinq.records.weights import CAPACITY
+from wpinq.sources.columns import wanted
+from wpinq.sources.readers import ObjectReader
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Epoch:
+    """A closed epoch.
+
+    Attributes:
+        frame: Its records, with their weights.
+        until: Up to which time its windows are closed; times as columns store them.
+    """
+
+    frame: pl.DataFrame
+    until: int | None
+
+
+@dataclass(eq=False, repr=False)
+class Log(ObjectReader):
+    """Everything that was sent, as one counted frame for each closed epoch.
+
+    Attributes:
+        schema: All columns with their kinds.
+        name: Names the data set.
+        keep: For how many epochs records are held for what is asked later; None for all.
+        closed: How many epochs are closed.
+        forgotten: How many of them are held no more.
+        records: How many records the closed epochs hold; nobody is told.
+        lock: Is held while an epoch is closed, and while a query of the open one is charged.
+    """
+
+    grows: ClassVar[bool] = True
+
+    schema: Schema
+    name: str
+    keep: int | None = None
+    forgotten: int = 0
+    records: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    _epochs: list[Epoch] = field(default_factory=list)
+    _before: int | None = None
+    _sent: list[pl.DataFrame] = field(default_factory=list)
+
+    @property
+    def closed(self) -> int:
+        """How many epochs are closed."""
+        return self.forgotten + len(self._epochs)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that was sent is held, and will be when the open epoch closes."""
+        return not self.forgotten and (self.keep is None or len(self._epochs) <= 2 * self.keep)
+
+    def send(self, frame: pl.DataFrame) -> None:
+        """Take in records for the epoch that is open."""
+        self._sent.append(canonical.frame(frame.select(self.schema.names), self.schema))
+
+    def ready(self, until: int | None) -> Epoch:
+        """What the open epoch is if it is closed now: equal records are counted together, and no clock goes back.
+
+        Raises:
+            SourceError: With all that was sent before there are more records than can be counted (`weights.py`).
+        """
+        if self.records + sum(frame.height for frame in self._sent) > CAPACITY:
+            raise SourceError(f"advance: {self.name} was sent more records than can be counted, 2^40; make another.")
+        before = self.until(self.closed)
+        latest = before if until is None else until if before is None else max(before, until)
+        sent = pl.concat([Batch.empty(self.schema).frame.drop(WEIGHT), *self._sent], how="vertical_relaxed")
+        counted = canonical.bits(sent).group_by(self.schema.names).agg(pl.len().cast(pl.Int64).alias(WEIGHT))
+        return Epoch(canonical.numbers(counted, self.schema), latest)
+
+    def close(self, epoch: Epoch) -> Batch:
+        """Close the open epoch as this and return its records."""
+        self._sent = []
+        self.records += int(epoch.frame[WEIGHT].sum())
+        self._epochs.append(epoch)
+        return Batch(epoch.frame, self.schema)
+
+    def forget(self) -> None:
+        """Let go of what nothing may ask for any more."""
+        with self.lock:
+            while self.keep is not None and len(self._epochs) > 2 * self.keep:
+                self._before = self._epochs.pop(0).until
+                self.forgotten += 1
+
+    def until(self, epoch: int) -> int | None:
+        """Up to which time windows are closed at the end of an epoch that is held; None for none."""
+        number = epoch - self.forgotten
+        return self._epochs[number - 1].until if number > 0 else self._before
+
+    def closing(self, end: int) -> int | None:
+        """The first epoch at whose end all windows that end by this time were closed; None if none was yet.
+
+        Raises:
+            NotReadyError: What they hold is kept no more.
+        """
+        least = -(1 << 63)
+        place = bisect_left(self._epochs, end, key=lambda one: least if one.until is None else one.until)
+        if place == len(self._epochs):
+            return None
+        epoch = self.forgotten + place + 1
+        early = self._before is not None and self._before >= end
+        if early or (self.keep is not None and epoch <= self.closed - self.keep):
+            raise NotReadyError(
+                f"observe: {self.name} has closed this window more than {self.keep} epochs ago, and keeps no more; "
+                "see live(keep=...)."
+            )
+        return epoch
+
+    def read(self, columns: Sequence[str], epochs: int, share: tuple[int, int] = (0, 1)) -> Iterator[pl.DataFrame]:
+        """Frames of these columns of the epochs up to one, the last `keep` of them, with the weights of their rows."""
+        first = 0 if self.keep is None else max(epochs - self.keep, 0)
+        if first < self.forgotten:
+            raise NotReadyError(f"observe: {self.name} keeps no records for epoch {epochs}; see live(keep=...).")
+        return self._frames(columns, first, epochs, share)
+
+    def held(self, epochs: int) -> Iterator[pl.DataFrame]:
+        """All that was sent in the epochs up to one and is still held."""
+        return self._frames(self.schema.names, self.forgotten, epochs, (0, 1))
+
+    def _frames(self, columns: Sequence[str], first: int, last: int, share: tuple[int, int]) -> Iterator[pl.DataFrame]:
+        names = wanted(self.schema, columns, self.name).names
+        for number in range(first, last):
+            frame = self._epochs[number - self.forgotten].frame
+            if number % share[1] == share[0] and frame.height:
+                yield frame.select(*names, WEIGHT)
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Refuse: an open source has no end.
+
+        Raises:
+            NotReadyError: Always.
+        """
+        raise NotReadyError(f"{self.name}: it is still open; only its closed epochs can be read.")
+
+    def __repr__(self) -> str:
+        return f"Log{self.schema}"
+
+
+@dataclass(frozen=True, eq=False)
+class Closed(ObjectReader):
+    """The first epochs of a log, once they are closed.
+
+    Attributes:
+        log: The log.
+        epochs: How many of its epochs.
+        at: The column that a mask reads.
+        mask: Which rows are read; all by default.
+    """
+
+    grows: ClassVar[bool] = True
+
+    log: Log
+    epochs: int
+    at: str = ""
+    mask: pl.Expr | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the log."""
+        return self.log.schema
+
+    @property
+    def name(self) -> str:
+        """The name of the log."""
+        return self.log.name
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns, with the weights of their rows; see `Reader.batches`.
+
+        Raises:
+            NotReadyError: The last of the epochs is still open.
+        """
+        if self.log.closed < self.epochs:
+            raise NotReadyError(f"observe: epoch {self.epochs} of {self.name} is still open; call advance() first.")
+        if self.mask is None:
+            return self.log.read(columns, self.epochs, share)
+        read = self.log.read(list(dict.fromkeys([*columns, self.at])), self.epochs, share)
+        return (frame.filter(self.mask).select(*columns, WEIGHT) for frame in read)

@@ -1,0 +1,1 @@
+"""Tables: Arrow, Parquet, tuples."""

@@ -1,0 +1,255 @@
+"""Arrow types as kinds, and Arrow arrays as canonical columns, value by value.
+
+Types are public. Integers, numbers, texts, booleans, bytes, dates, timestamps and durations are columns of their own
+kind; times are counted in microseconds (rounded down), and what does not fit is null. Times of day are durations since
+midnight. Unsigned 64-bit integers, decimals and nested types are held as canonical values, so nothing is lost; a
+record inside a column becomes a tuple. A column without a type is text, all null.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.errors import SourceError
+from wpinq.records import python as values
+from wpinq.records.batch import WEIGHT
+from wpinq.records.schema import Column, Kind, Schema, in_columns, polars_type
+from wpinq.records.text import parse, series, valid_text
+from wpinq.sources.columns import Columns, check_names, chosen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+#: What a declared type may make of a column; a text may become anything.
+CASTS = {
+    (Kind.INT, Kind.FLOAT),
+    (Kind.INT, Kind.TEXT),
+    (Kind.FLOAT, Kind.INT),
+    (Kind.BOOL, Kind.INT),
+    (Kind.DATE, Kind.TIME),
+}
+MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+
+def schema_of(types: Mapping[str, pa.DataType | None], names: list[str], columns: Columns, where: str) -> Schema:
+    """The schema of a table whose columns have public types; None is a column of Python objects.
+
+    Args:
+        types: The type of each name.
+        names: All names, to see whether one stands twice.
+        columns: What the caller declares.
+        where: The table, for messages.
+
+    Raises:
+        SourceError: A declared column is not there, or cannot have the declared type.
+    """
+    check_names(names, where)
+    kinds = {name: Kind.ANY if type_ is None else public_kind(type_) for name, type_ in types.items()}
+    for name in columns or ():
+        if name in kinds and kinds[name] is None:
+            raise SourceError(f"{where}: the column {name!r} is of type {types[name]}, which cannot be read.")
+    found = {name: kind for name, kind in kinds.items() if kind is not None}
+    schema = chosen(found, columns, where)
+    for column in schema:
+        if not compatible(types[column.name], column.kind):
+            own = types[column.name]
+            raise SourceError(
+                f"{where}: the column {column.name!r} is {own} and cannot be read as {column.kind.value}."
+            )
+    return schema
+
+
+def storage(type_: pa.DataType) -> pa.DataType:
+    """The type of the values under dictionaries, runs and extensions."""
+    import pyarrow as pa
+
+    while True:
+        if isinstance(type_, pa.BaseExtensionType):
+            type_ = type_.storage_type
+        elif pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
+            type_ = type_.value_type
+        else:
+            return type_
+
+
+def public_kind(type_: pa.DataType) -> Kind | None:
+    """The kind of an Arrow type, or None if it has none."""
+    from pyarrow import types
+
+    type_ = storage(type_)
+    tests = (
+        (Kind.TEXT, (types.is_null, types.is_string, types.is_large_string, types.is_string_view)),
+        (Kind.BOOL, (types.is_boolean,)),
+        (Kind.ANY, (types.is_uint64, types.is_decimal, types.is_nested)),
+        (Kind.INT, (types.is_integer,)),
+        (Kind.FLOAT, (types.is_floating,)),
+        (Kind.BYTES, (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)),
+        (Kind.DATE, (types.is_date,)),
+        (Kind.SPAN, (types.is_duration, types.is_time)),
+    )
+    if types.is_timestamp(type_):
+        return Kind.TIME if type_.tz is None else Kind.INSTANT
+    if types.is_union(type_):
+        return None
+    return next((kind for kind, checks in tests if any(check(type_) for check in checks)), None)
+
+
+def compatible(type_: pa.DataType | None, kind: Kind) -> bool:
+    """Whether a column of this type can be read as this kind."""
+    from pyarrow import types
+
+    if type_ is None:
+        return True
+    own, type_ = public_kind(type_), storage(type_)
+    if own is kind or own is Kind.TEXT or (own, kind) in CASTS:
+        return True
+    return (
+        kind in {Kind.INT, Kind.FLOAT, Kind.TEXT}
+        if types.is_uint64(type_)
+        else (kind is Kind.FLOAT and types.is_decimal(type_))
+    )
+
+
+def frame(batch: pa.RecordBatch, schema: Schema) -> pl.DataFrame:
+    """A record batch as canonical columns; a lone column with a dictionary as the values in it and their weights."""
+    import pyarrow as pa
+
+    cells = [batch.column(column.name) for column in schema]
+    if len(cells) == 1 and pa.types.is_dictionary(cells[0].type):
+        return _counted(cells[0], schema.columns[0])
+    return in_columns([column(array, one) for array, one in zip(cells, schema, strict=True)])
+
+
+def _counted(array: pa.DictionaryArray, one: Column) -> pl.DataFrame:
+    import numpy as np
+
+    places = series(array.indices)
+    found, missing = column(array.dictionary, one), places.null_count()
+    if missing:
+        places, found = places.drop_nulls(), found.extend_constant(None, 1)
+    counts = np.bincount(places.to_numpy(), minlength=len(found))
+    counts[-1:] += missing
+    frame = in_columns([found, pl.Series(WEIGHT, counts, dtype=pl.Int64)])
+    return frame if counts.all() else frame.filter(pl.col(WEIGHT) != 0)
+
+
+def column(array: pa.Array, column: Column) -> pl.Series:
+    """An Arrow array as a column of a compatible kind."""
+    import pyarrow as pa
+
+    array = plain(array)
+    type_, kind, own = array.type, column.kind, public_kind(array.type)
+    if pa.types.is_null(type_):
+        return pl.Series(column.name, [], polars_type(kind)).extend_constant(None, len(array))
+    if kind is Kind.ANY:
+        return (_unsigned(array) if pa.types.is_uint64(type_) else _codes(array)).alias(column.name)
+    if pa.types.is_decimal(type_):
+        return series(array.cast(pa.float64()), column.name)
+    if pa.types.is_uint64(type_):
+        return series(array, column.name).cast(polars_type(kind), strict=False)
+    natural = _natural(array, own).alias(column.name)
+    if own is kind:
+        return natural
+    if own is Kind.TEXT:
+        return parse(natural, kind)
+    if own is Kind.FLOAT and kind is Kind.INT:
+        natural = natural.set(natural.floor() != natural, None)
+    return natural.cast(polars_type(kind), strict=False)
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """The values under dictionaries, runs and extensions."""
+    import pyarrow as pa
+
+    while True:
+        if isinstance(array, pa.ExtensionArray):
+            array = array.storage
+        elif pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        elif pa.types.is_run_end_encoded(array.type):
+            from pyarrow.compute import run_end_decode
+
+            array = run_end_decode(array)
+        else:
+            return array
+
+
+def _natural(array: pa.Array, own: Kind | None) -> pl.Series:
+    """A column of the type's own kind."""
+    import pyarrow as pa
+
+    if own is Kind.TEXT:
+        if pa.types.is_large_string(array.type):
+            return valid_text(array.view(pa.large_binary()))
+        return valid_text(array.view(pa.binary()) if pa.types.is_string(array.type) else array.cast(pa.binary_view()))
+    if own is Kind.BYTES:
+        return series(array.cast(pa.large_binary()))
+    if own is Kind.DATE:
+        return series(array.cast(pa.date32(), safe=False))
+    if own in (Kind.TIME, Kind.INSTANT, Kind.SPAN):
+        narrow = array.type.bit_width == 32
+        return _microseconds(
+            series(array.cast(pa.int32()) if narrow else array.cast(pa.int64())), array.type.unit
+        ).cast(polars_type(own))
+    if pa.types.is_float16(array.type):
+        array = array.cast(pa.float32())
+    assert own is not None  # noqa: S101  such a column is not in a schema
+    return series(array).cast(polars_type(own))
+
+
+def _microseconds(ticks: pl.Series, unit: str) -> pl.Series:
+    ticks = ticks.cast(pl.Int64)
+    if unit == "ns":
+        return ticks // 1_000
+    factor = MICROSECONDS[unit]
+    most = (2**63 - 1) // factor
+    return ticks.set(~ticks.is_between(-most, most), None) * factor
+
+
+def _codes(array: pa.Array) -> pl.Series:
+    """The canonical encodings of values, one for each distinct value where Arrow can tell."""
+    import pyarrow as pa
+
+    column = Column("", Kind.ANY)
+    if pa.types.is_nested(array.type):
+        return values.column((_value(item) for item in array), column)
+    distinct = array.dictionary_encode()
+    return values.column(distinct.dictionary.to_pylist(), column).gather(series(distinct.indices))
+
+
+def _value(item: Any) -> Any:
+    try:
+        return _as_tuple(item.as_py())
+    except (ValueError, OverflowError):  # a text that is no UTF-8, a time out of Python's range
+        return None
+
+
+def _as_tuple(value: Any) -> Any:
+    """Lists and records of nested columns as tuples."""
+    if isinstance(value, dict):
+        return tuple(_as_tuple(item) for item in value.values())
+    if isinstance(value, (list, tuple)):
+        return tuple(_as_tuple(item) for item in value)
+    return value
+
+
+def _unsigned(array: pa.Array) -> pl.Series:
+    """The canonical encodings of unsigned integers: as integers, as doubles where these are exact, else as digits."""
+    import numpy as np
+    import pyarrow as pa
+
+    numbers = series(array)
+    small = numbers.cast(pl.Int64, strict=False)
+    words = np.full((len(array), 9), ord("i"), np.uint8)
+    words[:, :8] = small.fill_null(0).to_numpy().astype("<i8").view(np.uint8).reshape(-1, 8)
+    codes = series(pa.FixedSizeBinaryArray.from_buffers(pa.binary(9), len(array), [None, pa.py_buffer(words)]))
+    large = numbers.is_not_null() & small.is_null()
+    if not large.any():
+        return codes.cast(pl.Binary).set(numbers.is_null(), None)
+    exact = values.column(numbers.filter(large).to_list(), Column("", Kind.ANY))
+    codes = codes.cast(pl.Binary).set(numbers.is_null(), None)
+    return codes.scatter(large.arg_true(), exact)

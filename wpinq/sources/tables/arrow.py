@@ -1,0 +1,239 @@
+"""Tables in memory, and whatever hands out Arrow streams: Polars, pandas, pyarrow, DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import SourceError
+from wpinq.records import python as values
+from wpinq.records.schema import Column, Schema, in_columns
+from wpinq.sources.columns import Columns, Steady, wanted
+from wpinq.sources.readers import ObjectReader
+from wpinq.sources.tables import arrays
+from wpinq.sources.tables.tuples import TupleReader, kept
+
+ROWS = 1 << 19  # rows of a frame
+WHERE = "the table"
+
+
+@dataclass(frozen=True, slots=True)
+class TableReader(ObjectReader):
+    """Records of a table.
+
+    Attributes:
+        schema: All columns with their kinds.
+        table: The object that was given.
+        once: Whether it can be read only once.
+        first: The stream that was opened to see the schema, if that was needed.
+    """
+
+    schema: Schema
+    table: Any = field(repr=False)
+    once: bool = False
+    first: list[Any] = field(default_factory=list, repr=False)
+
+    def __repr__(self) -> str:
+        return f"TableReader{self.schema}"
+
+    @property
+    def name(self) -> str:
+        """Objects have no name of their own."""
+        return "records"
+
+    @property
+    def steady(self) -> Steady:
+        """What computes its rows may compute others the next time; a stream is read only once."""
+        return Steady.MEMORY if self.once or _is_fixed(self.table) else Steady.UNKNOWN
+
+    def copied(self) -> TableReader | TupleReader:
+        """A pandas frame is copied; columns of a Polars frame never change, but may be put in another one's place."""
+        if _is_pandas(self.table):
+            return kept(self.batches(self.schema.names), self.schema)
+        return replace(self, table=self.table.clone()) if isinstance(self.table, pl.DataFrame) else self
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns; see `Reader.batches`.
+
+        A table in memory is shared out in slices. What computes its rows may not give them in the same order twice, so
+        the first share reads it alone.
+        """
+        schema = wanted(self.schema, columns, WHERE)
+        part, parts = share
+        if not _is_fixed(self.table):
+            if part:
+                return
+            parts = 1
+        for number, cells in enumerate(self.raw(schema)):
+            if number % parts == part:
+                with quietly():
+                    frame = in_columns([column_of(cells[column.name], column) for column in schema])
+                yield frame
+
+    def raw(self, schema: Schema) -> Iterator[dict[str, Any]]:
+        """The columns of at most ROWS rows each: Arrow arrays, or lists of Python objects."""
+        with quietly():
+            yield from self._slices(list(schema.names))
+
+    def _slices(self, names: list[str]) -> Iterator[dict[str, Any]]:
+        if _is_pandas(self.table):
+            return _pandas_slices(self.table, names)
+        if _is_lazy(self.table):
+            frames = self.table.select(names).collect_batches(maintain_order=False)
+            return _arrow_slices(chain.from_iterable(frame.to_arrow().to_batches() for frame in frames), names)
+        if isinstance(self.table, pl.DataFrame):
+            parts = (part.rechunk().to_arrow() for part in self.table.select(names).iter_slices(ROWS))
+            return _arrow_slices(chain.from_iterable(part.to_batches() for part in parts), names)
+        if _is_fixed(self.table):
+            return _arrow_slices(_whole_batches(self.table.select(names)), names)
+        return _arrow_slices(self._stream(), names)
+
+    def _stream(self) -> Any:
+        import pyarrow as pa
+
+        if self.first:
+            return self.first.pop()
+        if self.once:
+            raise SourceError("the stream was read before and can be read only once; pass a table or a file.")
+        return pa.RecordBatchReader.from_stream(self.table)
+
+
+def open_table(table: Any, columns: Columns) -> TableReader:
+    """Open a table. Its schema is public; columns of Python objects hold any value, unless their type is declared.
+
+    Raises:
+        SourceError: It has no readable schema, or columns are not declared well.
+    """
+    if hasattr(table, "to_frame") and type(table).__name__ == "Series":  # of Polars or pandas
+        table = table.to_frame()
+    first: list[Any] = []
+    with quietly():
+        names, types = _types(table, first)
+    schema = arrays.schema_of(types, names, columns, WHERE)
+    again = _is_fixed(table) or _is_lazy(table) or _is_duckdb(table)
+    return TableReader(schema, table, not again, [] if again else first)
+
+
+def as_table(source: Any) -> Any:
+    """An Arrow array of structs as the batch that it is, less what is null in it; what is a stream too as it was.
+
+    Raises:
+        SourceError: It is an Arrow array of something else.
+    """
+    if hasattr(source, "__arrow_c_stream__"):
+        return source
+    import pyarrow as pa
+
+    with quietly():
+        return pa.RecordBatch.from_struct_array(pa.array(source).drop_null())
+
+
+def _types(table: Any, first: list[Any]) -> tuple[list[str], dict[str, Any]]:
+    """The names and Arrow types of all columns; None is a column of Python objects."""
+    import pyarrow as pa
+
+    if _is_pandas(table):
+        names = [str(name) for name in table.columns]
+        empty = table.iloc[:0]
+        objects = [_holds_objects(dtype) for dtype in table.dtypes]
+        arrow = [None if plain else pa.Array.from_pandas(empty.iloc[:, i]).type for i, plain in enumerate(objects)]
+        return names, dict(zip(names, arrow, strict=True))
+    if isinstance(table, (pl.DataFrame, pl.LazyFrame)):
+        polars_schema = table.collect_schema()
+        known = {name: dtype for name, dtype in polars_schema.items() if dtype != pl.Object}
+        arrow_schema = pl.DataFrame(schema=known).to_arrow().schema
+    elif _is_duckdb(table):  # a stream held open would end with the connection's next query
+        arrow_schema = pa.RecordBatchReader.from_stream(table.limit(0)).schema
+    else:
+        first.append(pa.RecordBatchReader.from_stream(table))
+        arrow_schema = first[0].schema
+    return arrow_schema.names, {item.name: item.type for item in arrow_schema}
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Turn whatever a table says into one line that quotes nothing.
+
+    Raises:
+        SourceError: Instead of any other error.
+    """
+    try:
+        yield
+    except SourceError:
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001  it may quote a record
+        raise SourceError(f"{WHERE}: reading it raised {type(error).__name__}; check it, and pass it again.") from None
+
+
+def column_of(cells: Any, column: Column) -> pl.Series:
+    """A column from an Arrow array or a list of Python objects."""
+    return values.column(cells, column) if isinstance(cells, list) else arrays.column(cells, column)
+
+
+def _arrow_slices(batches: Any, names: list[str]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        for start in range(0, batch.num_rows, ROWS):
+            part = batch.slice(start, ROWS)
+            yield {name: part.column(name) for name in names}
+
+
+def _whole_batches(table: Any) -> Iterator[Any]:
+    """Batches of ROWS rows, however small the pieces are that a table is made of."""
+    import pyarrow as pa
+
+    whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
+    for start in range(0, whole.num_rows, ROWS):
+        yield from whole.slice(start, ROWS).combine_chunks().to_batches()
+
+
+def _pandas_slices(table: Any, names: list[str]) -> Iterator[dict[str, Any]]:
+    import pyarrow as pa
+
+    places = {str(name): place for place, name in enumerate(table.columns)}
+    for start in range(0, len(table), ROWS):
+        part = table.iloc[start : start + ROWS]
+        cells = {}
+        for name in names:
+            column = part.iloc[:, places[name]]
+            if _holds_objects(column.dtype):
+                column = column.astype(object)
+                cells[name] = column.where(column.notna(), None).tolist()
+            else:
+                array = pa.Array.from_pandas(column)
+                cells[name] = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+        yield cells
+
+
+def _holds_objects(dtype: Any) -> bool:
+    """Whether a pandas column's type is known only from its records."""
+    return str(getattr(getattr(dtype, "categories", dtype), "dtype", dtype)) == "object"
+
+
+def _is_pandas(table: Any) -> bool:
+    return _library(table) == "pandas" and hasattr(table, "iloc")
+
+
+def _is_duckdb(table: Any) -> bool:
+    return _library(table) in {"duckdb", "_duckdb"} and hasattr(table, "limit")
+
+
+def _is_lazy(table: Any) -> bool:
+    return isinstance(table, pl.LazyFrame)
+
+
+def _is_fixed(table: Any) -> bool:
+    """Whether it lies in memory, with its rows in order."""
+    import pyarrow as pa
+
+    return isinstance(table, (pl.DataFrame, pa.Table, pa.RecordBatch)) or _is_pandas(table)
+
+
+def _library(table: Any) -> str:
+    return type(table).__module__.partition(".")[0]

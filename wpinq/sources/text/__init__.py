@@ -1,0 +1,1 @@
+"""Text files: rows and fields, line by line."""

@@ -1,0 +1,150 @@
+"""Comma- and tab-separated files, plain or gzipped, one or many."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from wpinq.errors import SourceError
+from wpinq.records import text as convert
+from wpinq.records.schema import Kind, Schema, in_columns
+from wpinq.sources.columns import Columns, check_names, chosen, listed, named, wanted
+from wpinq.sources.files import File, Files, reading
+from wpinq.sources.readers import FileReader
+from wpinq.sources.text import grammar
+from wpinq.sources.text.lines import END, Block, blocks, opened
+
+BOM = b"\xef\xbb\xbf"
+HEADER = 1 << 20  # the longest header line
+
+
+@dataclass(frozen=True, slots=True)
+class TextReader(FileReader):
+    """Rows of text files with one kind of delimiter.
+
+    Attributes:
+        fields: The names of the fields of a row, in order.
+        origins: Where the first row of each file begins.
+        delimiter: The byte between fields.
+        quotes: Whether fields may be quoted.
+        prepare: What happens to a block before it is split into fields.
+    """
+
+    fields: tuple[str, ...]
+    origins: tuple[int, ...]
+    delimiter: str
+    quotes: bool = True
+    prepare: Callable[[Block], Block] = grammar.without_returns
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The format, and how a line is cut into fields."""
+        return (type(self).__name__, self.found.form, self.fields, self.origins, self.delimiter, self.quotes)
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns; see `Reader.batches`."""
+        schema = wanted(self.schema, columns, self.found.given)
+        for block in self.blocks(share, progress):
+            yield from self.frames(block, schema)
+
+    def frames(self, block: Block, schema: Schema) -> Iterator[pl.DataFrame]:
+        """The rows of a block of whole lines."""
+        take = [self.fields.index(column.name) for column in schema]
+        for lines, quotes in grammar.rows(self.prepare(block), self.delimiter, quotes=self.quotes):
+            table = grammar.fields(lines, self.delimiter, len(self.fields), take, quotes=quotes)
+            if table.num_rows:
+                pairs = zip(schema, table.columns, strict=True)
+                yield in_columns([convert.from_field(bytes_, column) for column, bytes_ in pairs])
+
+    def blocks(self, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None) -> Iterator[Block]:
+        """Blocks of whole lines of a share; the share of a file is a range of its bytes."""
+        part, parts = share
+        low, high = (self.total_bytes * edge // parts for edge in (part, part + 1))
+        base = 0
+        for file, origin in zip(self.found.files, self.origins, strict=True):
+            start, stop = max(low - base, origin), min(high - base, file.size)
+            if file.zipped and low <= base < high:
+                yield from _read(file, origin, origin, END, progress)
+            elif not file.zipped and start < stop:
+                yield from _read(file, origin, start, stop, progress)
+            base += file.size
+
+    def file_blocks(self, place: int) -> Iterator[Block]:
+        """Blocks of whole lines of one of the files."""
+        file, origin = self.found.files[place], self.origins[place]
+        return _read(file, origin, origin, END if file.zipped else file.size, None)
+
+
+def open_csv(found: Files, columns: Columns, header: bool) -> TextReader:
+    """Open separated files.
+
+    Raises:
+        SourceError: A header is missing, unreadable, or not the same in all files, or columns are not declared well.
+    """
+    delimiter = "\t" if found.form == "tsv" else ","
+    if not header:
+        schema = named(columns, Kind.TEXT, None, found.given)
+        origins = tuple(start_of(file) for file in found.files)
+        return TextReader(found, schema, schema.names, origins, delimiter)
+    heads = [_header(file, delimiter) for file in found.files]
+    names = next((names for names, _ in heads if names), ())
+    for file, (other, _) in zip(found.files, heads, strict=True):
+        if other and other != names:
+            raise SourceError(
+                f"{file.given}: the header {listed(other)} is not that of the first file, {listed(names)}."
+            )
+    if not names and columns is None:
+        raise SourceError(f"{found.given}: is empty, not even a header; pass columns=('user', 'page').")
+    if names:
+        check_names(names, found.given)
+        schema = chosen(dict.fromkeys(names, Kind.TEXT), columns, found.given)
+    else:
+        schema = named(columns, Kind.TEXT, None, found.given)
+    return TextReader(found, schema, names or schema.names, tuple(origin for _, origin in heads), delimiter)
+
+
+def _read(file: File, origin: int, start: int, stop: int, progress: Callable[[int], None] | None) -> Iterator[Block]:
+    """Blocks of one file, which must stay as it is meanwhile."""
+    file.check()
+    done, last = 0 if start == origin else start, min(stop, file.size)
+    with reading(file.given), opened(file) as (stream, raw):
+        for block in blocks(stream, origin, start, stop):
+            if progress is not None:
+                progress(min(raw.tell(), last) - done)
+                done = min(raw.tell(), last)
+            yield block
+    file.check()
+    if progress is not None:
+        progress(last - done)
+
+
+def start_of(file: File) -> int:
+    """Where the first line begins: after the byte order mark, if there is one."""
+    with reading(file.given), opened(file) as (stream, _):
+        return len(BOM) if stream.read(len(BOM)) == BOM else 0
+
+
+def _header(file: File, delimiter: str) -> tuple[tuple[str, ...], int]:
+    """The names in the first line that is not blank, and where the next line begins; no names if there is no line."""
+    line, origin = b"", start_of(file)
+    with reading(file.given), opened(file) as (stream, _):
+        stream.seek(origin)
+        while not line.strip(b"\r\n"):
+            line = stream.readline(HEADER + 1)
+            origin += len(line)
+            if not line:
+                return (), origin
+    if len(line) > HEADER:
+        raise SourceError(f"{file.given}: the first line is too long for a header; is this a text file?")
+    try:
+        text = line.decode().removesuffix("\n").removesuffix("\r")
+        return tuple(next(csv.reader([text], delimiter=delimiter, strict=True))), origin
+    except (UnicodeDecodeError, csv.Error, StopIteration):
+        raise SourceError(
+            f"{file.given}: the first line is no header in UTF-8; pass header=False if there is none."
+        ) from None

@@ -1,0 +1,63 @@
+"""Records that are handed over in pieces, under a schema that was declared before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import SourceError
+from wpinq.records import canonical
+from wpinq.records import python as values
+from wpinq.records.schema import Kind, Schema, in_columns, polars_type
+from wpinq.records.text import utf8
+
+
+def frames(records: Any, schema: Schema) -> list[pl.DataFrame]:
+    """Read records as columns of a schema.
+
+    Args:
+        records: Tuples, or a table with the Arrow C stream protocol, or an Arrow array of structs, that has all
+            columns by name.
+        schema: Names and kinds.
+
+    Raises:
+        SourceError: It holds no such records.
+    """
+    if hasattr(records, "__arrow_c_array__"):
+        from wpinq.sources.tables.arrow import as_table
+
+        records = as_table(records)
+    if hasattr(records, "__arrow_c_stream__") or hasattr(records, "collect_batches"):
+        return _table(records, schema)
+    if hasattr(records, "__array_interface__"):
+        raise SourceError("send: a NumPy array holds no records; give map(tuple, array.tolist()), or a data frame.")
+    if isinstance(records, Iterable) and not isinstance(records, (str, bytes, bytearray, dict)):
+        return [_tuples(records, schema)]
+    raise SourceError(f"send: {type(records).__name__} holds no records; give tuples or an Arrow table.")
+
+
+def _table(table: Any, schema: Schema) -> list[pl.DataFrame]:
+    from wpinq.sources.tables.arrow import open_table
+
+    own = table.schema if isinstance(table, pl.DataFrame) else {}
+    if all(own.get(c.name) == polars_type(c.kind) and c.kind is not Kind.ANY for c in schema):
+        texts = (table[c.name] for c in schema if c.kind is Kind.TEXT)
+        return [table.select(schema.names).with_columns(utf8(text.cast(pl.Binary)) for text in texts)]
+    kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
+    reader = open_table(table, kinds)
+    found = []
+    for frame in reader.batches(schema.names):
+        held = ((canonical.column(frame[c.name], reader.schema[c.name].kind), c) for c in schema)
+        cells = [canonical.encoded(one, reader.schema[c.name].kind) if c.kind is Kind.ANY else one for one, c in held]
+        found.append(in_columns(cells))
+    return found
+
+
+def _tuples(records: Iterable[Any], schema: Schema) -> pl.DataFrame:
+    from wpinq.sources.tables.tuples import proper
+
+    rows = list(proper(records, len(schema)))
+    columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
+    return in_columns([values.column(items, column) for column, items in zip(schema, columns, strict=True)])

@@ -1,0 +1,127 @@
+"""Files that grow: whole lines that were added since somebody looked last."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import IO, TYPE_CHECKING, Any
+
+from wpinq.errors import SourceError
+from wpinq.records.schema import Kind, Schema
+from wpinq.sources.files import Files, reading
+from wpinq.sources.text.lines import BLOCK
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from wpinq.sources.text.csv import TextReader
+
+BEFORE = 1 << 12
+"""Bytes by which a file is known again."""
+
+
+@dataclass
+class _Tail:
+    """How far one file was read.
+
+    Attributes:
+        reader: Splits its lines.
+        position: The byte after the last whole line.
+        last: What stands right before, up to `BEFORE` bytes of it.
+    """
+
+    reader: TextReader
+    position: int
+    last: bytes = b""
+
+    @property
+    def digest(self) -> str:
+        """Tells the file from another one that has its inode."""
+        return blake2b(self.last, digest_size=16).hexdigest()
+
+
+class Growing:
+    """Files that lines are added to, one or all that match a pattern, also such as are not there yet.
+
+    A file that was replaced or cut, as logs are rotated, is read from its beginning, also where it has grown beyond
+    what was read before: it is known by the bytes before that place, at every look. What a rotated file got after the
+    last look is read if the pattern matches its new name.
+
+    Args:
+        pattern: A path or pattern of `.log`, `.csv`, `.tsv` or `.txt` files, none of them compressed.
+        schema: The columns that are wanted, each with a type.
+        positions: How far files were read before, as `positions` told it.
+    """
+
+    def __init__(self, pattern: str, schema: Schema, positions: Mapping[str, list[Any]] | None = None) -> None:
+        if any(column.kind is Kind.ANY for column in schema):
+            raise SourceError(f"{pattern}: columns of a file need types; write columns={{'user': 'text', ...}}.")
+        self._pattern, self._schema = pattern, schema
+        self._tails: dict[int, _Tail] = {}
+        self._before = {int(inode): (position, digest) for inode, (position, digest) in (positions or {}).items()}
+
+    def positions(self) -> dict[str, list[Any]]:
+        """How far each file was read, and what tells it from another one, as JSON can hold it."""
+        now = {inode: (tail.position, tail.digest) for inode, tail in self._tails.items()}
+        return {str(inode): list(told) for inode, told in (self._before | now).items()}
+
+    def take(self) -> Iterator[pl.DataFrame]:
+        """Frames of the records that were added since the last call.
+
+        Raises:
+            SourceError: There is no such file, or one has other columns or cannot be read.
+        """
+        seen = set()
+        for file in Files.find(self._pattern).files:
+            with reading(file.given), file.path.open("rb", buffering=0) as stream:
+                status = os.fstat(stream.fileno())
+                seen.add(status.st_ino)
+                tail = self._tails.get(status.st_ino)
+                if tail is None or _before(stream, tail.position) != tail.last:
+                    tail = self._tails[status.st_ino] = self._tail(file.given, stream, status.st_ino)
+                yield from self._added(tail, stream, status.st_size)
+        self._tails = {inode: tail for inode, tail in self._tails.items() if inode in seen}
+        self._before = {inode: told for inode, told in self._before.items() if inode in seen}
+
+    def close(self) -> None:
+        """No file is held open."""
+
+    def _tail(self, given: str, stream: IO[bytes], inode: int) -> _Tail:
+        """Where to read on in a file that is new, or new to this process."""
+        reader = _opened(given, self._schema)
+        position, digest = self._before.pop(inode, (0, ""))
+        known = _Tail(reader, position, _before(stream, position))
+        if position and known.digest == digest:
+            return known
+        return _Tail(reader, reader.origins[0], _before(stream, reader.origins[0]))
+
+    def _added(self, tail: _Tail, stream: IO[bytes], size: int) -> Iterator[pl.DataFrame]:
+        rest = b""
+        stream.seek(tail.position)
+        left = size - tail.position
+        while left > 0 and (data := stream.read(min(BLOCK, left))):
+            left -= len(data)
+            whole = (rest + data).rfind(b"\n") + 1
+            block, rest = (rest + data)[:whole], (rest + data)[whole:]
+            tail.position += whole
+            tail.last = (tail.last + block[-BEFORE:])[-BEFORE:]
+            if block:
+                yield from tail.reader.frames(block, self._schema)
+
+
+def _before(stream: IO[bytes], position: int) -> bytes:
+    start = max(0, position - BEFORE)
+    return os.pread(stream.fileno(), position - start, start)
+
+
+def _opened(given: str, schema: Schema) -> TextReader:
+    """The reader of one file, with the wanted columns in the wanted types."""
+    from wpinq.sources import open_source
+    from wpinq.sources.text.csv import TextReader
+
+    reader = open_source(given, columns={column.name: column.kind.value for column in schema})
+    if not isinstance(reader, TextReader) or reader.found.files[0].zipped:
+        raise SourceError(f"{given}: cannot grow line by line; follow a .log, .csv, .tsv or .txt file.")
+    return reader

@@ -1,0 +1,218 @@
+"""A live source that outlives its process: a closed epoch is written down before anything is answered from it.
+
+One file holds the closed epochs, in order, each sealed together with how far the sources were read that can be read
+again from there. An epoch that is not there whole was not closed, and nobody was told of it. So what is answered after
+a restart is what was answered before, and what can be read again is counted once.
+
+How many epochs there are is also written beside the ledger, and compared: a directory that was put back from a copy
+could close an epoch again, with other records under the same noise, and is refused.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from wpinq.errors import EngineError, SourceError
+from wpinq.sources.log import Epoch
+from wpinq.storage import opened, private, sealed, write
+
+Positions: TypeAlias = dict[str, Any]
+"""How far each source was read, by its name."""
+
+SIZE = 8
+NAME = "epochs"
+
+
+class Journal:
+    """The closed epochs of a live source, in a directory.
+
+    Args:
+        place: The directory; it is made where there is none.
+        head: The file beside the ledger.
+        key: 32 secret bytes, of this data set and dataflow alone.
+
+    Attributes:
+        version: Names the data; it is the same as long as the directory is.
+
+    Raises:
+        SourceError: It belongs to something else, was put back from a copy, is in use, or cannot be used.
+    """
+
+    def __init__(self, place: Path, head: Path, key: bytes) -> None:
+        self._place, self._head, self._key = place, head, key
+        with _said(place), ExitStack() as opening:
+            private(place)
+            path = place / NAME
+            self._alone = opening.enter_context(ExitStack())
+            for lock in (place, head.with_name(head.name + ".lock")):
+                self._alone.callback(os.close, self._locked(lock))
+            opening.callback(self.close)
+            if not path.exists() or not (self._open(path) and self._resumes()):
+                self._begin(path)
+            self.version = opened(key, "version", next(self._frames())).decode()
+            opening.pop_all()
+
+    def read(self) -> Iterator[tuple[Epoch, Positions]]:
+        """The closed epochs, in order."""
+        chain = b""
+        for number, frame in enumerate(self._frames()):
+            if number:
+                yield self._epoch(number, chain, frame)
+            chain = _next(chain, frame)
+
+    def append(self, epoch: Epoch, positions: Positions) -> None:
+        """Write down an epoch, durably, before it is closed.
+
+        Raises:
+            SourceError: It cannot be written; nothing was.
+            EngineError: It may have been written or not.
+        """
+        number = self._number + 1
+        buffer = io.BytesIO()
+        about = json.dumps([epoch.until, positions]).encode()
+        buffer.write(len(about).to_bytes(SIZE, "little") + about)
+        epoch.frame.write_ipc(buffer, compression="zstd")
+        frame = sealed(self._key, _name(number, self._chain), buffer.getvalue())
+        with _said(self._place):
+            end = self._file.seek(0, os.SEEK_END)
+            try:
+                left = memoryview(len(frame).to_bytes(SIZE, "little") + frame)
+                while left:
+                    left = left[self._file.write(left) :]
+                os.fsync(self._file.fileno())
+                self._told(number, _next(self._chain, frame))
+            except OSError:
+                self._undo(end)
+                raise
+
+    def close(self) -> None:
+        """Let another process go on."""
+        if hasattr(self, "_file"):
+            self._file.close()
+        self._alone.close()
+
+    def _locked(self, path: Path) -> int:
+        """Take the directory, or the head, for this process alone, before anybody looks at what is there."""
+        how = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+        descriptor = os.open(path, how | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise SourceError(f"--recover {self._place}: another process is using it, or its ledger.") from None
+        return descriptor
+
+    def _undo(self, end: int) -> None:
+        """Take back an epoch that could not be written, unless the head tells of it already.
+
+        Raises:
+            EngineError: It cannot be taken back; a restart sees whether it was closed.
+        """
+        try:
+            if opened(self._key, "head", self._head.read_bytes()) == _head(self._number, self._chain):
+                self._file.truncate(end)
+                return
+        except (OSError, SourceError):
+            pass
+        raise EngineError(f"--recover {self._place}: an epoch could not be written; make another source.") from None
+
+    def _open(self, path: Path) -> bool:
+        """Open the file, and find its end; whether it holds more than its name."""
+        self._file = path.open("r+b", buffering=0)
+        self._number, self._chain, self._before, whole = -1, b"", b"", 0
+        for frame in self._frames():
+            self._number, self._before, self._chain = self._number + 1, self._chain, _next(self._chain, frame)
+            self._last = whole
+            whole += SIZE + len(frame)
+        self._file.truncate(whole)
+        return self._number >= 0
+
+    def _resumes(self) -> bool:
+        """Whether to go on with what is there: it is what the head says, or one epoch ahead of it."""
+        next(self.read(), None)  # with another key it fails here
+        told = opened(self._key, "head", self._head.read_bytes()) if self._head.exists() else b""
+        if told == _head(self._number, self._chain):
+            return True
+        if not self._number:
+            return False
+        if told != _head(self._number - 1, self._before):
+            raise SourceError(
+                f"--recover {self._place}: was put back from a copy, or is not the last one of this ledger; give a new "
+                "directory, which is charged anew."
+            )
+        self._finish()
+        return True
+
+    def _finish(self) -> None:
+        """Take the last epoch, which nobody was told of yet, unless the machine stopped before it was on the disk."""
+        try:
+            *_, frame = self._frames()
+            self._epoch(self._number, self._before, frame)
+        except SourceError:
+            self._file.truncate(self._last)
+            self._number, self._chain = self._number - 1, self._before
+        self._told(self._number, self._chain)
+
+    def _begin(self, path: Path) -> None:
+        frame = sealed(self._key, "version", os.urandom(16).hex().encode())
+        write(path, len(frame).to_bytes(SIZE, "little") + frame)
+        if hasattr(self, "_file"):
+            self._file.close()
+        self._open(path)
+        self._told(0, self._chain)
+
+    def _told(self, number: int, chain: bytes) -> None:
+        write(self._head, sealed(self._key, "head", _head(number, chain)))
+        self._number, self._chain = number, chain
+
+    def _frames(self) -> Iterator[bytes]:
+        """What stands in the file, as far as it is whole."""
+        place, end = 0, os.fstat(self._file.fileno()).st_size
+        while place + SIZE <= end:
+            size = int.from_bytes(self._bytes(place, SIZE), "little")
+            if place + SIZE + size > end:
+                return
+            yield self._bytes(place + SIZE, size)
+            place += SIZE + size
+
+    def _bytes(self, place: int, size: int) -> bytes:
+        found = bytearray()
+        while len(found) < size and (some := os.pread(self._file.fileno(), size - len(found), place + len(found))):
+            found += some
+        return bytes(found)
+
+    def _epoch(self, number: int, chain: bytes, frame: bytes) -> tuple[Epoch, Positions]:
+        content = opened(self._key, _name(number, chain), frame)
+        size = SIZE + int.from_bytes(content[:SIZE], "little")
+        until, positions = json.loads(content[SIZE:size])
+        return Epoch(pl.read_ipc(io.BytesIO(content[size:])), until), positions
+
+
+def _next(chain: bytes, frame: bytes) -> bytes:
+    return blake2b(chain + frame, digest_size=32).digest()
+
+
+def _name(number: int, chain: bytes) -> str:
+    return f"epoch {number} {chain.hex()}"
+
+
+def _head(number: int, chain: bytes) -> bytes:
+    return f"{number} {chain.hex()}".encode()
+
+
+@contextmanager
+def _said(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SourceError(f"--recover {place}: {error.strerror}; give a directory that can be written.") from None

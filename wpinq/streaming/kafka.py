@@ -1,0 +1,242 @@
+"""Topics of Kafka, read through bytewax's connector.
+
+A message holds one record: a JSON object, a line of comma- or tab-separated fields, or a line of a web log. What cannot
+be read as one is dropped, by itself and uncounted, and what is not of its column's type is null, as in files.
+
+Windows of a topic are closed by the clock, like those of any live source. They can be cut by the time at which the
+broker got a message, in a column of its own (`arrived`), never by the times of the messages that were read last: one
+message more or less must not move a window (privacy rule 13). A time that the producer set is not the broker's, and
+is null.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import polars as pl
+
+from wpinq.arguments import MAPPING, NAME, NAMES, NOTHING, takes
+from wpinq.errors import SourceError
+from wpinq.records.schema import Kind, Schema
+from wpinq.streaming.messages import READ
+
+LOT = 10_000
+"""Messages that are asked of the client at a time."""
+PATIENCE = 10.0
+"""Seconds in which a broker must answer."""
+QUIET = 1.0
+"""Seconds without a message after which what a partition still seems to hold are marks of transactions."""
+CONFIG = {
+    "auto.offset.reset": "error",
+    "fetch.wait.max.ms": "100",
+    "queued.max.messages.kbytes": "16384",
+    "log_level": "2",
+}
+LOG_APPEND = 2
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic of Kafka, for `Live.follow`; see `kafka`."""
+
+    brokers: tuple[str, ...]
+    topic: str
+    form: str
+    arrived: str | None
+    config: tuple[tuple[str, str], ...]
+
+
+@takes(brokers=NAMES, topic=NAME, form=NAME, arrived=NAME | NOTHING, config=MAPPING | NOTHING)
+def kafka(
+    brokers: str | Sequence[str],
+    topic: str,
+    *,
+    form: str = "json",
+    arrived: str | None = None,
+    config: Mapping[str, str] | None = None,
+) -> Topic:
+    """Name a topic of Kafka, to be followed by a live source: `views.follow(wpinq.kafka("broker:9092", "views"))`.
+
+    Args:
+        brokers: host:port of one or more brokers.
+        topic: The topic, all partitions of it, from the first message that the broker holds.
+        form: What a message holds: "json" (an object, whose values are read as fields of a CSV file are), "csv" or
+            "tsv" (the columns of the source in their order, all of them), or "log" (a line of a web log).
+        arrived: A column of the source, of the type "timestamp with time zone", that is filled with the time at which
+            the broker got the message; null unless the topic has `message.timestamp.type=LogAppendTime`.
+        config: Further settings of librdkafka, such as `security.protocol`.
+
+    Raises:
+        SourceError: There is no such form, or no broker.
+
+    >>> kafka("localhost:9092", "views", form="csv").brokers
+    ('localhost:9092',)
+    """
+    named = tuple(brokers.split(",") if isinstance(brokers, str) else brokers)
+    if form not in READ:
+        raise SourceError(f"kafka(form={form!r}): there are {', '.join(READ)}.")
+    if not topic or not all(named):
+        raise SourceError("kafka(...): name a broker, as host:port, and a topic.")
+    return Topic(named, topic, form, arrived, tuple((config or {}).items()))
+
+
+def from_url(url: str) -> Topic:
+    """The topic of `kafka://host:port,host:port/topic?form=csv&security.protocol=SSL`.
+
+    Raises:
+        SourceError: It names none.
+    """
+    parts = urlsplit(url)
+    words = dict(parse_qsl(parts.query))
+    form, arrived = words.pop("form", "json"), words.pop("arrived", None)
+    if wrong := [word for word in words if "." not in word]:
+        raise SourceError(f"kafka://: no setting {wrong[0]!r}; there are form, arrived, and those of librdkafka.")
+    return kafka(parts.netloc, unquote(parts.path.strip("/")), form=form, arrived=arrived, config=words)
+
+
+class Followed:
+    """The messages of a topic that have come since somebody looked last.
+
+    Args:
+        topic: The topic.
+        schema: The columns that are wanted, each with a type.
+        positions: The offset of the next message of each partition, as `positions` told it.
+    """
+
+    def __init__(self, topic: Topic, schema: Schema, positions: Mapping[str, int] | None = None) -> None:
+        self._topic, self._schema = topic, schema
+        self._fields = Schema(tuple(column for column in schema if column.name != topic.arrived))
+        _check(topic, schema, self._fields)
+        self._offsets = dict(positions or {})
+        self._source, self._watch = _connect(topic)
+        self._parts: dict[str, Any] = {}
+        self._skipped: dict[str, int] = {}
+
+    def positions(self) -> dict[str, int]:
+        """The offset of the next message of each partition."""
+        return dict(self._offsets)
+
+    def close(self) -> None:
+        """Leave the broker."""
+        for part in self._parts.values():
+            part.close()
+        self._watch.close()
+
+    def take(self) -> Iterator[pl.DataFrame]:
+        """Frames of the records of all messages that the broker has by now.
+
+        Raises:
+            SourceError: The broker does not answer, or holds no such topic, or no longer the next message.
+        """
+        with _said(self._topic):
+            for name in _partitions(self._topic, self._watch):
+                if name not in self._parts:
+                    self._parts[name] = self._source.build_part("wpinq", name, self._offsets.get(name))
+            for name, part in self._parts.items():
+                for messages in self._messages(name, part):
+                    yield from self._frames(messages)
+
+    def _messages(self, name: str, part: Any) -> Iterator[list[Any]]:
+        """Batches of messages of a partition, up to the last one that there is now."""
+        from confluent_kafka import TopicPartition
+
+        place = TopicPartition(self._topic.topic, int(name.partition("-")[0]))
+        low, high = self._watch.get_watermark_offsets(place, timeout=PATIENCE)
+        following, latest = self._offsets.get(name, low), time.monotonic()
+        if not low <= following <= high:
+            raise SourceError(
+                f"kafka topic {self._topic.topic!r}: the next message is held no more, or the topic was made anew; "
+                "what is missing cannot be counted, so begin anew."
+            )
+        while following < high and self._skipped.get(name) != high:
+            messages = part.next_batch()
+            if messages:
+                following, latest = part.snapshot(), time.monotonic()
+                yield messages
+                self._offsets[name] = following
+            elif time.monotonic() - latest > (QUIET if name in self._offsets else PATIENCE):
+                self._skipped[name] = high
+
+    def _frames(self, messages: list[Any]) -> Iterator[pl.DataFrame]:
+        import pyarrow as pa
+
+        values = pa.array([message.value for message in messages], pa.large_binary())
+        times = None
+        if self._topic.arrived is not None:
+            stamps = (message.timestamp for message in messages)
+            millis = [stamp[1] if stamp and stamp[0] == LOG_APPEND else None for stamp in stamps]
+            stamped = pl.Series(self._topic.arrived, millis, pl.Int64)
+            times = stamped.cast(pl.Datetime("ms", "UTC")).dt.cast_time_unit("us")
+        frame = READ[self._topic.form](values, times, self._fields)
+        if frame.height:
+            yield frame.select(self._schema.names)
+
+
+def reach(topic: Topic) -> None:
+    """Make sure that the broker answers and holds the topic.
+
+    Raises:
+        SourceError: It does not.
+    """
+    _, watch = _connect(topic)
+    with _said(topic), closing(watch):
+        _partitions(topic, watch)
+
+
+def _partitions(topic: Topic, watch: Any) -> list[str]:
+    """The partitions that there are by now, as the connector names them; it would wait for a broker for ever."""
+    found = watch.list_topics(topic.topic, timeout=PATIENCE).topics[topic.topic]
+    if found.error is not None:
+        raise KeyError
+    return [f"{number}-{topic.topic}" for number in sorted(found.partitions)]
+
+
+def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
+    """Refuse columns that no message can fill."""
+    from wpinq.sources.text.weblog import KINDS
+
+    where = f"kafka topic {topic.topic!r}"
+    if any(column.kind is Kind.ANY for column in schema):
+        raise SourceError(f"{where}: columns of messages need types; write columns={{'user': 'text', ...}}.")
+    if topic.arrived is not None and (topic.arrived not in schema or schema[topic.arrived].kind is not Kind.INSTANT):
+        raise SourceError(f"{where}: arrived={topic.arrived!r} is no column of the type 'timestamp with time zone'.")
+    if not len(fields):
+        raise SourceError(f"{where}: there is no column beside the time of arrival.")
+    if topic.form == "json" and any(set(column.name) & set("\"'\\") for column in fields):
+        raise SourceError(f"{where}: a key with a quote or a backslash cannot be read; rename it at the producer.")
+    if topic.form == "log" and any(KINDS.get(column.name) is not column.kind for column in fields):
+        raise SourceError(f"{where}: the columns of web logs are {', '.join(KINDS)}, with the types that they have.")
+
+
+def _connect(topic: Topic) -> tuple[Any, Any]:
+    """The source of bytewax's connector, and a client that asks how far partitions go."""
+    try:
+        from bytewax.connectors.kafka import KafkaSource
+        from confluent_kafka import Consumer
+    except ImportError:
+        raise SourceError("kafka(...): install wpinq[kafka], which brings confluent-kafka.") from None
+    config = CONFIG | dict(topic.config)
+    with _said(topic):
+        source = KafkaSource(topic.brokers, [topic.topic], add_config=config, batch_size=LOT)
+        watch = {"bootstrap.servers": ",".join(topic.brokers), "group.id": "wpinq", "enable.auto.commit": False}
+        return source, Consumer({**watch, **config})
+
+
+@contextmanager
+def _said(topic: Topic) -> Iterator[None]:
+    """Say which topic failed and how, and nothing of a message."""
+    from confluent_kafka import KafkaException
+
+    try:
+        yield
+    except (KafkaException, RuntimeError, KeyError) as error:
+        reason = error.args[0].str() if isinstance(error, KafkaException) else "it cannot be read on"
+        raise SourceError(
+            f"kafka topic {topic.topic!r} at {', '.join(topic.brokers)}: {reason}; is it there, and does it still hold "
+            "what comes next?"
+        ) from None

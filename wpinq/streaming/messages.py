@@ -1,0 +1,81 @@
+"""Messages of a topic as columns: each holds one record, or none, whatever others hold.
+
+The value of a key of a JSON object is read as a field of a text file is; what is no record is dropped, by itself and
+uncounted. Each record keeps the time of arrival of its message, where that is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from wpinq.records.schema import Column, Kind, Schema, in_columns, polars_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def _json(values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
+    """Objects; the value of a key is read as a field of a text file is."""
+    from wpinq.records.text import valid_text
+
+    text = valid_text(values, "message")
+    objects = text.str.json_path_match("$").str.starts_with("{").fill_null(value=False)
+    text = text.filter(objects)
+    found = [_field(text.str.json_path_match(f'$["{one.name}"]').alias(one.name), one.kind) for one in schema]
+    return in_columns(found if times is None else [*found, times.filter(objects)])
+
+
+def _field(text: pl.Series, kind: Kind) -> pl.Series:
+    from wpinq.records.text import parse
+
+    return text if kind is Kind.TEXT else parse(text, kind)
+
+
+def _separated(delimiter: str, values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
+    """One line each, led by its time of arrival, so that it keeps it when others are dropped."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from wpinq.records import text as convert
+    from wpinq.sources.text import grammar
+    from wpinq.sources.text.lines import as_block
+
+    stamps = pl.Series([None], dtype=pl.Int64).new_from_index(0, len(values)) if times is None else times.to_physical()
+    lead = pa.array(stamps.cast(pl.String).fill_null("").cast(pl.Binary).to_list(), pa.large_binary())
+    whole = pc.and_(pc.greater(pc.binary_length(values), 0), pc.invert(pc.match_substring(values, "\n")))
+    values, lead = values.filter(whole), lead.filter(whole)
+    empty, end = pa.scalar(b"", pa.large_binary()), pa.scalar(b"\n", pa.large_binary())
+    lines = pc.binary_join_element_wise(lead, values, pa.scalar(delimiter.encode(), pa.large_binary()))
+    block = as_block(pc.binary_join_element_wise(lines, end, empty)).to_pybytes()
+    columns = (Column("\0arrived", Kind.INT), *schema)
+    frames = [pl.DataFrame(schema={column.name: polars_type(column.kind) for column in columns})]
+    for rows, quotes in grammar.rows(grammar.without_returns(block), delimiter):
+        table = grammar.fields(rows, delimiter, len(columns), range(len(columns)), quotes=quotes)
+        frames.append(in_columns([convert.from_field(*one) for one in zip(table.columns, columns, strict=True)]))
+    found = pl.concat(frames)
+    if times is None:
+        return found
+    return found.with_columns(pl.col("\0arrived").cast(times.dtype).alias(times.name))
+
+
+def _log(values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
+    from wpinq.records.text import valid_text
+    from wpinq.sources.text.weblog import LINE, parse
+
+    lines = valid_text(values, "line")
+    if times is None:
+        return parse(lines)
+    good = lines.str.contains(LINE).fill_null(value=False)
+    return parse(lines.filter(good)).with_columns(times.filter(good))
+
+
+READ: dict[str, Callable[[pa.Array, pl.Series | None, Schema], pl.DataFrame]] = {
+    "json": _json,
+    "csv": partial(_separated, ","),
+    "tsv": partial(_separated, "\t"),
+    "log": _log,
+}

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 from quoting import KINDS, book, entries, opaque, table, waiting
-from wpinq.cli.dataflow import rehearse
 
 import wpinq
 from wpinq.errors import BudgetError
+from wpinq.scripts.script import rehearse
 
 ROWS = [("ann", "a", 1)] * 5 + [("bob", "b", 2)] * 3
 

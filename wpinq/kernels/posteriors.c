@@ -1,4 +1,4 @@
-/* The posterior over staircases: `weigh` and `frontier` of posterior.py, `forward` and `backward` of chain.py. The
+/* The posterior over staircases: `weigh` and `frontier` of curves.py, `forward` and `backward` of marginals.py. The
    Python of the same name says what each does. */
 
 #include "common.h"

@@ -113,7 +113,7 @@ def _lines(measurement, one):
 
 KILLED = """
 import os, signal, sys, wpinq
-from wpinq import charged, measurement
+from wpinq.measurements import charged, measurement
 from wpinq.engines import flow
 from wpinq.ledger import file
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)

@@ -337,7 +337,7 @@ for name in sys.argv[2:]:
 import random, polars as pl, wpinq
 sys.path.insert(0, sys.argv[1])
 import test_fuzz_fingerprints as fuzzer
-from wpinq.plan import fingerprints
+from wpinq.plan.node import fingerprints
 views = wpinq.protect(os.environ["VIEWS"], budget=1, columns={"a": int, "b": float, "x": str}, version="1")
 draw, found = random.Random(3), []
 for tape in (next(made) for made in [fuzzer.tapes(draw, [views])] for _ in range(150)):

@@ -21,11 +21,11 @@ COMMON = """
 import datetime as dt, itertools, os, sys, tempfile
 import polars as pl
 from polars import col
-from wpinq.canonical import BOUNDS
+from wpinq.records.canonical import BOUNDS
 from wpinq.errors import WpinqError
 from wpinq.functions import bind
-from wpinq.functions.kinds import series
-from wpinq.schema import Kind, Schema
+from wpinq.records.kinds import series
+from wpinq.records.schema import Kind, Schema
 L, M = -2**63, 2**63 - 1
 VALUES = {
     Kind.INT: [0, 1, -1, L, M, 2**31, -(2**31) - 1, 10**9, None],

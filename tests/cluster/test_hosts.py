@@ -35,7 +35,8 @@ def dataflow(views):
 """
 ASKED = ["--observe", "cdf=1..40", "--observe", "pairs=p1,p4"]
 IMPATIENT = (
-    "import sys; from wpinq.cli import line, main; line.ALIVE.update(TCP_KEEPIDLE=1, TCP_KEEPINTVL=1, TCP_KEEPCNT=2,"
+    "import sys; from wpinq.cli import main; from wpinq.cluster import connection; "
+    "connection.ALIVE.update(TCP_KEEPIDLE=1, TCP_KEEPINTVL=1, TCP_KEEPCNT=2,"
     " TCP_USER_TIMEOUT=2000); sys.exit(main(sys.argv[1:]))"
 )
 

@@ -120,7 +120,7 @@ def test_an_interrupt_after_the_charge_loses_nothing_that_was_quoted(monkeypatch
 
 ASK = """
 import os, signal, sys, wpinq
-from wpinq import charged
+from wpinq.measurements import charged
 point, path, name = sys.argv[1:]
 views = wpinq.protect(path, budget=2, columns={"page": str, "n": int})
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)

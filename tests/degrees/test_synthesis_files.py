@@ -102,7 +102,7 @@ def test_a_full_disk_is_one_clear_line(tmp_path, monkeypatch):
 LIMITED = """
 import resource, signal, sys
 from types import SimpleNamespace
-from wpinq.degrees.synthesize import synthesize
+from wpinq.postprocess.synthesis.synthesize import synthesize
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 for path in sys.argv[1:]:

@@ -229,7 +229,7 @@ def test_a_users_module_is_covered_through_what_is_used_of_it(tmp_path, monkeypa
 SCRIPT = """
 import polars as pl
 from wpinq.functions import bind
-from wpinq.schema import Kind, Schema
+from wpinq.records.schema import Kind, Schema
 WORDS = {"x", "y", "z", "w"}
 def helper(page):
     return page in {"a", "b", "c", "d"} or page in WORDS

@@ -52,7 +52,7 @@ def test_a_secret_that_is_kept_elsewhere_begins_a_ledger(place: Path, opened: Op
 KILLED = """
 import os, pathlib, signal, sys
 from fractions import Fraction
-from wpinq import secret
+from wpinq.ledger import secret
 from wpinq.ledger import Ledger, file, head
 
 def kill(*_):

@@ -156,7 +156,7 @@ import json, os, random, signal, sys, time
 import polars, pyarrow, bytewax, cryptography
 from wpinq.cli import main, app
 from wpinq.engines import flow, live
-from wpinq import protection, measurement
+from wpinq import protection; from wpinq.measurements import measurement
 command, out, wanted, seed = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 draw, killed, seen, took = random.Random(seed), 0, set(), 0.3
 while killed < wanted:

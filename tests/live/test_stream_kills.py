@@ -26,14 +26,14 @@ LINE = 'h - {} [{}] "GET /{} HTTP/1.0" 200 1'
 KILLER = """
 import json, os, random, signal, sys, time
 import polars, pyarrow, bytewax, cryptography
-import wpinq.windowed, wpinq.continual, wpinq.streaming
+import wpinq.measurements.windows, wpinq.measurements.continual, wpinq.streaming
 from wpinq.cli import main
 from wpinq.engines import flow, live
 try:
     import confluent_kafka, bytewax.connectors.kafka
 except ImportError:
     pass
-from wpinq import protection, measurement
+from wpinq import protection; from wpinq.measurements import measurement
 command, home, wanted, last = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]), "exact  last  5\\n"
 draw = random.Random(int(sys.argv[4]))
 for number in range(wanted + 1):

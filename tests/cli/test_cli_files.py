@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import wpinq as package
+from wpinq.cli import main
 from wpinq.errors import PlanError, SourceError
 
 SCRIPT = "def dataflow(views):\n    return {'m': views.map('page').measure(1)}\n"
@@ -125,3 +126,43 @@ def test_nothing_foreign_comes_with_an_error_of_send():
     assert caught.value.__context__ is None
     assert caught.value.__cause__ is None
     views.close()
+
+
+@pytest.mark.parametrize("option", ["--json", "--plot", "--ledger", "script", "input"])
+def test_a_name_that_no_file_can_have_is_one_clear_line(option, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.csv").write_text("user,page\nann,a\n")
+    name = "x" * 300
+    arguments = {
+        "script": ["run", name, "v.csv", "--budget", "1"],
+        "input": ["degrees", f"{name}.csv", "--of", "page", "--budget", "1"],
+    }.get(
+        option,
+        [
+            "degrees",
+            "v.csv",
+            "--of",
+            "page",
+            "--budget",
+            "1",
+            option,
+            f"{name}.{'png' if option == '--plot' else 'json'}",
+        ],
+    )
+    assert main(arguments) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("wpinq: ")
+    assert "not foreseen" not in err
+    assert err.count("\n") == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["v.csv"]
+
+
+@pytest.mark.parametrize("body", ["sys.exit(3)", "def dataflow(views):\n    sys.exit(3)"])
+def test_a_script_that_ends_itself_is_one_clear_line(body, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.csv").write_text("user,page\nann,a\n")
+    (tmp_path / "ends.py").write_text(f"import sys\n{body}\n")
+    for command in ("run", "shell"):
+        assert main([command, "ends.py", "v.csv", "--budget", "1"]) == 2
+        assert "SystemExit" in capsys.readouterr().err
+    assert not (tmp_path / "v.csv.ledger").exists()

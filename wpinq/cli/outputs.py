@@ -51,12 +51,13 @@ def write_text(option: str, path: Path, text: str) -> None:
 
 def _check_place(call: str, path: Path) -> None:
     """Make a file where the output will be made, and take it away again: nothing else tells for certain."""
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise SourceError(f"{call}: is there and is not a file; choose another name.")
     try:
+        other = path.is_symlink() or (path.exists() and not path.is_file())
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".tmp", dir=path.parent)
         os.close(descriptor)
         Path(name).unlink()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
         raise SourceError(f"{call}: cannot be written: {reason}; choose another place.") from None
+    if other:
+        raise SourceError(f"{call}: is there and is not a file; choose another name.")

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 Dataflow: TypeAlias = "Callable[[Collection], dict[str, Measurement]]"
 
-HOME = Path(__file__).parents[2] / "dataflows"
+_INSTALLED = Path(__file__).parents[1] / "dataflows"
+HOME = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2] / "dataflows"
 LIMITLESS = Fraction(10**12)
 """The budget of a rehearsal that only looks at costs."""
 
@@ -123,8 +124,9 @@ def find(given: str) -> Path:
         PlanError: There is none.
     """
     path = Path(given)
-    if path.is_file():
-        return path
+    with contextlib.suppress(OSError):  # a name may be longer than any file's
+        if path.is_file():
+            return path
     known = sorted(one.stem for one in HOME.glob("[!_]*.py"))
     if path.stem in known and path.parent in (Path(), Path("dataflows")) and path.suffix in ("", ".py"):
         return HOME / f"{path.stem}.py"
@@ -154,7 +156,7 @@ def _told(path: Path) -> Any:
         raise
     except SyntaxError as error:
         raise PlanError(f"{path}, line {error.lineno}: {error.msg}.") from None
-    except Exception as error:  # noqa: BLE001  a script may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a script may raise anything, and end itself
         lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
         where = f"{path}, line {lines[-1]}" if lines else f"{path}"
         raise PlanError(f"{where}: {type(error).__name__}; run the script by itself to see more.") from None

@@ -26,6 +26,7 @@ from wpinq.cluster import run as cluster
 from wpinq.engines.placement import labels, worker
 from wpinq.engines.shards import split
 from wpinq.ledger import Ledger
+from wpinq.plan.node import sources
 from wpinq.records.batch import Batch
 from wpinq.records.schema import Kind, Schema
 
@@ -292,6 +293,6 @@ def test_gathered_shards_are_the_histogram(shards, most, monkeypatch):
     monkeypatch.setattr(exchange, "PIECE", min(most, 3))
     records = [(i % 7, i % 3) for i in range(100)]
     plan = strategies.protected(records, user="integer", page="integer").map(lambda page: page).shave()
-    key = wpinq.plan.sources(plan._node)[0].identity_key
+    key = sources(plan._node)[0].identity_key
     found = [flow.run(flow.Job([plan._node], key, shards=n, process=p))[0] for n, p in ((1, None), (shards, 0))]
     assert [one.tolist() for one in found[0].content()] == [one.tolist() for one in found[1].content()]

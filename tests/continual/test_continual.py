@@ -15,6 +15,7 @@ from wpinq.measurements.charged import commit
 from wpinq.measurements.continual import ContinualMeasurement
 from wpinq.noise.tree import BINARY, ELDERS, Tree
 from wpinq.plan.stability import Survey
+from wpinq.records.bins import bin_frame
 from wpinq.records.identity import identities
 from wpinq.records.weights import WeightType
 from wpinq.state.histogram import Histogram
@@ -359,7 +360,7 @@ def moved(plan, epochs):
         driver, stream, before = strategies.Driver(plan), [], np.zeros(epochs + 3)
         for epoch in range(epochs):
             driver.feed({(0,): Fraction(first if epoch == 0 else 1)})
-            frame = wpinq.bins.bin_frame(range(epochs + 3), driver.root.schema)
+            frame = bin_frame(range(epochs + 3), driver.root.schema)
             now = driver.histogram.lookup(frame, identities(frame, driver.root.schema, driver.key))
             stream.append(now - before)
             before = now
@@ -373,7 +374,7 @@ def test_every_prefix_stays_at_hand(seed):
     """Past two merges of 16 changes: 300 epochs."""
     draw = np.random.default_rng(seed)
     schema, key = strategies.protected(bin="integer")._node.schema, bytes(16)
-    frame = wpinq.bins.bin_frame(range(5), schema)
+    frame = bin_frame(range(5), schema)
     ids = identities(frame, schema, key)
     changes, total = Changes(lambda: Histogram(schema, key)), np.zeros((301, 5), int)
     for epoch in range(1, 301):

@@ -163,7 +163,7 @@ class Fit:
         """Draw noisy values, the fitted staircase and its band, and the truth where given (see `plot.plot_fit`)."""
         from wpinq.postprocess.plot import plot_fit
 
-        plot_fit(self, path, truth, title)
+        plot_fit(self, path, truth, title or f"{self.distinct:,} items, {self.records:,} records")
 
     def synthesize(self, path: str | Path | None = None, users: Any = None, **options: Any) -> Any:
         """Write a synthetic data set with exactly the fitted multiplicities (see `synthesize.synthesize`)."""

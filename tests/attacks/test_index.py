@@ -16,8 +16,9 @@ FUNCTIONS, LEAKS, AUDIT = "attacks/test_attack_functions.py", "attacks/test_leak
 RARE, LAW, WORDS = "noise/test_noise_rare.py", "noise/test_noise_distribution.py", "noise/test_noise_words.py"
 LEDGER, DAMAGE, TOGETHER = "ledger/test_ledger.py", "ledger/test_damage.py", "ledger/test_together.py"
 CLUSTER, MEETING, HOSTS = "cluster/test_cluster.py", "cluster/test_meeting.py", "cluster/test_hosts.py"
-LIVE, WINDOWS, RECOVERY = "live/test_live.py", "live/test_windows.py", "live/test_recovery.py"
-CONTINUAL = "continual/test_continual.py"
+MEASUREMENT = "measurements/test_measurement.py"
+LIVE, WINDOWS, RECOVERY = "streaming/test_live.py", "streaming/test_windows.py", "streaming/test_recovery.py"
+CONTINUAL = "measurements/test_continual.py"
 DIGITS, COST, DISK = "noise/test_noise_digits.py", "ledger/test_cost.py", "ledger/test_disk.py"
 
 ATTACKS = [1, *range(2, 22), 25, 35, 36, 37, *range(40, 46)]
@@ -158,7 +159,7 @@ attack 45  house/test_layers.py::test_imports_go_down
     in the test: a forbidden import is found
 rule 2     {FUNCTIONS}::test_rule_02_functions_that_change_behind_their_back_are_new_questions
     seen: defaults not covered
-rule 2     core/test_measurement.py::test_data_that_changed_behind_a_declared_version_closes_it_for_every_question
+rule 2     {MEASUREMENT}::test_data_that_changed_behind_a_declared_version_closes_it_for_every_question
     see rule 2
 rule 3     {LEDGER}::test_rule_03_equal_digests_are_not_seen_to_be_equal_and_never_kept_in_clear
     seen: the digest itself in the row

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from quoting import KINDS, book, entries, opaque, table, waiting
 
 import wpinq
-from wpinq.errors import BudgetError
+from wpinq.errors import BudgetError, PlanError
+from wpinq.measurements.charged import commit
+from wpinq.noise import DiscreteLaplace
 from wpinq.scripts.script import rehearse
 
 ROWS = [("ann", "a", 1)] * 5 + [("bob", "b", 2)] * 3
+EASY = Fraction(1, 1000)
+
+
+def measured(quote):
+    return commit([quote])[0]
 
 
 class Box:
@@ -89,3 +97,46 @@ def test_a_script_is_charged_as_a_whole_or_not_at_all(counts):
     with pytest.raises(BudgetError, match="nothing was charged"):
         rehearsal.charge(views)
     assert book(views).spent()[0] == 2
+
+
+@pytest.mark.parametrize("change", [{"charges": ()}, {"mechanism": DiscreteLaplace(Fraction(1, 1000))}, {}])
+@pytest.mark.parametrize("live", [False, True])
+def test_a_quote_that_was_altered_by_hand_is_no_quote(change, live):
+    """It was refused only at the seal, where it failed what waits with it; or not at all, with another noise."""
+    views = wpinq.live({"k": "text"}, budget=10) if live else wpinq.protect(["a"] * 3, budget=10, columns={"k": str})
+    quote, honest = views.quote(epsilon=1), views.measure(epsilon=1, name="honest")
+    views.measure(quote=quote)
+    altered = replace(quote, **change)
+    with pytest.raises(PlanError, match="quote again") as told:
+        views.measure(quote=altered)
+    assert str(told.value).startswith("measure(quote=...): ")
+    with pytest.raises(PlanError, match="quote again"):
+        altered.publishing("release", Fraction(1, 10**6))
+    assert book(views).spent() == (2, 0)
+    if live:
+        views.send([("a",)])
+        views.advance()
+    assert isinstance(honest.observe("a"), int)
+
+
+@pytest.mark.parametrize("again", [lambda m: type(m)(m.quote), lambda m: measured(m.quote.publishing("x", EASY))])
+def test_a_paid_quote_has_one_query_however_it_is_come_by(again):
+    """A second one would be computed anew by a function that may mean another thing by then."""
+    box = Box()
+    views = wpinq.protect(ROWS, budget=10, delta=EASY, columns=KINDS)
+    first = views.filter(lambda user: user == box.name).measure(epsilon=1)
+    first.observe(("ann", "a", 1))
+    box.name = "ann"
+    second = again(first)
+    if second is not first:
+        with pytest.raises(PlanError, match="not charged"):
+            second.observe(("ann", "a", 1))
+
+
+def test_a_quote_that_a_script_commits_twice_is_one_measurement():
+    def script(views):
+        quote = views.quote(epsilon=1)
+        return {"first": views.measure(quote=quote), "second": views.measure(quote=quote)}
+
+    made = rehearse(script, table(budget=4)._node.schema).charge(table(budget=4))
+    assert made["first"] is made["second"]

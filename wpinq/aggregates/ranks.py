@@ -22,8 +22,9 @@ from wpinq.exact import decimal
 from wpinq.failures import quietly
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.charged import ChargedQuery
+from wpinq.measurements.epochs import answered_from
 from wpinq.measurements.publish import moves
-from wpinq.measurements.quote import Quote, answered_from, price
+from wpinq.measurements.quote import Quote, price
 from wpinq.noise.exponential import PermuteAndFlip
 from wpinq.operators.align import measurable
 from wpinq.plan.node import Node
@@ -108,11 +109,12 @@ class Quantile(ChargedQuery):
         ranks: Ranks = quote.mechanism
         self._aim, self._points, self.confidence, self._where, self._call = ranks
         self._found: np.ndarray | None = None
+        self._charged = self
 
     def of(self, where: Groups) -> Quantile:
-        """The same for other groups of the same columns."""
+        """The same query, answered from the same run, for other groups of the same columns."""
         found = Quantile(self.quote)
-        found._where, found._histogram, found._words = where, self._histogram, self._words
+        found._where, found._charged = where, self._charged
         return found
 
     @property
@@ -156,7 +158,7 @@ class Quantile(ChargedQuery):
 
     def _choose(self) -> np.ndarray:
         """One row for each group: the answer and both ends, as numbers."""
-        histogram, words = self._settled()
+        histogram, words = self._charged._settled()
         numbers, blur = self._points
         size = len(numbers)
         frame = bin_frame(self._where.bins(range(size)), self.node.schema)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from wpinq.plan.dataset import DataSet
     from wpinq.state.histogram import Histogram
 
-_paid: WeakSet[Quote[Any]] = WeakSet()
+_paid: WeakSet[ChargedQuery] = WeakSet()
+"""Queries that were charged, and may be computed."""
 
 Q = TypeVar("Q", bound="ChargedQuery")
 
@@ -37,24 +38,19 @@ def pay(quotes: Sequence[Quote[Any]]) -> None:
         LedgerError: A ledger cannot be trusted or written.
     """
     charge_all(distinct(request for quote in quotes for request in quote.charges))
-    _paid.update(quotes)
 
 
 def commit(quotes: Sequence[Quote[Q]]) -> list[Q]:
     """Charge what some quotes say, all of it or nothing, and give the charged queries, in their order.
 
     A quote that was committed before is the same query, which costs nothing again: the same object, computed once.
-    Were it computed again, a function whose meaning nobody can tell could mean another thing by then, and whether the
-    question that was paid for is refused would tell about records, for nothing.
 
     Raises:
         BudgetError, LedgerError, PlanError: See `charge`; nothing was charged.
     """
-    made = {quote: quote.made[0] if quote.made else quote.kind(quote) for quote in quotes}
-    charge(list(made.values()))
-    for quote, query in made.items():
-        quote.made[:] = quote.made or [query]
-    return [quote.made[0] for quote in quotes]
+    made = [quote.query for quote in quotes]
+    charge(made)
+    return made
 
 
 def charge(queries: Sequence[ChargedQuery]) -> None:
@@ -66,8 +62,10 @@ def charge(queries: Sequence[ChargedQuery]) -> None:
     Raises:
         BudgetError: They cost more together than is left; nothing was charged.
         LedgerError: A ledger cannot be trusted or written.
-        PlanError: A quote came too late, or a user's function asks while it runs; nothing was charged.
+        PlanError: A quote came too late or was altered by hand, or a user's function asks while it runs; nothing was
+            charged.
     """
+    queries = list(dict.fromkeys(queries))
     quotes = [query.quote for query in queries]
     for quote in quotes:
         refuse_inside(quote.call)
@@ -79,8 +77,9 @@ def charge(queries: Sequence[ChargedQuery]) -> None:
             quote.check()
         pay(quotes)
         for query, quote in zip(queries, quotes, strict=True):
-            if quote.epochs is not None and query not in quote.made:
+            if quote.epochs is not None and query not in _paid:
                 quote.epochs.log.asked.append((query, quote.epochs.root))
+            _paid.add(query)
     for query in queries:
         if not query.settled:
             wait(query)
@@ -161,7 +160,7 @@ class ChargedQuery:
         return self._histogram, self._words
 
     def _insist_on_paid(self) -> None:
-        if self.quote not in _paid:
+        if self not in _paid:
             raise PlanError(f"{self.quote.call}: it is not charged yet, so it has no answer; nothing was computed.")
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

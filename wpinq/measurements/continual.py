@@ -16,9 +16,10 @@ from wpinq.exact import Amount, decimal, exact
 from wpinq.failures import quietly
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.changes import Changes
+from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import show_measured
 from wpinq.measurements.measurement import Measurement, quoted
-from wpinq.measurements.quote import Epochs, Quote
+from wpinq.measurements.quote import Quote
 from wpinq.measurements.timeline import Timeline
 from wpinq.noise import Mechanism, Words, mechanism
 from wpinq.noise.accuracy import level_of_each

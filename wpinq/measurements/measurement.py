@@ -21,9 +21,10 @@ from wpinq.exact import Amount, decimal, exact
 from wpinq.failures import quietly
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.charged import ChargedQuery, pay
+from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import show_measured
 from wpinq.measurements.publish import names_of, present, private_threshold, probability
-from wpinq.measurements.quote import Epochs, Quote, price
+from wpinq.measurements.quote import Quote, price
 from wpinq.measurements.table import Release, ordered
 from wpinq.noise import Mechanism, mechanism
 from wpinq.noise.accuracy import epsilon_within, level_of_each

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,9 @@ from wpinq.arguments import FLAG, NAME, takes
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.measurements.continual import ContinualMeasurement
+from wpinq.measurements.epochs import opened
 from wpinq.measurements.measurement import Measurement, epsilon_for, quoted
-from wpinq.measurements.quote import Quote, opened
+from wpinq.measurements.quote import Quote
 from wpinq.measurements.timeline import log_of, refuse_forgotten
 from wpinq.measurements.windows import WindowedMeasurement, windows
 from wpinq.operators.align import measurable
@@ -63,7 +63,7 @@ def quote(
         kept = Survey.of(rewrite(survey.root, first))
         refuse_forgotten(log, kept.root)
         forever = ContinualMeasurement.quoted(kept, log, amount, noise=mechanism, name=name, analyst=analyst)
-        return replace(forever, of=self._node)
+        return forever.but(of=self._node)
     kind, epochs = Measurement, None
     if windows(survey.steps):
         kind = WindowedMeasurement
@@ -71,7 +71,7 @@ def quote(
         survey, epochs = opened(survey)
     found = quoted(survey, amount, kind, noise=mechanism, name=name, analyst=analyst, epochs=epochs)
     each = kind is WindowedMeasurement and each_is_charged(survey)
-    return replace(found, of=self._node, charges=() if each else found.charges)
+    return found.but(of=self._node, charges=() if each else found.charges)
 
 
 _quoted = quote  # `measure` has an argument of that name

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from weakref import WeakSet
 
 from wpinq.errors import LedgerError, PlanError
 from wpinq.exact import decimal
 from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Charge, Cost, Price, Request, merged, price_all, wording
+from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import cost_lines, how_often
-from wpinq.measurements.timeline import at_epoch, log_of, refuse_forgotten, refuse_windows
 from wpinq.noise import FORMAT
 from wpinq.operators.window import Window
 from wpinq.plan.node import Node, holding, steps
@@ -30,38 +31,9 @@ from wpinq.records import values
 from wpinq.records.fields import Field, encode
 
 if TYPE_CHECKING:
-    from wpinq.measurements.timeline import Timeline
     from wpinq.plan.dataset import DataSet
 
 C_co = TypeVar("C_co", covariant=True)
-
-
-@dataclass(frozen=True, eq=False)
-class Epochs:
-    """Which epochs of a live source answer a query.
-
-    Attributes:
-        log: What the source was sent.
-        root: The plan over the open source.
-        epoch: The one that answers; None for each that closes from now on.
-    """
-
-    log: Timeline
-    root: Node
-    epoch: int | None
-
-    def check(self, call: str) -> None:
-        """Refuse a quote of an epoch that has closed, and a plan whose records were let go of.
-
-        Raises:
-            PlanError: It is too late for it; nothing was charged.
-        """
-        if self.epoch is not None and self.epoch != self.log.closed + 1:
-            raise PlanError(
-                f"{call}: the quote is for epoch {self.epoch} of {self.log.name}, which has closed; quote again for "
-                "the open one. Nothing was charged."
-            )
-        refuse_forgotten(self.log, self.root)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +56,7 @@ class Quote(Generic[C_co]):
         epochs: Which epochs of a live source answer it; None where its answers come from a run.
         kind: Makes the charged query, once the quote is committed.
         of: The plan as the collection that was asked holds it.
-        made: The query that it became, once it was committed: always the same one, computed once.
+        made: The query that it became, once one was asked for: always the same one, computed once.
     """
 
     call: str
@@ -102,7 +74,7 @@ class Quote(Generic[C_co]):
     epochs: Epochs | None = field(repr=False)
     kind: Callable[[Quote[Any]], C_co] = field(repr=False)
     of: Node | None = field(default=None, repr=False)
-    made: list[C_co] = field(default_factory=list, init=False, repr=False)
+    made: list[C_co] = field(default_factory=list, repr=False)
 
     @property
     def sources(self) -> list[DataSet]:
@@ -126,23 +98,64 @@ class Quote(Generic[C_co]):
         """
         return price_all(self.charges)
 
-    def check(self) -> None:
-        """Refuse what came too late.
+    @property
+    def query(self) -> C_co:
+        """The one query that it becomes, however often it is committed; it answers once it is charged.
+
+        Were it computed again, a function whose meaning nobody can tell could mean another thing by then, and whether
+        the question that was paid for is refused would tell about records, for nothing.
 
         Raises:
-            PlanError: The quote was for an epoch that has closed; nothing was charged.
+            PlanError: See `insist`.
         """
+        self.insist()
+        if not self.made:
+            self.made.append(self.kind(self))
+        return self.made[0]
+
+    def check(self) -> None:
+        """Refuse what was altered by hand, and what came too late.
+
+        Raises:
+            PlanError: See `insist`; or the quote was for an epoch that has closed; nothing was charged.
+        """
+        self.insist()
         if self.epochs is not None:
             self.epochs.check(self.call)
 
+    def insist(self) -> None:
+        """Refuse what was altered by hand: nothing says that its charges are those of its query.
+
+        Raises:
+            PlanError: It was not made by `price`; nothing was charged.
+        """
+        if self not in _priced:
+            raise PlanError(
+                f"{self.call}(quote=...): the quote was put together or altered by hand, so what it says need not be "
+                "what it costs; quote again, it costs nothing. Nothing was charged."
+            )
+
     def publishing(self, what: str, delta: Fraction) -> Quote[C_co]:
-        """The same query, with a delta for a further publication of its answers."""
+        """The same query, with a delta for a further publication of its answers.
+
+        Raises:
+            PlanError: See `insist`.
+        """
         question = blake2b(encode(self.key, what, delta), digest_size=32).hexdigest()
         further = [
             (data.ledger, _charge(self, question, data, (Cost(Fraction(0), delta),)))
             for data in self.sources
         ]  # fmt: skip
-        return replace(self, delta=self.delta + delta, charges=(*self.charges, *merged(further)))
+        return self.but(delta=self.delta + delta, charges=(*self.charges, *merged(further)))
+
+    def but(self, **changes: Any) -> Quote[C_co]:
+        """The same query, of which something else is told or charged. Only what was priced can be changed.
+
+        Raises:
+            PlanError: See `insist`.
+        """
+        self.insist()
+        return _known(replace(self, **changes))
 
     def __str__(self) -> str:
         found = getattr(self.mechanism, "name", "")
@@ -163,29 +176,13 @@ class Quote(Generic[C_co]):
         raise TypeError("a Quote is never pickled or copied; quote again, it costs nothing.")
 
 
-def answered_from(root: Node, call: str) -> tuple[Survey, Epochs | None]:
-    """The plan of a query that has one answer, given at once; of a live source over the next epoch to close.
-
-    Raises:
-        PlanError: There are windows, so there would be an answer for each; or records that it needs were let go of.
-    """
-    survey = Survey.of(root)
-    refuse_windows(survey.steps, call)
-    return opened(survey)
+_priced: WeakSet[Quote[Any]] = WeakSet()
+"""Quotes whose fields are those that `price` found."""
 
 
-def opened(survey: Survey) -> tuple[Survey, Epochs | None]:
-    """The plan itself, or over the epoch of its live source that is open.
-
-    Raises:
-        PlanError: Records that it needs were let go of, or there are two live sources.
-    """
-    log = log_of(survey.sources)
-    if log is None:
-        return survey, None
-    refuse_forgotten(log, survey.root)
-    epoch = log.closed + 1
-    return Survey.of(at_epoch(survey.root, epoch)), Epochs(log, survey.root, epoch)
+def _known(quote: Quote[C_co]) -> Quote[C_co]:
+    _priced.add(quote)
+    return quote
 
 
 def price(
@@ -225,7 +222,7 @@ def price(
         call, node, epsilon, delta, scale, label, who, moves, mechanism, key, question, (), epochs, kind
     )  # fmt: skip
     asked = [(data.ledger, _charge(found, question, data, paid)) for data, paid in _costs(survey, scale, delta).items()]
-    return replace(found, charges=merged(asked))
+    return _known(replace(found, charges=merged(asked)))
 
 
 def _costs(survey: Survey, scale: Fraction, delta: Fraction) -> dict[DataSet, tuple[Cost, ...]]:

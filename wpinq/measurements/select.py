@@ -11,8 +11,9 @@ from wpinq.exact import Amount, decimal, positive
 from wpinq.failures import quietly
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.charged import ChargedQuery, commit
+from wpinq.measurements.epochs import answered_from
 from wpinq.measurements.publish import moves, names_of, present, probability
-from wpinq.measurements.quote import Quote, answered_from, price
+from wpinq.measurements.quote import Quote, price
 from wpinq.measurements.spread import spreads
 from wpinq.measurements.table import by_name
 from wpinq.noise.selection import PartitionSelection, selection

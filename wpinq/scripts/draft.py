@@ -38,7 +38,7 @@ class Draft(Collection):
         return Draft(node, self._views, self.made)
 
     def _commit(self, quotes: Sequence[Quote[Any]]) -> list[Any]:
-        drafted = [quote.kind(quote) for quote in quotes]
+        drafted = [quote.query for quote in quotes]
         self.made += drafted
         return drafted
 

@@ -1,0 +1,63 @@
+"""Which epochs of a live source answer a query, and the plan over the one that is open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wpinq.errors import PlanError
+from wpinq.measurements.timeline import Timeline, at_epoch, log_of, refuse_forgotten, refuse_windows
+from wpinq.plan.node import Node
+from wpinq.plan.stability import Survey
+
+
+@dataclass(frozen=True, eq=False)
+class Epochs:
+    """Which epochs of a live source answer a query.
+
+    Attributes:
+        log: What the source was sent.
+        root: The plan over the open source.
+        epoch: The one that answers; None for each that closes from now on.
+    """
+
+    log: Timeline
+    root: Node
+    epoch: int | None
+
+    def check(self, call: str) -> None:
+        """Refuse a quote of an epoch that has closed, and a plan whose records were let go of.
+
+        Raises:
+            PlanError: It is too late for it; nothing was charged.
+        """
+        if self.epoch is not None and self.epoch != self.log.closed + 1:
+            raise PlanError(
+                f"{call}: the quote is for epoch {self.epoch} of {self.log.name}, which has closed; quote again for "
+                "the open one. Nothing was charged."
+            )
+        refuse_forgotten(self.log, self.root)
+
+
+def answered_from(root: Node, call: str) -> tuple[Survey, Epochs | None]:
+    """The plan of a query that has one answer, given at once; of a live source over the next epoch to close.
+
+    Raises:
+        PlanError: There are windows, so there would be an answer for each; or records that it needs were let go of.
+    """
+    survey = Survey.of(root)
+    refuse_windows(survey.steps, call)
+    return opened(survey)
+
+
+def opened(survey: Survey) -> tuple[Survey, Epochs | None]:
+    """The plan itself, or over the epoch of its live source that is open.
+
+    Raises:
+        PlanError: Records that it needs were let go of, or there are two live sources.
+    """
+    log = log_of(survey.sources)
+    if log is None:
+        return survey, None
+    refuse_forgotten(log, survey.root)
+    epoch = log.closed + 1
+    return Survey.of(at_epoch(survey.root, epoch)), Epochs(log, survey.root, epoch)

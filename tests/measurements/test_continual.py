@@ -177,7 +177,7 @@ def test_explain_tells_the_noise_of_all_nodes_and_not_of_one(views, capsys):
     """It said that noise of scale 1 moves a bin by 3 at most; at epoch 3,000 it does by 100."""
     measured = views.map(page).measure(epsilon=1, continual=True)
     text = measured.explain()
-    assert "at most" not in text and "charges live 1 of" in text
+    assert "at most" not in text and "data set 'live': epsilon 1" in text
     for _ in range(100):
         views.advance()
     assert measured.deviation() > 5 and f"{measured.deviation():.4g} at epoch 100," in text

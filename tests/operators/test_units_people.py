@@ -25,7 +25,7 @@ def test_noise_and_charge_follow_the_bound(views_file):
     m = views.map(lambda page: page).measure("0.5")
     assert m.scale == 40
     assert Ledger.existing(views_file.with_name("views.csv.ledger")).spent()[0] == Fraction(1, 2)
-    assert "one user (user), at most 20 records moves it by 20" in views.explain()
+    assert "unit: user (user), at most 20 records; contribution bound 20" in views.explain()
 
 
 def test_shave_distinct_and_join_keep_the_bound(views_file):

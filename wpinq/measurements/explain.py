@@ -51,7 +51,7 @@ def explain(self: Builder[Any], epsilon: Amount | None = None) -> str:
 
 
 def show_measured(root: Node, epsilon: Fraction | None, mechanism: str = "geometric", noise: Sequence[str] = ()) -> str:
-    """Print and return the tree of a plan and the cost of measuring it; `noise` is told instead of one scale's."""
+    """Print and return the tree of a plan and the cost of measuring it; `noise` replaces the lines about one scale."""
     survey = Survey.of(root)
     text = "\n".join([*_cost(survey, epsilon, mechanism, noise), *tree(root), "", *_uses(survey)])
     print(text)  # noqa: T201
@@ -82,7 +82,7 @@ def tree(root: Node) -> list[str]:
 
 def _facts(node: Node) -> str:
     if isinstance(node, Source):
-        return f"  {node.schema}  one {node.data.unit.text} moves it by {decimal(node.data.unit.bound)}"
+        return f"  {node.schema}  unit: {node.data.unit.text}; contribution bound {decimal(node.data.unit.bound)}"
     factors = sorted(set(node.stability), reverse=True)
     part = f", part {node.part[1]}" if node.part else ""
     rounding = f", {node.rounding}" if node.rounding else ""
@@ -101,7 +101,7 @@ def cost_lines(
         lattice: Steps of a geometric noise in a weight of 1.
         moves: For each data set how far one unit of it can move what is measured, in weight.
         mechanism: "geometric" or "laplace".
-        noise: Is told instead of one scale's.
+        noise: Replaces the lines about one scale.
         often: How often it is charged; see `how_often`.
     """
     mean, half = expected_error(scale, lattice, mechanism)
@@ -110,7 +110,7 @@ def cost_lines(
         f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
     ]
     return lines + [
-        f"  charges {data.name} {decimal(move / scale)} of its budget{often}" for data, move in moves.items()
+        f"  data set {data.name!r}: epsilon {decimal(move / scale)}{often}" for data, move in moves.items()
     ]
 
 
@@ -131,11 +131,11 @@ def _cost(survey: Survey, epsilon: Fraction | None, mechanism: str, noise: Seque
 
 
 def _uses(survey: Survey) -> list[str]:
-    """How often each source is used: the number that the noise is paid by."""
+    """The stability of the whole plan for each data set: the sum over all paths to it, which the noise grows with."""
     total: dict[DataSet, Fraction] = defaultdict(Fraction)
     for (data, _), stability in survey.paths.items():
         total[data] += stability
-    return [f"{data.name}: used {short(count)} times, counting stability" for data, count in total.items()]
+    return [f"data set {data.name!r}: stability {short(count)} in all" for data, count in total.items()]
 
 
 def expected_error(scale: Fraction, lattice: int, mechanism: str = "geometric") -> tuple[float, float]:

@@ -47,7 +47,7 @@ def quote(
     >>> quote
     measure(epsilon=0.1)  geometric noise of scale 10
       noise moves a bin by 9.983 on average, and by at most 30 with probability 0.95
-      charges records 0.1 of its budget
+      data set 'records': epsilon 0.1
       records: epsilon 0.1 of 1000000 that is left, 999999.9 afterwards
     >>> views.measure(quote=quote).epsilon
     Fraction(1, 10)

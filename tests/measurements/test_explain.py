@@ -50,7 +50,7 @@ def test_what_is_shown_is_what_a_measurement_gets(query, uses, capsys):
     assert capsys.readouterr().out == text + "\n"
     scale = float(noise_scale(measurable(asked._node), Fraction(1, 10)))
     assert f"noise of scale {scale:.8g}\n" in text
-    assert f"used {scale / 10:.8g} times" in text
+    assert f"stability {scale / 10:.8g} in all" in text
     assert uses < scale / 10 < uses + 0.001
     assert "right on average" in text
     assert f"scale {scale / 10:.8g} / epsilon" in explain(asked)

@@ -277,7 +277,14 @@ def test_explain_spends_nothing_and_shows_the_cost(views_file, capsys):
     views = wpinq.protect(views_file, budget=1)
     text = views.map(page).shave().map(lambda page, index: index).explain(epsilon=0.1)
     assert capsys.readouterr().out.strip() == str(text).strip()
-    for part in ("shave()", "stability 1", "protect(views.csv)", "scale 10", "data set 'views.csv': epsilon 0.1", "columns: index"):
+    for part in (
+        "shave()",
+        "stability 1",
+        "protect(views.csv)",
+        "scale 10",
+        "'views.csv': epsilon 0.1",
+        "columns: index",
+    ):
         assert part in text
     assert spent(views_file) == 0
 

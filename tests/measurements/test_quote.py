@@ -24,7 +24,7 @@ def test_a_quote_spends_nothing_and_says_what_is_charged():
     assert repr(quote) == text
     assert "noise of scale 8" in text
     assert "with probability 0.95" in text
-    assert "views: epsilon 0.5 of 0.75 that is left, 0.25 afterwards" in text
+    assert "now: epsilon 0.5 to pay; data set 'views' has 0.75 left, and 0.25 afterwards" in text
     (price,) = quote.prices
     assert (price.name, price.epsilon, price.left, price.fits) == ("views", Fraction(1, 2), Fraction(3, 4), True)
     assert [(data.name, move) for data, move in quote.sensitivities.items()] == [("views", 4)]
@@ -32,8 +32,8 @@ def test_a_quote_spends_nothing_and_says_what_is_charged():
     assert (made.question, made.scale, made.epsilon) == (quote.question, quote.scale, quote.epsilon)
     assert [one.question for one in entries(book(pages))][-1] == quote.question
     assert book(pages).spent()[0] == Fraction(3, 4)
-    assert "views: nothing more to pay; 0.25 is left" in str(quote)
-    assert "of 0.25 that is left, which is too little" in str(pages.quote(2))
+    assert "nothing more to pay; data set 'views' has epsilon 0.25 left" in str(quote)
+    assert "data set 'views' has 0.25 left, which is too little" in str(pages.quote(2))
 
 
 def test_the_price_of_a_part_is_what_it_adds():

@@ -109,9 +109,7 @@ def cost_lines(
         f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
         f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
     ]
-    return lines + [
-        f"  data set {data.name!r}: epsilon {decimal(move / scale)}{often}" for data, move in moves.items()
-    ]
+    return lines + [f"  data set {data.name!r}: epsilon {decimal(move / scale)}{often}" for data, move in moves.items()]
 
 
 def how_often(survey: Survey) -> str:

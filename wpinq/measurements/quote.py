@@ -164,9 +164,9 @@ class Quote(Generic[C_co]):
             self.epsilon, self.scale, self.node.lattice, self.sensitivities, mechanism=found, often=often
         )
         try:
-            lines += [_told(one) for one in self.prices]
+            lines += [_pays(one) for one in self.prices]
         except LedgerError as error:
-            lines.append(f"  what is left cannot be told: {error}")
+            lines.append(f"  what is left is not known: {error}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -239,11 +239,12 @@ def _charge(quote: Quote[Any], question: str, data: DataSet, paid: tuple[Cost, .
     return Charge(question, paid, data.version, quote.name or quote.node.title, quote.analyst)
 
 
-def _told(price: Price) -> str:
+def _pays(price: Price) -> str:
     """What a data set would pay now, and what would be left."""
     if not price.epsilon and not price.delta:
-        return f"  {price.name}: nothing more to pay; {decimal(price.left)} is left"
+        return f"  now: nothing more to pay; data set {price.name!r} has epsilon {decimal(price.left)} left"
     after = price.left - price.epsilon
-    end = f"{decimal(after)} afterwards" if price.fits else "which is too little"
-    delta = f", delta {decimal(price.delta)} of {decimal(price.left_delta)}" if price.delta else ""
-    return f"  {price.name}: epsilon {decimal(price.epsilon)} of {decimal(price.left)} that is left, {end}{delta}"
+    end = f"and {decimal(after)} afterwards" if price.fits else "which is too little"
+    delta = f"; delta {decimal(price.delta)} of {decimal(price.left_delta)} left" if price.delta else ""
+    left = f"data set {price.name!r} has {decimal(price.left)} left, {end}"
+    return f"  now: epsilon {decimal(price.epsilon)} to pay; {left}{delta}"

@@ -74,7 +74,7 @@ class Bound(Unary):
     @property
     def title(self) -> str:
         """How `explain` shows it."""
-        return f"bound({self.unit})"
+        return f"sample({self.unit})"
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """The hash covers all columns."""

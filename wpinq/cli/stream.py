@@ -98,9 +98,9 @@ class Stream:
 
     def rehearse(self, script: Dataflow) -> Rehearsal:
         """Run the script over a source in memory: it fails here as it would fail later, and charges nobody."""
-        from wpinq.streaming.source import opened
+        from wpinq.streaming.source import live
 
-        views = opened(self.kinds(), LIMITLESS, name=self.place.name or "stream")
+        views = live(self.kinds(), LIMITLESS, name=self.place.name or "stream")
         found = rehearsed(script, views)
         views.close()
         return found
@@ -115,8 +115,9 @@ class Stream:
             PlanError: There is no budget, or no ledger to go on with.
             SourceError: The broker of a topic does not answer.
         """
+        from wpinq.streaming.journal import Bound
         from wpinq.streaming.kafka import reach
-        from wpinq.streaming.source import opened
+        from wpinq.streaming.source import live
 
         name, place = self._home()
         if self.budget is None:
@@ -126,10 +127,11 @@ class Stream:
         if (topic := self.topic) is not None:
             reach(topic)
         longest = max(windows, default=0) / 1e6 + self.lateness
-        return opened(
+        script = blake2b(self.script.read_bytes()).digest()
+        return live(
             self.kinds(), self.budget, ledger=place, name=self.place.name or name,
             lateness=dt.timedelta(seconds=self.lateness), keep=math.ceil(longest / self.every) + 1,
-            recover=self.recover, script=blake2b(self.script.read_bytes()).digest(),
+            recover=None if self.recover is None else Bound(self.recover, script),
         )  # fmt: skip
 
     def _home(self) -> tuple[str, Path | None]:

@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -31,6 +32,22 @@ Positions: TypeAlias = dict[str, Any]
 
 SIZE = 8
 NAME = "epochs"
+
+
+@dataclass(frozen=True)
+class Bound(os.PathLike[str]):
+    """The directory of a journal that is also bound to a dataflow: another one cannot go on with it.
+
+    Attributes:
+        place: The directory.
+        script: A digest of the dataflow.
+    """
+
+    place: str | os.PathLike[str]
+    script: bytes
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.place)
 
 
 class Journal:

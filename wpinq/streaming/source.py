@@ -31,7 +31,7 @@ from wpinq.sources.columns import named
 from wpinq.sources.log import Epoch
 from wpinq.streaming.given import frames
 from wpinq.streaming.growing import Growing
-from wpinq.streaming.journal import Journal, Positions
+from wpinq.streaming.journal import Bound, Journal, Positions
 from wpinq.streaming.kafka import Followed, Topic
 from wpinq.streaming.running import TORN, Running
 
@@ -91,6 +91,7 @@ def live(
         ExactnessError: The budget is not a finite number above zero.
         LedgerError: The ledger cannot be trusted or written, or holds another unit or budget.
 
+    >>> from wpinq import live
     >>> views = live({"user": "text", "page": "text"}, budget=1)
     >>> cdf = views.map(lambda page: page).shave().map(lambda page, index: index).measure(epsilon=1)
     >>> views.send([("ann", "home"), ("bob", "home")])
@@ -100,18 +101,6 @@ def live(
     <class 'int'>
     >>> views.close()
     """
-    return opened(
-        columns, budget, ledger=ledger, unit=unit, delta=delta, name=name, lateness=lateness, keep=keep,
-        recover=recover, secret=secret,
-    )  # fmt: skip
-
-
-def opened(
-    columns: Columns, budget: Amount, *, ledger: str | os.PathLike[str] | None = None, unit: Unit | None = None,
-    delta: Amount | None = None, name: str = "live", lateness: dt.timedelta | None = None, keep: int | None = None,
-    recover: str | os.PathLike[str] | None = None, secret: Secret | None = None, script: bytes = b"",
-) -> Live:  # fmt: skip
-    """See `live`; what is kept for a restart is also bound to a digest of the script."""
     refuse_inside("live")
     if keep is not None and (not isinstance(keep, int) or isinstance(keep, bool) or keep < 1):
         raise PlanError(f"live(keep={described(keep)}): give a number of epochs above zero, or nothing to keep all.")
@@ -129,6 +118,7 @@ def opened(
     book = Ledger.open(place, name=name, unit=unit.text, budget=amount, delta=extra, secret=secret)
     journal = None
     if recover is not None and place is not None:
+        script = recover.script if isinstance(recover, Bound) else b""
         key = book.secret.derive("journal", name, unit.text, repr(log.schema), script)
         journal = Journal(Path(recover), place.with_name(place.name + ".live"), key)
     version = os.urandom(16).hex() if journal is None else journal.version

@@ -1,10 +1,9 @@
-"""What doctests and tests share: collections that hold nothing, and the reference engine on records given by hand."""
+"""What doctests and tests share: fixed examples and fixed secrets."""
 
 import os
 import random
 
 import pytest
-import strategies
 from hypothesis import HealthCheck, settings
 
 # No run is red by chance: examples and secrets are the same in every run of the same code, so a red run names a change.
@@ -32,17 +31,7 @@ class Chance:
         random.seed(item.nodeid)
 
 
-class Doctests:
-    """Registered by hand, so that it also reaches the doctests inside the package."""
-
-    @pytest.fixture(autouse=True)
-    def names(self, doctest_namespace):
-        doctest_namespace["protected"] = strategies.protected
-        doctest_namespace["evaluate"] = strategies.evaluate
-
-
 def pytest_configure(config):
-    config.pluginmanager.register(Doctests(), "wpinq doctests")
     if WAY == "same":
         os.urandom = chance = Chance()
         config.pluginmanager.register(chance, "wpinq chance")

@@ -7,21 +7,20 @@ import numpy as np
 import polars as pl
 from hypothesis import strategies as st
 
+from wpinq import testing
 from wpinq.collection import Collection
 from wpinq.engines import flow, reference
 from wpinq.engines.shards import split
 from wpinq.engines.sharing import needed_columns, representatives
-from wpinq.ledger import Ledger
 from wpinq.operators.align import measurable, record_ids
-from wpinq.plan.dataset import DataSet, Unit
 from wpinq.plan.node import Keyed, Merge, Read, Source, Stateless, sources, steps
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.kinds import series, write
-from wpinq.records.schema import Kind, Schema
-from wpinq.sources.tables.tuples import TupleReader
 from wpinq.state.histogram import Histogram, is_steps
+from wpinq.testing import distance, evaluate
+from wpinq.testing.given import leaves
 
-BUDGET = Fraction(10**6)
+__all__ = ["distance", "evaluate", "leaves"]  # as users have them
 MANY = 9
 """So many batches are made one: sums of a collection with itself would make 2, 4, 8, ... of one."""
 
@@ -37,37 +36,10 @@ class Fine(Source):
 FINE = 4
 
 
-def protected(records=(), name="records", fine=False, **kinds):
-    """A protected collection of typed columns: `protected(user="text", count="integer")`."""
-    schema = Schema.of(**{column: Kind(kind) for column, kind in kinds.items()})
-    columns = [
-        series(column.name, [write(record[place], column.kind) for record in records], column.kind)
-        for place, column in enumerate(schema)
-    ]
-    reader = TupleReader(schema, pl.DataFrame(columns))
-    ledger = Ledger.open(None, name=name, unit="record", budget=BUDGET)
-    data = DataSet(reader, ledger, name, "1", Unit(), declared=True)
-    return Collection((Fine if fine else Source)(data))
-
-
-def leaves(collection):
-    """The source steps of a plan, in order."""
-    return [node for node in steps(collection._node) if isinstance(node, Source)]
-
-
-def evaluate(collection, *inputs):
-    """Run the reference engine on records (each source's, in the order in which the plan meets them)."""
-    given = dict(zip(leaves(collection), map(reference.weigh, inputs), strict=True))
-    return {record: whole(weight) for record, weight in reference.run(collection._node, given).items()}
-
-
-def whole(weight):
-    return int(weight) if weight.denominator == 1 else weight
-
-
-def distance(one, other):
-    """Summed absolute difference of two weighted collections."""
-    return sum((abs(one.get(x, 0) - other.get(x, 0)) for x in {**one, **other}), Fraction(0))
+def protected(records=(), name="records", fine=False, **columns):
+    """A protected collection of typed columns; a fine one has weights in quarters."""
+    made = testing.protected(records, name=name, **columns)
+    return Collection(Fine(made._node.data)) if fine else made
 
 
 values = st.integers(-1, 3)

@@ -77,6 +77,7 @@ def protect(
         ExactnessError: The budget is not a finite number above zero.
         LedgerError: The ledger cannot be trusted or written, or holds another unit or budget.
 
+    >>> from wpinq import protect
     >>> views = protect([("ann", "home"), ("bob", "home")], budget=1, columns=("user", "page"))
     >>> views
     <protected collection (user: value, page: value) by protect(records)>

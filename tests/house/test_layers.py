@@ -19,7 +19,7 @@ FLOORS = [
     {"aggregates"},
     {"collection"},
     {"protection", "streaming", "degrees"},
-    {"query"},
+    {"query", "testing"},
     {"__init__"},
     {"scripts"},
     {"cluster"},

@@ -50,8 +50,8 @@ def suggest_bounds(
 
     Source: Wilson et al., "Differentially private SQL with bounded user contribution", PoPETs 2020(2), "ApproxBounds".
 
-    >>> import wpinq
-    >>> people = wpinq.protect([(age,) for age in range(18, 66)], budget=90, columns={"age": int})
+    >>> from wpinq import protect, suggest_bounds
+    >>> people = protect([(age,) for age in range(18, 66)], budget=90, columns={"age": int})
     >>> suggest_bounds(people, "age", epsilon=90)
     (16.0, 128.0)
     """

@@ -21,6 +21,8 @@ def cdf(collection: Collection) -> Collection:
 
     Bin k weighs as much as there are records counted k times or more.
 
+    >>> from wpinq.degrees import cdf
+    >>> from wpinq.testing import evaluate, protected
     >>> evaluate(cdf(protected(page="text")), [("a",), ("a",), ("b",)])
     {(1,): 2, (2,): 1}
     """
@@ -33,6 +35,8 @@ def sequence(collection: Collection) -> Collection:
 
     Bin r weighs how often the r-th most frequent record is counted.
 
+    >>> from wpinq.degrees import sequence
+    >>> from wpinq.testing import evaluate, protected
     >>> evaluate(sequence(protected(page="text")), [("a",), ("a",), ("b",)])
     {(1,): 2, (2,): 1}
     """
@@ -46,6 +50,8 @@ def corner(collection: Collection) -> Collection:
     Record k of the r-th most frequent record counts in bin k where r > k, and in bin -r elsewhere.
     Since each is counted once, one measurement at the full epsilon has both.
 
+    >>> from wpinq.degrees import corner
+    >>> from wpinq.testing import evaluate, protected
     >>> evaluate(corner(protected(page="text")), [("a",), ("a",), ("b",)])
     {(-1,): 2, (1,): 1}
     """

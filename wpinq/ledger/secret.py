@@ -34,6 +34,7 @@ class Secret:
     Raises:
         LedgerError: The key has another length.
 
+    >>> from wpinq import Secret
     >>> Secret(bytes(32))
     Secret(hidden)
     """

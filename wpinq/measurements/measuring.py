@@ -42,6 +42,7 @@ def quote(
     Raises:
         ExactnessError, PlanError: See `measure`.
 
+    >>> from wpinq.testing import protected
     >>> views = protected(page="text")
     >>> quote = views.quote(epsilon="0.1")
     >>> quote

@@ -24,6 +24,7 @@ def concat(self: Builder[C], other: Builder[C]) -> C:
     Raises:
         PlanError: The numbers of columns differ.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> pages = protected(page="text")
     >>> evaluate(pages.concat(pages), [("a",), ("b",)])
     {('a',): 2, ('b',): 2}

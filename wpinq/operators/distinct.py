@@ -22,6 +22,7 @@ def distinct(self: Builder[C]) -> C:
     Stability:  1; clamping a number never moves it further than the number moved (privacy rule 20).
     Source:     McSherry, PINQ, SIGMOD 2009 ("Distinct"), for weights.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> evaluate(protected(page="text").distinct(), [("a",), ("a",), ("b",)])
     {('a',): 1, ('b',): 1}
     """

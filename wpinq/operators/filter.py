@@ -27,6 +27,7 @@ def filter(self: Builder[C], predicate: object) -> C:
     Raises:
         PlanError: The parameters do not fit the columns, or an expression is not element-wise.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> evaluate(protected(user="text", page="text").filter(lambda page: page != "b"), [("ann", "a"), ("bob", "b")])
     {('ann', 'a'): 1}
     """

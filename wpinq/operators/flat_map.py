@@ -48,6 +48,7 @@ def flat_map(
     Raises:
         PlanError: The parameters do not fit the columns, or `at_most` is no whole number from 1 to 16.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> words = protected(line="text").flat_map(lambda line: line.split(), columns={"word": str}, at_most=2)
     >>> evaluate(words, [("a b",), ("a a",)])
     {('a',): Fraction(3, 2), ('b',): Fraction(1, 2)}

@@ -62,6 +62,7 @@ def group_by(
         PlanError: There is no such column, `reduce` does not fit, or `whole` is asked of weights that are not whole or
             above 2^20.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> degrees = protected(src="text", dst="text").group_by("src", len)
     >>> evaluate(degrees, [("a", "b"), ("a", "c"), ("b", "c")])
     {('a', 2): Fraction(1, 2), ('b', 1): Fraction(1, 2)}

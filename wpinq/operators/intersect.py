@@ -21,6 +21,7 @@ def intersect(self: Builder[C], other: Builder[C]) -> C:
     Raises:
         PlanError: The numbers of columns differ.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> pages = protected(page="text")
     >>> evaluate(pages.intersect(pages.filter(lambda page: page == "a")), [("a",), ("a",), ("b",)])
     {('a',): 2}

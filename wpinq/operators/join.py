@@ -91,6 +91,7 @@ def join(
         PlanError: A key is missing, the two keys have different numbers of columns, or `at_most` is no whole number
             from 1 to 2^32.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> views, users = protected(user="text", page="text"), protected(user="text", town="text")
     >>> towns = views.join(users, on="user", result=lambda page, town: (page, town))
     >>> evaluate(towns, [("ann", "a")], [("ann", "Rome")])

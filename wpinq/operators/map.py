@@ -31,6 +31,7 @@ def map(self: Builder[C], function: object, columns: Sequence[str] | Mapping[str
     Raises:
         PlanError: The parameters do not fit the columns, or an expression is not element-wise.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> evaluate(protected(user="text", page="text").map(lambda user, page: page), [("ann", "a"), ("bob", "a")])
     {('a',): 2}
     """

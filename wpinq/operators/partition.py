@@ -43,6 +43,7 @@ def partition(self: Builder[C], key: object, parts: Iterable[Any]) -> dict[Any, 
     Raises:
         PlanError: There is no such column, a part stands twice, or the key could never be such a part.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> days = protected(day="text", page="text").partition("day", ["Mon", "Tue"])
     >>> evaluate(days["Mon"], [("Mon", "a"), ("Tue", "a"), ("Wed", "a")])
     {('Mon', 'a'): 1}

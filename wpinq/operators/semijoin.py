@@ -49,6 +49,7 @@ def semijoin(self: Builder[C], other: Builder[C], on: object = None, *, left: ob
     Raises:
         PlanError: A key is missing, or the two keys have different numbers of columns.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> orders, items = protected(order="integer", day="text"), protected(order="integer")
     >>> evaluate(orders.semijoin(items, on="order"), [(1, "Mon"), (2, "Tue")], [(1,), (1,)])
     {(1, 'Mon'): 1}
@@ -72,6 +73,7 @@ def antijoin(self: Builder[C], other: Builder[C], on: object = None, *, left: ob
     Raises:
         PlanError: A key is missing, or the two keys have different numbers of columns.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> orders, items = protected(order="integer", day="text"), protected(order="integer")
     >>> evaluate(orders.antijoin(items, on="order"), [(1, "Mon"), (2, "Tue")], [(1,), (1,)])
     {(2, 'Tue'): 1}
@@ -93,6 +95,7 @@ def limit(self: Builder[C], key: object, at_most: int = 1) -> C:
     Raises:
         PlanError: There is no such column, `at_most` is no whole number above zero, or so large that it bounds nothing.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> evaluate(protected(user="text", page="text").limit("user"), [("ann", "a"), ("ann", "a"), ("ann", "a")])
     {('ann', 'a'): 1}
     """

@@ -51,6 +51,7 @@ def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str 
         PlanError: Slices are thicker than weights can be, or so thin that one record makes too many of them, or it is
             no name.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> evaluate(protected(page="text").shave(), [("a",), ("a",)])
     {('a', 1): 1, ('a', 2): 1}
     """

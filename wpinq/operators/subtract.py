@@ -20,6 +20,7 @@ def subtract(self: Builder[C], other: Builder[C]) -> C:
     Raises:
         PlanError: The numbers of columns differ.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> pages = protected(page="text")
     >>> evaluate(pages.subtract(pages.filter(lambda page: page == "a")), [("a",), ("b",), ("b",)])
     {('b',): 2}

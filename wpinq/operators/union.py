@@ -33,6 +33,7 @@ def union(self: Builder[C], other: Builder[C]) -> C:
     Raises:
         PlanError: The numbers of columns differ.
 
+    >>> from wpinq.testing import evaluate, protected
     >>> pages = protected(page="text")
     >>> evaluate(pages.union(pages.filter(lambda page: page == "a")), [("a",), ("b",), ("b",)])
     {('a',): 1, ('b',): 2}

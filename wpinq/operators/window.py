@@ -51,6 +51,7 @@ def window(self: Builder[C], length: str | dt.timedelta | int, at: str) -> C:
     Raises:
         PlanError: There is no such column, it holds no times, or the length is not above zero.
 
+    >>> from wpinq.testing import protected
     >>> hours = protected(page="text", minute="integer").window(60, at="minute")
     >>> hours
     <protected collection (page: text, minute: integer) by window(60, at=minute)>

@@ -105,6 +105,7 @@ def users(
     Raises:
         PlanError: Neither or both of `at_most` and `shared` are given, or a number is below 1.
 
+    >>> from wpinq import users
     >>> str(users("user", at_most=20, per=("page", 3)))
     'user (user), at most 20 records, at most 3 per page'
     >>> str(users("user", at_most=5, window=("1d", "time")))

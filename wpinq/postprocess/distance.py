@@ -18,6 +18,7 @@ def volume(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     Raises:
         PlanError: A staircase is not a one-dimensional array of finite numbers.
 
+    >>> from wpinq.degrees import volume
     >>> volume([3, 1, 1], [3, 2])
     2.0
     """
@@ -33,6 +34,7 @@ def earth_movers(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     Raises:
         PlanError: A staircase is not a one-dimensional array of finite numbers, or exactly one of them is empty.
 
+    >>> from wpinq.degrees import earth_movers
     >>> earth_movers([4, 2], [2, 1]), earth_movers([4], [4, 4])
     (0.0, 1.0)
     """
@@ -45,6 +47,7 @@ def kolmogorov_smirnov(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     Raises:
         PlanError: A staircase is not a one-dimensional array of finite numbers, or exactly one of them is empty.
 
+    >>> from wpinq.degrees import kolmogorov_smirnov
     >>> kolmogorov_smirnov([4, 2], [4, 3, 1])
     0.25
     """

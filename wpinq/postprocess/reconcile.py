@@ -70,6 +70,7 @@ def reconcile(
             or the method or the prior is none of these, or another method than the posterior is given a prior; or the
             smooth prior has too many columns, or too wide noise, for some seconds of work.
 
+    >>> from wpinq.degrees import reconcile
     >>> fit = reconcile([6, 2, 3, 1, -1], [5, 3, 2, 1, 0, 1, 0, 0], scales=(1, 1), method="path")
     >>> fit.cdf.tolist(), fit.sequence.tolist(), fit.records
     ([6, 2, 2, 1], [4, 3, 1, 1, 1, 1], 11)

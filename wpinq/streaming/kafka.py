@@ -74,6 +74,7 @@ def kafka(
     Raises:
         SourceError: There is no such form, or no broker.
 
+    >>> from wpinq import kafka
     >>> kafka("localhost:9092", "views", form="csv").brokers
     ('localhost:9092',)
     """

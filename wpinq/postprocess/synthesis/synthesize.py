@@ -104,6 +104,8 @@ def to_networkx(table: pa.Table) -> nx.Graph[Any]:
     users and 1 for pages, as networkx expects.
 
     >>> from types import SimpleNamespace
+    >>> from wpinq.degrees import to_networkx
+    >>> from wpinq.postprocess.synthesis.synthesize import synthesize
     >>> graph = to_networkx(synthesize(SimpleNamespace(sequence=[2, 1]), users=2, seed=1))
     >>> sorted(graph.degree)
     [(('page', 1), 2), (('page', 2), 1), (('user', 1), 2), (('user', 2), 1)]

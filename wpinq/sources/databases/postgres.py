@@ -118,6 +118,7 @@ def postgres(url: str, *, table: str | None = None, query: str | None = None) ->
     Raises:
         SourceError: Neither or both are given.
 
+    >>> from wpinq import postgres
     >>> postgres("postgresql://ann:secret@localhost/shop", table="views")
     Postgres(table='views')
     """

@@ -92,6 +92,7 @@ def sqlite(path: str | Path, *, table: str | None = None, query: str | None = No
     Raises:
         SourceError: Neither or both are given.
 
+    >>> from wpinq import sqlite
     >>> sqlite("shop.db", table="views")
     Sqlite(path=PosixPath('shop.db'), table='views')
     """

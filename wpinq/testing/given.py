@@ -1,0 +1,108 @@
+"""Collections over given or no records, and the reference engine on records given by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from wpinq.collection import Collection
+from wpinq.engines import reference
+from wpinq.errors import PlanError
+from wpinq.plan.node import Record, Source, steps
+from wpinq.protection import protect
+
+BUDGET = 10**6
+"""Enough for any test."""
+
+
+def protected(records: Iterable[Any] = (), *, name: str = "records", **columns: Any) -> Collection:
+    """A protected collection of typed columns, with a ledger in memory.
+
+    Args:
+        records: What measurements of it count; `evaluate` never looks at them.
+        name: Names the data set, where a plan reads several.
+        columns: The type of each column, in words or as a Python type: `user="text"`, `count=int`. For a column that
+            is named "name" or "records", or for people, use `wpinq.protect`: whatever it returns can be evaluated too.
+
+    Raises:
+        SourceError: There is no column, or one has a type that there is not.
+
+    >>> from wpinq.testing import protected
+    >>> protected(user="text", visits=int)
+    <protected collection (user: text, visits: integer) by protect(records)>
+    """
+    return protect(records, budget=BUDGET, columns=columns, name=name, version="1")
+
+
+def evaluate(collection: Collection, *inputs: Iterable[Any]) -> dict[Record, int | Fraction]:
+    """The exact answer of a dataflow, without noise, on records that are given by hand.
+
+    It is computed by the definitions of the operators, with dictionaries and fractions: slow, and the oracle that the
+    columnar engine is compared with.
+
+    Args:
+        collection: What a dataflow returns.
+        inputs: For each protected collection that it is made of, in the order in which it reads them, either records
+            (what is no tuple or list is a record of one value), or a mapping from records to weights.
+
+    Returns:
+        The records whose weight is not zero, and their weights.
+
+    Raises:
+        PlanError: There are more or fewer inputs than collections, or a record has more or fewer values than columns.
+
+    >>> from wpinq.testing import evaluate, protected
+    >>> words = protected(word="text")
+    >>> evaluate(words.shave(), ["a", "a", "b"])
+    {('a', 1): 1, ('a', 2): 1, ('b', 1): 1}
+    >>> evaluate(words.distinct(), {("a",): "1/2", ("b",): 3})
+    {('a',): Fraction(1, 2), ('b',): 1}
+    """
+    read = leaves(collection)
+    if len(inputs) != len(read):
+        raise PlanError(
+            f"evaluate(...): the dataflow reads {len(read)} collections, and {len(inputs)} inputs are given."
+        )
+    given = {source: weighed(source, records) for source, records in zip(read, inputs, strict=True)}
+    return {record: _whole(weight) for record, weight in reference.run(collection._node, given).items()}
+
+
+def leaves(collection: Collection) -> list[Source]:
+    """The sources that a plan reads, each once, in the order in which it meets them."""
+    return [node for node in steps(collection._node) if isinstance(node, Source)]
+
+
+def weighed(source: Source, records: Iterable[Any]) -> dict[Record, Fraction]:
+    """Records as the reference engine takes them.
+
+    Raises:
+        PlanError: A record has more or fewer values than the source has columns.
+    """
+    if isinstance(records, Mapping):
+        found = {_record(record): Fraction(weight) for record, weight in records.items()}
+    else:
+        found = reference.weigh(map(_record, records))
+    names = source.schema.names
+    for record in found:
+        if len(record) != len(names):
+            raise PlanError(f"evaluate(...): a record has {len(record)} values; the columns are {', '.join(names)}.")
+    return found
+
+
+def distance(one: Mapping[Record, int | Fraction], other: Mapping[Record, int | Fraction]) -> Fraction:
+    """How far two weighted collections are apart: the summed absolute difference of their weights.
+
+    >>> from wpinq.testing import distance
+    >>> distance({("a",): 2, ("b",): 1}, {("a",): 1})
+    Fraction(2, 1)
+    """
+    return sum((abs(Fraction(one.get(x, 0)) - other.get(x, 0)) for x in {**one, **other}), Fraction(0))
+
+
+def _record(given: Any) -> Record:
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
+def _whole(weight: Fraction) -> int | Fraction:
+    return int(weight) if weight.denominator == 1 else weight

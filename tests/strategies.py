@@ -16,6 +16,7 @@ from wpinq.operators.align import measurable, record_ids
 from wpinq.plan.node import Keyed, Merge, Read, Source, Stateless, sources, steps
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.kinds import series, write
+from wpinq.records.schema import Kind
 from wpinq.state.histogram import Histogram, is_steps
 from wpinq.testing import distance, evaluate
 from wpinq.testing.given import leaves
@@ -38,7 +39,8 @@ FINE = 4
 
 def protected(records=(), name="records", fine=False, **columns):
     """A protected collection of typed columns; a fine one has weights in quarters."""
-    made = testing.protected(records, name=name, **columns)
+    kinds = {column: None if kind == Kind.ANY.value else kind for column, kind in columns.items()}
+    made = testing.protected(records, name=name, **kinds)
     return Collection(Fine(made._node.data)) if fine else made
 
 

@@ -22,8 +22,9 @@ def protected(records: Iterable[Any] = (), *, name: str = "records", **columns: 
     Args:
         records: What measurements of it count; `evaluate` never looks at them.
         name: Names the data set, where a plan reads several.
-        columns: The type of each column, in words or as a Python type: `user="text"`, `count=int`. For a column that
-            is named "name" or "records", or for people, use `wpinq.protect`: whatever it returns can be evaluated too.
+        columns: The type of each column, in words or as a Python type: `user="text"`, `count=int`, and None
+            for values of any kind. For a column that is named "name" or "records", or for people, use `wpinq.protect`:
+            whatever it returns can be evaluated too.
 
     Raises:
         SourceError: There is no column, or one has a type that there is not.

@@ -119,7 +119,7 @@ def test_a_quote_that_was_altered_by_hand_is_no_quote(change, live):
     assert isinstance(honest.observe("a"), int)
 
 
-@pytest.mark.parametrize("again", [lambda m: type(m)(m.quote), lambda m: measured(m.quote.publishing("x", EASY))])
+@pytest.mark.parametrize("again", [lambda m: type(m)(m.quote), lambda m: measured(m.quote.but(delta=EASY))])
 def test_a_paid_quote_has_one_query_however_it_is_come_by(again):
     """A second one would be computed anew by a function that may mean another thing by then."""
     box = Box()

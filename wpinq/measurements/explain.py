@@ -71,7 +71,9 @@ def tree(root: Node) -> list[str]:
         if node.inputs and readers[same[node]] > 1:
             numbers.setdefault(same[node], len(numbers) + 1)
         number = f" [{numbers[same[node]]}]" if same[node] in numbers else ""
-        lines.append(f"{lead}{branch}{node.title}{number}{', as above' if again else _facts(node)}")
+        new = not again and digests[node] is None and all(digests[one] is not None for one in node.inputs)
+        facts = _facts(node) + (", no fingerprint: a new question every time" if new else "")
+        lines.append(f"{lead}{branch}{node.title}{number}{', as above' if again else facts}")
         deeper = lead + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
         for place, one in enumerate(() if again else node.inputs, start=1):
             visit(one, deeper, "└─ " if place == len(node.inputs) else "├─ ")

@@ -144,7 +144,10 @@ class Measurement(ChargedQuery):
         Without `keys`, the least threshold is published from which a unit shows the existence of bins that nobody else
         is in with probability `delta` only, over all of its bins together (a lower one where `users(..., per=)` bounds
         a person's records in one bin). Then delta is charged, once, before anything is looked at. The counts are those
-        that `observe` gives. With `keys`, absent bins are published like present ones, and nothing is charged.
+        that `observe` gives. The names are found by computing the plan once more, so a plan whose functions have no
+        fingerprint (`explain` shows which) is refused, but for numbers of slices.
+
+        With `keys`, absent bins are published like present ones, and nothing is charged.
 
         Args:
             threshold: Publish from this noisy weight on, where it is above the private threshold; costs no more.
@@ -158,6 +161,7 @@ class Measurement(ChargedQuery):
             ExactnessError: An amount is not a finite number, or delta is not strictly between 0 and 1.
             BudgetError: Delta is more than is left; nothing was charged.
             BinError: A key is no bin of the collection.
+            PlanError: There are no keys, and the plan has no fingerprint; nothing was charged.
             SourceError, EngineError, LedgerError: The dataflow could not run.
         """
         refuse_inside("release")

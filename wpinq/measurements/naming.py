@@ -1,6 +1,9 @@
 """The names of bins that are known by identity: the dataflow runs once more, and only what is published is kept.
 
-A histogram holds identities, so a name leaves the dataflow only after it was decided that it may.
+A histogram holds identities, so a name leaves the dataflow only after it was decided that it may. The second run must
+find the records of the first. A plan with a fingerprint does, or its source is refused for every question alike. One
+without may mean another thing by then, and whether that matters depends on records; so it is refused before anything is
+charged, but for numbers that the histogram holds as they are.
 """
 
 from __future__ import annotations
@@ -11,13 +14,31 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from wpinq.errors import EngineError
+from wpinq.errors import EngineError, PlanError
 from wpinq.measurements.run import compute
-from wpinq.plan.node import Node, Record, Shape, Stateless, Unary, Weighted, sources
+from wpinq.plan.node import Node, Record, Shape, Stateless, Unary, Weighted, fingerprints, sources
 from wpinq.records import canonical
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.identity import identities
+from wpinq.state.histogram import is_steps
 from wpinq.state.table import Ids, Table, combine
+
+
+def refuse_unnamed(node: Node, call: str) -> None:
+    """Refuse a plan whose bins nobody can name later: it would have to be computed again, and has no fingerprint.
+
+    Raises:
+        PlanError: It is one; nothing was charged.
+    """
+    digests = fingerprints(node)
+    if digests[node] is not None or is_steps(node.schema):
+        return
+    step = next(one for one, digest in digests.items() if digest is None)
+    raise PlanError(
+        f"{call}: the bins are named by computing the plan once more, and the function of {step.title} has no "
+        "fingerprint: it holds or looks at something that may be another thing by then, such as an object of a class. "
+        "Give the bins with keys= of release or sql, or write the function of plain values. Nothing was charged."
+    )
 
 
 def named(node: Node, ids: Ids) -> pl.DataFrame:

@@ -23,6 +23,7 @@ from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Charge, Cost, Price, Request, merged, price_all, wording
 from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import cost_lines, how_often
+from wpinq.measurements.naming import refuse_unnamed
 from wpinq.noise import FORMAT
 from wpinq.operators.window import Window
 from wpinq.plan.node import Node, holding, steps
@@ -139,8 +140,9 @@ class Quote(Generic[C_co]):
         """The same query, with a delta for a further publication of its answers.
 
         Raises:
-            PlanError: See `insist`.
+            PlanError: See `insist` and `refuse_unnamed`.
         """
+        refuse_unnamed(self.node, what)
         question = blake2b(encode(self.key, what, delta), digest_size=32).hexdigest()
         further = [
             (data.ledger, _charge(self, question, data, (Cost(Fraction(0), delta),)))

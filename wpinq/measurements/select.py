@@ -12,6 +12,7 @@ from wpinq.failures import quietly
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.charged import ChargedQuery, commit
 from wpinq.measurements.epochs import answered_from
+from wpinq.measurements.naming import refuse_unnamed
 from wpinq.measurements.publish import moves, names_of, present, probability
 from wpinq.measurements.quote import Quote, price
 from wpinq.measurements.spread import spreads
@@ -31,7 +32,9 @@ def select(
     """Charge for the names of bins: each with the largest probability that (epsilon, delta) allows for its weight.
 
     It finds smaller bins than a threshold on noisy weights does at the same cost, and tells no weights. It is optimal
-    where one unit moves one bin by one step; where a unit can do more, the worst way to spread it is paid.
+    where one unit moves one bin by one step; where a unit can do more, the worst way to spread it is paid. The names
+    are found by computing the plan once more, so a plan whose functions have no fingerprint (`explain` shows which) is
+    refused, but for numbers of slices.
 
     Args:
         epsilon: What it costs the privacy unit, exact.
@@ -41,7 +44,7 @@ def select(
         analyst: Who is charged, where the curator keeps caps for each analyst.
 
     Raises:
-        PlanError: The plan has windows, which would have a selection each.
+        PlanError: The plan has windows, which would have a selection each, or no fingerprint.
         ExactnessError: `epsilon` is not above zero, or `delta` not strictly between 0 and 1.
         BudgetError: It costs more than is left; nothing was charged and nothing drawn.
         LedgerError: The ledger cannot be trusted or written; nothing was drawn.
@@ -50,6 +53,7 @@ def select(
     """
     cost, lost = positive(epsilon, "select(epsilon=...)"), probability(delta, "select(delta=...)")
     survey, epochs = answered_from(measurable(self._node), "select")
+    refuse_unnamed(survey.root, "select")
     quote = price(
         survey, cost, call="select", kind=Selection, mechanism=_mechanism(survey, cost, lost),
         fields=("selection", lost), name=name, analyst=analyst, delta=lost, epochs=epochs,

@@ -17,6 +17,7 @@ from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.measurements.charged import ChargedQuery, commit
 from wpinq.measurements.measurement import Measurement
+from wpinq.measurements.naming import refuse_unnamed
 from wpinq.measurements.publish import probability
 from wpinq.measurements.quote import Quote
 from wpinq.measurements.table import readable
@@ -104,7 +105,8 @@ def sql(
         analyst: Who is charged, where the curator keeps caps for each analyst.
 
     Raises:
-        PlanError: The query cannot be read, or cannot be private; nothing was charged.
+        PlanError: The query cannot be read, or cannot be private, or its groups are to be published from a plan
+            without a fingerprint (see `Measurement.release`); nothing was charged.
         BudgetError: It costs more than is left; nothing was charged.
         BinError: A key is no group of the query; nothing was charged.
         SourceError, EngineError, LedgerError: The dataflow could not run.
@@ -142,6 +144,7 @@ def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: C
     """The counts, or one that nobody asked for, from which groups are published; with what that costs."""
     found = [one.quote(share, **charged) for one in (*asked.counts, *asked.published_from(lost is None))]
     if lost is not None:
+        refuse_unnamed(found[asked.widest].node, CALL)
         found[asked.widest] = found[asked.widest].publishing("release", lost)
     return found
 

@@ -98,6 +98,7 @@ def takes(call: str | None = None, /, **expected: Expected) -> Callable[[Callabl
 
     Raises:
         PlanError: At the call: an argument is something else.
+        TypeError: At the call: an argument is missing, or one too many.
 
     >>> @takes(name=TEXT | NOTHING)
     ... def greet(name=None):
@@ -107,6 +108,9 @@ def takes(call: str | None = None, /, **expected: Expected) -> Callable[[Callabl
     >>> greet(7)
     Traceback (most recent call last):
     wpinq.errors.PlanError: greet(name=...): takes a text or None, and int was given.
+    >>> greet("ann", "bob")
+    Traceback (most recent call last):
+    TypeError: greet(): too many positional arguments.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -115,7 +119,11 @@ def takes(call: str | None = None, /, **expected: Expected) -> Callable[[Callabl
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            given = {**signature.bind(*args, **kwargs).arguments, **kwargs}
+            try:
+                found = signature.bind(*args, **kwargs)
+            except TypeError as error:  # it does not say which call it was
+                raise TypeError(f"{title}(): {error}.") from None
+            given = {**found.arguments, **kwargs}
             for name, value in given.items():
                 if name in expected:
                     require(value, expected[name], f"{title}({name}=...)")

@@ -85,4 +85,4 @@ def test_no_answer_of_sql_replaces_one_of_many_files(wpinq, tmp_path, monkeypatc
 def test_check_of_a_database_does_not_claim_that_all_is_well(wpinq, shop):
     done = wpinq("check", f"{shop}?table=views")
     assert (done.code, done.out) == (2, "")
-    assert "ask a database itself" in done.err
+    assert "ask the database itself" in done.err

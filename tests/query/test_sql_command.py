@@ -32,6 +32,14 @@ def run(capsys, tmp_path, monkeypatch):
     return call
 
 
+def test_what_was_charged_before_is_not_said_to_cost_again(run):
+    """It printed the cost of the first time each time."""
+    common = ("SELECT COUNT(*) AS c FROM views", "--from", "views=views.csv", "--epsilon", 1, "--budget", 3)
+    first, second = run(*common)[1], run(*common)[1]
+    assert "Cost: epsilon 1. Epsilon 2 of 3 is left" in first
+    assert "Cost: epsilon 1, charged before; nothing was charged now. Epsilon 2 of 3 is left" in second
+
+
 def test_an_answer_is_printed_and_written(run, tmp_path):
     common = ("--from", "views=views.csv", "--epsilon", LOUD, "--delta", "1e-6", "--budget", 1000)
     code, out, _ = run(QUERY, *common, "--json", "out.json")
@@ -44,9 +52,10 @@ def test_an_answer_is_printed_and_written(run, tmp_path):
     assert content["cost"] == {"epsilon": LOUD, "delta": 1e-6}
     assert content["threshold"] == 2
     assert "Groups are left out where the noisy count is below 2." in out
-    assert run(QUERY, *common)[1] == out  # the same command: the same answers, free
+    again = out.replace("delta 1e-06.", "delta 1e-06, charged before; nothing was charged now.")
+    assert run(QUERY, *common)[1] == again  # the same command: the same answers, free
     assert Ledger.existing(tmp_path / "views.csv.ledger").remaining() == 600
-    assert run(QUERY, *common[:-2])[1] == out  # the ledger knows its budget
+    assert run(QUERY, *common[:-2])[1] == again  # the ledger knows its budget
 
 
 def test_a_budget_of_three_is_three_queries_with_delta(run, tmp_path):

@@ -122,7 +122,11 @@ def limits(
     kind = node.schema[column].kind
     if kind not in (Kind.INT, Kind.FLOAT, Kind.BOOL):
         plain = kind in (Kind.TEXT, Kind.ANY)
-        hint = f"declare it, for example columns={{{column!r}: float}}" if plain else "compute a number from it first"
+        hint = (
+            f"declare it, columns={{{column!r}: float}} or --columns {column}:float"
+            if plain
+            else "compute a number from it first"
+        )
         raise PlanError(f"{call}: column {column!r} is of the type {kind.value}; {hint}.")
     low, high = ends(bounds, call)
     whole = kind is not Kind.FLOAT and high - low <= grid.most and (low.denominator, high.denominator) == (1, 1)

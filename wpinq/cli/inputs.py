@@ -31,7 +31,7 @@ class Input:
         name: Names the data set in its ledger.
         version: Names this version of the data.
         unit: Whom it protects; by default one record.
-        delta: What a new ledger allows for publishing bins that nobody named.
+        delta: What a new ledger allows for publishing bins whose keys were not given in advance.
     """
 
     source: str

@@ -54,7 +54,7 @@ ColumnNames = Annotated[
 Header = Annotated[bool, typer.Option("--header/--no-header", help="Whether the first line of text names the columns.")]
 LedgerPath = Annotated[
     Path | None,
-    typer.Option("--ledger", help="Where the ledger is kept; beside INPUT by default.", show_default=False),
+    typer.Option("--ledger", help="Where the ledger is kept; beside the data by default.", show_default=False),
 ]
 Name = Annotated[
     str | None,

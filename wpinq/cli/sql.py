@@ -40,8 +40,8 @@ def sql(
     delta: Annotated[
         str | None,
         typer.Option(show_default=False,
-                     help="What publishing groups that nobody named costs: 1e-6. A new ledger allows it as often as "
-                          "--budget allows --epsilon."),
+                     help="What publishing the groups costs, where --keys does not give them: 1e-6. A new ledger "
+                          "allows it as often as --budget allows --epsilon."),
     ] = None,
     public: Annotated[
         list[str] | None,
@@ -88,6 +88,7 @@ def sql(
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
     from wpinq.exact import positive
+    from wpinq.plan.node import sources
     from wpinq.query import prepare
     from wpinq.query import sql as answered
 
@@ -111,10 +112,12 @@ def sql(
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
 
     tables[table] = place.protect_to_spend(cost) if amount is None else place.protect_as_allowed(amount)
+    accountant = sources(tables[table]._node)[0].ledger
+    before = accountant.remaining()
     answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits, analyst=analyst)
     if json is not None:
         write_json(json, answer.content())
-    _show(answer, clamped=bool(asked.numbers))
+    _show(answer, clamped=bool(asked.numbers), free=accountant.remaining() == before)
 
 
 def read_keys(path: Path, schema: Schema) -> list[Any]:
@@ -196,7 +199,7 @@ def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> 
     return chance * max(min(budget // cost, fitting), 1)
 
 
-def _show(answer: Answer, *, clamped: bool) -> None:
+def _show(answer: Answer, *, clamped: bool, free: bool) -> None:
     from wpinq.cli.errors import printable
     from wpinq.cli.show import budget_line
 
@@ -217,8 +220,11 @@ def _show(answer: Answer, *, clamped: bool) -> None:
             typer.echo(f"\n{name}: within {max(far):g} of the truth with probability 95%.")
     if clamped:
         typer.echo(
-            "\nThe truth is that of numbers clamped to their bounds. The interval of an extreme ends at its bound: "
-            "nothing private tells more."
+            "\nThe truth here is computed from numbers clamped to their bounds. "
+            "Intervals of MIN and MAX always end at the bound."
         )
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
-    typer.echo(f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}. {budget_line(answer.measurements[0].home.ledger)}")
+    again = ", charged before; nothing was charged now" if free else ""
+    typer.echo(
+        f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}{again}. {budget_line(answer.measurements[0].home.ledger)}"
+    )

@@ -6,14 +6,14 @@ is not of its column's type is null; a row that is none is dropped, by itself an
     columns    what the caller declares, and what a reader is
     readers    what readers have in common
     files      which files there are, and whether they stay as they are
-    csv, pairs, weblog, parquet       a form of file each
-    lines, grammar, convert           text: whole lines, rows and fields, values
-    arrow, arrays, tuples, values     tables and tuples in memory; from Arrow and Python to columns
-    postgres, sqlite                  databases
-    epochs, given                     what is sent to a live source
-    stream, kafka, messages           what a live source follows
-    journal, recovered, sealed        what is kept on disk for a restart
+    text/      forms of text files, from whole lines to rows and fields
+    tables/    tables and tuples in memory, and Parquet files
+    databases/ PostgreSQL and SQLite
+    log        what was sent to a live source, epoch by epoch
+    recovered  what was read is kept on disk for a restart
     check      what is wrong with a source, for its curator
+
+`streaming/` has live sources, and what they follow.
 """
 
 from __future__ import annotations

@@ -127,7 +127,10 @@ def check(source: object, columns: Columns = None, header: bool = True, limit: i
     elif isinstance(reader, TableReader):
         _check_cells(reader.raw(reader.schema), report)
     else:
-        raise SourceError(f"{reader.name}: files and tables are checked; ask a database itself what does not fit.")
+        raise SourceError(
+            f"{reader.name}: {type(reader).__name__} cannot be checked; CSV, text, web log and Parquet files and "
+            "tables can. If it is a database, ask the database itself what does not fit its types."
+        )
     return report
 
 

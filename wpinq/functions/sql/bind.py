@@ -10,6 +10,7 @@ Names are matched exactly, or, where they are not in double quotes, without rega
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,8 @@ def statement(text: str, call: str, skip: int = 0) -> Any:
         where = error.errors[0] if error.errors else {}
         column = max((where.get("col") or 1) - (skip if where.get("line") == 1 else 0), 1)
         place = f" at line {where['line']}, column {column}" if where.get("line") else ""
-        reason = shown((where.get("description") or "unreadable").rstrip("."))
+        said = re.sub("^Required keyword: .* missing for .*", "something is missing", where.get("description") or "")
+        reason = shown(said.rstrip(".") or "unreadable")
         raise PlanError(f"{call}: this is not SQL{place}: {reason}.") from None
     except SqlglotError:
         raise PlanError(f"{call}: this is not SQL; check its quotes.") from None

@@ -24,6 +24,7 @@ from wpinq.measurements.timeline import Timeline
 from wpinq.noise import Mechanism, Words, mechanism
 from wpinq.noise.accuracy import level_of_each
 from wpinq.noise.spread import half_width
+from wpinq.noise.threshold import refuse_other_law
 from wpinq.noise.tree import ELDERS, Tree
 from wpinq.operators.contribution.first import First
 from wpinq.operators.parallel import meet
@@ -74,13 +75,16 @@ class ContinualMeasurement(Measurement):
         """Quote a continual measurement of a plan over what a live source is sent.
 
         Raises:
-            PlanError: A step of the plan is not linear for each record, or it is too late for it; or see `price`.
+            PlanError: A step of the plan is not linear for each record, it is too late for it, or the noise has another
+                law than that of the nodes of the tree; or see `price`.
         """
         refuse_unless_linear(survey.steps)
-        return quoted(
+        found = quoted(
             survey, epsilon, cls, noise=noise, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
             fields=("continual", cls.tree.text),
         )  # fmt: skip
+        refuse_other_law(found.mechanism, "measure(continual=True)")
+        return found
 
     @property
     def settled(self) -> bool:

@@ -161,7 +161,8 @@ class Measurement(ChargedQuery):
             ExactnessError: An amount is not a finite number, or delta is not strictly between 0 and 1.
             BudgetError: Delta is more than is left; nothing was charged.
             BinError: A key is no bin of the collection.
-            PlanError: There are no keys, and the plan has no fingerprint; nothing was charged.
+            PlanError: There are no keys, and the plan has no fingerprint, or the noise another law than thresholds are
+                known for; nothing was charged.
             SourceError, EngineError, LedgerError: The dataflow could not run.
         """
         refuse_inside("release")

@@ -20,7 +20,7 @@ from wpinq.exact import Amount, positive
 from wpinq.measurements.naming import named
 from wpinq.measurements.spread import spreads
 from wpinq.noise import Mechanism
-from wpinq.noise.threshold import least_threshold
+from wpinq.noise.threshold import least_threshold, refuse_other_law
 from wpinq.plan.node import Node, sources
 from wpinq.plan.stability import Survey
 from wpinq.records.identity import identities
@@ -61,7 +61,11 @@ def private_threshold(node: Node, noise: Mechanism, delta: Fraction) -> int:
 
     A unit of several data sets of one ledger is in all of them and pays for each: it shows through the sum of what it
     moves in them, and so with the sum of their deltas at the most.
+
+    Raises:
+        PlanError: The noise has a law that thresholds are not known for.
     """
+    refuse_other_law(noise, "release")
     scale = noise.scale * noise.grid
     return max(least_threshold(scale, noise.grid, unit.moves, unit.times * delta, unit.most) for unit in spreads(node))
 

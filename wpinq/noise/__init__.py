@@ -54,6 +54,11 @@ class Mechanism(Protocol):
         ...
 
     @property
+    def law(self) -> str:
+        """Which distribution it has; each class names its own. What is proved for one law refuses others."""
+        ...
+
+    @property
     def scale(self) -> Fraction:
         """Movement over scale is the privacy loss; in lattice units."""
         ...

@@ -41,6 +41,7 @@ class DiscreteLaplace:
 
     scale: Fraction
     name: ClassVar[str] = "geometric"
+    law: ClassVar[str] = "discrete Laplace"
     grid: ClassVar[int] = 1
 
     def __post_init__(self) -> None:

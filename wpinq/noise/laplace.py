@@ -36,6 +36,7 @@ class GridLaplace:
 
     scale: Fraction
     name: ClassVar[str] = "laplace"
+    law: ClassVar[str] = "discrete Laplace"
 
     def __post_init__(self) -> None:
         DiscreteLaplace(self.scale)

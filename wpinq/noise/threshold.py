@@ -22,10 +22,28 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 
+from wpinq.errors import PlanError
 from wpinq.noise.digits import exp_bounds
+
+LAW = "discrete Laplace"
+"""The law that the bounds here hold for, on the lattice or on a finer grid."""
 
 Bounds = tuple[int, int]
 """A number from below and from above, in units of 2^-bits."""
+
+
+def refuse_other_law(noise: object, call: str) -> None:
+    """Refuse a mechanism whose own class does not name the law that is known here; a subclass may draw otherwise.
+
+    Raises:
+        PlanError: It has another law, or names none; nothing was charged.
+    """
+    found = vars(type(noise)).get("law")
+    if found != LAW:
+        raise PlanError(
+            f"{call}: it is proved for noise of the law {LAW} alone, and this mechanism's law is {found}; give the "
+            "bins with release(keys=...), or take mechanism='geometric'. Nothing was charged."
+        )
 
 
 def tail_bounds(scale: Fraction, k: int, bits: int) -> Bounds:

@@ -24,7 +24,7 @@ from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
 from wpinq.records.weights import CAPACITY
 from wpinq.sources.columns import wanted
-from wpinq.sources.readers import ObjectReader
+from wpinq.sources.readers import HeldReader
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +41,7 @@ class Epoch:
 
 
 @dataclass(eq=False, repr=False)
-class Log(ObjectReader):
+class Log(HeldReader):
     """Everything that was sent, as one counted frame for each closed epoch.
 
     Attributes:
@@ -165,7 +165,7 @@ class Log(ObjectReader):
 
 
 @dataclass(frozen=True, eq=False)
-class Closed(ObjectReader):
+class Closed(HeldReader):
     """The first epochs of a log, once they are closed.
 
     Attributes:

@@ -76,11 +76,22 @@ class ObjectReader:
 
     @property
     def steady(self) -> Steady:
-        """What is held here alone stays as it is; others say so."""
-        return Steady.MEMORY
+        """It may compute its records anew, so only reading it tells; one for which that is not so says so."""
+        return Steady.UNKNOWN
 
     def version(self) -> None:
         """Objects have no version of their own; whoever protects them may name one."""
 
     def content(self) -> None:
         """There is no file."""
+
+
+class HeldReader(ObjectReader):
+    """A reader of records that this process alone holds, in columns that never change."""
+
+    __slots__ = ()
+
+    @property
+    def steady(self) -> Steady:
+        """Nobody can change them."""
+        return Steady.MEMORY

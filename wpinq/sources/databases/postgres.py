@@ -21,7 +21,7 @@ import polars as pl
 from wpinq.arguments import NAME, NOTHING, takes
 from wpinq.errors import SourceError
 from wpinq.records.schema import Kind, Schema, in_columns
-from wpinq.sources.columns import Columns, Steady, declared, wanted
+from wpinq.sources.columns import Columns, declared, wanted
 from wpinq.sources.readers import ObjectReader
 from wpinq.sources.tables import arrays
 
@@ -159,11 +159,6 @@ class PostgresReader(ObjectReader):
     def name(self) -> str:
         """The table's name."""
         return self.place.table or "query"
-
-    @property
-    def steady(self) -> Steady:
-        """A server does not tell whether a table was written to."""
-        return Steady.UNKNOWN
 
     @property
     def way(self) -> tuple[object, ...]:

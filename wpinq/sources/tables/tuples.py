@@ -13,13 +13,13 @@ from wpinq.errors import SourceError
 from wpinq.records import python as values
 from wpinq.records.schema import Kind, Schema, in_columns, polars_type
 from wpinq.sources.columns import PAIR, Columns, named, wanted
-from wpinq.sources.readers import ObjectReader
+from wpinq.sources.readers import HeldReader
 
 ROWS = 1 << 16  # rows turned into columns at a time
 
 
 @dataclass(frozen=True, slots=True)
-class TupleReader(ObjectReader):
+class TupleReader(HeldReader):
     """Records that are kept as columns.
 
     Attributes:

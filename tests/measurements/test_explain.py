@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
+import polars as pl
 import pytest
 from strategies import evaluate, protected
 
@@ -55,6 +56,11 @@ def test_what_is_shown_is_what_a_measurement_gets(query, uses, capsys):
     assert "right on average" in text
     assert f"scale {scale / 10:.8g} / epsilon" in explain(asked)
     assert asked.measure("0.1").explain() == text
+
+
+def test_a_literal_is_shown_as_it_was_written():
+    """Charges of a count in SQL stood in the ledger as `map(polars: dyn int: 0.alias("all"))`."""
+    assert 'map(polars: 0.alias("all"))' in explain(protected(page="text").map(pl.lit(0).alias("all")))
 
 
 def test_a_shared_step_is_shown_once():

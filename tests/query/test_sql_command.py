@@ -145,6 +145,9 @@ def test_people_and_public_tables(run):
     assert (code, err) == (0, "")
     pages = {"p0": "front", "p1": "press", "p2": "press"}
     people = {topic: len({user for user, page in ROWS if pages.get(page) == topic}) for topic in ("front", "press")}
+    assert (
+        "truth here is that of bounded contributions: records with the same user are sampled, 20 of each at most" in out
+    )
     found = dict(line.split() for line in out.splitlines()[1:3])
     assert int(found["front"]) == people["front"]  # each of them has more than 20 records there
     assert 0 < int(found["press"]) <= people["press"]
@@ -212,6 +215,10 @@ def test_refused_in_one_line_before_a_ledger_is_made(run, tmp_path, query, more,
 
 
 def test_explain_charges_nothing(run, tmp_path):
+    assert (
+        "protect(visits)"
+        in run("SELECT COUNT(*) FROM visits", "--from", "visits=views.csv", "--epsilon", 1, "--explain")[1]
+    )
     code, out, _ = run(QUERY, "--from", "views=views.csv", "--epsilon", 1, "--explain")
     assert code == 0
     assert "measure(epsilon=1)" in out

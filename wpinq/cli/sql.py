@@ -103,7 +103,8 @@ def sql(
     read = {path for one in tables.values() for path in Input(one if isinstance(one, str) else one[0]).places()}
     check_outputs({"--json": (json, ())}, {*place.places(), *read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(one) for one in bounds or [])
-    asked = prepare(query, {**tables, table: no_records(place.schema(), LIMITLESS, unit=place.unit)}, limits)
+    empty = no_records(place.schema(), LIMITLESS, table, place.unit)
+    asked = prepare(query, {**tables, table: empty}, limits)
     groups = None if keys is None else read_keys(keys, asked.schema)
     if explain:
         asked.explain(cost, groups is not None)
@@ -117,7 +118,7 @@ def sql(
     answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits, analyst=analyst)
     if json is not None:
         write_json(json, answer.content())
-    _show(answer, clamped=bool(asked.numbers), free=accountant.remaining() == before)
+    _show(answer, place.unit, clamped=bool(asked.numbers), free=accountant.remaining() == before)
 
 
 def read_keys(path: Path, schema: Schema) -> list[Any]:
@@ -199,7 +200,7 @@ def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> 
     return chance * max(min(budget // cost, fitting), 1)
 
 
-def _show(answer: Answer, *, clamped: bool, free: bool) -> None:
+def _show(answer: Answer, unit: Unit | None, *, clamped: bool, free: bool) -> None:
     from wpinq.cli.errors import printable
     from wpinq.cli.show import budget_line
 
@@ -223,6 +224,9 @@ def _show(answer: Answer, *, clamped: bool, free: bool) -> None:
             "\nThe truth here is computed from numbers clamped to their bounds. "
             "Intervals of MIN and MAX always end at the bound."
         )
+    if unit is not None:
+        kept = "share one weight of 1" if unit.at_most is None else f"are sampled, {unit.at_most} of each at most"
+        typer.echo(f"\nThe truth here is that of bounded contributions: records with the same {unit.column} {kept}.")
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
     again = ", charged before; nothing was charged now" if free else ""
     typer.echo(

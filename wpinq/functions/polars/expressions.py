@@ -7,6 +7,7 @@ record on which an expression raises is dropped, and it alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -207,4 +208,4 @@ def _meaning(part: pl.Expr) -> bytes:
 
 
 def _shown(part: pl.Expr, node: Any) -> str:
-    return bare(node) or str(part).replace("\n", " ")
+    return bare(node) or re.sub(r"\bdyn (int|float): ", "", str(part).replace("\n", " "))  # Polars' word for a literal

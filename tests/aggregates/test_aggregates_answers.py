@@ -1,6 +1,7 @@
 """Aggregates, end to end: right through little noise, covered by their intervals, sensible on next to nothing."""
 
 import datetime as dt
+import inspect
 import math
 from fractions import Fraction
 
@@ -265,10 +266,6 @@ def test_audit_of_one_record_and_a_median():
         lambda c: aggregates.median(c, "age", (0, 100), 1, confidence=1),
         lambda c: aggregates.quantile(c, "age", 2, (0, 100), 1),
         lambda c: aggregates.count(c, 1, by="zip"),
-        lambda c: aggregates.count(c, 1, step=1),
-        lambda c: aggregates.sum(c, "age", (0, 9), 1, nme="sum of ages"),
-        lambda c: aggregates.stdev(c, "age", (0, 9), 1, confidence="0.9"),
-        lambda c: aggregates.median(c, "age", (0, 9), 1, confidense="0.9"),
         lambda c: aggregates.count(c, 1, keys=["80127"]),
         lambda c: aggregates.count(c, 1, by="nothing", keys=["80127"]),
         lambda c: aggregates.count(c, 1, by="zip", keys=["80127"]).value,
@@ -282,11 +279,36 @@ def test_what_makes_no_sense_is_refused(wrong):
         wrong(collection)
 
 
-def test_a_misspelled_option_is_told_and_costs_nothing():
+NOT_ITS_OWN = {"count": ["step"], "count_distinct": ["step"], "sum": ["confidence"], "stdev": ["confidence"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("count", ()), ("count_distinct", ("age",)),
+        *((name, ("age", (0, 99))) for name in ("sum", "mean", "variance", "stdev", "min", "max", "median")),
+        ("quantile", ("age", 0.5, (0, 99))),
+    ],
+)  # fmt: skip
+def test_a_misspelled_option_is_told_and_costs_nothing(name, given):
     collection = people()
-    with pytest.raises(wpinq.PlanError, match=r"count_distinct\(nme=...\): .* there are analyst, by, keys, name\."):
-        aggregates.count_distinct(collection, "age", 1, nme="ages")
+    ask = getattr(collection, name)
+    for wrong in ("nme", "kyes", "stp", *NOT_ITS_OWN.get(name, [])):
+        with pytest.raises(TypeError, match=rf"^{name}\(\): got an unexpected keyword argument '{wrong}'"):
+            ask(*given, 1, **{wrong: "ages"})
     assert collection._node.data.ledger.spent() == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "name", ["count", "count_distinct", "sum", "mean", "variance", "stdev", "min", "max", "median"]
+)
+def test_every_option_has_a_name_and_a_default_where_help_shows_it(name):
+    shown = inspect.signature(getattr(wpinq.Collection, name)).parameters
+    options = {one for one, its in shown.items() if its.kind is its.KEYWORD_ONLY and its.default is not its.empty}
+    numbers = {"step"} if name not in ("count", "count_distinct") else set()
+    ranks = {"confidence"} if name in ("min", "max", "median") else set()
+    assert options == {"by", "keys", "name", "analyst"} | numbers | ranks
+    assert all(its.kind is not its.VAR_KEYWORD for its in shown.values())
 
 
 def test_suggested_bound_is_a_private_quantile_of_records_per_person():

@@ -15,7 +15,7 @@ import polars as pl
 from wpinq.aggregates.aims import Middle
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.options import LEVEL
-from wpinq.aggregates.ranks import Points, ask_rank
+from wpinq.aggregates.ranks import Cost, Points, ask_rank
 from wpinq.arguments import COLLECTION, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
@@ -73,10 +73,7 @@ def suggest_bound(
         raise PlanError("suggest_bound(share=...): a share is strictly between 0 and 1, for example 0.95.")
     cost = positive(epsilon, "suggest_bound(epsilon=...)")
     lengths = Lengths(sources[0], numbers)
-    asked = ask_rank(
-        lengths, Groups(), Points(numbers), partial(Middle, wanted), call="suggest_bound", epsilon=cost,
-        confidence=LEVEL, name=None, analyst=None,
-    )  # fmt: skip
+    asked = ask_rank(lengths, Groups(), Points(numbers), partial(Middle, wanted), Cost("suggest_bound", cost, LEVEL))
     return int(asked.charge(collection).value)
 
 

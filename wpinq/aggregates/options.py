@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias
 
-from wpinq.errors import PlanError
 from wpinq.exact import Amount
 
 Bounds: TypeAlias = "tuple[Amount, Amount]"
@@ -16,33 +16,22 @@ LEVEL = Fraction(95, 100)
 """How often an interval holds where nothing is said."""
 
 
-class Where(TypedDict, total=False):
-    """Groups, and whose question it is."""
+@dataclass(frozen=True)
+class Options:
+    """How an aggregate was asked.
 
-    by: str | Sequence[str] | None
-    keys: Any
-    name: str | None
-    analyst: str | None
-
-
-class Numbers(Where, total=False):
-    """And how numbers are rounded."""
-
-    step: Amount | None
-
-
-class Ranked(Numbers, total=False):
-    """And how often the interval holds."""
-
-    confidence: Amount
-
-
-def check_options(given: Mapping[str, object], known: frozenset[str], call: str) -> None:
-    """Refuse options that there are not, which are most likely misspelled, before anything is charged.
-
-    Raises:
-        PlanError: There is one.
+    Attributes:
+        by: The columns that make groups.
+        keys: The groups to answer.
+        name: Tells repetitions apart.
+        analyst: Who is charged.
+        step: To whose multiples numbers are rounded; None where the bounds tell.
+        confidence: How often the interval of a rank holds.
     """
-    for name in given:
-        if name not in known:
-            raise PlanError(f"{call}({name}=...): there is no such option; there are {', '.join(sorted(known))}.")
+
+    by: str | Sequence[str] | None = None
+    keys: Any = None
+    name: str | None = None
+    analyst: str | None = None
+    step: Amount | None = None
+    confidence: Amount = LEVEL

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from wpinq.aggregates.aims import Extreme, Middle
 from wpinq.aggregates.asked import Asked
 from wpinq.aggregates.cells import Cells
 from wpinq.aggregates.groups import Groups, groups
-from wpinq.aggregates.options import LEVEL, Bounds, Ranked, check_options
+from wpinq.aggregates.options import LEVEL, Bounds, Options
 from wpinq.aggregates.ranks import Cost, Points, Quantile, ask_rank
 from wpinq.aggregates.scale import Grid, Scale, limits
 from wpinq.arguments import NAME, NAMES, NOTHING, takes
@@ -27,7 +28,9 @@ GRID = Grid(1 << 16, 1000)
 
 @takes(column=NAME, by=NAMES | NOTHING)
 def quantile(
-    self: Builder[Any], column: str, share: Amount, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
+    self: Builder[Any], column: str, share: Amount, bounds: Bounds, epsilon: Amount, *,
+    step: Amount | None = None, confidence: Amount = LEVEL,
+    by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Quantile:  # fmt: skip
     """Charge for the number below which a share of a column's numbers lies, as a point of a grid.
 
@@ -36,8 +39,12 @@ def quantile(
         share: From 0 to 1.
         bounds: The least and the largest number, which do not depend on the data.
         epsilon: What it costs the privacy unit, exact.
-        more: `step` of the grid, by default 1 for integers within narrow bounds, else a thousandth of the bounds;
-            `confidence`, how often the interval holds the true quantile, by default 0.95; and what `count` takes.
+        step: Of the grid; by default 1 for integers within narrow bounds, else a thousandth of the bounds.
+        confidence: How often the interval holds the true quantile; by default 0.95.
+        by: Columns that make groups; this and what follows as in `count`.
+        keys: The groups to answer.
+        name: Tells repetitions apart.
+        analyst: Who is charged.
 
     Raises:
         PlanError: The column holds no numbers, bounds and step make no grid, or `by` and `keys` do not go together.
@@ -45,11 +52,12 @@ def quantile(
 
     Source: A. Smith, "Privacy-preserving statistical estimation with optimal convergence rates", STOC 2011.
     """
-    return ask_quantile(self, column, share, bounds, epsilon, **more).charge(self)
+    options = Options(by, keys, name, analyst, step, confidence)
+    return ask_quantile(self, column, bounds, epsilon, options, share=share).charge(self)
 
 
 def ask_quantile(
-    self: Builder[Any], column: str, share: Amount, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *, share: Amount
 ) -> Asked[Quantile]:
     """Quote a quantile; see `quantile`."""
     wanted = exact(share, "quantile(share=...)")
@@ -59,40 +67,50 @@ def ask_quantile(
         raise PlanError("quantile(share=...): a share is between 0 and 1; the median is 0.5.")
     title = f"quantile({column}, {decimal(wanted)})"
     return ask_rank(
-        *_plan(self, column, bounds, title, more), partial(Middle, wanted), **_cost(epsilon, "quantile", more)
+        *_plan(self, column, bounds, title, options), partial(Middle, wanted), _cost(epsilon, "quantile", options)
     )
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
-def median(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:
+def median(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *,
+    step: Amount | None = None, confidence: Amount = LEVEL,
+    by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
+) -> Quantile:  # fmt: skip
     """Charge for the median of a column's numbers; arguments and errors are those of `quantile`."""
-    return ask_median(self, column, bounds, epsilon, **more).charge(self)
+    options = Options(by, keys, name, analyst, step, confidence)
+    return ask_median(self, column, bounds, epsilon, options).charge(self)
 
 
-def ask_median(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
-) -> Asked[Quantile]:
+def ask_median(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> Asked[Quantile]:
     """Quote what `median` charges for."""
-    plan = _plan(self, column, bounds, f"median({column})", more)
-    return ask_rank(*plan, partial(Middle, Fraction(1, 2)), **_cost(epsilon, "median", more))
+    plan = _plan(self, column, bounds, f"median({column})", options)
+    return ask_rank(*plan, partial(Middle, Fraction(1, 2)), _cost(epsilon, "median", options))
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
-def min(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
+def min(  # noqa: A001
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *,
+    step: Amount | None = None, confidence: Amount = LEVEL,
+    by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
+) -> Quantile:  # fmt: skip
     """Charge for the least of a column's numbers; arguments and errors are those of `quantile`. See `max`."""
-    return ask_min(self, column, bounds, epsilon, **more).charge(self)
+    options = Options(by, keys, name, analyst, step, confidence)
+    return ask_min(self, column, bounds, epsilon, options).charge(self)
 
 
-def ask_min(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
-) -> Asked[Quantile]:
+def ask_min(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> Asked[Quantile]:
     """Quote what `min` charges for."""
-    plan = _plan(self, column, bounds, f"min({column})", more)
-    return ask_rank(*plan, partial(Extreme, False), **_cost(epsilon, "min", more))
+    plan = _plan(self, column, bounds, f"min({column})", options)
+    return ask_rank(*plan, partial(Extreme, False), _cost(epsilon, "min", options))
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
-def max(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]) -> Quantile:  # noqa: A001
+def max(  # noqa: A001
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *,
+    step: Amount | None = None, confidence: Amount = LEVEL,
+    by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
+) -> Quantile:  # fmt: skip
     """Charge for the largest of a column's numbers; arguments and errors are those of `quantile`.
 
     Hiding each record hides the largest one: the answer may be a few records inwards, some 10 / epsilon of them, or
@@ -100,32 +118,29 @@ def max(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more
     interval holds the true largest number, clamped to the bounds, with `confidence`, and always ends at the bound.
     `min` and `max` have independent noise: of fewer than some 30 / epsilon records `min` may exceed `max`.
     """
-    return ask_max(self, column, bounds, epsilon, **more).charge(self)
+    options = Options(by, keys, name, analyst, step, confidence)
+    return ask_max(self, column, bounds, epsilon, options).charge(self)
 
 
-def ask_max(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Ranked]
-) -> Asked[Quantile]:
+def ask_max(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> Asked[Quantile]:
     """Quote what `max` charges for."""
-    plan = _plan(self, column, bounds, f"max({column})", more)
-    return ask_rank(*plan, partial(Extreme, True), **_cost(epsilon, "max", more))
+    plan = _plan(self, column, bounds, f"max({column})", options)
+    return ask_rank(*plan, partial(Extreme, True), _cost(epsilon, "max", options))
 
 
-def _plan(self: Builder[Any], column: str, bounds: Bounds, title: str, more: Ranked) -> tuple[Cells, Groups, Points]:
+def _plan(
+    self: Builder[Any], column: str, bounds: Bounds, title: str, options: Options
+) -> tuple[Cells, Groups, Points]:
     """The cells of each group, the groups, and the numbers that the cells stand for."""
     call = title.split("(", maxsplit=1)[0]
-    check_options(more, Ranked.__optional_keys__, call)
-    low, high, spacing = limits(self._node, column, bounds, more.get("step"), call, grid=GRID)
+    low, high, spacing = limits(self._node, column, bounds, options.step, call, grid=GRID)
     scale = Scale(column, low, spacing, 0, int((high - low) / spacing))
-    where = groups(self._node, more.get("by"), more.get("keys"), call)
+    where = groups(self._node, options.by, options.keys, call)
     whole = self._node.schema[column].kind is not Kind.FLOAT and (low / spacing).denominator == 1
     blur = 0.0 if whole and (1 / spacing).denominator == 1 else float(spacing) / 2
     return Cells(self._node, where.by, scale, title), where, Points(tuple(scale.points()), blur)
 
 
-def _cost(epsilon: Amount, call: str, more: Ranked) -> Cost:
-    level = exact(more.get("confidence", LEVEL), f"{call}(confidence=...)")
-    return {
-        "call": call, "epsilon": positive(epsilon, f"{call}(epsilon=...)"), "confidence": level,
-        "name": more.get("name"), "analyst": more.get("analyst"),
-    }  # fmt: skip
+def _cost(epsilon: Amount, call: str, options: Options) -> Cost:
+    level = exact(options.confidence, f"{call}(confidence=...)")
+    return Cost(call, positive(epsilon, f"{call}(epsilon=...)"), level, options.name, options.analyst)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -32,14 +32,14 @@ from wpinq.records.bins import bin_frame
 from wpinq.records.identity import identities
 
 
-class Cost(TypedDict):
+class Cost(NamedTuple):
     """What a question costs whom, and how often its interval holds."""
 
     call: str
     epsilon: Fraction
     confidence: Fraction
-    name: str | None
-    analyst: str | None
+    name: str | None = None
+    analyst: str | None = None
 
 
 class Points(NamedTuple):
@@ -68,7 +68,7 @@ class Ranks(NamedTuple):
 
 
 def ask_rank(
-    node: Node, where: Groups, points: Points, aim: Callable[[Terms], Aim], **cost: Unpack[Cost]
+    node: Node, where: Groups, points: Points, aim: Callable[[Terms], Aim], cost: Cost
 ) -> Asked[Quantile]:  # fmt: skip
     """Quote a rank statistic.
 
@@ -82,7 +82,7 @@ def ask_rank(
     Raises:
         PlanError: `confidence` is not strictly between 0 and 1, there are windows, or see `price`.
     """
-    epsilon, confidence, call = cost["epsilon"], cost["confidence"], cost["call"]
+    call, epsilon, confidence, name, analyst = cost
     if not 0 < confidence < 1:
         raise PlanError(f"{call}: confidence= is strictly between 0 and 1; write 0.95, say.")
     survey, epochs = answered_from(measurable(node), call)
@@ -90,7 +90,7 @@ def ask_rank(
     ranks = Ranks(found, points, confidence, where, node.title)
     quote = price(
         survey, epsilon, call=call, kind=Quantile, mechanism=ranks, fields=("exponential", *found.code),
-        name=cost["name"], analyst=cost["analyst"], epochs=epochs,
+        name=name, analyst=analyst, epochs=epochs,
     )  # fmt: skip
     return Asked(quote, lambda chosen: chosen)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,7 @@ from wpinq.aggregates.answers import Answer, Rule
 from wpinq.aggregates.asked import Asked
 from wpinq.aggregates.groups import groups
 from wpinq.aggregates.moments import Moments
-from wpinq.aggregates.options import Bounds, Numbers, Where, check_options
+from wpinq.aggregates.options import Bounds, Options
 from wpinq.aggregates.ratios import Floats, Noise, Range
 from wpinq.aggregates.ratios import mean as mean_range
 from wpinq.aggregates.ratios import spread as spread_range
@@ -37,84 +37,101 @@ if TYPE_CHECKING:
 
 
 @takes(by=NAMES | NOTHING)
-def count(self: Builder[Any], epsilon: Amount, **more: Unpack[Where]) -> Answer:
+def count(
+    self: Builder[Any], epsilon: Amount, *,
+    by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
+) -> Answer:  # fmt: skip
     """Charge for how many records there are, by weight, in all or in each of the given groups.
 
     Args:
         epsilon: What it costs the privacy unit, exact.
-        more: `by`, a column, or several, that make groups; `keys`, the groups to answer, present or not, as bins of
-            these columns; `name`, which tells repetitions apart; `analyst`, who is charged.
+        by: A column, or several, that make groups; by default there is one group, of all records.
+        keys: The groups to answer, present or not, as bins of these columns; they go with `by`.
+        name: Tells repetitions apart: the same question under another name has new noise, and costs again.
+        analyst: Who is charged, where the curator keeps caps for each analyst.
 
     Raises:
         PlanError: `by` and `keys` do not go together, or name no column.
         BinError: A key is no value of the columns.
         ExactnessError, BudgetError, LedgerError: See `measure`.
     """
-    return _asked(self, Moments(self._node, (), None, (0,), "count()"), _first, epsilon, more).charge(self)
+    options = Options(by, keys, name, analyst)
+    return _asked(self, Moments(self._node, (), None, (0,), "count()"), _first, epsilon, options).charge(self)
 
 
 @takes(columns=NAMES, by=NAMES | NOTHING)
-def count_distinct(self: Builder[Any], columns: str | Sequence[str], epsilon: Amount, **more: Unpack[Where]) -> Answer:
+def count_distinct(
+    self: Builder[Any], columns: str | Sequence[str], epsilon: Amount, *,
+    by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
+) -> Answer:  # fmt: skip
     """Charge for how many different values a column (or several together) has, in all or in each group.
 
     Args:
         columns: A column, or several. A null is a value.
         epsilon: What it costs the privacy unit, exact.
-        more: As in `count`.
+        by: Columns that make groups; this and what follows as in `count`.
+        keys: The groups to answer.
+        name: Tells repetitions apart.
+        analyst: Who is charged.
 
     Raises:
         PlanError, BinError, ExactnessError, BudgetError, LedgerError: See `count`.
     """
-    by = more.get("by") or ()
     names = (columns,) if isinstance(columns, str) else tuple(columns)
-    kept = operators.map(
-        self, [pl.col(name) for name in dict.fromkeys((*((by,) if isinstance(by, str) else by), *names))]
-    )
+    grouping = (by,) if isinstance(by, str) else tuple(by or ())
+    kept = operators.map(self, [pl.col(one) for one in dict.fromkeys((*grouping, *names))])
     plan = Moments(kept.distinct()._node, (), None, (0,), f"count_distinct({', '.join(names)})")
-    return _asked(self, plan, _first, epsilon, more).charge(self)
+    return _asked(self, plan, _first, epsilon, Options(by, keys, name, analyst)).charge(self)
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
-def sum(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:  # noqa: A001
+def sum(  # noqa: A001
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *, step: Amount | None = None,
+    by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
+) -> Answer:  # fmt: skip
     """Charge for the sum of a column's numbers, clamped to bounds.
 
     Args:
         column: A column of numbers.
         bounds: The least and the largest number, which do not depend on the data. Noise grows with the larger size.
         epsilon: What it costs the privacy unit, exact.
-        more: `step`, to whose multiples numbers are rounded, by default 1 for integers, else about a millionth of the
-            bounds; and what `count` takes.
+        step: To whose multiples numbers are rounded; by default 1 for integers, else about a millionth of the bounds.
+        by: Columns that make groups; this and what follows as in `count`.
+        keys: The groups to answer.
+        name: Tells repetitions apart.
+        analyst: Who is charged.
 
     Raises:
         PlanError: The column holds no numbers, bounds and step make no grid, or a bound is more than 2^52 steps from 0.
         BinError, ExactnessError, BudgetError, LedgerError: See `count`.
     """
-    return ask_sum(self, column, bounds, epsilon, **more).charge(self)
+    return ask_sum(self, column, bounds, epsilon, Options(by, keys, name, analyst, step)).charge(self)
 
 
-def ask_sum(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Asked[Answer]:
+def ask_sum(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> Asked[Answer]:
     """Quote a sum; see `sum`."""
-    low, high, step = limits(self._node, column, bounds, more.get("step"), "sum")
+    low, high, step = limits(self._node, column, bounds, options.step, "sum")
     scale = Scale(column, Fraction(0), step, -((-low) // step), high // step)
     plan = Moments(self._node, (), scale, (1,), f"sum({column})")
     unit = float(step) * plan.reach
-    return _asked(self, plan, lambda moments, noise: _times(unit, _first(moments, noise)), epsilon, more)
+    return _asked(self, plan, lambda moments, noise: _times(unit, _first(moments, noise)), epsilon, options)
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
-def mean(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]) -> Answer:
+def mean(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *, step: Amount | None = None,
+    by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
+) -> Answer:  # fmt: skip
     """Charge for the mean of a column's numbers, clamped to bounds; half of epsilon is spent on their number.
 
     Arguments and errors are those of `sum`. Of no records it is a number within the bounds.
     """
-    return ask_mean(self, column, bounds, epsilon, **more).charge(self)
+    return ask_mean(self, column, bounds, epsilon, Options(by, keys, name, analyst, step)).charge(self)
 
 
-def ask_mean(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, **more: Unpack[Numbers]
-) -> Asked[Answer]:
+def ask_mean(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> Asked[Answer]:
     """Quote a mean; see `mean`."""
-    scale = _centred(self, column, bounds, more.get("step"), "mean")
+    scale = _centred(self, column, bounds, options.step, "mean")
     plan = Moments(self._node, (), scale, (0, 1), f"mean({column})")
     half, middle = float(scale.spacing) * plan.reach, float(scale.centre)
 
@@ -122,72 +139,76 @@ def ask_mean(
         low, high = _times(half, mean_range(moments, noise))
         return middle + low, middle + high
 
-    return _asked(self, plan, rule, epsilon, more)
+    return _asked(self, plan, rule, epsilon, options)
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
 def variance(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
-) -> Answer:
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, *,
+    step: Amount | None = None,
+    by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
+) -> Answer:  # fmt: skip
     """Charge for the variance of a column's numbers, by default of the records themselves: divided by their number.
 
     A third of epsilon each is spent on number, sum and sum of squares. With `sample` it is divided by one less, as SQL
     does. The other arguments and the errors are those of `sum`.
     """
-    return ask_variance(self, column, bounds, epsilon, sample, **more).charge(self)
+    return ask_variance(self, column, bounds, epsilon, Options(by, keys, name, analyst, step), sample=sample).charge(
+        self
+    )
 
 
 def ask_variance(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *, sample: bool = False
 ) -> Asked[Answer]:
     """Quote a variance; see `variance`."""
-    plan, half = _squared(self, column, bounds, more, "variance")
+    plan, half = _squared(self, column, bounds, options, "variance")
 
     def rule(moments: Floats, noise: Noise | None) -> Range:
         return _times(half**2, spread_range(moments, noise, sample=sample))
 
-    return _asked(self, plan, rule, epsilon, more)
+    return _asked(self, plan, rule, epsilon, options)
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
 def stdev(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
-) -> Answer:
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, *,
+    step: Amount | None = None,
+    by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
+) -> Answer:  # fmt: skip
     """Charge for the standard deviation: the root of `variance`, with the same arguments and noise."""
-    return ask_stdev(self, column, bounds, epsilon, sample, **more).charge(self)
+    options = Options(by, keys, name, analyst, step)
+    return ask_stdev(self, column, bounds, epsilon, options, sample=sample).charge(self)
 
 
 def ask_stdev(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, **more: Unpack[Numbers]
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *, sample: bool = False
 ) -> Asked[Answer]:
     """Quote a standard deviation; see `stdev`."""
-    plan, half = _squared(self, column, bounds, more, "stdev")
+    plan, half = _squared(self, column, bounds, options, "stdev")
 
     def rule(moments: Floats, noise: Noise | None) -> Range:
         low, high = spread_range(moments, noise, sample=sample)
         return _times(half, (np.sqrt(low), np.sqrt(high)))
 
-    return _asked(self, plan, rule, epsilon, more)
+    return _asked(self, plan, rule, epsilon, options)
 
 
 def _squared(
-    collection: Builder[Any], column: str, bounds: Bounds, more: Numbers, call: str
+    collection: Builder[Any], column: str, bounds: Bounds, options: Options, call: str
 ) -> tuple[Moments, float]:  # fmt: skip
     """Three moments, and half of what lies between the bounds."""
-    scale = _centred(collection, column, bounds, more.get("step"), call)
+    scale = _centred(collection, column, bounds, options.step, call)
     plan = Moments(collection._node, (), scale, (0, 1, 2), f"{call}({column})")
     return plan, float(scale.spacing) * plan.reach
 
 
-def _asked(
-    collection: Builder[Any], plan: Moments, rule: Rule, epsilon: Amount, more: Where | Numbers
-) -> Asked[Answer]:
+def _asked(collection: Builder[Any], plan: Moments, rule: Rule, epsilon: Amount, options: Options) -> Asked[Answer]:
     """Quote the moments of each group, on a lattice that they fit."""
     call = plan.call.split("(", maxsplit=1)[0]
-    check_options(more, (Numbers if plan.scale else Where).__optional_keys__, call)
-    where = groups(plan.source, more.get("by"), more.get("keys"), call)
+    where = groups(plan.source, options.by, options.keys, call)
     fitted = replace(plan, source=room(plan.source, plan.fine), by=where.by)
-    quote = collection._then(fitted).quote(epsilon, more.get("name"), analyst=more.get("analyst"))
+    quote = collection._then(fitted).quote(epsilon, options.name, analyst=options.analyst)
     return Asked(quote, lambda measured: Answer(measured, fitted, where, rule))
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from wpinq.aggregates import Answer, Asked, Quantile
 from wpinq.aggregates.groups import groups as grouped
-from wpinq.aggregates.options import Bounds
+from wpinq.aggregates.options import Bounds, Options
 from wpinq.aggregates.quantiles import ask_max, ask_median, ask_min, ask_quantile
 from wpinq.aggregates.scale import limits
 from wpinq.aggregates.sums import ask_mean, ask_stdev, ask_sum, ask_variance
@@ -106,9 +106,8 @@ class Number:
         """Quote it in each group, or in all; which groups there are changes no price."""
         *by, column = self.collection.columns
         nobody: list[Any] | None = [] if by else None
-        return self.ask(
-            self.collection, column, bounds=self.bounds, epsilon=epsilon, by=by or None, keys=nobody, **charged
-        )
+        options = Options(by=by or None, keys=nobody, **charged)
+        return self.ask(self.collection, column, bounds=self.bounds, epsilon=epsilon, options=options)
 
     def of(self, answer: Answer | Quantile, groups: pl.DataFrame) -> Answer | Quantile:
         """What was charged, for these groups."""

@@ -61,8 +61,8 @@ def degrees(
     budget: Annotated[
         str,
         typer.Option(
-            help="Epsilon that this costs in all, exactly: 0.2 or 1/5. Where there is no ledger yet, one is made with "
-            "this budget.",
+            help="Epsilon that this run spends in all, exactly: 0.2 or 1/5. Where there is no ledger yet, one is made "
+            "with this budget, and nothing of it is left.",
             metavar="EPSILON",
             show_default=False,
         ),
@@ -111,7 +111,9 @@ def degrees(
     """Measure how often the values of a column occur, and fit a degree distribution.
 
     What is measured: how many values occur at least k times, and how often the r-th most frequent value occurs, each
-    where it tells most. Nothing else leaves the data, and everything that is written follows from it.
+    where it is more accurate. Nothing else leaves the data, and everything that is written follows from it.
+
+    What is protected is one record. To protect people, use `wpinq sql --unit`, or `users(...)` in Python.
     """
     from wpinq.postprocess.plot import SUFFIXES
     from wpinq.postprocess.synthesis.writers import WRITERS

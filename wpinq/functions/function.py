@@ -27,7 +27,7 @@ class Function(ABC):
         projection: Set when every output is just an input column: their names, in output order, none of them twice.
             An engine then only renames, and ranged columns stay ranged.
         note: How it runs, for `explain`.
-        fingerprint: Equal for functions that mean the same, in any process; None when that cannot be told, and
+        fingerprint: Equal for functions that mean the same, in any process; None when that is not known, and
             then the plan is a new question every time (privacy rule 2).
     """
 
@@ -40,7 +40,7 @@ class Function(ABC):
 
     @property
     def covered(self) -> tuple[object, ...] | None:
-        """What a plan's fingerprint covers of it; None where that cannot be told."""
+        """What a plan's fingerprint covers of it; None where that is not known."""
         return None if self.fingerprint is None else (self.fingerprint, self.reads, self.output, self.projection)
 
     @abstractmethod

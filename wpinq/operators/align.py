@@ -79,7 +79,7 @@ def node_of(other: Any, call: str) -> Node:
     """The step of another collection.
 
     Raises:
-        PlanError: It is none, but a table, say.
+        PlanError: `other` is not a protected collection (a data frame, for example).
     """
     node = getattr(other, "_node", None)
     if not isinstance(node, Node):

@@ -25,7 +25,7 @@ from wpinq.records.values import encode, joined
 from wpinq.state.bykey import KEY, ByKey, Port
 
 MOST = 1 << 20
-"""Copies of one record in a whole group: memory that ends where somebody is would tell that somebody is."""
+"""Copies of one record in a whole group: bounded, so that running out of memory cannot reveal a heavy record."""
 NEXT, SIZE, CODE = "\0next", "\0size", "\0code"
 
 

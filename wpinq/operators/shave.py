@@ -77,8 +77,8 @@ def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str 
 Held: TypeAlias = tuple[WeightType, WeightType]
 """How the weights of records and of slices are held."""
 MOST = 1 << 20
-"""Slices of one record: memory that ends where somebody is would tell that somebody is. It also keeps the number of any
-slice below 2^61, since no record weighs more than 2^40 gains."""
+"""Slices of one record: bounded, so that running out of memory cannot reveal that a heavy record exists. It also keeps
+the number of any slice below 2^61, since no record weighs more than 2^40 gains."""
 SMALL = 1 << 16
 """Weights in lattice units that are counted in an array."""
 THICKEST = 2**62

@@ -72,7 +72,7 @@ class Extreme(Node):
 
     @property
     def part(self) -> tuple[str, str] | None:
-        """The pair, in either order, and which of the two it is; a pair that cannot be told costs the sum.
+        """The pair, in either order, and which of the two it is; a pair without fingerprints costs the sum.
 
         The pair is known by what it was before its sides were aligned, since `Align` is injective on records: names
         are no part of a record, and the canonical bytes of equal values, and of these only, are equal. So the records

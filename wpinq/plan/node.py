@@ -186,7 +186,7 @@ def holding(node: Node) -> Node:
 
 
 def fingerprints(*roots: Node) -> dict[Node, bytes | None]:
-    """For each step a digest of what it means, stable across processes, or None when it cannot be told.
+    """For each step a digest of what it means, stable across processes, or None when that is not known.
 
     Steps of one fingerprint have the same output on any data; see `covering`.
     """

@@ -54,7 +54,7 @@ class Survey:
 
     @cached_property
     def fingerprint(self) -> bytes | None:
-        """A digest of what the plan means, or None when it cannot be told."""
+        """A digest of what the plan means, or None when that is not known."""
         return digests(self.steps)[self.root]
 
     @cached_property

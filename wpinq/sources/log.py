@@ -50,7 +50,7 @@ class Log(HeldReader):
         keep: For how many epochs records are held for what is asked later; None for all.
         closed: How many epochs are closed.
         forgotten: How many of them are held no more.
-        records: How many records the closed epochs hold; nobody is told.
+        records: How many records the closed epochs hold; it is never shown.
         lock: Is held while an epoch is closed, and while a query of the open one is charged.
     """
 

@@ -1,4 +1,4 @@
-"""Bound: keep a uniform sample of what each user contributed, so that one user is never more than a few records."""
+"""Sample: keep a uniform sample of what each user contributed, so that one user is never more than a few records."""
 
 from __future__ import annotations
 

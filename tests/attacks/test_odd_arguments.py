@@ -111,6 +111,9 @@ def calls(place):
         "explain": (pages.explain, {"epsilon": 1}),
         "measure": (pages.measure, {"epsilon": 1, "name": "n", "mechanism": "geometric", "analyst": None,
                                     "within": None, "confidence": 0.9, "continual": False}),
+        "quote": (pages.quote, {"epsilon": 1, "name": "n", "mechanism": "geometric", "analyst": None, "within": None,
+                                "confidence": 0.9, "continual": False}),
+        "measure quote": (pages.measure, {"quote": pages.quote(1)}),
         "measure within": (pages.measure, {"within": 5, "confidence": 0.9}),
         "select": (pages.select, {"epsilon": 1, "delta": 1e-6, "name": "n", "analyst": None}),
         "count": (views.count, {"epsilon": 1, "name": "n", "by": "page", "keys": ["a"]}),
@@ -128,6 +131,12 @@ def calls(place):
         "continual deviation": (continual.deviation, {"epoch": 1}),
         "send": (live.send, {"records": [("a",)]}),
         "advance": (live.advance, {"until": None}),
+        "follow": (live.follow, {"source": str(place / "no.csv")}),
+        "Secret": (wpinq.Secret, {"key": bytes(32)}),
+        "degrees.corner": (wpinq.degrees.corner, {"collection": pages}),
+        **{f"degrees.{name}": (getattr(wpinq.degrees, name), {"a": [3.0, 1.0], "b": [2.0, 2.0]})
+           for name in ("earth_movers", "kolmogorov_smirnov", "volume")},
+        "degrees.to_networkx": (wpinq.degrees.to_networkx, {"table": fit.synthesize(seed=1)}),
         **{f"degrees.{name}": (getattr(wpinq.degrees, name), {"collection": pages}) for name in ("cdf", "sequence")},
         "degrees.release": (wpinq.degrees.release, {"collection": pages, "epsilon": 1, "name": None, "analyst": None}),
         "degrees.reconcile": (wpinq.degrees.reconcile, {"cdf": [3.0, 2.0, 1.0], "sequence": [3.0, 1.0],
@@ -148,16 +157,40 @@ def known(tmp_path_factory):
 NAMES = [
     "protect", "protect file", "users", "Unit", "live", "kafka", "postgres", "sqlite", "sql", "suggest_bounds",
     "suggest_bound", "map", "filter", "flat_map", "group_by", "join", "join two", "semijoin", "antijoin", "limit",
-    "partition", "window", "shave", "concat", "union", "intersect", "subtract", "explain", "measure", "measure within",
-    "select", "count", "count_distinct", "sum", "mean", "min", "max", "median", "variance", "stdev", "quantile",
-    "observe", "observe_many", "interval", "release", "continual observe", "continual interval", "continual deviation",
-    "send", "advance", "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band",
-    "fit interval", "quantile of a fit", "plot", "synthesize",
+    "partition", "window", "shave", "quote", "measure quote", "follow", "Secret", "degrees.corner",
+    "degrees.earth_movers", "degrees.kolmogorov_smirnov", "degrees.volume", "degrees.to_networkx", "concat",
+    "union", "intersect", "subtract", "explain", "measure", "measure within", "select", "count", "count_distinct",
+    "sum", "mean", "min", "max", "median", "variance", "stdev", "quantile", "observe", "observe_many", "interval",
+    "release", "continual observe", "continual interval", "continual deviation", "send", "advance", "degrees.cdf",
+    "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval", "quantile of a fit", "plot",
+    "synthesize",
 ]  # fmt: skip
+
+
+UNTRIED = {
+    "wpinq.Collection": "protect and live make it", "wpinq.Live": "live makes it",
+    "wpinq.Measurement": "measure makes it", "wpinq.Quote": "quote makes it",
+    "Collection.distinct": "takes no argument", "Live.close": "takes no argument", "Live.resume": "takes no argument",
+    "Measurement.explain": "takes no argument", "Measurement.answer_from": "the engine hands it a histogram",
+    "wpinq.degrees.Fit": "reconcile and release make it",
+}  # fmt: skip
+"""Public calls without an argument that a caller could get wrong."""
 
 
 def test_every_call_is_tried(known):
     assert sorted(NAMES) == sorted(known[1])
+    tried = [getattr(call, "__func__", call) for call, _ in known[1].values()]
+    owners = {"wpinq": wpinq, "Collection": wpinq.Collection, "Measurement": wpinq.Measurement, "Live": wpinq.Live,
+              "wpinq.degrees": wpinq.degrees, "Fit": wpinq.degrees.Fit}  # fmt: skip
+    missing = []
+    for where, owner in owners.items():
+        for name in getattr(owner, "__all__", [one for one in dir(owner) if not one.startswith("_")]):
+            found = getattr(owner, name, None)  # a field without a default is no attribute of its class
+            error = isinstance(found, type) and issubclass(found, Exception)
+            if callable(found) and not error and not any(found is one for one in tried):
+                missing.append(f"{where}.{name}")
+    inherited = {f"Live.{one}" for one in dir(wpinq.Collection)}
+    assert sorted({*missing} - inherited) == sorted(UNTRIED), "try a new call above, or say why not"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -42,6 +42,8 @@ class Secret:
     __slots__ = ("_key",)
 
     def __init__(self, key: bytes) -> None:
+        if not isinstance(key, bytes):
+            raise LedgerError(f"Secret: takes {SIZE} bytes, and {type(key).__name__} was given.")
         if len(key) != SIZE:
             raise LedgerError(f"Secret: {SIZE} bytes are needed and {len(key)} were given.")
         self._key = bytes(key)

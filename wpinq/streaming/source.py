@@ -80,6 +80,11 @@ def live(
             bytes a record for ever, with `keep` too, which lets go of epochs in memory alone.
         secret: The secret of the data set; by default the one beside the ledger, or the environment's.
 
+    All plans that are measured are steps of one dataflow. Should one step fail, the source ends for all of them, and
+    every later question about an open epoch is refused: that one step failed would be seen. No record can make a step
+    fail (`wpinq/docs/vulnerabilities.md` says why); what can is a lack of memory, a table that is joined and cannot be
+    read any more, and an error of this library.
+
     Returns:
         The source, which is also the protected collection of all that was sent.
 
@@ -169,6 +174,7 @@ class Live(Collection):
             for frame in read:
                 self._log.send(frame)
 
+    @takes(source=PATH | instance("a topic", Topic))
     def follow(self, source: str | os.PathLike[str] | Topic) -> None:
         """Add what has come to files, or to a topic of Kafka, since they were last followed.
 
@@ -178,6 +184,7 @@ class Live(Collection):
                 beginning. Or a topic, as `wpinq.kafka(...)` names it, from the first message that the broker holds.
 
         Raises:
+            PlanError: It is neither a path nor a topic.
             SourceError: There is no such file or topic, or its columns are not those of the source.
             EngineError: The dataflow has failed or was closed.
         """

@@ -97,11 +97,15 @@ def synthesize(
     return None
 
 
+@takes(table=Expected("what synthesize gave", lambda table: len(getattr(table, "column_names", ())) == 2))
 def to_networkx(table: pa.Table) -> nx.Graph[Any]:
     """Turn synthetic views into a bipartite networkx graph.
 
     Nodes are pairs of a column's name and a rank, such as `("user", 1)`; their attribute `bipartite` is 0 for
     users and 1 for pages, as networkx expects.
+
+    Raises:
+        PlanError: It is no table of two columns.
 
     >>> from types import SimpleNamespace
     >>> from wpinq.degrees import to_networkx

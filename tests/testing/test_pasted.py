@@ -30,3 +30,15 @@ def test_an_example_runs_as_pasted(name):
     runner = doctest.DocTestRunner(verbose=False)
     said = []
     assert runner.run(test, out=said.append, clear_globs=False).failed == 0, "".join(said)
+
+
+def test_public_calls_name_their_options():
+    """Names of columns are the caller's own, and `but` is for the package itself: it takes the fields of a quote."""
+    calls = {one for one in [*PARTS, *METHODS] if inspect.isfunction(one) and one.__module__.startswith("wpinq.")}
+    open_ended = {
+        one.__qualname__
+        for one in calls
+        if any(its.kind is its.VAR_KEYWORD for its in inspect.signature(one).parameters.values())
+    }
+    assert len(calls) > 50
+    assert {name for name in open_ended if "._" not in name} == {"protected", "Quote.but"}

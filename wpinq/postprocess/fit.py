@@ -165,11 +165,24 @@ class Fit:
 
         plot_fit(self, path, truth, title or f"{self.distinct:,} items, {self.records:,} records")
 
-    def synthesize(self, path: str | Path | None = None, users: Any = None, **options: Any) -> Any:
-        """Write a synthetic data set with exactly the fitted multiplicities (see `synthesize.synthesize`)."""
+    def synthesize(
+        self, path: str | Path | None = None, users: Any = None, *,
+        columns: tuple[str, str] = ("user", "page"), seed: int | np.random.Generator | None = None,
+    ) -> Any:  # fmt: skip
+        """Write a synthetic data set with exactly the fitted multiplicities (see `synthesize.synthesize`).
+
+        Args:
+            path: Where to write: `.parquet`, `.arrow`, `.csv`, `.tsv` or `.txt`. None returns a table instead.
+            users: Fit of the users' degrees, or a number of users to spread the views over evenly.
+            columns: Names of the users' and the pages' column.
+            seed: Seed or generator; the same seed gives the same rows.
+
+        Raises:
+            SourceError: The suffix is unknown, the path cannot be written, or a column name is not valid.
+        """
         from wpinq.postprocess.synthesis.synthesize import synthesize
 
-        return synthesize(self, path, users=users, **options)
+        return synthesize(self, path, users=users, columns=columns, seed=seed)
 
     def __repr__(self) -> str:
         size = f"{self.distinct:,} items, {self.records:,} records, largest {self.largest:,}"

@@ -40,8 +40,9 @@ def main(out: Path) -> None:
     true_cdf = (truth[:, None] >= np.arange(1, truth[0] + 1)).sum(axis=0)
     fit.plot(out / "degrees.png", truth=true_cdf)
     fit.synthesize(out / "synthetic.csv", seed=SEED)
-    print(f"\n5. Both curves are drawn in {out / 'degrees.png'}, and {out / 'synthetic.csv'} holds made-up views")
-    print("   with exactly the fitted degrees. They cost nothing: they follow from what was paid for.")
+    size = f"{fit.sequence.sum():,} made-up views of {len(fit.sequence):,} pages"
+    print(f"\n5. Both curves are drawn in {out / 'degrees.png'}, and {out / 'synthetic.csv'} holds {size},")
+    print("   with exactly the degrees of the curve. They cost nothing: they follow from what was paid for.")
 
 
 def count_views(page_views: wpinq.Measurement) -> None:

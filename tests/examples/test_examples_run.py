@@ -57,7 +57,8 @@ def test_things_that_count(tmp_path):
     assert Ledger.existing(tmp_path / "views.csv.ledger").remaining() == 0
     assert (tmp_path / "degrees.png").read_bytes().startswith(b"\x89PNG")
     synthetic = Counter(line.split(",")[1] for line in (tmp_path / "synthetic.csv").read_text().splitlines()[1:])
-    pages, views = _sizes(first, "fit, posterior")
+    told = re.search(r"holds ([\d,]+) made-up views of ([\d,]+) pages", first)
+    views, pages = (int(one.replace(",", "")) for one in told.groups())
     assert (len(synthetic), synthetic.total()) == (pages, views)
     # Every fit errs less than a tenth of the noise by page; 12 runs: 0.2 to 0.4 views, against 20.
     errors = [float(one) for one in re.findall(r"(\d+\.\d\d) views", first)]
@@ -84,10 +85,3 @@ def test_the_sample_s_command_line(tmp_path):
 @pytest.mark.parametrize("name", ["things_that_count", "davis_women"])
 def test_help(name):
     assert "directory for" in run(f"examples.{name}", "--help")
-
-
-def _sizes(text: str, line: str) -> tuple[int, int]:
-    found = re.search(rf"{line} .* views, ([\d,]+) pages, ([\d,]+) views", text)
-    assert found
-    pages, views = (int(one.replace(",", "")) for one in found.groups())
-    return pages, views

@@ -9,6 +9,7 @@ import pytest
 from quoting import Opaque, book, entries, opaque, table
 
 import wpinq
+from wpinq.aggregates.options import Options
 from wpinq.aggregates.quantiles import ask_median
 from wpinq.engines import flow
 from wpinq.errors import PlanError
@@ -60,7 +61,7 @@ def test_what_is_not_charged_has_no_answer_and_runs_nothing(monkeypatch):
     ran = []
     monkeypatch.setattr(flow, "run", ran.append)
     views = table(budget=90)
-    quotes = [views.quote(1), views.window(1, at="n").quote(1), ask_median(views, "n", (0, 9), 1).quote]
+    quotes = [views.quote(1), views.window(1, at="n").quote(1), ask_median(views, "n", (0, 9), 1, Options()).quote]
     for quote, ask in zip(quotes, ["observe", "at", "table"], strict=True):
         made = quote.kind(quote)
         if ask == "at":  # a window is charged by itself, where not all of them are

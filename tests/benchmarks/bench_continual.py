@@ -13,8 +13,10 @@ from fractions import Fraction
 import numpy as np
 
 import wpinq
+from wpinq.measurements.charged import commit
 from wpinq.measurements.continual import ContinualMeasurement
 from wpinq.noise.tree import BINARY, ELDERS, Tree
+from wpinq.plan.stability import Survey
 from wpinq.records.identity import integer_identities
 
 EPOCHS, STEP, BINS = 100_000, 97, 40
@@ -23,7 +25,9 @@ EPOCHS, STEP, BINS = 100_000, 97, 40
 def errors(tree):
     views = wpinq.live({"page": "integer"}, budget=1)
     kind = type("Measured", (ContinualMeasurement,), {"tree": tree})
-    measurement = kind(views._node, Fraction(1), None, "geometric", None)
+    survey = Survey.of(views._node)
+    quote = kind.quoted(survey, views._log, Fraction(1), noise="geometric", name=None, analyst=None)
+    (measurement,) = commit([quote])
     ids = integer_identities(np.arange(BINS), views._data.identity_key)
     start = time.perf_counter()
     found = [np.abs(measurement._noise(epoch, ids)).mean() for epoch in range(1, EPOCHS + 1, STEP)]

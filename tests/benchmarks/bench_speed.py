@@ -1,13 +1,16 @@
-"""The private answer against the same count without privacy: whole processes, from spawn to exit, interleaved.
+"""The private answer against the same answer without privacy: whole processes, from spawn to exit, interleaved.
 
-    python tests/benchmarks/bench_speed.py --rows 20000000 --runs 5 --json speed.json
-    python tests/benchmarks/bench_speed.py --smoke
+    python tests/benchmarks/bench_speed.py --runs 5 --json speed.json
+    python tests/benchmarks/bench_speed.py --rows 2000000 --only people --folder /tmp/speed
+    python tests/benchmarks/bench_speed.py --markdown speed.json
 
 Each piece of work runs once with every engine in turn, the order reversed from run to run; medians are shown, and
 ratios to the first engine of the work. CPU seconds count user and system time of all threads: on a busy machine they
-say more than the wall. Data come from a seed. Polars is used lazily, DuckDB as it is installed; both add insecure
-NumPy noise and keep no ledger. `--large` adds the same file ten times over. The engine's share and the noise are
-measured inside one process each (`bench_speed_inside.py`).
+say more than the wall. Data come from a seed (`speed_data.py`), and stay in `--folder` if one is given. Polars is used
+lazily, DuckDB as it is installed; both add insecure NumPy noise and keep no ledger (`speed_works.py`). `--only` chooses
+pieces of work, and engines with `--engine`, by a part of their name. `--large` adds the same file ten times over.
+`--markdown` makes the README's table of what `--json` kept. The engine's share and the noise are measured inside one
+process each (`bench_speed_inside.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +18,6 @@ from __future__ import annotations
 import argparse
 import compileall
 import datetime as dt
-import importlib.util
 import json
 import multiprocessing
 import os
@@ -26,146 +28,78 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
+
+from speed_works import LARGE, WORKS, Work
 
 from wpinq import kernels
 
-OURS = """
-import sys, tempfile, wpinq
-ledger = tempfile.mkdtemp() + "/ledger"
-pages = wpinq.protect(sys.argv[1], budget=10, ledger=ledger, {columns}).map(lambda user, page: page)
-"""
-CDF = "cdf = pages.shave().map(lambda page, index: index).measure(0.1)\n"
-SEQUENCE = """
-sequence = pages.shave().map(lambda page, index: index).shave().map(lambda index, rank: rank).measure(0.1)
-views = pages.measure(0.1)
-"""
-ASK_CDF = "assert len(cdf.observe_many(range(1, 1001))) == 1000\n"
-NAMES = "import polars as pl\nnames = pl.read_parquet(sys.argv[2])['page']\n"
-ASK_ALL = NAMES + ASK_CDF + "sequence.observe_many(range(1, 1001)); views.observe_many(names[:1000])\n"
-ASK_GIVEN = NAMES + "views = pages.measure(0.1); assert len(views.observe_many(names)) == len(names)\n"
-
-TAIL = """
-counts = np.bincount(np.minimum(found, 1001), weights=times, minlength=1002)
-answer = counts[::-1].cumsum()[::-1][1:1001] + np.random.laplace(0, 10, 1000)
-"""
-POLARS = """
-import sys, numpy as np, polars as pl
-found = pl.{scan}(sys.argv[1]).group_by("page").agg(pl.len()).select("len").collect()["len"].to_numpy()
-times = None
-"""
-POLARS_GIVEN = """
-import sys, numpy as np, polars as pl
-counts = pl.scan_parquet(sys.argv[1]).group_by("page").agg(pl.len())
-found = pl.scan_parquet(sys.argv[2]).join(counts, on="page", how="left").select(pl.col("len").fill_null(0)).collect()
-answer = found.to_series().to_numpy() + np.random.laplace(0, 10, len(found))
-"""
-DUCKDB = """
-import sys, duckdb, numpy as np
-query = "with c as (select count(*) n from {table} group by page) select least(n, 1001) n, count(*) k from c group by 1"
-found, times = duckdb.sql(query.replace("$1", sys.argv[1])).fetchnumpy().values()
-"""
+LONGEST = 600
+"""Seconds after which a piece of work is not repeated."""
+SIDES = ("wall", "cpu", "peak MB")
 
 
-def ours(*parts: str, columns: str = "") -> str:
-    """A script of ours."""
-    return OURS.format(columns=columns) + "".join(parts)
+def make(folder: Path, rows: int, wanted: set[str]) -> None:
+    """The files, in a process of their own: a child's peak memory begins at that of its parent."""
+    import speed_data
+
+    speed_data.make(folder, rows, wanted)
 
 
-def works(folder: Path, large: bool) -> dict[str, tuple[str, dict[str, str]]]:
-    """For each piece of work the file that it reads and its script by engine; the first is what others are held to."""
-    cdf = ours(CDF, ASK_CDF)
-    parquet = {
-        "polars": POLARS.format(scan="scan_parquet") + TAIL,
-        "wpinq": cdf,
-        "duckdb": DUCKDB.format(table="'$1'") + TAIL,
-    }
-    csv = {
-        "polars": POLARS.format(scan="scan_csv") + TAIL,
-        "wpinq": cdf,
-        "duckdb": DUCKDB.format(table="read_csv('$1')") + TAIL,
-    }
-    found = {
-        "CDF, text ids, Parquet": ("text.parquet", parquet),
-        "CDF, integer ids, Parquet": ("int.parquet", parquet),
-        "CDF, text ids, CSV": ("text.csv", csv),
-        "CDF, sequence and views together": ("text.parquet", {"CDF alone": cdf, "wpinq": ours(CDF, SEQUENCE, ASK_ALL)}),
-        "all given pages": ("text.parquet", {"polars": POLARS_GIVEN, "wpinq": ours(ASK_GIVEN)}),
-        "CDF, 10,000 rows": ("small.parquet", parquet),
-        "import": ("small.parquet", {"python": "", "wpinq": "import wpinq"}),
-    }
-    if large:
-        found["CDF, the file ten times over"] = (str(folder / "ten" / "*.parquet"), {"wpinq": cdf})
-    if importlib.util.find_spec("duckdb") is None:
-        print("duckdb is left out: it is not installed")
-        for _, scripts in found.values():
-            scripts.pop("duckdb", None)
-    return found
-
-
-def make(folder: Path, rows: int, large: bool) -> None:
-    """Zipf's pages and users, by seed."""
-    import numpy as np
-    import polars as pl
-
-    rng = np.random.default_rng(7)
-
-    def zipf(distinct: int, power: float) -> np.ndarray:
-        share = np.cumsum(1 / np.arange(1, distinct + 1) ** power)
-        return rng.permutation(distinct)[np.searchsorted(share / share[-1], rng.random(rows))]
-
-    numbers = pl.DataFrame({"user": zipf(max(rows // 10, 1), 0.8), "page": zipf(max(rows // 40, 1), 1.0)})
-    text = numbers.select(pl.format("user{}", "user").alias("user"), pl.format("page/{}", "page").alias("page"))
-    numbers.write_parquet(folder / "int.parquet", row_group_size=122_700)
-    text.write_parquet(folder / "text.parquet", row_group_size=122_700)
-    text.write_csv(folder / "text.csv")
-    text.head(10_000).write_parquet(folder / "small.parquet")
-    text.select("page").unique(maintain_order=True).write_parquet(folder / "names.parquet")
-    if large:
-        (folder / "ten").mkdir()
-        for number in range(10):
-            os.link(folder / "text.parquet", folder / "ten" / f"{number}.parquet")
-
-
-def timed(script: str, *arguments: str) -> tuple[float, float, float]:
-    """Wall seconds, CPU seconds and peak megabytes of a process."""
-    start = time.perf_counter()
-    child = subprocess.Popen([sys.executable, "-c", script, *arguments])
-    _, status, used = os.wait4(child.pid, 0)
-    if status:
-        raise SystemExit("a benchmark failed")
-    return time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-
-
-def measure(folder: Path, runs: int, large: bool) -> list[dict[str, object]]:
-    """Every piece of work with every engine."""
-    rows: list[dict[str, object]] = []
-    for title, (file, scripts) in works(folder, large).items():
-        seen: dict[str, list[tuple[float, float, float]]] = {engine: [] for engine in scripts}
-        for run in range(runs):
-            for engine in list(scripts)[:: 1 if run % 2 else -1]:
-                seen[engine].append(timed(scripts[engine], str(folder / file), str(folder / "names.parquet")))
-        middle = {
-            engine: [statistics.median(part) for part in zip(*each, strict=True)] for engine, each in seen.items()
-        }
-        first = next(iter(middle.values()))
-        for engine, (wall, cpu, peak) in middle.items():
-            ratios = {"wall ratio": wall / first[0], "cpu ratio": cpu / first[1]}
-            rows.append({"work": title, "engine": engine, "wall": wall, "cpu": cpu, **ratios, "peak MB": peak})
-    return rows
-
-
-def show(rows: list[dict[str, object]]) -> None:
-    """One table."""
-    now, load = dt.datetime.now().astimezone().date(), os.getloadavg()[0]
-    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
-    compiled = "compiled kernels" if kernels.LIB is not None else "no compiled kernels"
-    print(f"\n{now}, {machine}, load {load:.1f}, {compiled}\n")
-    print("| work | engine | wall s | ratio | CPU s | ratio | peak MB |\n|---|---|--:|--:|--:|--:|--:|")
-    for row in rows:
-        print(
-            f"| {row['work']} | {row['engine']} | {row['wall']:.3f} | {row['wall ratio']:.2f} "
-            f"| {row['cpu']:.3f} | {row['cpu ratio']:.2f} | {row['peak MB']:.0f} |"
+def timed(script: str, file: Path, other: Path) -> dict[str, float]:
+    """Wall seconds, CPU seconds and peak megabytes of a process, and the figures that it printed."""
+    with tempfile.TemporaryDirectory() as own:
+        start = time.perf_counter()
+        child = subprocess.Popen(
+            [sys.executable, "-c", script, str(file), str(other), own], stdout=subprocess.PIPE, cwd=own
         )
+        assert child.stdout is not None
+        printed = child.stdout.read().decode()
+        _, status, used = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if status:
+        raise SystemExit(f"a benchmark failed:\n{script}")
+    figures = json.loads(printed) if printed.startswith('{"') else {}
+    return {"wall": wall, "cpu": used.ru_utime + used.ru_stime, "peak MB": used.ru_maxrss / 1024} | figures
+
+
+def measure(work: Work, folder: Path, runs: int, engine: str) -> dict[str, dict[str, float]]:
+    """A piece of work by every engine: medians."""
+    scripts = {name: script for name, script in work.scripts.items() if engine in name}
+    seen: dict[str, list[dict[str, float]]] = {name: [] for name in scripts}
+    start = time.perf_counter()
+    for run in range(runs):
+        for name in list(scripts)[:: 1 if run % 2 else -1]:
+            seen[name].append(timed(scripts[name], folder / work.file, folder / work.other))
+        if time.perf_counter() - start > LONGEST:
+            break
+    return {
+        name: {side: statistics.median(one[side] for one in found) for side in found[0]} for name, found in seen.items()
+    }
+
+
+def show(title: str, found: dict[str, dict[str, float]]) -> None:
+    """The rows of one piece of work."""
+    first = next(iter(found.values()), {})
+    for engine, sides in found.items():
+        more = ", ".join(f"{name}: {value:,.1f}" for name, value in sides.items() if name not in SIDES)
+        ratios = " | ".join(f"{sides[side]:.3f} | {sides[side] / first[side]:.2f}" for side in SIDES)
+        print(f"| {title} | {engine} | {ratios} | {more} |", flush=True)
+
+
+def markdown(kept: dict[str, Any]) -> None:
+    """The README's table: what ours takes, as ratios to each peer of clock, processor and memory."""
+    print("| work | clock: to Polars | to DuckDB | processor: to Polars | to DuckDB | memory: to Polars | to DuckDB |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    for title, found in kept["works"].items():
+        peers = [found.get(peer) for peer in ("polars", "duckdb")]
+        for engine, sides in found.items():
+            if engine.startswith("wpinq") and any(peers):
+                named = title + engine.replace("wpinq", ":" if engine != "wpinq" else "")
+                ratios = [f"{sides[side] / peer[side]:.2f}" if peer else "" for side in SIDES for peer in peers]
+                print(f"| {named} | {' | '.join(ratios)} |")
+    print(f"\n{kept['machine']}; {kept['rows']:,} rows")
 
 
 def main() -> None:
@@ -173,21 +107,39 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", default="", help="part of the title of a piece of work")
+    parser.add_argument("--engine", default="", help="part of the name of an engine")
+    parser.add_argument("--folder", type=Path, help="where data are kept for the next time, for one number of rows")
     parser.add_argument("--large", action="store_true", help="also the same file ten times over")
-    parser.add_argument("--smoke", action="store_true", help="200,000 rows, once")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--smoke", action="store_true", help="20,000 rows, once")
+    parser.add_argument("--json", type=Path, help="keep the figures here")
+    parser.add_argument("--markdown", type=Path, help="show the README's table of figures that were kept")
     options = parser.parse_args()
-    rows, runs = (200_000, 1) if options.smoke else (options.rows, options.runs)
+    if options.markdown:
+        return markdown(json.loads(options.markdown.read_text()))
+    rows, runs = (20_000, 1) if options.smoke else (options.rows, options.runs)
+    works = [work for work in [*WORKS, *[LARGE] * options.large] if options.only in work.title]
     compileall.compile_dir(Path(kernels.__file__).parents[1], quiet=1)  # as an installation does
-    with tempfile.TemporaryDirectory() as folder:
-        # in another process, because a child's peak memory begins at that of its parent
-        maker = multiprocessing.get_context("spawn").Process(target=make, args=(Path(folder), rows, options.large))
-        maker.start()
-        maker.join()
-        found = measure(Path(folder), runs, options.large)
-    show(found)
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+    machine = f"{dt.datetime.now().astimezone().date()}, {os.cpu_count()} cores, {platform.machine()}, "
+    machine += f"Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}, "
+    machine += f"{'' if kernels.LIB else 'no '}compiled kernels"
+    print(f"{machine}; {rows:,} rows\n\n| work | engine | wall s | ratio | CPU s | ratio | peak MB | ratio | inside |")
+    print("|---|---|--:|--:|--:|--:|--:|--:|---|")
+    kept: dict[str, Any] = {"machine": machine, "rows": rows, "works": {}}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.folder or Path(scratch)
+        folder.mkdir(exist_ok=True)
+        for work in works:
+            wanted = {work.file, work.other, "small.csv", "text_polars.parquet"}
+            maker = multiprocessing.get_context("spawn").Process(target=make, args=(folder, rows, wanted))
+            maker.start()
+            maker.join()
+            assert maker.exitcode == 0, "the data could not be made"
+            kept["works"][work.title] = measure(work, folder, runs, options.engine)
+            show(work.title, kept["works"][work.title])
+            if options.json:
+                options.json.write_text(json.dumps(kept, indent=1))
+    return None
 
 
 if __name__ == "__main__":

@@ -38,4 +38,4 @@ def book(collection):
 
 def waiting(collection):
     """Charged queries of a collection's data set that wait for a run."""
-    return [one for one in runs._waiting if one.home is sources(collection._node)[0]]
+    return [one for one in runs._waiting if one.key_owner is sources(collection._node)[0]]

@@ -12,7 +12,7 @@ from wpinq.collection import Collection
 from wpinq.engines import flow, reference
 from wpinq.engines.shards import split
 from wpinq.engines.sharing import needed_columns, representatives
-from wpinq.operators.align import measurable, record_ids
+from wpinq.operators.align import fit_noise, record_ids
 from wpinq.plan.node import Keyed, Merge, Read, Source, Stateless, sources, steps
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.kinds import series, write
@@ -30,7 +30,7 @@ class Fine(Source):
     """A source whose weights are fractions: what the tests feed to the reference engine and to states."""
 
     @property
-    def lattice(self):
+    def resolution(self):
         return FINE
 
 
@@ -63,15 +63,15 @@ def neighbours(draw):
 
 
 def fractional(root):
-    """What a step's lattice means: every weight is a whole number of 1/lattice."""
-    return lambda weight: (weight * root.lattice).denominator == 1
+    """What a step's resolution means: every weight is a whole number of 1/resolution."""
+    return lambda weight: (weight * root.resolution).denominator == 1
 
 
 class Driver:
     """Runs the shapes of a plan step by step on deltas, as an engine would that never ends."""
 
     def __init__(self, collection, shards=1):
-        self.root = measurable(collection._node)
+        self.root = fit_noise(collection._node)
         self.shards = shards
         self.key = sources(self.root)[0].identity_key
         self.chosen = representatives([self.root])
@@ -120,20 +120,20 @@ def batch_of(weights, schema, held):
         series(column.name, [write(record[place], column.kind) for record in weights], column.kind)
         for place, column in enumerate(schema)
     ]
-    units = [int(weight * held.lattice) for weight in weights.values()]
+    units = [int(weight * held.resolution) for weight in weights.values()]
     return Batch(pl.DataFrame([*columns, pl.Series(WEIGHT, units, dtype=held.column)]), schema)
 
 
 def run_flow(collection, shards=1):
     """Run the real engine on the records of the plan's own sources."""
-    root = measurable(collection._node)
+    root = fit_noise(collection._node)
     key = sources(root)[0].identity_key
     return flow.run(flow.Job([root], key, shards=shards))[0]
 
 
 def same(histogram, root, expected):
     """Whether a histogram holds exactly these records and weights."""
-    root = measurable(root)
+    root = fit_noise(root)
     key = sources(root)[0].identity_key
     ids = record_ids(expected, root.schema, key) if expected else np.empty((0, 2), np.uint64)
     frame = pl.DataFrame(
@@ -143,7 +143,7 @@ def same(histogram, root, expected):
         ]
     )
     found = histogram.lookup(frame, ids).tolist()
-    wanted = [weight * root.lattice for weight in expected.values()]
+    wanted = [weight * root.resolution for weight in expected.values()]
     return found == wanted and size(histogram, root) == len(expected)
 
 
@@ -158,5 +158,5 @@ def size(histogram, root):
 
 def expected(collection, *inputs):
     """What the reference engine says that a measurement of the plan holds."""
-    root = measurable(collection._node)
+    root = fit_noise(collection._node)
     return reference.run(root, dict(zip(leaves(collection), inputs, strict=True)))

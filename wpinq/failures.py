@@ -59,7 +59,7 @@ def told(step: str, error: BaseException) -> BaseException:
     return EngineError(f"{step} failed with {type(error).__name__}; please report this.")
 
 
-def quietly(step: str, function: Callable[[], T]) -> T:
+def redacted(step: str, function: Callable[[], T]) -> T:
     """Call a function and raise of what it raises only what may be said.
 
     Raises:

@@ -10,12 +10,12 @@ from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.collection import Collection
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
-from wpinq.failures import quietly
+from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Ledger, wording
 from wpinq.operators.contribution.sample import bounded
+from wpinq.operators.contribution.unit_key import UnitKey
 from wpinq.operators.contribution.weight import weigh, weights
-from wpinq.operators.contribution.whose import Whose
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Source
 from wpinq.plan.unit import Unit
@@ -85,7 +85,7 @@ def protect(
     refuse_inside("protect")
     amount = None if budget is None else positive(budget, "protect(budget=...)")
     extra = None if delta is None else exact(delta, "protect(delta=...)")
-    reader = quietly("protect(...)", lambda: open_source(source, columns=columns, header=header, copied=True))
+    reader = redacted("protect(...)", lambda: open_source(source, columns=columns, header=header, copied=True))
     unit = Unit() if unit is None else unit
     if not isinstance(unit, Unit):
         raise PlanError("protect(unit=...): takes what wpinq.users(...) returns, or nothing for records.")
@@ -102,7 +102,7 @@ def protect(
     reading = "" if header else "no header"
 
     if unit.column is not None:  # mistakes show before a ledger is made
-        Whose(unit, reader.schema).check()
+        UnitKey(unit, reader.schema).check()
     if weight is not None:
         weights(reader.schema, weight, max_weight)
     book = Ledger.open(place, name=label, unit=unit.text, budget=amount, delta=extra, secret=secret)

@@ -133,7 +133,7 @@ def test_one_charge_before_anything_is_computed(which, monkeypatch):
     with pytest.raises(wpinq.BudgetError):
         ask(which, collection, epsilon="1.01")
     answer = ask(which, collection, epsilon="0.3")
-    ledger = getattr(answer, "measurement", answer).home.ledger
+    ledger = getattr(answer, "measurement", answer).key_owner.ledger
     assert ledger.spent()[0] == Fraction(3, 10)
     ask(which, collection, epsilon="0.3")
     assert ledger.spent()[0] == Fraction(3, 10), "the same question is free"
@@ -149,7 +149,7 @@ def test_another_unit_pays_what_it_moves(which):
     unit = wpinq.users("zip", at_most=5)
     answer = ask(which, people(unit=unit), epsilon=2)
     question = getattr(answer, "measurement", answer)
-    assert question.home.ledger.spent()[0] == 2
+    assert question.key_owner.ledger.spent()[0] == 2
     parts = {"mean": 2, "variance": 3, "stdev": 3}.get(which, 1)
     assert question.scale == Fraction(5 * parts, 2)
 

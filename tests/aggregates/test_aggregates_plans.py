@@ -50,7 +50,7 @@ def test_engine_computes_the_definition(scale, rows, shards):
         collection = Collection(plan)
         wanted = expected(collection, reference.weigh(rows))
         assert same(run_flow(collection, shards), plan, wanted)
-        assert all((weight * plan.lattice).denominator == 1 for weight in wanted.values())
+        assert all((weight * plan.resolution).denominator == 1 for weight in wanted.values())
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)

@@ -27,7 +27,7 @@ def spent():
 
     def call(where):
         if isinstance(where, wpinq.Measurement):
-            return where.home.ledger.spent()[0]
+            return where.key_owner.ledger.spent()[0]
         return Ledger.existing(where.with_name(where.name + ".ledger")).spent()[0]
 
     return call

@@ -202,11 +202,11 @@ def test_rule_28_versions_share_one_budget_and_units_do_not_change(views_file, s
 @pytest.mark.parametrize(
     ("epsilon", "thickness"), [("1e-6", 1), (1, 1), (1000, 1), ("1e-6", "1/1000000"), (1, "1/1000000")]
 )
-def test_rule_32_scales_in_lattice_units_are_drawn_or_refused_before_the_charge(epsilon, thickness, spent):
+def test_rule_32_scales_in_resolution_units_are_drawn_or_refused_before_the_charge(epsilon, thickness, spent):
     m = memory(10**6).map(page).shave(thickness).map(lambda page: page).measure(epsilon)
     values = m.observe_many([f"b{i}" for i in range(2000)])
-    x = 1 / float(m.scale * m.node.lattice)
-    expected = 1 / np.sinh(min(x, 700)) / m.node.lattice  # the mean of |N|, 2r / (1 - r^2); of 2,000 within 6 sigma
+    x = 1 / float(m.scale * m.node.resolution)
+    expected = 1 / np.sinh(min(x, 700)) / m.node.resolution  # the mean of |N|, 2r / (1 - r^2); of 2,000 within 6 sigma
     assert abs(np.abs(values).mean() - expected) <= 0.15 * expected + 1e-9
 
 
@@ -221,7 +221,7 @@ def test_rule_32_a_scale_beyond_the_sampler_costs_nothing(spent):
 
 
 def test_rule_35_fine_and_heavy_weights_do_not_wrap():
-    """10,000 records on a lattice of 2^-50 are beyond 64 bits of it; noise beyond every weight is added exactly."""
+    """10,000 records at a resolution of 2^-50 are beyond 64 bits of it; noise beyond every weight is added exactly."""
     views = memory(10**6, [("ann", "home")] * 10_000)
     slices = views.map(page).shave([Fraction(1, 2**50), 2000]).map(lambda page: page)
     assert abs(slices.measure(1000).observe("home") - 10_000) < 0.02
@@ -247,8 +247,8 @@ def test_rule_37_a_flow_holds_an_identity_key_and_nothing_else(views_file, monke
     m = views.map(page).shave().measure("0.1")
     m.observe(("home", 1))
     (job,) = jobs
-    secret = m.home.ledger.secret
-    assert job.key == secret.derive("identity", m.home.name, size=16)
+    secret = m.key_owner.ledger.secret
+    assert job.key == secret.derive("identity", m.key_owner.name, size=16)
     held = [getattr(job, name) for name in job.__slots__]
     assert not any(isinstance(one, (Ledger, Secret, Words)) for one in held), "and nodes give a flow columns only"
     loaded = "[one for one in sys.modules if one.startswith(('wpinq.noise', 'wpinq.ledger'))]"

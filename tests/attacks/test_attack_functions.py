@@ -346,4 +346,4 @@ def test_rule_15_expressions_that_see_other_records_are_refused(expression):
     views = wpinq.protect([("ann", "home")], budget=1, columns={"user": str, "page": str})
     with pytest.raises(wpinq.UntraceableError):
         views.filter(expression)
-    assert views.measure(1).home.ledger.spent()[0] == 1
+    assert views.measure(1).key_owner.ledger.spent()[0] == 1

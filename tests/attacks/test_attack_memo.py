@@ -60,7 +60,7 @@ def test_attack_12_nothing_tells_which_bins_there_are(views_file, caplog, capfd)
     views = wpinq.protect(views_file, budget=1)
     m = views.map(page).measure("0.1")
     m.observe("homemarker")
-    for thing in (views, m, m.node, m.home):
+    for thing in (views, m, m.node, m.key_owner):
         with pytest.raises(TypeError):
             len(thing)
         with pytest.raises(TypeError):
@@ -72,9 +72,9 @@ def test_attack_12_nothing_tells_which_bins_there_are(views_file, caplog, capfd)
         for out in (pickle.dumps, copy.deepcopy):
             with pytest.raises(TypeError):
                 out(thing)
-    version = repr(m.home.version)[1:-1]
+    version = repr(m.key_owner.version)[1:-1]
     assert str(views_file.stat().st_size) in version
-    assert version not in repr(m.home) + repr(m.node), "a file's size tells how many records it holds"
+    assert version not in repr(m.key_owner) + repr(m.node), "a file's size tells how many records it holds"
     assert capfd.readouterr() == ("", "")
     assert not caplog.text
 

@@ -36,13 +36,13 @@ def one_identity(monkeypatch):
 @pytest.mark.parametrize("epsilon", ["1e-6", "1/7", 1, 5])
 @pytest.mark.parametrize("thickness", [1, "1/3"])
 def test_attack_01_both_truths_reach_all_points(epsilon, thickness):
-    """Weights are whole or in thirds: whatever the truth, released values are on the same lattice, without holes."""
+    """Weights are whole or in thirds: whatever the truth, released values are at the same resolution, without holes."""
     shaved = pages([("ann", "home"), ("bob", "home")]).shave(thickness).map(lambda page: page)
     m = shaved.measure(epsilon)
-    values = m.observe_many(ABSENT) * m.node.lattice
+    values = m.observe_many(ABSENT) * m.node.resolution
     assert np.abs(values - np.round(values)).max() < 1e-3
     steps = np.unique(np.round(values)).astype(np.int64)
-    near = min(int(2 * m.scale * m.node.lattice), 40)  # each is hit with probability above 1/2 by 4,000 draws
+    near = min(int(2 * m.scale * m.node.resolution), 40)  # each is hit with probability above 1/2 by 4,000 draws
     if m.scale < 100:
         assert set(range(-near // 4, near // 4 + 1)) <= set(steps.tolist())
     for modulus in (2, 3, 5) if m.scale > 3 else ():
@@ -69,9 +69,9 @@ def test_attack_02_last_digits_do_not_tell_whether_there_are_weights():
         views = wpinq.protect(records, budget=1, secret=ONE, version="1", columns=("user", "page"))
         alice = views.filter(lambda user: user == "alice").map(lambda page: page)
         answers.append(alice.shave([thickness, 1]).map(lambda page: page).measure(epsilon).observe_many(ABSENT))
-    lattice = 3 * 2**20
+    resolution = 3 * 2**20
     for values in answers:
-        twice = [float(np.float64(round(Fraction(v) * lattice))) / lattice for v in values.tolist()]
+        twice = [float(np.float64(round(Fraction(v) * resolution))) / resolution for v in values.tolist()]
         assert (np.array(twice) == values).all(), "a quotient that no sum of 53 bits has"
 
 

@@ -26,7 +26,7 @@ def two_questions():
             second = other(views).measure(TINY)
             assert second.observe(0) is not None
             assert second.question != first.question
-            assert sum(entry.kind == "charge" for entry in second.home.ledger.entries()) == 2
+            assert sum(entry.kind == "charge" for entry in second.key_owner.ledger.entries()) == 2
 
     return call
 

@@ -86,7 +86,7 @@ def many_bins(build, more, less, epsilon, **settings):
     for views in (more, less):
         records = [(f"u{i}", page) for page in BINS for i in range(views)]
         m = build(protected(records, secrets(("bins", views)))).measure(epsilon, **settings)
-        assert m.home.ledger.spent()[0] == Fraction(epsilon)
+        assert m.key_owner.ledger.spent()[0] == Fraction(epsilon)
         bins = [(page, more) for page in BINS] if len(m.node.schema) == 2 else BINS
         found.append(m.observe_many(bins).astype(float))
     return found

@@ -32,7 +32,7 @@ from wpinq.engines import reference
 from wpinq.errors import WpinqError
 from wpinq.functions.covering import own
 from wpinq.functions.polars import expressions
-from wpinq.operators.align import measurable
+from wpinq.operators.align import fit_noise
 from wpinq.plan import node as plan
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Source, fingerprints, steps
@@ -226,7 +226,7 @@ def answers(root, seed, order):
             rows = [tuple(draw.choice(VALUES[kind]) for kind in kinds) for _ in range(draw.randrange(7))]
             given[source] = reference.weigh(rows)
         weights = defaultdict(Fraction)
-        for record, weight in reference.run(measurable(root), given).items():
+        for record, weight in reference.run(fit_noise(root), given).items():
             weights[tuple(map(encode, record))] += weight
         found.append({record: weight for record, weight in weights.items() if weight})
     return found

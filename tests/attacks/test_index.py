@@ -213,7 +213,7 @@ rule 25    {COST}::test_total_is_the_recursion
     seen: parts summed
 rule 28    {BUDGET}::test_rule_28_versions_share_one_budget_and_units_do_not_change
     seen: units not compared
-rule 32    {BUDGET}::test_rule_32_scales_in_lattice_units_are_drawn_or_refused_before_the_charge
+rule 32    {BUDGET}::test_rule_32_scales_in_resolution_units_are_drawn_or_refused_before_the_charge
     seen: scale in weight
 rule 32    {BUDGET}::test_rule_32_a_scale_beyond_the_sampler_costs_nothing
     seen: charged first
@@ -222,7 +222,7 @@ rule 33    {DIGITS}::test_number_of_digits
 rule 34    {DIGITS}::test_every_word_of_every_digit
     seen: bounds taken without guard bits
 rule 35    {BUDGET}::test_rule_35_fine_and_heavy_weights_do_not_wrap
-    seen: 64 bits on every lattice
+    seen: 64 bits on every resolution
 rule 36    {BUDGET}::test_rules_05_36_a_finite_collection_has_no_continual_release
     seen: not refused
 rule 37    {BUDGET}::test_rule_37_a_flow_holds_an_identity_key_and_nothing_else

@@ -57,7 +57,7 @@ def loss(one, other):
     total = Fraction(0)
     for (m, ours), (_, theirs) in zip(one.found, other.found, strict=True):
         moved = sum(abs(ours.get(x, 0) - theirs.get(x, 0)) for x in {**ours, **theirs})
-        total += Fraction(moved, m.node.lattice) / m.scale
+        total += Fraction(moved, m.node.resolution) / m.scale
     return total
 
 

@@ -352,10 +352,10 @@ def test_nothing_shown_pickled_or_kept_holds_a_record(tmp_path, caplog):
         for thing in (
             m,
             m.node,
-            m.home,
-            m.home.reader,
-            m.home.ledger,
-            m.home.ledger.secret,
+            m.key_owner,
+            m.key_owner.reader,
+            m.key_owner.ledger,
+            m.key_owner.ledger.secret,
             m._histogram,
             m._words,
             again,
@@ -364,7 +364,7 @@ def test_nothing_shown_pickled_or_kept_holds_a_record(tmp_path, caplog):
         for part in m.node.inputs:
             clean(repr(part))
         for out in (pickle.dumps, copy.copy, copy.deepcopy):
-            for thing in (m, m.home.ledger, m.home.ledger.secret, m.node):
+            for thing in (m, m.key_owner.ledger, m.key_owner.ledger.secret, m.node):
                 with pytest.raises(TypeError) as caught:
                     out(thing) if thing is not m.node else pickle.dumps(thing)
                 clean(told(caught.value))

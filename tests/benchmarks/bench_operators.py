@@ -29,7 +29,7 @@ import polars as pl
 
 import wpinq
 from wpinq.engines import flow
-from wpinq.operators.align import measurable
+from wpinq.operators.align import fit_noise
 from wpinq.plan.node import sources
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the shipped dataflows lie beside the tests
@@ -125,7 +125,7 @@ def work(case, kind, count, by_hand):
     protected = [
         wpinq.protect(one, budget=1, name=f"side {i}", ledger=f"{place}/{i}.ledger") for i, one in enumerate(given)
     ]
-    root = measurable(ours(*protected)._node)
+    root = fit_noise(ours(*protected)._node)
     return lambda: flow.run(flow.Job([root], sources(root)[0].identity_key))
 
 

@@ -110,7 +110,7 @@ def test_a_file_whose_name_is_not_utf8_is_a_source(wpinq, tmp_path, form):
 def test_readers_show_no_number_of_records(tmp_path):
     pl.DataFrame({"user": [f"u{i}" for i in range(98_765)]}).write_parquet(tmp_path / "v.parquet")
     size = (tmp_path / "v.parquet").stat().st_size
-    reader = package.protect(tmp_path / "v.parquet", budget=1).measure(1).home.reader
+    reader = package.protect(tmp_path / "v.parquet", budget=1).measure(1).key_owner.reader
     assert "98765" not in repr(reader)
     assert str(size) not in repr(reader)
 

@@ -136,8 +136,8 @@ def test_rule_37_other_processes_are_told_no_secret(place, monkeypatch):
     task = cluster.read_task(text)
     assert not any(key in repr(task) for key in content["keys"] if key)
     (one, *_) = cluster.rebuilt(task).values()
-    assert one.home.identity_key.hex() == content["keys"][0]
-    assert one.home.ledger.secret._key != secret._key, "nothing that it could draw would be the noise"
+    assert one.key_owner.identity_key.hex() == content["keys"][0]
+    assert one.key_owner.ledger.secret._key != secret._key, "nothing that it could draw would be the noise"
 
 
 def test_only_the_loopback_interface_is_used(place, monkeypatch):

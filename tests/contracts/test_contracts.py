@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import Driver, collections, distance, expected, neighbours, records, run_flow, same
 
 from wpinq import operators
-from wpinq.operators.align import DITHERED, measurable
+from wpinq.operators.align import DITHERED, fit_noise
 from wpinq.operators.filter import Filter
 from wpinq.plan.node import Keyed, Stateless, steps
 from wpinq.plan.stability import paths, sensitivities
@@ -43,7 +43,7 @@ def small(*inputs):
 
 
 def check_stability(collection, before, after):
-    root = measurable(collection._node)
+    root = fit_noise(collection._node)
     uses = {data.name: factor for data, factor in sensitivities(root).items()}
     met = [node.data.name for node in steps(root) if not node.inputs]
     allowed = sum((uses[n] * distance(b, a) for n, b, a in zip(met, before, after, strict=True)), Fraction(0))
@@ -246,8 +246,8 @@ class Forgets(Filter):
     """Rounds change by change."""
 
     def define(self, *inputs):
-        units = {record: weight * self.lattice / 2 for record, weight in inputs[0].items()}
-        return {record: Fraction(unit.__floor__(), self.lattice) for record, unit in units.items()}
+        units = {record: weight * self.resolution / 2 for record, weight in inputs[0].items()}
+        return {record: Fraction(unit.__floor__(), self.resolution) for record, unit in units.items()}
 
     def lower(self, needed):
         def state(_):

@@ -65,9 +65,9 @@ def test_costs_are_those_of_the_post():
         "degree_cdf": (Fraction(1, 10), 10),
         "degree_sequence": (Fraction(1, 20), 20),
     }
-    ledger = all_three["degree_cdf"].home.ledger
+    ledger = all_three["degree_cdf"].key_owner.ledger
     assert ledger.remaining() == 0
     views = wpinq.protect([("ann", "home")], budget="0.2")
     alone = [importlib.import_module(f"dataflows.{name}").dataflow(views)[name] for name in NAMES[:3]]
     assert [one.scale for one in alone] == [20, 10, 20]
-    assert alone[0].home.ledger.remaining() == 0
+    assert alone[0].key_owner.ledger.remaining() == 0

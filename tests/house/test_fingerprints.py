@@ -145,7 +145,7 @@ def alternatives(node, name):
         if other != getattr(node, name):
             try:
                 one = replace(node, **{name: other})
-                assert one.schema, one.lattice
+                assert one.schema, one.resolution
                 found.append(one)
             except (WpinqError, AttributeError, TypeError, LookupError, StopIteration, ValueError):
                 continue
@@ -210,7 +210,7 @@ def test_every_field_of_a_data_set_changes_the_fingerprint(field):
         assert printed(other) not in (None, printed(source))
 
 
-def test_columns_and_lattice_are_covered_whatever_a_step_says():
+def test_columns_and_resolution_are_covered_whatever_a_step_says():
     """A step that would say nothing of a field is still told apart by what later steps see of it."""
 
     class Forgetful(Align):
@@ -219,7 +219,7 @@ def test_columns_and_lattice_are_covered_whatever_a_step_says():
             return {}
 
     source = protected(a="integer")._node
-    made = [Forgetful(source, Schema((Column(*column),)), lattice) for column, lattice in
+    made = [Forgetful(source, Schema((Column(*column),)), resolution) for column, resolution in
             [(("a", Kind.INT), 1), (("b", Kind.INT), 1), (("a", Kind.ANY), 1), (("a", Kind.INT, True), 1),
              (("a", Kind.INT), 2)]]  # fmt: skip
     assert len({printed(one) for one in made}) == len(made)

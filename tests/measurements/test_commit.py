@@ -96,7 +96,7 @@ def test_no_epoch_closes_while_a_query_of_it_is_charged(monkeypatch):
     made = live.measure(80)
     while not closed:
         time.sleep(0.001)
-    assert made.home.version.endswith("epoch 1")
+    assert made.key_owner.version.endswith("epoch 1")
     assert made.observe("a") == 1
     live.close()
 

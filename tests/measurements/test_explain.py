@@ -10,7 +10,7 @@ from strategies import evaluate, protected
 from dataflows import graph
 from wpinq.measurements.explain import expected_error, explain
 from wpinq.noise import mechanism
-from wpinq.operators.align import measurable
+from wpinq.operators.align import fit_noise
 from wpinq.plan.stability import noise_scale
 
 LEVEL = Fraction(95, 100)
@@ -21,15 +21,15 @@ def edges():
 
 
 @pytest.mark.parametrize("scale", ["1/1000", "1/10", "1/2", 1, "7/3", 10, 30, 1234, 10**5])
-@pytest.mark.parametrize("lattice", [1, 2, 720_720, 2**40])
-def test_half_width_is_that_of_the_mechanism(scale, lattice):
+@pytest.mark.parametrize("resolution", [1, 2, 720_720, 2**40])
+def test_half_width_is_that_of_the_mechanism(scale, resolution):
     scale = Fraction(scale)
-    _, half = expected_error(scale, lattice)
-    exact = mechanism("geometric", scale * lattice).half_width(LEVEL)
-    assert abs(half * lattice - exact) <= 1e-12 * exact
-    grid = mechanism("laplace", scale * lattice)
-    _, half = expected_error(scale, lattice, "laplace")
-    assert abs(half * lattice * grid.grid - grid.half_width(LEVEL)) <= 1 + 1e-12 * grid.half_width(LEVEL)
+    _, half = expected_error(scale, resolution)
+    exact = mechanism("geometric", scale * resolution).half_width(LEVEL)
+    assert abs(half * resolution - exact) <= 1e-12 * exact
+    grid = mechanism("laplace", scale * resolution)
+    _, half = expected_error(scale, resolution, "laplace")
+    assert abs(half * resolution * grid.grid - grid.half_width(LEVEL)) <= 1 + 1e-12 * grid.half_width(LEVEL)
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 10.0])
@@ -49,7 +49,7 @@ def test_what_is_shown_is_what_a_measurement_gets(query, uses, capsys):
     asked = getattr(graph, query)(edges())
     text = explain(asked, "0.1")
     assert capsys.readouterr().out == text + "\n"
-    scale = float(noise_scale(measurable(asked._node), Fraction(1, 10)))
+    scale = float(noise_scale(fit_noise(asked._node), Fraction(1, 10)))
     assert f"noise of scale {scale:.8g}\n" in text
     assert f"stability {scale / 10:.8g} in all" in text
     assert uses < scale / 10 < uses + 0.001

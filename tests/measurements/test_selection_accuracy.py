@@ -77,7 +77,7 @@ def test_within_takes_the_least_epsilon_of_four_digits(name, unit, within, confi
     assert digits.denominator == 1
     smaller = mechanism(name, move / (m.epsilon * (digits - 1) / digits))
     assert smaller.half_width(confidence) > within * smaller.grid
-    assert m.home.ledger.spent()[0] == m.epsilon
+    assert m.key_owner.ledger.spent()[0] == m.epsilon
     said = re.search(r"epsilon ([^,]+),", repr(m))
     assert said is not None and Fraction(said[1]) == m.epsilon
 

@@ -30,7 +30,7 @@ def pages(*args, **settings):
 
 
 def spent(measurement):
-    return measurement.home.ledger.spent()
+    return measurement.key_owner.ledger.spent()
 
 
 @pytest.fixture

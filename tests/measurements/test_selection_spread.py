@@ -11,7 +11,7 @@ from strategies import evaluate
 
 import wpinq
 from wpinq.ledger.secret import Secret
-from wpinq.measurements.spread import spreads
+from wpinq.measurements.sensitivity import unit_sensitivities
 from wpinq.noise.threshold import seen_bounds
 
 ONE = Secret(bytes(range(32)))
@@ -55,15 +55,15 @@ LOOSE = {
 @pytest.mark.parametrize("plan", LOCAL.values(), ids=LOCAL)
 def test_plans_that_keep_the_column_are_known(plan):
     node = plan(views())._node
-    ((whole, one, _),) = spreads(node)
+    ((whole, one, _),) = unit_sensitivities(node)
     assert Fraction(one, whole) == Fraction(2, 6)
-    ((whole, one, _),) = spreads(plan(views(unit=wpinq.users("user", at_most=6)))._node)
+    ((whole, one, _),) = unit_sensitivities(plan(views(unit=wpinq.users("user", at_most=6)))._node)
     assert one == whole
 
 
 @pytest.mark.parametrize("plan", LOOSE.values(), ids=LOOSE)
 def test_where_nothing_is_proved_one_bin_may_move_as_far_as_all(plan):
-    ((whole, one, _),) = spreads(plan(views())._node)
+    ((whole, one, _),) = unit_sensitivities(plan(views())._node)
     assert one == whole
 
 
@@ -75,11 +75,11 @@ def test_where_nothing_is_proved_one_bin_may_move_as_far_as_all(plan):
 def test_no_bin_moves_further_than_is_proved(own, others, which):
     """By the definitions: with and without all records of one person, bin by bin and all together."""
     collection = LOCAL[which](views())
-    ((whole, one, _),) = spreads(collection._node)
+    ((whole, one, _),) = unit_sensitivities(collection._node)
     with_, without = (evaluate(collection, [*others, *(("ann", *record) for record in some)]) for some in (own, []))
     moved = [abs(with_.get(key, 0) - without.get(key, 0)) for key in {*with_, *without}]
-    assert sum(moved) * collection._node.lattice <= whole
-    assert max(moved, default=0) * collection._node.lattice <= one
+    assert sum(moved) * collection._node.resolution <= whole
+    assert max(moved, default=0) * collection._node.resolution <= one
 
 
 def test_a_person_is_published_with_delta_only_and_the_threshold_is_lower():

@@ -131,7 +131,7 @@ def test_a_known_case():
     assert r ** (tau - 1) / (1 + r) <= Decimal("1e-6") < r ** (tau - 2) / (1 + r)
 
 
-def test_thresholds_are_found_for_large_lattices():
+def test_thresholds_are_found_for_large_resolutions():
     fine = GridLaplace(Fraction(20)).grid
     for scale, grid, moves in [(Fraction(20 * 2**40), 1, 20 * 2**40), (Fraction(20), fine, 20)]:
         tau = least_threshold(scale * grid, grid, moves, Fraction(1, 10**9))

@@ -43,21 +43,21 @@ def test_ranged_columns_meet_plain_ones():
     assert expected(plain.subtract(index), counted) == {}
 
 
-def test_lattices_are_brought_together_exactly():
+def test_aligns_are_brought_together_exactly():
     left, right = protected(name="l", a="integer"), protected(name="r", a="integer")
     plan = left.shave("1/3").concat(right.shave("1/7"))
-    assert plan._node.lattice == 21
+    assert plan._node.resolution == 21
     given = {(1,): Fraction(5, 1)}, {(1,): Fraction(-1)}
     driver = Driver(plan)
     driver.feed(*given)
     assert same(driver.histogram, plan._node, expected(plan, *given))
 
 
-def test_a_lattice_that_would_not_fit_is_dithered():
+def test_a_resolution_that_would_not_fit_is_dithered():
     pages = protected([(i % 3, i) for i in range(9)], a="integer", b="integer")
     joined = pages.join(pages, on="a", result=lambda b, b_2: (b, b_2))
     both = joined.concat(pages.flat_map(lambda a, b: [(a, b)] * 3, columns={"a": int, "b": int}))
-    assert both._node.lattice <= 2**80
+    assert both._node.resolution <= 2**80
     counted = {(i % 3, i): Fraction(1) for i in range(9)}
     assert same(run_flow(both, 2), both._node, expected(both, counted))
 

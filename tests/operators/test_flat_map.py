@@ -42,9 +42,9 @@ def test_weight_is_shared_exactly():
     assert len(set(found.values())) == 2
 
 
-def test_at_most_keeps_the_lattice_coarse():
-    assert lines().flat_map(letters, at_most=4)._node.lattice == 12
-    assert lines().flat_map(letters)._node.lattice == L
+def test_at_most_keeps_the_resolution_coarse():
+    assert lines().flat_map(letters, at_most=4)._node.resolution == 12
+    assert lines().flat_map(letters)._node.resolution == L
     found = evaluate(lines().flat_map(letters, at_most=2), [("abc",)])  # three outputs share two parts
     assert found == {("b",): Fraction(1, 2), ("c",): Fraction(1, 2)}
 
@@ -94,7 +94,7 @@ def test_chained_sharing_is_brought_back_before_it_overflows():
     plan = lines([("ab",), ("abc",)])
     for _ in range(6):
         plan = plan.flat_map(lambda line: [line, line + "x"])
-    assert plan._node.lattice <= 2**80
+    assert plan._node.resolution <= 2**80
     wanted = expected(plan, {("ab",): Fraction(1), ("abc",): Fraction(1)})
     assert same(run_flow(plan), plan._node, wanted)
     assert abs(sum(wanted.values()) - 2) < Fraction(1, 10**9)

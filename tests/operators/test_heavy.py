@@ -1,7 +1,7 @@
 """Weights that are as heavy as a plan lets them be: what is computed is the definition, in 64 bits and in 128.
 
 Sources are fed 2^40 records, all that they may hold, as a few records with counts; a column of weights and sums of a
-collection with itself bring gain times lattice just below where 64 bits end, or 128 do.
+collection with itself bring gain times resolution just below where 64 bits end, or 128 do.
 """
 
 import math
@@ -17,7 +17,7 @@ from strategies import Driver, distance, expected, protected, same
 from wpinq.collection import Collection
 from wpinq.engines import reference
 from wpinq.errors import PlanError
-from wpinq.operators.align import measurable
+from wpinq.operators.align import fit_noise
 from wpinq.operators.contribution.weight import weigh
 from wpinq.operators.dither import GRID
 from wpinq.plan.node import steps
@@ -124,7 +124,7 @@ def test_one_record_less_among_the_heaviest_moves_a_plan_by_its_stability(tree, 
         driver.feed(*given_)
         outputs.append(expected(plan, *given_))
         assert same(driver.histogram, plan._node, outputs[-1])
-    assert distance(*outputs) <= sensitivities(measurable(plan._node))[leaves[moved].data] * SLACK
+    assert distance(*outputs) <= sensitivities(fit_noise(plan._node))[leaves[moved].data] * SLACK
 
 
 @FEW
@@ -135,12 +135,12 @@ def test_no_step_outweighs_its_gain(tree, left, right):
     leaves = strategies.leaves(plan)
     given_ = dict(zip(leaves, [dict(left), dict(right)], strict=False))
     most = max(map(sizes, given_.values()))
-    nodes = steps(measurable(plan._node))
+    nodes = steps(fit_noise(plan._node))
     for node, found in zip(nodes, reference.run_all(nodes, given_), strict=True):
         assert sizes(found) <= node.gain * most + Fraction(len(found), GRID)
 
 
-def test_the_width_follows_from_gain_and_lattice():
+def test_the_width_follows_from_gain_and_resolution():
     whole = protected(a="integer", b="integer")
     assert whole._node.held == WeightType(1) and whole._node.held.whole
     words = whole.flat_map(lambda a, b: [a, b])
@@ -150,7 +150,7 @@ def test_the_width_follows_from_gain_and_lattice():
         doubled = doubled.concat(doubled)
     assert doubled._node.gain == 2**21 and not doubled._node.held.wide
     wide = doubled.concat(doubled)._node
-    assert wide.gain * wide.lattice == NARROW and wide.held == WeightType(1, wide=True) and not wide.held.whole
+    assert wide.gain * wide.resolution == NARROW and wide.held == WeightType(1, wide=True) and not wide.held.whole
     assert doubled.group_by("a", len)._node.gain == 2**20
     assert doubled.limit("a")._node.gain == 2**21
     assert (
@@ -163,7 +163,7 @@ def test_what_128_bits_do_not_hold_is_refused_before_anything_is_charged():
     found = protected(a="integer", b="integer")
     for _ in range(85):
         found = found.concat(found)
-    assert found._node.gain * found._node.lattice == WIDE // 2
+    assert found._node.gain * found._node.resolution == WIDE // 2
     for more in (
         lambda: found.concat(found),
         lambda: found.union(found),

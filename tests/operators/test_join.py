@@ -69,7 +69,7 @@ def test_heavy_key_is_aggregated():
     exact = weight(many, many, 2 * many)
     assert abs(Fraction(low + (high << 64), 2**40) - exact) <= Fraction(1, 2**40)  # the measurement's dither
     assert 0.999_999 * 75_000 < exact < 75_000
-    assert plan._node.lattice == 2**80
+    assert plan._node.resolution == 2**80
 
 
 @pytest.mark.parametrize(("m", "n"), [(171_709, 145_497), (50_000, 50_000), (20_000, 30_000)])
@@ -145,8 +145,8 @@ def test_chained_joins_are_dithered():
     nodes = edges()
     paths2 = nodes.join(nodes, left="b", right="a", result=lambda a, b, b_2: (a, b, b_2))
     paths3 = paths2.join(nodes, left="b_2", right="a", result=lambda a, b, b_2: (a, b_2))
-    assert paths2._node.lattice == 2**80
-    assert paths3._node.lattice == 2**40
+    assert paths2._node.resolution == 2**80
+    assert paths3._node.resolution == 2**40
     (uses,) = paths(paths3._node).values()
     assert 3 < uses < 3 + Fraction(1, 2**10)
     records = [(i % 5, (3 * i + i // 5) % 5) for i in range(25)]
@@ -224,7 +224,7 @@ def test_refusals():
         left.join(right, on="c")
 
 
-def test_what_is_left_of_a_bound_on_a_fine_lattice_passes_64_bits():
+def test_what_is_left_of_a_bound_on_a_fine_resolution_passes_64_bits():
     pages = protected(a="integer", b="integer")
     joined = pages.join(pages, on="a", result=lambda a, b: (a, b), columns=("a", "b"))
     bound = pages.join(joined, on="a", at_most=3)

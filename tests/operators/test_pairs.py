@@ -14,7 +14,7 @@ import wpinq
 from wpinq.engines import linear
 from wpinq.engines.live import LiveFlow
 from wpinq.operators import pairs
-from wpinq.operators.align import measurable
+from wpinq.operators.align import fit_noise
 from wpinq.plan.stability import paths
 from wpinq.records.batch import Batch
 from wpinq.state import waiting
@@ -113,7 +113,7 @@ def test_pieces_of_a_live_flow(changes, piece):
     schema = {"k": pl.Int64, "y": pl.Int64}
     one, two = tables([], [])
     plan = one.join(two, on="k").filter(lambda x, y: x <= y).map(product)
-    root = measurable(plan._node)
+    root = fit_noise(plan._node)
     left, right = (node.data for node in leaves(plan))
     total = Histogram(root.schema, left.identity_key)
     with pytest.MonkeyPatch.context() as patch:

@@ -30,7 +30,7 @@ def test_last_slice_is_partial_and_signs_stay():
 def test_a_sequence_repeats_its_last():
     plan = pages(fine=False).shave([2, "1/2"])
     assert expected(plan, {("a",): Fraction(3)}) == {("a", 1): 2, ("a", 2): HALF, ("a", 3): HALF}
-    assert plan._node.lattice == 2
+    assert plan._node.resolution == 2
 
 
 @given(st.integers(-40, 40), st.lists(st.sampled_from(["1", "1/2", "1/3", "2"]), min_size=1, max_size=3))
@@ -97,7 +97,7 @@ def test_slices_that_would_need_memory_for_a_record_are_refused_when_the_plan_is
     assert len(pages().shave("1e-6").columns) == len(pages().columns) + 1
 
 
-def test_after_a_join_slices_are_cut_on_its_lattice():
+def test_after_a_join_slices_are_cut_on_its_resolution():
     """A weight of 1 is 2^80 units there, which is no reason to refuse; what would leave 128 bits is refused."""
     pages = protected(a="integer", b="integer")
     joined = pages.join(pages, on="a", result=lambda a: a)

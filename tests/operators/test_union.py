@@ -70,10 +70,10 @@ def test_a_pair_that_cannot_be_told_pays_twice():
     assert spent(left) == 3
 
 
-def test_lattices_meet():
+def test_aligns_meet():
     thin = pages(fine=False).shave("1/3").map(lambda a, b, index: (a, b))
     both = thin.union(pages(fine=False).shave("1/2").map(lambda a, b, index: (a, b)))
-    assert both._node.lattice == 6
+    assert both._node.resolution == 6
     assert expected(both, {(1, 1): Fraction(1)}, {(1, 1): Fraction(-1)}) == {(1, 1): Fraction(1)}
 
 

@@ -41,7 +41,7 @@ def test_definition_gives_each_person_one_and_nobody_else_moves(others, own):
     assert moved >= 1 - Fraction(len(own), 720_720) or not own
 
 
-def test_beyond_the_lattice_a_person_weighs_nothing():
+def test_beyond_the_resolution_a_person_weighs_nothing():
     records = {("ann", "a"): Fraction(720_720), ("bob", "a"): Fraction(720_721)}
     assert expected(people(), records) == {("ann", "a"): 1}
     driver = Driver(people())

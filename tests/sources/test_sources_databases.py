@@ -164,7 +164,7 @@ def test_protect_counts_a_table(server, tmp_path, execute):
     assert views.filter("page = 'p1'").map("page").measure(400, name="one").observe("p1") == 100
     again = wpinq.protect(source, ledger=tmp_path / "ledger", version="monday")
     asked = again.filter("page = 'p1'").map("page").measure(400, name="one")  # the same question: free
-    assert asked.home.ledger.remaining() == 600
+    assert asked.key_owner.ledger.remaining() == 600
     execute("DELETE FROM views")
     with pytest.raises(LedgerError):
         asked.observe("p1")
@@ -173,7 +173,7 @@ def test_protect_counts_a_table(server, tmp_path, execute):
 def test_every_protect_of_a_database_is_a_new_version(server, tmp_path):
     for left in (2, 1):
         views = wpinq.protect(Postgres(server, "views"), budget=3, ledger=tmp_path / "ledger")
-        assert views.map("page").measure(1).home.ledger.remaining() == left
+        assert views.map("page").measure(1).key_owner.ledger.remaining() == left
 
 
 cells = (

@@ -77,7 +77,7 @@ def test_a_live_source_hands_over_the_digest_of_what_it_answers_from(monkeypatch
     told, answer_from = [], ChargedQuery.answer_from
 
     def checked(question, histogram, digest=None):
-        told.append((digest, digest_of(question.home, histogram)))
+        told.append((digest, digest_of(question.key_owner, histogram)))
         answer_from(question, histogram, digest)
 
     monkeypatch.setattr(ChargedQuery, "answer_from", checked)

@@ -18,7 +18,7 @@ import wpinq
 from wpinq.engines import flow
 from wpinq.engines import live as engine
 from wpinq.measurements.timeline import at_epoch
-from wpinq.operators.align import measurable
+from wpinq.operators.align import fit_noise
 from wpinq.state.histogram import Histogram
 from wpinq.streaming import running
 
@@ -99,7 +99,7 @@ def plans(views):
 def test_attack_25_epochs_and_batches_do_not_show_in_what_is_counted(epochs, late):
     """The states' sum of changes is what one finite run over the same epochs finds, also of plans that come later."""
     views = wpinq.live(TYPED, budget=10_000)
-    roots = [measurable(one._node) for one in plans(views)]
+    roots = [fit_noise(one._node) for one in plans(views)]
     asked = [one.measure(1) for one in plans(views)][late % 2 :]
     for number, batches in enumerate(epochs):
         if number == late:

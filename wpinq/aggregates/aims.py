@@ -55,7 +55,7 @@ class Terms:
 
     Attributes:
         epsilon: Of both choices together.
-        moves: The largest movement that one unit can cause, in lattice units.
+        moves: The largest movement that one unit can cause, in units of 1/resolution.
         miss: How often the interval may fail.
         size: Points of the grid.
     """
@@ -97,7 +97,7 @@ class Middle:
 
     @property
     def unit(self) -> int:
-        """Losses are whole numbers of 1/unit of a lattice unit."""
+        """Losses are whole numbers of 1/unit of a unit of 1/resolution."""
         return self.share.denominator
 
     @property
@@ -156,7 +156,7 @@ class Extreme:
 
     @property
     def inner_rate(self) -> Fraction:
-        """Of half a lattice unit. Losses inwards move by what comes beyond, those outwards by `TILT` times the less."""
+        """Of half a unit of weight. Losses inwards move by what comes beyond, outwards by `TILT` times the less."""
         return self.terms.rate(2 * (1 + TILT))
 
     @property
@@ -166,7 +166,7 @@ class Extreme:
 
     @property
     def fine(self) -> int:
-        """Losses of the answer are whole numbers of 1/fine of a lattice unit."""
+        """Losses of the answer are whole numbers of 1/fine of a unit of 1/resolution."""
         return math.ceil(FINE * self.terms.rate(1))
 
     @property

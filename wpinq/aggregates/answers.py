@@ -98,7 +98,7 @@ class Answer:
         self._insist_on_one()
         half = self.measurement.interval(level, bins=together)
         miss = 1 - level_of_each(exact(level, "interval(level=...)"), together)
-        return Noise(float(self.measurement.scale), 1 / self.measurement.node.lattice, float(miss), half)
+        return Noise(float(self.measurement.scale), 1 / self.measurement.node.resolution, float(miss), half)
 
     def _ranges(self, noise: Noise | None) -> Range:
         self._insist_on_one()

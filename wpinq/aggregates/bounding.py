@@ -20,7 +20,7 @@ from wpinq.arguments import COLLECTION, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.measurements.timeline import live_log
-from wpinq.operators.contribution.whose import Whose
+from wpinq.operators.contribution.unit_key import UnitKey
 from wpinq.plan.node import Keyed, Record, Shape, Source, Unary, Weighted, steps
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Column, Kind, Schema
@@ -88,9 +88,9 @@ class Lengths(Unary):
     grid: tuple[int, ...]
 
     @property
-    def whose(self) -> Whose:
+    def unit_key(self) -> UnitKey:
         """Whose records are counted."""
-        return Whose(self.source.data.unit, self.source.schema)
+        return UnitKey(self.source.data.unit, self.source.schema)
 
     @cached_property
     def schema(self) -> Schema:
@@ -114,18 +114,18 @@ class Lengths(Unary):
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whose record it is."""
-        return (frozenset(self.whose.columns),)
+        return (frozenset(self.unit_key.columns),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A person's records meet each other."""
-        return Keyed(((self.whose.user,),), lambda key: Counts(self, key))
+        return Keyed(((self.unit_key.user,),), lambda key: Counts(self, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Person by person."""
-        whose = self.whose
+        unit_key = self.unit_key
         counts: dict[bytes, int] = {}
         for record, weight in inputs[0].items():
-            counts[whose.of(record)] = counts.get(whose.of(record), 0) + int(weight)
+            counts[unit_key.of(record)] = counts.get(unit_key.of(record), 0) + int(weight)
         cells = [
             next((j for j, most in enumerate(self.grid) if n <= most), len(self.grid) - 1) for n in counts.values()
         ]
@@ -136,14 +136,14 @@ class Counts:
     """How many records each person has."""
 
     def __init__(self, plan: Lengths, key: bytes) -> None:
-        self._plan, self._whose, self._key = plan, plan.whose, key
+        self._plan, self._unit_key, self._key = plan, plan.unit_key, key
         self._table = Table()
         self._given = Batch.empty(plan.schema)
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Count records."""
-        batch = batch.select(self._whose.columns).consolidate()
-        self._table.add(*combine(self._whose.ids(batch.frame, self._key), batch.weights)[1:])
+        batch = batch.select(self._unit_key.columns).consolidate()
+        self._table.add(*combine(self._unit_key.ids(batch.frame, self._key), batch.weights)[1:])
 
     def emit(self) -> Batch:
         """The people at each place of the grid now, less those that were there before."""

@@ -20,7 +20,7 @@ class Moments(Unary):
     """For each record one record (group, p) for each moment p, weighted by a function of its number y in [-1, 1].
 
     Weights:    out[g, p] = sum over the records x of group g of in[x] * f_p(y(x)), with f_0 = 1, f_1 = y and
-                f_2 = 2 y^2 - 1, rounded to the lattice for each record
+                f_2 = 2 y^2 - 1, rounded to the resolution for each record
     Stability:  the number of moments, since no |f_p| is above 1.
 
     Attributes:
@@ -53,9 +53,9 @@ class Moments(Unary):
         return self.reach * max(1, FINE // self.reach) if 2 in self.powers else self.reach
 
     @property
-    def lattice(self) -> int:
+    def resolution(self) -> int:
         """That of its input, and the steps of the numbers."""
-        return self.source.lattice * self.fine
+        return self.source.resolution * self.fine
 
     @property
     def stability(self) -> tuple[Fraction, ...]:
@@ -94,7 +94,7 @@ class Moments(Unary):
         return out
 
     def _units(self, steps: int, power: int) -> int:
-        """f_p in steps of the lattice."""
+        """f_p in steps of the resolution."""
         if power == 0:
             return self.fine
         if power == 1:

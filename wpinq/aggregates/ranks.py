@@ -19,14 +19,14 @@ from wpinq.aggregates.asked import Asked
 from wpinq.aggregates.groups import Groups
 from wpinq.errors import PlanError
 from wpinq.exact import decimal
-from wpinq.failures import quietly
+from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.charged import ChargedQuery
 from wpinq.measurements.epochs import answered_from
 from wpinq.measurements.publish import moves
 from wpinq.measurements.quote import Quote, price
 from wpinq.noise.exponential import PermuteAndFlip
-from wpinq.operators.align import measurable
+from wpinq.operators.align import fit_noise
 from wpinq.plan.node import Node
 from wpinq.records.bins import bin_frame
 from wpinq.records.identity import identities
@@ -85,7 +85,7 @@ def ask_rank(
     call, epsilon, confidence, name, analyst = cost
     if not 0 < confidence < 1:
         raise PlanError(f"{call}: confidence= is strictly between 0 and 1; write 0.95, say.")
-    survey, epochs = answered_from(measurable(node), call)
+    survey, epochs = answered_from(fit_noise(node), call)
     found = aim(Terms(epsilon, moves(survey), 1 - confidence, len(points.numbers)))
     ranks = Ranks(found, points, confidence, where, node.title)
     quote = price(
@@ -153,7 +153,7 @@ class Quantile(ChargedQuery):
     def _all(self) -> np.ndarray:
         refuse_inside(self._call)
         if self._found is None:
-            self._found = quietly(self._call, self._choose)
+            self._found = redacted(self._call, self._choose)
         return self._found
 
     def _choose(self) -> np.ndarray:
@@ -162,7 +162,7 @@ class Quantile(ChargedQuery):
         numbers, blur = self._points
         size = len(numbers)
         frame = bin_frame(self._where.bins(range(size)), self.node.schema)
-        ids = identities(frame, self.node.schema, self.home.identity_key)
+        ids = identities(frame, self.node.schema, self.key_owner.identity_key)
         weights = histogram.lookup(frame, ids).reshape(-1, size)
         found = np.empty((len(self._where), 3))
         for row, (mass, own) in enumerate(zip(weights, ids.reshape(-1, size, 2), strict=True)):

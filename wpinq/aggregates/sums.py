@@ -30,7 +30,7 @@ from wpinq.aggregates.ratios import spread as spread_range
 from wpinq.aggregates.scale import Scale, limits
 from wpinq.arguments import NAME, NAMES, NOTHING, takes
 from wpinq.exact import Amount
-from wpinq.operators.align import room
+from wpinq.operators.align import fit_resolution
 
 if TYPE_CHECKING:
     from wpinq.plan.builder import Builder
@@ -204,10 +204,10 @@ def _squared(
 
 
 def _asked(collection: Builder[Any], plan: Moments, rule: Rule, epsilon: Amount, options: Options) -> Asked[Answer]:
-    """Quote the moments of each group, on a lattice that they fit."""
+    """Quote the moments of each group, at a resolution that they fit."""
     call = plan.call.split("(", maxsplit=1)[0]
     where = groups(plan.source, options.by, options.keys, call)
-    fitted = replace(plan, source=room(plan.source, plan.fine), by=where.by)
+    fitted = replace(plan, source=fit_resolution(plan.source, plan.fine), by=where.by)
     quote = collection._then(fitted).quote(epsilon, options.name, analyst=options.analyst)
     return Asked(quote, lambda measured: Answer(measured, fitted, where, rule))
 

@@ -40,7 +40,7 @@ class Commands:
         self._words: dict[str, Callable[[list[str]], str]] = {
             "help": lambda _: HELP,
             "measurements": lambda _: measurement_table(measurements),
-            "budget": lambda _: budget_line(next(iter(measurements.values())).home.ledger),
+            "budget": lambda _: budget_line(next(iter(measurements.values())).key_owner.ledger),
             "explain": self._explain,
             "plot": self._plot,
         }

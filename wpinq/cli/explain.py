@@ -27,7 +27,7 @@ def explain(
         typer.echo(f"{name}:")
         measurement.explain()
         typer.echo("")
-    epsilon, _ = next(iter(measurements.values())).home.ledger.spent()
+    epsilon, _ = next(iter(measurements.values())).key_owner.ledger.spent()
     typer.echo(f"It costs epsilon {decimal(epsilon)} in all{_verdict(epsilon, amount)}.")
 
 

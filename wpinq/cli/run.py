@@ -141,7 +141,7 @@ def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any
         "scale": float(measurement.scale),
         "epsilon": float(measurement.epsilon),
         "columns": {column.name: column.kind.value for column in measurement.node.schema},
-        "version": version_of(measurement.home),
+        "version": version_of(measurement.key_owner),
     }
 
 
@@ -160,6 +160,6 @@ def _show(
             typer.echo(f"  {written(one)}  {value:,}")
         if len(bins) > SHOWN:
             typer.echo(f"  ... and {len(bins) - SHOWN:,} more bins; --json OUT writes them all")
-    typer.echo(f"\n{budget_line(next(iter(measurements.values())).home.ledger)}")
+    typer.echo(f"\n{budget_line(next(iter(measurements.values())).key_owner.ledger)}")
     if not questions:
         typer.echo("Ask for bins with --observe NAME=BINS, for example NAME=1..10; they cost nothing more.")

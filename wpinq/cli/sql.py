@@ -229,6 +229,5 @@ def _show(answer: Answer, unit: Unit | None, *, clamped: bool, free: bool) -> No
         typer.echo(f"\nThe truth here is that of bounded contributions: records with the same {unit.column} {kept}.")
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
     again = ", charged before; nothing was charged now" if free else ""
-    typer.echo(
-        f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}{again}. {budget_line(answer.measurements[0].home.ledger)}"
-    )
+    left = budget_line(answer.measurements[0].key_owner.ledger)
+    typer.echo(f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}{again}. {left}")

@@ -73,7 +73,7 @@ class Cluster:
         if same_plans(told, measurements) != self._plans:
             raise EngineError("the script makes other measurements each time it is run; nothing was answered.")
         every = list(measurements.values())
-        every[0].home.check()
+        every[0].key_owner.check()
         self._host.begin(self._lost, PATIENCE)
         try:
             found = cluster.run(job(every, 0, self._addresses, Failure()), 0, self._addresses)
@@ -170,7 +170,7 @@ def job(every: Sequence[Measurement], process: int, addresses: Sequence[str], fa
     hosts = [one.rpartition(":")[0] for one in addresses]
     return Job(
         [one.node for one in every],
-        every[0].home.identity_key,
+        every[0].key_owner.identity_key,
         len(addresses),
         failure=failure,
         process=process,

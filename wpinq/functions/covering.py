@@ -4,7 +4,7 @@ The fingerprint of a plan decides whether two questions are one, which is then f
 two plans with different answers had one fingerprint, the second would be answered falsely, or refused exactly where the
 answers differ, which tells about records for nothing. So it must cover
 
-- of a step: its type, all its fields, its columns (names, kinds, which are ranged), its lattice, and its inputs;
+- of a step: its type, all its fields, its columns (names, kinds, which are ranged), its resolution, and its inputs;
 - of a data set: its ledger, name, version and unit, and the way in which its records are read (see `DataSet.covered`);
 - of a function: what it is and all that it captured (see `functions.capture`), its columns, and what the platform adds.
 

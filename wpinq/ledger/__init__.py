@@ -1,6 +1,6 @@
 """The durable budget: what was charged to a data set, safe under threads, processes and crashes."""
 
-from wpinq.ledger.books import Charge, Entry, wording
+from wpinq.ledger.accountant import Charge, Entry, wording
 from wpinq.ledger.cost import Cost
 from wpinq.ledger.ledger import Ledger
 from wpinq.ledger.several import Price, Request, charge_all, distinct, merged, price_all

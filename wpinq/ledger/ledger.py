@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from wpinq.errors import ExactnessError, InternalError, LedgerError
 from wpinq.exact import decimal, exact, positive
 from wpinq.ledger import chain
-from wpinq.ledger.books import FORMAT, Books, Charge, Entry
+from wpinq.ledger.accountant import FORMAT, Accountant, Charge, Entry
 from wpinq.ledger.chain import RefusedError
 from wpinq.ledger.cost import ALLOWED, ZERO, Cost, write
 from wpinq.ledger.file import FileStore
@@ -37,7 +37,7 @@ class Ledger:
 
     def __init__(self, store: Store, secret: Secret) -> None:
         self._store, self._secret = store, secret
-        self._books = Books()
+        self._books = Accountant()
 
     @classmethod
     def open(
@@ -71,8 +71,8 @@ class Ledger:
             raise ExactnessError(f"Ledger.open(delta={decimal(delta)}): delta is a probability, from 0 to below 1.")
         ledger = cls(*_place(path, secret, new=budget is not None))
         with ledger._session() as session:
-            if session.books.entries:
-                _check(session.books, name, unit, budget, delta)
+            if session.accountant.entries:
+                _check(session.accountant, name, unit, budget, delta)
             else:
                 session.stage(_opening(name, unit, budget, delta))
                 session.commit()
@@ -88,7 +88,7 @@ class Ledger:
         _check_place(path)
         ledger = cls(*_place(path, secret, new=False))
         with ledger._session() as session:
-            if not session.books.entries:
+            if not session.accountant.entries:
                 raise RefusedError("it holds nothing yet; protect(..., budget=..., ledger=...) opens it.")
         return ledger
 
@@ -157,7 +157,7 @@ class Ledger:
         Source: privacy rules 2, 3 and 7.
         """
         with self._session() as session:
-            if (question, version) not in session.books.charges:
+            if (question, version) not in session.accountant.charges:
                 raise InternalError("seal: the question was never charged; charge it first.")
             session.seal(question, version, digest)
 
@@ -190,7 +190,7 @@ class Ledger:
         """
         epsilon = exact(epsilon, "cap(epsilon=...)")
         with self._session() as session:
-            budget = session.books.budget
+            budget = session.accountant.budget
             if not 0 <= epsilon <= budget:
                 raise ExactnessError(f"cap: {decimal(epsilon)} is not between 0 and the budget, {decimal(budget)}.")
             session.stage({"kind": "cap", "analyst": analyst, "epsilon": write(epsilon)})
@@ -204,9 +204,9 @@ class Ledger:
         """
         epsilon = positive(epsilon, "raise_budget(epsilon=...)")
         with self._session() as session:
-            if epsilon <= session.books.budget:
+            if epsilon <= session.accountant.budget:
                 raise ExactnessError(
-                    f"raise_budget: {decimal(epsilon)} is not above the budget, {decimal(session.books.budget)};"
+                    f"raise_budget: {decimal(epsilon)} is not above the budget, {decimal(session.accountant.budget)};"
                     " give the new budget in all. A budget is never lowered: use a cap."
                 )
             session.stage({"kind": "raise", "epsilon": write(epsilon)})
@@ -214,38 +214,38 @@ class Ledger:
 
     def spent(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta that were spent."""
-        books = self._now()
-        return books.spent.epsilon, books.spent.delta
+        accountant = self._now()
+        return accountant.spent.epsilon, accountant.spent.delta
 
     def remaining(self) -> Fraction:
         """Epsilon that is left."""
-        books = self._now()
-        return books.budget - books.spent.epsilon
+        accountant = self._now()
+        return accountant.budget - accountant.spent.epsilon
 
     def entries(self) -> list[Entry]:
         """All rows, in order, as the curator may see them."""
         return list(self._now().entries)
 
     def __repr__(self) -> str:
-        books = self._books
-        left = decimal(books.budget - books.spent.epsilon)
-        return f"<Ledger {books.name!r}: budget {decimal(books.budget)}, remaining {left}>"
+        accountant = self._books
+        left = decimal(accountant.budget - accountant.spent.epsilon)
+        return f"<Ledger {accountant.name!r}: budget {decimal(accountant.budget)}, remaining {left}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a Ledger is never copied or pickled; open it again by its path.")
 
-    def _now(self) -> Books:
+    def _now(self) -> Accountant:
         with self._session() as session:
-            return session.books
+            return session.accountant
 
     @contextmanager
     def _session(self) -> Iterator[Session]:
         """Lock, and read what is new; the books are remembered, so that they are read only once."""
         with self._store.locked() as pages:
             session = Session(pages, self._secret, self._books)
-            self._books = session.books
+            self._books = session.accountant
             yield session
-            self._books = session.books
+            self._books = session.accountant
 
 
 def _place(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Store, Secret]:
@@ -279,15 +279,19 @@ def _opening(name: str, unit: str, budget: Fraction | None, delta: Fraction | No
     }  # fmt: skip
 
 
-def _check(books: Books, name: str, unit: str, budget: Fraction | None, delta: Fraction | None) -> None:
-    if books.name != name:
-        raise RefusedError(f"it is data set {books.name!r}'s, not {name!r}'s; give each data set a ledger= of its own.")
-    if books.unit != unit:
-        raise RefusedError(f"its privacy unit is {books.unit!r}, not {unit!r}; it is fixed when the ledger is made.")
-    delta = books.delta if delta is None else delta
-    if budget is not None and (books.budget, books.delta) != (budget, delta):
+def _check(accountant: Accountant, name: str, unit: str, budget: Fraction | None, delta: Fraction | None) -> None:
+    if accountant.name != name:
         raise RefusedError(
-            f"its budget is epsilon {decimal(books.budget)}, delta {decimal(books.delta)}, and not epsilon"
+            f"it is data set {accountant.name!r}'s, not {name!r}'s; give each data set a ledger= of its own."
+        )
+    if accountant.unit != unit:
+        raise RefusedError(
+            f"its privacy unit is {accountant.unit!r}, not {unit!r}; it is fixed when the ledger is made."
+        )
+    delta = accountant.delta if delta is None else delta
+    if budget is not None and (accountant.budget, accountant.delta) != (budget, delta):
+        raise RefusedError(
+            f"its budget is epsilon {decimal(accountant.budget)}, delta {decimal(accountant.delta)}, and not epsilon"
             f" {decimal(budget)}, delta {decimal(delta)}, as was given. Give what it"
             f" holds, or to spend more: `wpinq ledger raise PATH EPSILON`."
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from wpinq.errors import LedgerError, WpinqError
 from wpinq.ledger import chain
-from wpinq.ledger.books import Books, Charge
+from wpinq.ledger.accountant import Accountant, Charge
 from wpinq.ledger.chain import RefusedError, Row
 from wpinq.ledger.secret import Secret
 from wpinq.ledger.store import Pages
@@ -30,13 +30,13 @@ class Session:
         known: The books of an earlier session of the same ledger, so that only new rows are verified and entered.
 
     Attributes:
-        books: All rows that are durable, and those that are staged. Never those of an earlier session.
+        accountant: All rows that are durable, and those that are staged. Never those of an earlier session.
 
     Raises:
         RefusedError: The ledger cannot be trusted.
     """
 
-    def __init__(self, pages: Pages, secret: Secret, known: Books) -> None:
+    def __init__(self, pages: Pages, secret: Secret, known: Accountant) -> None:
         self._pages, self._secret = pages, secret
         rows = pages.rows()
         count = len(known.rows)
@@ -45,11 +45,11 @@ class Session:
             pages.adopt(chain.head(secret, rows[-1]))
         self._last = rows[-1] if rows else None
         self._pending: list[Row] = []
-        self.books = known.draft()
+        self.accountant = known.draft()
         if not same:
             raise RefusedError("it is another ledger than the one that was opened; open it again.")
         for row in rows[count:]:
-            _enter(self.books, row)
+            _enter(self.accountant, row)
 
     def stage(self, body: dict[str, Any]) -> None:
         """Check a row against the books and enter it; nothing is written yet.
@@ -59,9 +59,9 @@ class Session:
         """
         body = {**body, "at": datetime.now(UTC).isoformat(timespec="seconds")}
         row = chain.link(self._secret, self._last, json.dumps(body, sort_keys=True))
-        draft = self.books.draft()
+        draft = self.accountant.draft()
         draft.apply(body, row)
-        self.books, self._last = draft, row
+        self.accountant, self._last = draft, row
         self._pending.append(row)
 
     def commit(self) -> None:
@@ -73,7 +73,7 @@ class Session:
     def charge(self, charge: Charge) -> bool:
         """Stage a charge, unless it was made before."""
         self.refuse_closed(charge.version)
-        held = self.books.charges.get(charge.key)
+        held = self.accountant.charges.get(charge.key)
         if held is None:
             self.stage(charge.body())
             return True
@@ -84,8 +84,8 @@ class Session:
     def seal(self, question: str, version: str, digest: bytes) -> None:
         """Set a digest or compare it with the one that is set; close the version when they differ."""
         self.refuse_closed(version)
-        code = self._secret.mac("ledger seal", encode(self.books.identity, question, version, digest)).hex()
-        held = self.books.seals.get((question, version))
+        code = self._secret.mac("ledger seal", encode(self.accountant.identity, question, version, digest)).hex()
+        held = self.accountant.seals.get((question, version))
         if held is None:
             self.stage({"kind": "seal", "question": question, "version": version, "mac": code})
             self.commit()
@@ -95,19 +95,19 @@ class Session:
 
     def close(self, version: str) -> None:
         """Close a version for every question, durably."""
-        if version not in self.books.poisoned:
+        if version not in self.accountant.poisoned:
             self.stage({"kind": "poison", "version": version})
             self.commit()
 
     def refuse_closed(self, version: str) -> None:
         """Refuse a version whose data changed, in the same words for every question."""
-        if version in self.books.poisoned:
+        if version in self.accountant.poisoned:
             raise LedgerError(CLOSED)
 
 
-def _enter(books: Books, row: Row) -> None:
+def _enter(accountant: Accountant, row: Row) -> None:
     """Enter a row that was read; its code was right, so only another version of wpinq explains a failure."""
     try:
-        books.apply(json.loads(row.body), row)
+        accountant.apply(json.loads(row.body), row)
     except (WpinqError, KeyError, ValueError, TypeError, AttributeError):
         raise RefusedError("its rows were written by another version of wpinq; use that version.") from None

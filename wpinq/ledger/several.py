@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from wpinq.errors import BudgetError
 from wpinq.exact import decimal
-from wpinq.ledger.books import Books, Charge
+from wpinq.ledger.accountant import Accountant, Charge
 from wpinq.ledger.ledger import Ledger
 
 Request: TypeAlias = tuple[Ledger, Charge]
@@ -86,7 +86,7 @@ def charge_all(requests: Sequence[Request]) -> list[bool]:
             try:
                 charged[_place(ledger, charge)] = session.charge(charge)
             except BudgetError as error:
-                raise _together(error, charge, ledger._books, session.books) from None
+                raise _together(error, charge, ledger._books, session.accountant) from None
         for session in sessions.values():
             session.commit()
     return [charged[_place(ledger, charge)] for ledger, charge in requests]
@@ -101,17 +101,21 @@ def price_all(requests: Sequence[Request]) -> list[Price]:
     ledgers = {ledger._store.key: ledger for ledger, _ in requests}
     found = []
     for key, ledger in ledgers.items():
-        books = ledger._now()
-        after = books.spent
+        accountant = ledger._now()
+        after = accountant.spent
         for one, charge in merged(requests):
-            if one._store.key == key and charge.key not in books.charges:
+            if one._store.key == key and charge.key not in accountant.charges:
                 after = after.including(charge.costs)
-        left = books.budget - books.spent.epsilon, books.delta - books.spent.delta
-        found.append(Price(books.name, after.epsilon - books.spent.epsilon, after.delta - books.spent.delta, *left))
+        left = accountant.budget - accountant.spent.epsilon, accountant.delta - accountant.spent.delta
+        found.append(
+            Price(
+                accountant.name, after.epsilon - accountant.spent.epsilon, after.delta - accountant.spent.delta, *left
+            )
+        )
     return found
 
 
-def _together(error: BudgetError, charge: Charge, before: Books, staged: Books) -> BudgetError:
+def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Accountant) -> BudgetError:
     """The same refusal, where others were to be charged with it: what all cost, beside what is left before any of them.
 
     Args:

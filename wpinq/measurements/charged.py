@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from weakref import WeakSet
 
 from wpinq.errors import InternalError, PlanError
-from wpinq.failures import quietly
+from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import charge_all, distinct
 from wpinq.measurements.quote import Quote
@@ -85,12 +85,12 @@ def charge(queries: Sequence[ChargedQuery]) -> None:
             wait(query)
 
 
-def digest_of(home: DataSet, histogram: Histogram) -> int:
+def digest_of(key_owner: DataSet, histogram: Histogram) -> int:
     """The keyed digest of what a histogram holds."""
-    return quietly("measure", lambda: histogram_digest(home.digest_key, *histogram.content()))
+    return redacted("measure", lambda: histogram_digest(key_owner.digest_key, *histogram.content()))
 
 
-def digest_after(home: DataSet, digest: int, histogram: Histogram, change: Histogram) -> int | None:
+def digest_after(key_owner: DataSet, digest: int, histogram: Histogram, change: Histogram) -> int | None:
     """The digest of a histogram that a change is about to be merged into, from its digest before.
 
     None where it is made anew as quickly, once a question needs it.
@@ -100,10 +100,10 @@ def digest_after(home: DataSet, digest: int, histogram: Histogram, change: Histo
         parts = histogram.before_and_after(change)
         if parts is None:
             return None
-        before, after = (histogram_digest(home.digest_key, *content) for content in parts)
+        before, after = (histogram_digest(key_owner.digest_key, *content) for content in parts)
         return (digest - before + after) % MODULUS
 
-    return quietly("measure", found)
+    return redacted("measure", found)
 
 
 class ChargedQuery:
@@ -115,7 +115,7 @@ class ChargedQuery:
         epsilon: What it costs the privacy unit.
         scale: The largest movement that one unit can cause, divided by epsilon; in weight (of a record: 1).
         name: Tells repetitions apart, and names the charge.
-        home: The data set whose secret keys it.
+        key_owner: The data set whose secret keys it.
         question: Tells it from other queries, in the ledger.
         purpose: What its random words are for; no two purposes share them.
     """
@@ -125,7 +125,7 @@ class ChargedQuery:
     def __init__(self, quote: Quote[Any]) -> None:
         self.quote = quote
         self.node, self.epsilon, self.scale, self.name = quote.node, quote.epsilon, quote.scale, quote.name
-        self.home, self.question = quote.sources[0], quote.question
+        self.key_owner, self.question = quote.sources[0], quote.question
         self._histogram: Histogram | None = None
         self._words: Words | None = None
 
@@ -142,9 +142,9 @@ class ChargedQuery:
             digest: Theirs, where it is known (`digest_of`).
         """
         self._insist_on_paid()
-        secret = self.home.ledger.secret
+        secret = self.key_owner.ledger.secret
         if digest is None:
-            digest = digest_of(self.home, histogram)
+            digest = digest_of(self.key_owner, histogram)
         bound = secret.derive("bound digest", self.quote.key, digest.to_bytes(32, "little"))
         for data in self.quote.sources:
             data.ledger.seal(self.question, data.version, bound)

@@ -13,7 +13,7 @@ import numpy as np
 from wpinq.arguments import NOTHING, WHOLE, require
 from wpinq.errors import NotReadyError, PlanError
 from wpinq.exact import Amount, decimal, exact
-from wpinq.failures import quietly
+from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.changes import Changes
 from wpinq.measurements.epochs import Epochs
@@ -23,7 +23,7 @@ from wpinq.measurements.quote import Quote
 from wpinq.measurements.timeline import Timeline
 from wpinq.noise import Mechanism, Words, mechanism
 from wpinq.noise.accuracy import level_of_each
-from wpinq.noise.spread import half_width
+from wpinq.noise.tails import half_width
 from wpinq.noise.threshold import refuse_other_law
 from wpinq.noise.tree import ELDERS, Tree
 from wpinq.operators.contribution.first import First
@@ -61,11 +61,13 @@ class ContinualMeasurement(Measurement):
     def __init__(self, quote: Quote[Any]) -> None:
         super().__init__(quote)
         self._first, self._closed = 0, 0
-        secret = self.home.ledger.secret
+        secret = self.key_owner.ledger.secret
         self._nodes = secret.derive("continual node", quote.key, size=KEY_SIZE)
         self._noises = Words(secret.derive("continual noise", quote.key))
         self._levels: dict[int, Mechanism] = {}
-        self._changes = Changes(lambda: Histogram(quote.node.schema, self.home.identity_key, quote.node.held.array))
+        self._changes = Changes(
+            lambda: Histogram(quote.node.schema, self.key_owner.identity_key, quote.node.held.array)
+        )
         self._keep = None if quote.epochs is None else quote.epochs.log.keep
 
     @classmethod
@@ -124,11 +126,11 @@ class ContinualMeasurement(Measurement):
         asked = self._asked(epoch)
 
         def answer() -> np.ndarray:
-            ids = identities(frame, self.node.schema, self.home.identity_key)
+            ids = identities(frame, self.node.schema, self.key_owner.identity_key)
             true = self._changes.lookup(asked - self._first + 1, frame, ids)
             return self._divided(self._sum(true, self._noise(asked, ids)))
 
-        return quietly("observe", answer)
+        return redacted("observe", answer)
 
     def deviation(self, epoch: int | None = None) -> float:
         """The standard deviation of the noise at an epoch.

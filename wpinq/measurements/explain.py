@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.exact import Amount, decimal, positive
-from wpinq.operators.align import measurable
+from wpinq.operators.align import fit_noise
 from wpinq.operators.parallel import each_is_charged
 from wpinq.operators.window import Window
 from wpinq.plan.node import Node, Source, fingerprints, steps
@@ -47,7 +47,7 @@ def explain(self: Builder[Any], epsilon: Amount | None = None) -> str:
         ExactnessError: Epsilon is not a finite number above zero.
     """
     amount = None if epsilon is None else positive(epsilon, "explain(epsilon=...)")
-    return show_measured(measurable(self._node), amount)
+    return show_measured(fit_noise(self._node), amount)
 
 
 def show_measured(root: Node, epsilon: Fraction | None, mechanism: str = "geometric", noise: Sequence[str] = ()) -> str:
@@ -92,7 +92,7 @@ def _facts(node: Node) -> str:
 
 
 def cost_lines(
-    epsilon: Fraction, scale: Fraction, lattice: int, moves: Mapping[DataSet, Fraction], *, mechanism: str,
+    epsilon: Fraction, scale: Fraction, resolution: int, moves: Mapping[DataSet, Fraction], *, mechanism: str,
     noise: Sequence[str] = (), often: str = "",
 ) -> list[str]:  # fmt: skip
     """What a measurement costs each data set and is worth.
@@ -100,13 +100,13 @@ def cost_lines(
     Args:
         epsilon: What it costs the privacy unit.
         scale: Of its noise, in weight.
-        lattice: Steps of a geometric noise in a weight of 1.
+        resolution: Steps of a geometric noise in a weight of 1.
         moves: For each data set how far one unit of it can move what is measured, in weight.
         mechanism: "geometric" or "laplace".
         noise: Replaces the lines about one scale.
         often: How often it is charged; see `how_often`.
     """
-    mean, half = expected_error(scale, lattice, mechanism)
+    mean, half = expected_error(scale, resolution, mechanism)
     lines = list(noise) or [
         f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
         f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
@@ -124,9 +124,9 @@ def how_often(survey: Survey) -> str:
 def _cost(survey: Survey, epsilon: Fraction | None, mechanism: str, noise: Sequence[str]) -> list[str]:
     if epsilon is None:
         return [f"measure(epsilon)  noise of scale {short(survey.scale(Fraction(1)))} / epsilon"]
-    lattice, moves = survey.root.lattice, survey.sensitivities
+    resolution, moves = survey.root.resolution, survey.sensitivities
     return cost_lines(
-        epsilon, survey.scale(epsilon), lattice, moves, mechanism=mechanism, noise=noise, often=how_often(survey)
+        epsilon, survey.scale(epsilon), resolution, moves, mechanism=mechanism, noise=noise, often=how_often(survey)
     )
 
 
@@ -138,15 +138,15 @@ def _uses(survey: Survey) -> list[str]:
     return [f"data set {data.name!r}: stability {short(count)} in all" for data, count in total.items()]
 
 
-def expected_error(scale: Fraction, lattice: int, mechanism: str = "geometric") -> tuple[float, float]:
+def expected_error(scale: Fraction, resolution: int, mechanism: str = "geometric") -> tuple[float, float]:
     """The error that noise of a scale makes in a bin: its mean absolute value, and what 95% of bins keep within.
 
-    With s the scale in lattice units and r = exp(-1/s), geometric noise N has the mean absolute value 2r / (1 - r^2),
-    and the least t with P(|N| <= t) = 1 - 2 r^(t+1) / (1 + r) >= 0.95. Laplace noise has s, and s ln 20.
+    With s the scale in units of 1/resolution and r = exp(-1/s), geometric noise N has the mean absolute value 2r / (1 -
+    r^2), and the least t with P(|N| <= t) = 1 - 2 r^(t+1) / (1 + r) >= 0.95. Laplace noise has s, and s ln 20.
 
     Args:
         scale: In weight.
-        lattice: Steps of a geometric noise in a weight of 1.
+        resolution: Steps of a geometric noise in a weight of 1.
         mechanism: "geometric" or "laplace".
 
     Returns:
@@ -158,10 +158,10 @@ def expected_error(scale: Fraction, lattice: int, mechanism: str = "geometric") 
     """
     if mechanism != "geometric":
         return float(scale), float(scale) * math.log(20)
-    s = float(scale * lattice)
+    s = float(scale * resolution)
     r = math.exp(-1 / s)
     half = max(0, math.ceil(s * math.log(40 / (1 + r))) - 1)
-    return 2 * r / -math.expm1(-2 / s) / lattice, half / lattice
+    return 2 * r / -math.expm1(-2 / s) / resolution, half / resolution
 
 
 def short(number: Fraction) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from wpinq.exact import Amount, decimal, exact
-from wpinq.failures import quietly
+from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.charged import ChargedQuery, pay
 from wpinq.measurements.epochs import Epochs
@@ -42,8 +42,8 @@ M = TypeVar("M", bound="Measurement")
 
 def epsilon_for(survey: Survey, within: Fraction, level: Fraction, noise: str) -> Fraction:
     """The epsilon for which a measurement of a plan is within a distance of the truth, with this probability."""
-    lattice = survey.root.lattice
-    return epsilon_within(partial(mechanism, noise), survey.scale(Fraction(1)) * lattice, within * lattice, level)
+    resolution = survey.root.resolution
+    return epsilon_within(partial(mechanism, noise), survey.scale(Fraction(1)) * resolution, within * resolution, level)
 
 
 def quoted(
@@ -65,7 +65,7 @@ def quoted(
     Raises:
         PlanError: There is no such mechanism, the scale is out of range; or see `price`.
     """
-    found = mechanism(noise, survey.scale(epsilon) * survey.root.lattice)
+    found = mechanism(noise, survey.scale(epsilon) * survey.root.resolution)
     return price(
         survey, epsilon, call="measure", kind=kind, mechanism=found, fields=(found.name, *fields), name=name,
         analyst=analyst, epochs=epochs,
@@ -80,7 +80,7 @@ class Measurement(ChargedQuery):
         scale: Scale of the noise, in weight (of a record: 1).
         name: The name it was given.
         node: Its plan.
-        home: The data set whose secret keys it.
+        key_owner: The data set whose secret keys it.
         question: Tells it from other measurements, in the ledger.
         quote: What was charged for it.
     """
@@ -118,7 +118,7 @@ class Measurement(ChargedQuery):
         """
         refuse_inside("observe")
         frame = bin_frame(bins, self.node.schema)
-        return quietly("observe", lambda: self._released(*self._parts(frame)))
+        return redacted("observe", lambda: self._released(*self._parts(frame)))
 
     def interval(self, level: Amount = Fraction(95, 100), bins: int = 1) -> float:
         """Half the width of the interval around an answer that holds the true weight with this probability.
@@ -173,7 +173,7 @@ class Measurement(ChargedQuery):
         tau = private_threshold(self.node, self._mechanism, lost)
         pay([self.quote.publishing("release", lost)])
         tau = tau if least is None else max(tau, least)
-        chosen = quietly("release", lambda: self._passing(tau))
+        chosen = redacted("release", lambda: self._passing(tau))
         return self._table(names_of(self.node, chosen), tau, lost)
 
     def _passing(self, tau: int) -> list[np.ndarray]:
@@ -186,7 +186,7 @@ class Measurement(ChargedQuery):
         return [known[(total >= tau).astype(np.bool_)] for known, total in noisy]
 
     def _table(self, frame: pl.DataFrame, tau: int | None, delta: Fraction) -> Release:
-        total = quietly("release", lambda: self._sum(*self._parts(frame)))
+        total = redacted("release", lambda: self._sum(*self._parts(frame)))
         passes = np.full(len(total), True) if tau is None else (total >= tau).astype(np.bool_)
         table = ordered(frame.filter(passes), self._divided(total[passes]), self.node.schema)
         return Release(table, (tau or 0) / self._unit, float(delta), self.interval())
@@ -194,12 +194,12 @@ class Measurement(ChargedQuery):
     @property
     def _unit(self) -> int:
         """Steps of the noise in a weight of 1."""
-        return self._mechanism.grid * self.node.lattice
+        return self._mechanism.grid * self.node.resolution
 
     def _parts(self, frame: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """The true weights of bins, and their noise in steps."""
         histogram, words = self._settled()
-        ids = identities(frame, self.node.schema, self.home.identity_key)
+        ids = identities(frame, self.node.schema, self.key_owner.identity_key)
         return histogram.lookup(frame, ids), self._mechanism.draw(words, ids)
 
     def _released(self, true: np.ndarray, noise: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from wpinq.measurements.measurement import Measurement, epsilon_for, quoted
 from wpinq.measurements.quote import Quote
 from wpinq.measurements.timeline import log_of, refuse_forgotten
 from wpinq.measurements.windows import WindowedMeasurement, windows
-from wpinq.operators.align import measurable
+from wpinq.operators.align import fit_noise
 from wpinq.operators.contribution.first import first
 from wpinq.operators.parallel import each_is_charged
 from wpinq.plan.rewrite import rewrite
@@ -53,7 +53,7 @@ def quote(
     >>> views.measure(quote=quote).epsilon
     Fraction(1, 10)
     """
-    survey = Survey.of(measurable(self._node))
+    survey = Survey.of(fit_noise(self._node))
     log = log_of(survey.sources)
     if continual and within is not None:
         raise PlanError("measure(within=..., continual=True): its noise widens with the epochs; give epsilon=.")

@@ -18,7 +18,7 @@ import polars as pl
 from wpinq.errors import ExactnessError
 from wpinq.exact import Amount, positive
 from wpinq.measurements.naming import named
-from wpinq.measurements.spread import spreads
+from wpinq.measurements.sensitivity import unit_sensitivities
 from wpinq.noise import Mechanism
 from wpinq.noise.threshold import least_threshold, refuse_other_law
 from wpinq.plan.node import Node, sources
@@ -48,12 +48,12 @@ def probability(delta: Amount, call: str) -> Fraction:
 
 
 def moves(survey: Survey) -> int:
-    """The largest movement that one unit of a data set can cause, in lattice units, rounded up.
+    """The largest movement that one unit of a data set can cause, in units of 1/resolution, rounded up.
 
     It is the movement that costs epsilon. Without a delta nothing else is needed: a unit of two data sets of one ledger
     loses the sum of what both pay.
     """
-    return max(math.ceil(move * survey.root.lattice) for move in survey.sensitivities.values())
+    return max(math.ceil(move * survey.root.resolution) for move in survey.sensitivities.values())
 
 
 def private_threshold(node: Node, noise: Mechanism, delta: Fraction) -> int:
@@ -67,7 +67,10 @@ def private_threshold(node: Node, noise: Mechanism, delta: Fraction) -> int:
     """
     refuse_other_law(noise, "release")
     scale = noise.scale * noise.grid
-    return max(least_threshold(scale, noise.grid, unit.moves, unit.times * delta, unit.most) for unit in spreads(node))
+    return max(
+        least_threshold(scale, noise.grid, unit.moves, unit.times * delta, unit.most)
+        for unit in unit_sensitivities(node)
+    )
 
 
 def present(histogram: Histogram, node: Node) -> Iterator[Bins]:

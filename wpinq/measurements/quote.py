@@ -1,8 +1,8 @@
 """Quotes: what a query of the data would cost, known before anything is charged, and exactly what is charged later.
 
 A charged query is known by one injective tuple: formats, the data sets with their versions and units, plan, name,
-lattice, scale, and whatever its mechanism depends on. The same tuple is the same query: it costs nothing again and has
-the same answers, in this process or another. A plan that cannot be fingerprinted is a new query at every quote; its
+resolution, scale, and whatever its mechanism depends on. The same tuple is the same query: it costs nothing again and
+has the same answers, in this process or another. A plan that cannot be fingerprinted is a new query at every quote; its
 quote holds the random bytes that stand for it, so that what is committed is what was quoted, however often.
 """
 
@@ -163,7 +163,7 @@ class Quote(Generic[C_co]):
         found = getattr(self.mechanism, "name", "")
         often = how_often(Survey.of(self.node))
         lines = cost_lines(
-            self.epsilon, self.scale, self.node.lattice, self.sensitivities, mechanism=found, often=often
+            self.epsilon, self.scale, self.node.resolution, self.sensitivities, mechanism=found, often=often
         )
         try:
             lines += [_pays(one) for one in self.prices]
@@ -200,7 +200,7 @@ def price(
         call: What the caller called, for messages.
         kind: Makes the charged query of a quote that was committed.
         mechanism: What adds noise, or chooses.
-        fields: Whatever the mechanism depends on beside the plan, the scale and the lattice.
+        fields: Whatever the mechanism depends on beside the plan, the scale and the resolution.
         name: Tells repetitions apart, and names the charge.
         analyst: Who is charged.
         delta: What it costs beside epsilon, for all bins of a unit together.
@@ -217,7 +217,7 @@ def price(
     scale, node = survey.scale(epsilon), survey.root
     about = tuple((data.ledger.identity, data.version, data.unit.text, data.unit.bound) for data in survey.sources)
     plan = survey.fingerprint or os.urandom(32)
-    key = (values.FORMAT, FORMAT, about, plan, label, *fields, node.lattice, scale)
+    key = (values.FORMAT, FORMAT, about, plan, label, *fields, node.resolution, scale)
     question = blake2b(encode(*key), digest_size=32).hexdigest()
     moves = {data: survey.sensitivities[data] for data in survey.sources}
     found = Quote(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wpinq.state.histogram import Histogram
 
 
-class Waits(Protocol):
+class PendingQuery(Protocol):
     """A charged query, as far as a run needs to know."""
 
     @property
@@ -28,7 +28,7 @@ class Waits(Protocol):
         """Its plan."""
 
     @property
-    def home(self) -> DataSet:
+    def key_owner(self) -> DataSet:
         """The data set whose secret keys it."""
 
     @property
@@ -40,16 +40,16 @@ class Waits(Protocol):
 
 
 _lock = threading.Lock()
-_waiting: WeakSet[Waits] = WeakSet()
+_waiting: WeakSet[PendingQuery] = WeakSet()
 
 
-def wait(query: Waits) -> None:
+def wait(query: PendingQuery) -> None:
     """Let a charged query wait for the next run."""
     with _lock:
         _waiting.add(query)
 
 
-def settle(query: Waits) -> None:
+def settle(query: PendingQuery) -> None:
     """Run the dataflow of a query and of all that wait with it, and hand each its histogram.
 
     What fails must not fail what was paid for beside it: after a failure each plan runs by itself. A plan that fails
@@ -62,12 +62,12 @@ def settle(query: Waits) -> None:
     """
     if query.settled:
         return
-    with query.home.turn:
+    with query.key_owner.turn:
         if query.settled:
             return
         with _lock:
-            together = {query} | {one for one in _waiting if one.home is query.home and not one.settled}
-        plans: dict[Node, list[Waits]] = {query.node: []}  # repetitions of one plan share its histogram
+            together = {query} | {one for one in _waiting if one.key_owner is query.key_owner and not one.settled}
+        plans: dict[Node, list[PendingQuery]] = {query.node: []}  # repetitions of one plan share its histogram
         for one in sorted(together, key=lambda one: one.question):
             plans.setdefault(one.node, []).append(one)
         try:
@@ -78,14 +78,14 @@ def settle(query: Waits) -> None:
             _answer_one_by_one(plans, query)
 
 
-def _answer(plans: Mapping[Node, Sequence[Waits]]) -> None:
+def _answer(plans: Mapping[Node, Sequence[PendingQuery]]) -> None:
     for histogram, queries in zip(compute(list(plans)), plans.values(), strict=True):
         for one in queries:
             one.answer_from(histogram)
             _forget([one])
 
 
-def _answer_one_by_one(plans: Mapping[Node, Sequence[Waits]], asked: Waits) -> None:
+def _answer_one_by_one(plans: Mapping[Node, Sequence[PendingQuery]], asked: PendingQuery) -> None:
     failed: EngineError | None = None
     for plan, queries in plans.items():
         try:
@@ -97,7 +97,7 @@ def _answer_one_by_one(plans: Mapping[Node, Sequence[Waits]], asked: Waits) -> N
         raise failed
 
 
-def _forget(queries: Sequence[Waits]) -> None:
+def _forget(queries: Sequence[PendingQuery]) -> None:
     with _lock:
         _waiting.difference_update(queries)
 

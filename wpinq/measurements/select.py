@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from wpinq.exact import Amount, decimal, positive
-from wpinq.failures import quietly
+from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.charged import ChargedQuery, commit
 from wpinq.measurements.epochs import answered_from
 from wpinq.measurements.naming import refuse_unnamed
 from wpinq.measurements.publish import moves, names_of, present, probability
 from wpinq.measurements.quote import Quote, price
-from wpinq.measurements.spread import spreads
+from wpinq.measurements.sensitivity import unit_sensitivities
 from wpinq.measurements.table import by_name
 from wpinq.noise.selection import PartitionSelection, selection
-from wpinq.operators.align import measurable
+from wpinq.operators.align import fit_noise
 from wpinq.plan.stability import Survey
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def select(
     Source: Desfontaines, Voss, Gipson and Mandayam, PoPETs 2022(1).
     """
     cost, lost = positive(epsilon, "select(epsilon=...)"), probability(delta, "select(delta=...)")
-    survey, epochs = answered_from(measurable(self._node), "select")
+    survey, epochs = answered_from(fit_noise(self._node), "select")
     refuse_unnamed(survey.root, "select")
     quote = price(
         survey, cost, call="select", kind=Selection, mechanism=_mechanism(survey, cost, lost),
@@ -69,7 +69,10 @@ def _mechanism(survey: Survey, epsilon: Fraction, delta: Fraction) -> PartitionS
     of such a step is enough for all.
     """
     furthest = moves(survey)
-    fits = [selection(epsilon * one.moves / furthest, delta * one.times, one.moves) for one in spreads(survey.root)]
+    fits = [
+        selection(epsilon * one.moves / furthest, delta * one.times, one.moves)
+        for one in unit_sensitivities(survey.root)
+    ]
     return min(fits, key=lambda one: one.delta)
 
 
@@ -95,7 +98,7 @@ class Selection(ChargedQuery):
         if self._found is None:
             histogram, words = self._settled()
             keep = self._mechanism.keep
-            chosen = quietly(
+            chosen = redacted(
                 "select",
                 lambda: [known[keep(words, ids, true)] for known, ids, true in present(histogram, self.node)],
             )

@@ -46,7 +46,7 @@ FORMAT = 3
 
 
 class Mechanism(Protocol):
-    """Additive noise on a lattice. `scale` is in lattice units, all else in steps of 1 / `grid` of a unit."""
+    """Additive noise. `scale` is in units of 1/resolution, all else in steps of 1 / `grid` of such a unit."""
 
     @property
     def name(self) -> str:
@@ -60,12 +60,12 @@ class Mechanism(Protocol):
 
     @property
     def scale(self) -> Fraction:
-        """Movement over scale is the privacy loss; in lattice units."""
+        """Movement over scale is the privacy loss; in units of 1/resolution."""
         ...
 
     @property
     def grid(self) -> int:
-        """Steps in a lattice unit; a released value is `(true * grid + draw) / grid`, divided last."""
+        """Steps in a unit of 1/resolution; a released value is `(true * grid + draw) / grid`, divided last."""
         ...
 
     def draw(self, words: WordSource, identities: NDArray[Any]) -> NDArray[np.int64]:
@@ -86,7 +86,7 @@ def mechanism(name: str, scale: Fraction) -> Mechanism:
 
     Args:
         name: "geometric" (the default of `measure`) or "laplace".
-        scale: In lattice units.
+        scale: In units of 1/resolution.
 
     Raises:
         PlanError: No such mechanism, or a scale out of range.

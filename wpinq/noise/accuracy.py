@@ -50,8 +50,8 @@ def epsilon_within(
 
     Args:
         noise: Makes the mechanism of a scale.
-        moves: The largest movement of one unit, in lattice units.
-        within: The wanted half width, in lattice units, above zero.
+        moves: The largest movement of one unit, in units of 1/resolution.
+        within: The wanted half width, in units of 1/resolution, above zero.
         level: How often it shall hold.
 
     Raises:

@@ -26,7 +26,7 @@ def histogram_digest(key: bytes, identities: NDArray[Any], weights: NDArray[Any]
     Args:
         key: 32 bytes, derived for this purpose alone.
         identities: Shape (n, 2), uint64.
-        weights: Exact weights in lattice units: shape (n,), int64, or (n, 2), uint64,
+        weights: Exact weights in units of 1/resolution: shape (n,), int64, or (n, 2), uint64,
             128-bit two's complement, the low word first.
 
     Returns:

@@ -29,7 +29,7 @@ class DiscreteLaplace:
     takes J + 1 words and compares them all; what is rare depends on the words alone, never on data.
 
     Attributes:
-        scale: In lattice units, up to 2^57; the privacy loss is the movement over the scale. A smaller one than
+        scale: In units of 1/resolution, up to 2^57; the privacy loss is the movement over the scale. A smaller one than
             1/1000 is taken as 1/1000: more noise than asked, and still none but with probability 2 exp(-1000).
 
     Raises:
@@ -48,7 +48,9 @@ class DiscreteLaplace:
         if self.scale <= 0:
             raise PlanError("noise: the scale is not above 0; take a finite epsilon.")
         if self.scale > LARGEST:
-            raise PlanError("noise: the scale is above 2^57 lattice units; take a larger epsilon or a coarser lattice.")
+            raise PlanError(
+                "noise: the scale is above 2^57 units of 1/resolution; take a larger epsilon or a coarser resolution."
+            )
         object.__setattr__(self, "scale", max(self.scale, SMALLEST))
 
     def draw(self, words: WordSource, identities: NDArray[Any]) -> NDArray[np.int64]:
@@ -59,7 +61,7 @@ class DiscreteLaplace:
             identities: Shape (n, 2), uint64.
 
         Returns:
-            Shape (n,), in lattice units. Above 2^63 (below e^-64 at the largest scale) it wraps.
+            Shape (n,), in units of 1/resolution. Above 2^63 (below e^-64 at the largest scale) it wraps.
         """
         rows = checked(identities)
         noise = np.zeros(len(rows), dtype=np.int64)
@@ -88,7 +90,7 @@ class DiscreteLaplace:
         return high
 
     def variance(self) -> float:
-        """Give 2 r / (1 - r)^2, in squared lattice units."""
+        """Give 2 r / (1 - r)^2, in squared units of 1/resolution."""
         x = float(1 / self.scale)
         return 2 * math.exp(-x) / math.expm1(-x) ** 2
 

@@ -1,4 +1,4 @@
-"""Laplace noise on a data-independent dyadic grid: discrete Laplace on a finer lattice."""
+"""Laplace noise on a data-independent dyadic grid: discrete Laplace at a finer resolution."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ FINEST = 20
 
 @dataclass(frozen=True)
 class GridLaplace:
-    """Laplace noise on a grid of 2^-20 of a lattice unit, exactly.
+    """Laplace noise on a grid of 2^-20 of a unit of 1/resolution, exactly.
 
     A measurement adds in grid steps and divides last: `(true * grid + draw) / grid`. True counts lie on
-    the lattice and the grid refines it, so this is the discrete Laplace of `scale * grid` steps, with
+    the resolution and the grid refines it, so this is the discrete Laplace of `scale * grid` steps, with
     the same privacy loss and no float before the division. (Floats leak: Mironov, "On significance of
     the least significant bits for differential privacy", 2012.)
 
     Attributes:
-        scale: In lattice units.
+        scale: In units of 1/resolution.
 
     Raises:
         PlanError: The scale is out of the range of `DiscreteLaplace`.
@@ -43,7 +43,7 @@ class GridLaplace:
 
     @property
     def grid(self) -> int:
-        """Steps in a lattice unit: 2^20, or less at scales so large that 64 bits would not hold the noise.
+        """Steps in a unit of 1/resolution: 2^20, or less at scales so large that 64 bits would not hold the noise.
 
         It depends on the scale alone, which is public.
         """

@@ -42,7 +42,7 @@ class PartitionSelection:
         Args:
             words: The question's words.
             identities: Shape (n, 2), uint64.
-            weights: Shape (n,): whole numbers of lattice units.
+            weights: Shape (n,): whole numbers of units of 1/resolution.
         """
         rows = checked(identities)
         levels, place = np.unique(weights, return_inverse=True)

@@ -1,7 +1,7 @@
 """How high a threshold must be, so that bins which a unit alone brought in are published with probability delta only.
 
-One unit moves a histogram by M lattice units in all, and one bin by at most C. Spread over bins that nobody else is in,
-with w_i >= 1 in bin i, it is seen with probability 1 - prod P(w_i + N < tau) = 1 - exp(-sum f(w_i)), where
+One unit moves a histogram by M units of 1/resolution in all, and one bin by at most C. Spread over bins that nobody
+else is in, with w_i >= 1 in bin i, it is seen with probability 1 - prod P(w_i + N < tau) = 1 - exp(-sum f(w_i)), where
 f(w) = -log P(w + N < tau) rises and, as the noise is log-concave, is convex. So more weight is worse and sum w_i = M.
 For a given number m of bins a convex sum is largest at a corner of 1 <= w_i <= C, sum w_i = M: bins of C, bins of 1,
 and one of r between. One bin more takes 1 from the bin of r, which adds f(1) - (f(r) - f(r - 1)): that grows while r
@@ -26,7 +26,7 @@ from wpinq.errors import PlanError
 from wpinq.noise.digits import exp_bounds
 
 LAW = "discrete Laplace"
-"""The law that the bounds here hold for, on the lattice or on a finer grid."""
+"""The law that the bounds here hold for, on the resolution or on a finer grid."""
 
 Bounds = tuple[int, int]
 """A number from below and from above, in units of 2^-bits."""
@@ -81,12 +81,12 @@ def power(base: int, exponent: int, bits: int, *, up: bool) -> int:
 
 
 def seen_bounds(scale: Fraction, grid: int, moves: int, tau: int, bits: int, *, most: int | None = None) -> Bounds:
-    """Bound 2^bits * delta: that a unit of `moves` lattice units shows, in the worst way to spread them.
+    """Bound 2^bits * delta: that a unit of `moves` units of 1/resolution shows, in the worst way to spread them.
 
     Args:
-        scale: Of the noise, in steps; `grid` steps are one lattice unit.
-        grid: Steps in a lattice unit.
-        moves: The largest movement of all bins by a unit, in lattice units.
+        scale: Of the noise, in steps; `grid` steps are one unit of 1/resolution.
+        grid: Steps in a unit of 1/resolution.
+        moves: The largest movement of all bins by a unit, in units of 1/resolution.
         tau: A bin is published when weight and noise reach it, in steps.
         bits: Precision.
         most: The largest movement of one bin; by default all of it.

@@ -1,7 +1,7 @@
-"""What stands between operators: bringing steps to the same columns and lattice, and back to a coarser lattice.
+"""What stands between operators: bringing steps to the same columns and resolution, and back to a coarser resolution.
 
-Weights are exact integers on a lattice that the plan chooses, and operators that divide make it finer. Where it would
-not fit 128 bits any more, and before noise is added, it is brought back to 2^-40 by a keyed
+Weights are exact integers at a resolution that the plan chooses, and operators that divide make it finer. Where it
+would not fit 128 bits any more, and before noise is added, it is brought back to 2^-40 by a keyed
 dither (`operators/dither.py`).
 """
 
@@ -33,7 +33,7 @@ from wpinq.state.pointwise import Points, Pointwise
 from wpinq.state.table import Ids, Weights
 
 FINEST = 2**80
-"""No finer lattice is chosen where a dither can prevent it."""
+"""No finer resolution is chosen where a dither can prevent it."""
 
 SPARE = 4
 """What is left of a gain for the step that room is made for."""
@@ -48,31 +48,31 @@ ROUNDED = "rounded to 2^-40, right on average"
 """How `explain` tells of a dither."""
 
 
-def measurable(node: Node) -> Node:
+def fit_noise(node: Node) -> Node:
     """The step itself, or its dither to 2^-40 where it is finer: noise lives on 2^-40 at the finest."""
-    return coarse(node) if node.lattice > GRID else node
+    return dithered(node) if node.resolution > GRID else node
 
 
-def room(node: Node, factor: int) -> Node:
-    """The step itself, or its dither to 2^-40 where a lattice finer by this factor would not fit."""
-    fine = node.lattice * factor
+def fit_resolution(node: Node, factor: int) -> Node:
+    """The step itself, or its dither to 2^-40 where a resolution finer by this factor would not fit."""
+    fine = node.resolution * factor
     enough = fine <= FINEST and fits(fine, node.gain * SPARE)
-    return node if enough or node.lattice <= GRID else coarse(node)
+    return node if enough or node.resolution <= GRID else dithered(node)
 
 
-def coarse(node: Node) -> Node:
+def dithered(node: Node) -> Node:
     """Dither to 2^-40, once."""
-    return node if node.lattice == GRID else Coarse(node)
+    return node if node.resolution == GRID else Coarse(node)
 
 
-def common(nodes: Sequence[Node]) -> tuple[list[Node], int]:
-    """Steps whose weights fit one lattice, and that lattice."""
-    lattice = math.lcm(*(node.lattice for node in nodes))
-    enough = lattice <= GRID or fits(lattice, sum((node.gain for node in nodes), Fraction(0)))
-    if lattice > FINEST or not enough:
-        nodes = [coarse(node) for node in nodes]
-        lattice = GRID
-    return list(nodes), lattice
+def common_resolution(nodes: Sequence[Node]) -> tuple[list[Node], int]:
+    """Steps whose weights fit one resolution, and that resolution."""
+    resolution = math.lcm(*(node.resolution for node in nodes))
+    enough = resolution <= GRID or fits(resolution, sum((node.gain for node in nodes), Fraction(0)))
+    if resolution > FINEST or not enough:
+        nodes = [dithered(node) for node in nodes]
+        resolution = GRID
+    return list(nodes), resolution
 
 
 def node_of(other: Any, call: str) -> Node:
@@ -91,7 +91,7 @@ def node_of(other: Any, call: str) -> Node:
 
 
 def aligned(nodes: Sequence[Node], call: str) -> list[Node]:
-    """Bring steps to the same columns, named as the first names them, and to one lattice.
+    """Bring steps to the same columns, named as the first names them, and to one resolution.
 
     Raises:
         PlanError: They have different numbers of columns.
@@ -100,7 +100,7 @@ def aligned(nodes: Sequence[Node], call: str) -> list[Node]:
     if any(len(node.schema) != len(first) for node in nodes):
         shown = " and ".join(str(node.schema) for node in nodes)
         raise PlanError(f"{call}: records of {shown} do not compare; map both to the same columns first.")
-    nodes, lattice = common(nodes)
+    nodes, resolution = common_resolution(nodes)
     columns = []
     for place, name in enumerate(first.names):
         given = [node.schema.columns[place] for node in nodes]
@@ -108,13 +108,14 @@ def aligned(nodes: Sequence[Node], call: str) -> list[Node]:
         columns.append(Column(name, kind, kind is Kind.INT and all(column.ranged for column in given)))
     schema = Schema(tuple(columns))
     return [
-        node if (node.schema, node.lattice) == (schema, lattice) else Align(node, schema, lattice) for node in nodes
+        node if (node.schema, node.resolution) == (schema, resolution) else Align(node, schema, resolution)
+        for node in nodes
     ]
 
 
 @dataclass(frozen=True, eq=False)
 class Align(Unary):
-    """The same records under other names, as more general types, or on a finer lattice."""
+    """The same records under other names, as more general types, or at a finer resolution."""
 
     onto: Schema
     fine: int
@@ -125,8 +126,8 @@ class Align(Unary):
         return self.onto
 
     @property
-    def lattice(self) -> int:
-        """The lattice that both sides share."""
+    def resolution(self) -> int:
+        """The resolution that both sides share."""
         return self.fine
 
     @property
@@ -173,7 +174,7 @@ class Coarse(Unary):
         return self.source.schema.expanded()
 
     @property
-    def lattice(self) -> int:
+    def resolution(self) -> int:
         """2^40."""
         return GRID
 
@@ -205,7 +206,7 @@ class Coarse(Unary):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Round each weight by the record's dither."""
         ids = record_ids(inputs[0], self.schema, record_key(self))
-        units = np.array([int(weight * self.source.lattice) for weight in inputs[0].values()], object)
+        units = np.array([int(weight * self.source.resolution) for weight in inputs[0].values()], object)
         found = self._round(dither_key(self), units, ids)
         return {record: Fraction(weight, GRID) for record, weight in zip(inputs[0], found.tolist(), strict=True)}
 
@@ -213,7 +214,7 @@ class Coarse(Unary):
         return weight_series(self._round(key, integers(weights[0]), ids()), self.held)
 
     def _round(self, key: bytes, weights: Weights, ids: Ids) -> Weights:
-        return rounded(weights.astype(object) * GRID, self.source.lattice, draws(key, ids))
+        return rounded(weights.astype(object) * GRID, self.source.resolution, draws(key, ids))
 
 
 def record_key(node: Node) -> bytes:
@@ -238,7 +239,7 @@ def _known(root: Node) -> bytes:
     found: dict[Node, bytes] = {}
     for node in steps(root):
         own = (pair for pair in node.meaning.items() if pair[0] not in PRICED)
-        what = (type(node).__qualname__, *own, *node.inputs, node.schema, node.lattice)
+        what = (type(node).__qualname__, *own, *node.inputs, node.schema, node.resolution)
         found[node] = digest(what, lambda one: found.get(one) if isinstance(one, Node) else None)
     return found[root]
 

@@ -52,9 +52,9 @@ class Sum(Node):
         return self.left.schema
 
     @property
-    def lattice(self) -> int:
-        """The lattice of both."""
-        return self.left.lattice
+    def resolution(self) -> int:
+        """The resolution of both."""
+        return self.left.resolution
 
     @property
     def title(self) -> str:

@@ -57,4 +57,4 @@ class Distinct(Unary):
         return {record: min(max(weight, Fraction(0)), Fraction(1)) for record, weight in inputs[0].items()}
 
     def _clamp(self, weights: Sequence[pl.Series], ids: Callable[[], Ids]) -> pl.Series:
-        return weights[0].clip(0, self.lattice)
+        return weights[0].clip(0, self.resolution)

@@ -12,7 +12,7 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions import Dropped, Many, bind_many
 from wpinq.functions.many import COUNT, MOST, PLACE
-from wpinq.operators.align import room
+from wpinq.operators.align import fit_resolution
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted
 from wpinq.records.batch import WEIGHT, Batch
@@ -42,7 +42,7 @@ def flat_map(
         function: A Python function of one record that returns an iterable of records, or yields them. Parameters are
             matched to columns as in `map`. A set is sorted. A record on which it raises is dropped, uncounted.
         columns: Names, or names with types, of the columns of the outputs; without them an output is one value.
-        at_most: How many outputs share a weight exactly, 16 or fewer: keeps the lattice coarse, so that a later join
+        at_most: How many outputs share a weight exactly, 16 or fewer: keeps the resolution coarse, so that a later join
             is exact. Not a promise about the data.
 
     Raises:
@@ -57,7 +57,7 @@ def flat_map(
         raise PlanError("flat_map(at_most=...): give a whole number from 1 to 16, or leave it out.")
     parts = math.lcm(*range(1, (at_most or EXACT) + 1))
     function = bind_many(function, self._node.schema, "flat_map", columns=columns)
-    return self._then(FlatMap(room(self._node, parts), function, parts))
+    return self._then(FlatMap(fit_resolution(self._node, parts), function, parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +73,9 @@ class FlatMap(Unary):
         return self.function.output
 
     @property
-    def lattice(self) -> int:
+    def resolution(self) -> int:
         """Fine enough to share a weight."""
-        return self.source.lattice * self.parts
+        return self.source.resolution * self.parts
 
     @property
     def title(self) -> str:

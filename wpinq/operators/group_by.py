@@ -14,7 +14,7 @@ import polars as pl
 from wpinq.arguments import FLAG, MAPPING, NAMES, NOTHING, require
 from wpinq.errors import PlanError
 from wpinq.functions import bind
-from wpinq.operators.align import record_key, room
+from wpinq.operators.align import fit_resolution, record_key
 from wpinq.operators.keys import Extend, keyed
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.node import Keyed, Record, Shape, Unary, Weighted
@@ -46,7 +46,7 @@ def group_by(
     Stability:  1. Let w_i >= 0 grow by d without passing another: the group of the first i gains d/2 and the one
                 before it loses d/2, so d in all; a larger change is a path of such steps, and where weights meet
                 nothing jumps, because ties emit nothing. The positive and the negative parts of weights are two such
-                collections, and a weight moves one of them at a time. Half steps of the lattice make it exact
+                collections, and a weight moves one of them at a time. Half steps of the resolution make it exact
                 (privacy rule 18).
                 With `whole` 2: the group of a key leaves and another takes its place; so whole weights only.
     Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("GroupBy"); McSherry, PINQ, SIGMOD 2009 (`whole`).
@@ -69,8 +69,8 @@ def group_by(
     """
     require(whole, FLAG, "group_by(whole=...)")
     require(columns, NAMES | MAPPING | NOTHING, "group_by(columns=...)")
-    node, keys = keyed(room(self._node, 2), key, "group_by(key=...)")
-    if whole and node.lattice != 1:
+    node, keys = keyed(fit_resolution(self._node, 2), key, "group_by(key=...)")
+    if whole and node.resolution != 1:
         raise PlanError("group_by(whole=True): the weights are not whole here; leave it out, or group earlier.")
     if whole and node.gain > MOST:
         raise PlanError(
@@ -107,9 +107,9 @@ class GroupBy(Unary):
         return Schema((*key.columns, Column(key.fresh(self.name), Kind.INT if self.count else Kind.ANY)))
 
     @property
-    def lattice(self) -> int:
+    def resolution(self) -> int:
         """Half steps; whole groups count whole."""
-        return 1 if self.whole else 2 * self.source.lattice
+        return 1 if self.whole else 2 * self.source.resolution
 
     @cached_property
     def gain(self) -> Fraction:

@@ -21,7 +21,7 @@ import numpy as np
 
 from wpinq.errors import PlanError
 from wpinq.functions import bind
-from wpinq.operators.align import DITHERED, ROUNDED, common, dither_key, node_of, record_ids, record_key
+from wpinq.operators.align import DITHERED, ROUNDED, common_resolution, dither_key, node_of, record_ids, record_key
 from wpinq.operators.dither import GRID, draws
 from wpinq.operators.keys import both_keyed
 from wpinq.operators.map import Map
@@ -35,7 +35,7 @@ from wpinq.state.bykey import Port
 BITS = 40
 LEAST_BITS = 32
 MOST = 2**LEAST_BITS
-ROOM = 80  # bits of a lattice; those of 2^40 records and of pairs that weigh 64 for each are left (`weights.py`)
+ROOM = 80  # bits of a resolution; those of 2^40 records and of pairs that weigh 64 for each are left (`weights.py`)
 SPARE_BITS = 6
 KEY_BITS = 20  # of the number of the heaviest records in a key that keeps its pairs
 
@@ -55,7 +55,7 @@ def join(
 
     Weights:    out[x, y] = self[x] * other[y] / D(k), where k is their key and D(k) = |self[k]| + |other[k]| the summed
                 absolute weight of the records of that key on both sides; computed as described below.
-    Stability:  1 for each input, exactly, rounding included. In units of the inputs' lattice 1/L, with K = 2^b L:
+    Stability:  1 for each input, exactly, rounding included. In units of the inputs' resolution 1/L, with K = 2^b L:
                 out = self[x] * other[y] * R(D), R(D) = max(0, floor(K^2 / D) - K), in units of 1/(L K^2).
                 Proof: a change is a path of unit steps. Let |self[x]| grow by one, so D becomes D + 1, with A and B the
                 two sides' sums before, A + B = D, g = R(D + 1) and d = R(D) - R(D + 1) >= 0. The output moves by at
@@ -63,8 +63,9 @@ def join(
                 and g <= K^2 / (D + 1) - K, so that is at most K^2 (D^2 - A^2) / (D^2 + D) + B (A - K) <= K^2, one unit
                 of the input; beyond, all is 0. The K that is subtracted pays for the floor, and shrinks weights by
                 the factor 1 - D / K: 9e-7 for a million whole records of one key (b = 40).
-                b is 40 for whole weights, and less where the lattice is finer or one record can weigh more than 64, so
-                that all fits 128 bits: a source holds 2^40 records at the most, the two sides of a key weigh D <= 2^40
+                b is 40 for whole weights, and less where the resolution is finer or one record can weigh more than 64,
+                so that all fits 128 bits: a source holds 2^40 records at the most, the two sides of a key weigh D <=
+                    2^40
                 g units of 1/L, g the sum of their gains (`weights.py`), and their pairs D K^2 / 4 units at the most,
                 of which L K^2 g / 4 < 2^86 makes less than 2^126. Where b would be below 32, as in a join of joins,
                 or a million of the heaviest records would reach K, pairs are divided exactly and rounded to 2^-40 by a
@@ -150,8 +151,8 @@ class Join(Node):
 
     @cached_property
     def fine(self) -> int:
-        """The lattice of both inputs."""
-        return common(self.inputs)[1]
+        """The resolution of both inputs."""
+        return common_resolution(self.inputs)[1]
 
     @cached_property
     def scale(self) -> int | None:
@@ -177,7 +178,7 @@ class Join(Node):
         return Rule(self.scale, self.fine, self.at_most)
 
     @property
-    def lattice(self) -> int:
+    def resolution(self) -> int:
         """Of the exact rule, or of the dither."""
         return self.fine * self.scale**2 if self.scale else GRID
 
@@ -244,7 +245,7 @@ class Join(Node):
 
     def _weights(self, key: Record, sums: dict[Record, int], total: int) -> list[Fraction]:
         if self.scale:
-            return [Fraction(product * self.rule.rate(total), self.lattice) for product in sums.values()]
+            return [Fraction(product * self.rule.rate(total), self.resolution) for product in sums.values()]
         keys = Schema(tuple(self.left.schema[name] for name in self.left_keys))
         ids = np.repeat(record_ids([key], keys, record_key(self)), len(sums), axis=0)
         draw = draws(dither_key(self), ids, record_ids(sums, self.schema, record_key(self)))
@@ -252,8 +253,8 @@ class Join(Node):
         return [Fraction(int(weight), GRID) for weight in self.rule.dithered(products, totals, draw)]
 
 
-def _by_key(given: Weighted, places: list[int], lattice: int) -> dict[Record, list[tuple[Record, int]]]:
+def _by_key(given: Weighted, places: list[int], resolution: int) -> dict[Record, list[tuple[Record, int]]]:
     found: dict[Record, list[tuple[Record, int]]] = defaultdict(list)
     for record, weight in given.items():
-        found[tuple(record[place] for place in places)].append((record, int(weight * lattice)))
+        found[tuple(record[place] for place in places)].append((record, int(weight * resolution)))
     return found

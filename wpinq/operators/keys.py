@@ -12,7 +12,7 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions import Dropped, Function, bind
-from wpinq.operators.align import common
+from wpinq.operators.align import common_resolution
 from wpinq.plan.node import Node, Record, Shape, Stateless, Unary, Weighted
 from wpinq.records.batch import END, WEIGHT, Batch
 from wpinq.records.schema import Column, Schema
@@ -49,7 +49,7 @@ def keyed(node: Node, key: object, call: str, name: str = "key") -> tuple[Node, 
 def both_keyed(
     nodes: Sequence[Node], on: object, left: object, right: object, call: str
 ) -> tuple[tuple[Node, Node], tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Two steps on one lattice, each with its key as columns, and the names of these.
+    """Two steps at one resolution, each with its key as columns, and the names of these.
 
     Args:
         nodes: The steps.
@@ -64,7 +64,7 @@ def both_keyed(
     ours, theirs = (on if side is None else side for side in (left, right))
     if ours is None or theirs is None:
         raise PlanError(f"{call}: name the key of both sides, on='user' or left=..., right=....")
-    (one, two), _ = common(nodes)
+    (one, two), _ = common_resolution(nodes)
     one, left_keys = keyed(one, ours, f"{call}(on=...)")
     two, right_keys = keyed(two, theirs, f"{call}(on=...)")
     if len(left_keys) != len(right_keys):

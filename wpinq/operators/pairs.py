@@ -35,7 +35,7 @@ class Rule:
 
     Attributes:
         scale: K of the exact rule; None where pairs are rounded by a dither.
-        fine: Lattice of the inputs.
+        fine: Resolution of the inputs.
         at_most: Keys that weigh so much have no pairs.
     """
 

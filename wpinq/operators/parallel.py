@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from wpinq.operators.contribution.sample import Bound
 from wpinq.operators.contribution.share import Share
-from wpinq.operators.contribution.whose import Whose
+from wpinq.operators.contribution.unit_key import UnitKey
 from wpinq.operators.window import Window
 from wpinq.plan.node import Keyed, Node, sources, steps
 from wpinq.plan.stability import Survey
@@ -42,7 +42,7 @@ def parallel(window: Window) -> bool:
         return True
     if not isinstance(below, (Bound, Share)):
         return False
-    own = Whose(below.source.data.unit, below.source.schema)
+    own = UnitKey(below.source.data.unit, below.source.schema)
     return own.span is not None and own.columns[1] == window.at and window.span % own.span == 0
 
 

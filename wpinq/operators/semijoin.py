@@ -16,7 +16,7 @@ from functools import cached_property
 import polars as pl
 
 from wpinq.errors import PlanError
-from wpinq.operators.align import common, node_of, record_ids, record_key
+from wpinq.operators.align import common_resolution, node_of, record_ids, record_key
 from wpinq.operators.keys import both_keyed, keyed
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.node import Keyed, Node, Record, Shape, Weighted
@@ -134,9 +134,9 @@ class Fill(Node):
         return self.sides[0].schema.select(self.own).expanded()
 
     @property
-    def lattice(self) -> int:
-        """The lattice of both."""
-        return common(self.sides)[1]
+    def resolution(self) -> int:
+        """The resolution of both."""
+        return common_resolution(self.sides)[1]
 
     @cached_property
     def gain(self) -> Fraction:
@@ -193,7 +193,7 @@ class Fill(Node):
         zero = pl.lit(0, kind)
         rows = sides[0].filter(pl.col(WEIGHT) > 0).sort(*KEY, *RECORD)
         if self.bound:
-            rows = rows.with_columns(pl.lit(self.bound * self.lattice, kind).alias("\0bound"))
+            rows = rows.with_columns(pl.lit(self.bound * self.resolution, kind).alias("\0bound"))
         else:
             bounds = sides[1].group_by(KEY).agg(pl.max_horizontal(pl.col(WEIGHT).sum(), zero).alias("\0bound"))
             rows = rows.join(bounds, on=KEY, how="left", maintain_order="left").with_columns(

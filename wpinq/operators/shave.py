@@ -20,7 +20,7 @@ import polars as pl
 from wpinq.arguments import TEXT, require
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
-from wpinq.operators.align import room
+from wpinq.operators.align import fit_resolution
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.node import Keyed, Record, Shape, Unary, Weighted
 from wpinq.records.batch import END, WEIGHT, Batch, weight_series
@@ -68,8 +68,8 @@ def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str 
             f"shave(thickness=...): one record can weigh {decimal(gain)} here and would make too many slices, "
             f"more than {MOST:,}; cut them {decimal(gain / MOST)} thick or thicker."
         )
-    node = Shave(room(self._node, finest), slices, name)
-    if sum(slices) * node.lattice >= (THICKEST**2 if node.held.wide else THICKEST):
+    node = Shave(fit_resolution(self._node, finest), slices, name)
+    if sum(slices) * node.resolution >= (THICKEST**2 if node.held.wide else THICKEST):
         raise PlanError("shave(thickness=...): no weight is as thick as these slices; make them thinner.")
     return self._then(node)
 
@@ -80,10 +80,10 @@ MOST = 1 << 20
 """Slices of one record: bounded, so that running out of memory cannot reveal that a heavy record exists. It also keeps
 the number of any slice below 2^61, since no record weighs more than 2^40 gains."""
 SMALL = 1 << 16
-"""Weights in lattice units that are counted in an array."""
+"""Weights in units of 1/resolution that are counted in an array."""
 THICKEST = 2**62
-"""Lattice units of all given slices together, and its square in 128 bits; a wider sum would overflow where there is a
-record, and only there."""
+"""Units of 1/resolution of all given slices together, and its square in 128 bits; a wider sum would overflow where
+there is a record, and only there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +100,9 @@ class Shave(Unary):
         return Schema((*before.columns, Column(before.fresh(self.name), Kind.INT, ranged=True)))
 
     @property
-    def lattice(self) -> int:
+    def resolution(self) -> int:
         """Fine enough for every thickness."""
-        return math.lcm(self.source.lattice, *(one.denominator for one in self.thickness))
+        return math.lcm(self.source.resolution, *(one.denominator for one in self.thickness))
 
     @property
     def title(self) -> str:
@@ -116,7 +116,7 @@ class Shave(Unary):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself, so the record is its own key."""
-        units = tuple(int(one * self.lattice) for one in self.thickness)
+        units = tuple(int(one * self.resolution) for one in self.thickness)
         held = (self.source.held, self.held)
         if is_steps(self.source.schema):
             return Keyed(((),), lambda key: RangedSlices(self.schema, needed, units, held))
@@ -159,7 +159,7 @@ class Slices(State):
         """Slices that came or went with the pending changes."""
         records, ids, change = self._changes()
         coarse, fine = self._held
-        delta: Weights = np.multiply(change, fine.lattice // coarse.lattice, dtype=fine.array)
+        delta: Weights = np.multiply(change, fine.resolution // coarse.resolution, dtype=fine.array)
         before = self._table.lookup(ids)
         self._table.add(ids, delta)
         if self._keep:
@@ -240,9 +240,9 @@ def moved_slices(before: Integers, after: Integers, units: tuple[int, ...]) -> d
     """Slices of the weights after, less the slices of the weights before, as ranges of the index.
 
     Args:
-        before: Weights, in lattice units.
-        after: Weights, in lattice units, row by row.
-        units: Thicknesses of the slices in lattice units; the last repeats.
+        before: Weights, in units of 1/resolution.
+        after: Weights, in units of 1/resolution, row by row.
+        units: Thicknesses of the slices in units of 1/resolution; the last repeats.
 
     Returns:
         `row`, `start`, `end` (exclusive) and `weight` of each range; ranges that did not move are absent.

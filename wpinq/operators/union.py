@@ -61,9 +61,9 @@ class Extreme(Node):
         return self.left.schema.expanded()
 
     @property
-    def lattice(self) -> int:
-        """The lattice of both."""
-        return self.left.lattice
+    def resolution(self) -> int:
+        """The resolution of both."""
+        return self.left.resolution
 
     @property
     def title(self) -> str:

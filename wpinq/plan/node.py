@@ -63,7 +63,7 @@ class Keyed:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Shape: a signed sum of the inputs, whose weights are first brought to one lattice.
+    """Shape: a signed sum of the inputs, whose weights are first brought to one resolution.
 
     Attributes:
         factors: For each input what its weights are multiplied by.
@@ -99,8 +99,8 @@ class Node(ABC):
 
     @property
     @abstractmethod
-    def lattice(self) -> int:
-        """Its weights are whole numbers of 1/lattice."""
+    def resolution(self) -> int:
+        """Its weights are whole numbers of 1/resolution."""
 
     @property
     @abstractmethod
@@ -125,9 +125,9 @@ class Node(ABC):
         """How its weights are held.
 
         Raises:
-            PlanError: They are too large for their lattice.
+            PlanError: They are too large for their resolution.
         """
-        return WeightType.of(self.lattice, self.gain, self.title)
+        return WeightType.of(self.resolution, self.gain, self.title)
 
     @property
     def rounding(self) -> str:
@@ -141,7 +141,7 @@ class Node(ABC):
 
     @property
     def meaning(self) -> Mapping[str, object]:
-        """What a fingerprint covers of it, besides its columns and lattice: all fields, unless several mean the same.
+        """What a fingerprint covers of it besides columns and resolution: all fields, unless several mean the same.
 
         Fields are steps, or what `covering.covered` knows; a step with any other is like no other step.
         """
@@ -212,7 +212,7 @@ def _digest(node: Node, found: Mapping[Node, bytes | None]) -> bytes | None:
             raise Uncovered
         return digest
 
-    what = (type(node).__qualname__, tuple(node.meaning.items()), node.inputs, node.schema, node.lattice)
+    what = (type(node).__qualname__, tuple(node.meaning.items()), node.inputs, node.schema, node.resolution)
     try:
         return hashlib.blake2b(encode(covered(what, known)), digest_size=32).digest()
     except Uncovered:
@@ -235,7 +235,7 @@ def read_by(walk: Iterable[Node]) -> list[DataSet]:
 
 @dataclass(frozen=True, eq=False)
 class Unary(Node):
-    """A step over one other step, with the same columns and lattice unless it says otherwise."""
+    """A step over one other step, with the same columns and resolution unless it says otherwise."""
 
     source: Node
 
@@ -250,9 +250,9 @@ class Unary(Node):
         return self.source.schema
 
     @property
-    def lattice(self) -> int:
-        """The lattice of its input."""
-        return self.source.lattice
+    def resolution(self) -> int:
+        """The resolution of its input."""
+        return self.source.resolution
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +272,7 @@ class Source(Node):
         return self.data.reader.schema
 
     @property
-    def lattice(self) -> int:
+    def resolution(self) -> int:
         """Records are counted whole."""
         return 1
 

@@ -1,9 +1,9 @@
 """A batch: many weighted records as columns, the only thing that flows through an engine.
 
-One Polars frame holds the columns, the weight (an exact integer in lattice units) and, for each ranged column, where
-its range ends. A row stands for the box of all records that its ranges span, each with the row's weight. Weights are
-signed: a batch is a change to a collection, and a collection is a sum of changes. They are held in 64 or in 128 bits,
-as the step says that made the batch (`weights.py`).
+One Polars frame holds the columns, the weight (an exact integer in units of 1/resolution) and, for each ranged column,
+where its range ends. A row stands for the box of all records that its ranges span, each with the row's weight. Weights
+are signed: a batch is a change to a collection, and a collection is a sum of changes. They are held in 64 or in 128
+bits, as the step says that made the batch (`weights.py`).
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ class Batch:
         return Batch(self.frame.with_columns(weight.alias(WEIGHT)), self.schema)
 
     def refine(self, coarse: WeightType, fine: WeightType) -> Batch:
-        """Write weights of one type as weights of another, on a lattice as fine or finer."""
-        return self.scale(fine.lattice // coarse.lattice, fine)
+        """Write weights of one type as weights of another, at a resolution as fine or finer."""
+        return self.scale(fine.resolution // coarse.resolution, fine)
 
 
 def _expand(batch: Batch, name: str) -> Batch:

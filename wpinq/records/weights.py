@@ -9,7 +9,7 @@ cannot happen rests on three numbers.
               N records, its weights sum up, in absolute value, to g N at the most. It follows from stability: a step
               makes nothing of nothing, so its output is as far from nothing as its inputs are, times its stability. So
               g is the sum over the inputs of stability times gain; steps of which less is true say so.
-    lattice   Weights are whole numbers of 1/L.
+    resolution   Weights are whole numbers of 1/L.
 
 So the weights of any of a step's records sum up to less than 2^40 g L units, and a change of them (what is less what
 was) to less than twice as much: to less than 2^63 where g L < 2^22, and less than 2^127 where g L < 2^86. Whatever a
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 CAPACITY = 2**40
 """Records of a source."""
 NARROW = 2**22
-"""Gain times lattice of weights in 64 bits is below it."""
+"""Gain times resolution of weights in 64 bits is below it."""
 WIDE = 2**86
-"""Gain times lattice of weights in 128 bits is below it."""
+"""Gain times resolution of weights in 128 bits is below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +45,27 @@ class WeightType:
     """How a step's weights are held.
 
     Attributes:
-        lattice: They are whole numbers of 1/lattice.
+        resolution: They are whole numbers of 1/resolution.
         wide: Whether in 128 bits; else in 64.
     """
 
-    lattice: int
+    resolution: int
     wide: bool = False
 
     @classmethod
-    def of(cls, lattice: int, gain: Fraction, call: str) -> WeightType:
-        """The type for a lattice and a gain.
+    def of(cls, resolution: int, gain: Fraction, call: str) -> WeightType:
+        """The type for a resolution and a gain.
 
         Raises:
             PlanError: Not even 128 bits hold such weights.
         """
-        if gain * lattice >= WIDE:
+        if gain * resolution >= WIDE:
             raise PlanError(
-                f"{call}: one record can weigh {_power(gain)} here, in steps of 1/{_power(lattice)}, and 128 bits do "
-                "not hold sums of such weights. Let records weigh less (max_weight=, fewer sums of a collection with "
-                "itself), or keep the steps coarser (thickness=, step=, flat_map(at_most=))."
+                f"{call}: one record can weigh {_power(gain)} here, in steps of 1/{_power(resolution)}, and 128 bits "
+                "do not hold sums of such weights. Let records weigh less (max_weight=, fewer sums of a collection "
+                "with itself), or keep the steps coarser (thickness=, step=, flat_map(at_most=))."
             )
-        return cls(lattice, gain * lattice >= NARROW)
+        return cls(resolution, gain * resolution >= NARROW)
 
     @property
     def column(self) -> pl.DataType:
@@ -82,12 +82,12 @@ class WeightType:
     @property
     def whole(self) -> bool:
         """Whether weights are whole and held in 64 bits."""
-        return self.lattice == 1 and not self.wide
+        return self.resolution == 1 and not self.wide
 
 
-def fits(lattice: int, gain: Fraction) -> bool:
-    """Whether weights of this lattice and gain are held at all."""
-    return gain * lattice < WIDE
+def fits(resolution: int, gain: Fraction) -> bool:
+    """Whether weights of this resolution and gain are held at all."""
+    return gain * resolution < WIDE
 
 
 def _power(number: Fraction | int) -> str:

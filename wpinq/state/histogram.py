@@ -27,7 +27,7 @@ FEW = 1 << 13
 
 
 class Histogram:
-    """Exact weights by bin, in lattice units.
+    """Exact weights by bin, in units of 1/resolution.
 
     A collection of one ranged column is held as steps, any other by identity; the plan decides which, never the data.
 

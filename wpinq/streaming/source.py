@@ -16,7 +16,7 @@ from wpinq.arguments import NOTHING, PATH, described, instance, takes
 from wpinq.collection import Collection
 from wpinq.errors import EngineError, PlanError, SourceError
 from wpinq.exact import Amount, exact, positive
-from wpinq.failures import quietly
+from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Ledger, wording
 from wpinq.measurements.timeline import Timeline
@@ -168,7 +168,7 @@ class Live(Collection):
             EngineError: The dataflow has failed or was closed.
         """
         refuse_inside("send")
-        read = quietly("send", lambda: frames(records, self._log.schema))
+        read = redacted("send", lambda: frames(records, self._log.schema))
         with self._lock:
             self._check()
             for frame in read:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from wpinq.arguments import COLLECTION, MAPPING, NOTHING, WHOLE, takes
 from wpinq.collection import Collection
 from wpinq.engines import reference
-from wpinq.operators.align import measurable
+from wpinq.operators.align import fit_noise
 from wpinq.plan.stability import sensitivities
 from wpinq.testing.given import distance, leaves, weighed
 from wpinq.testing.neighbours import Neighbours, Values, needed, neighbours
@@ -45,7 +45,7 @@ def check_stability(collection: Collection, *, examples: int = 200, values: Valu
     AssertionError: one unit more of 'records' moves the output by 3, and 1 is stated; ...
     """
     hypothesis = needed("hypothesis")
-    root = measurable(collection._node)
+    root = fit_noise(collection._node)
     stated = sensitivities(root)
     read = leaves(collection)
 

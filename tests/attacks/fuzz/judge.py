@@ -137,7 +137,7 @@ def moves(one: Asked, other: Asked) -> Fraction:
         total = sum(apart(one.changes.get(e, {}), other.changes.get(e, {}), steps) for e in epochs)
     else:
         total = apart(one.content or {}, other.content or {}, steps)
-    return Fraction(total, one.question.node.lattice)
+    return Fraction(total, one.question.node.resolution)
 
 
 def apart(one: Content, other: Content, steps: bool) -> int:
@@ -188,7 +188,7 @@ def published(question: object, tau: int) -> Callable[[int], Decimal]:
 
 
 def dithered(asked: Asked) -> int:
-    return asked.question.node.lattice >= 2**40
+    return asked.question.node.resolution >= 2**40
 
 
 def short(number: Fraction) -> str:

@@ -75,7 +75,7 @@ def check(case: Case, trace: Trace) -> Iterator[str]:
 
 
 def agreed(asked: Asked) -> bool:
-    return asked.question.node.lattice < 2**40 and type(asked.question).__name__ in ("Measurement", "Selection")
+    return asked.question.node.resolution < 2**40 and type(asked.question).__name__ in ("Measurement", "Selection")
 
 
 def window_of(asked: Asked) -> int | None:
@@ -121,7 +121,7 @@ def as_content(weights: Weights, asked: Asked) -> dict[object, int]:
     """Weights by the identity of the record, as the public answer to a bin finds them."""
     node = asked.question.node
     records = [record for record, _ in weights.values()]
-    units = [weight * node.lattice for _, weight in weights.values()]
+    units = [weight * node.resolution for _, weight in weights.values()]
     if any(unit.denominator != 1 for unit in units):
         raise UnknownError
     if is_steps(node.schema):
@@ -129,7 +129,7 @@ def as_content(weights: Weights, asked: Asked) -> dict[object, int]:
     if not records:
         return {}
     bins = [record[0] for record in records] if len(node.schema) == 1 else records
-    found = identities(bin_frame(bins, node.schema), node.schema, asked.question.home.identity_key)
+    found = identities(bin_frame(bins, node.schema), node.schema, asked.question.key_owner.identity_key)
     return {tuple(one): int(unit) for one, unit in zip(found.tolist(), units, strict=True)}
 
 

@@ -28,7 +28,7 @@ from wpinq.functions.polars import expressions
 from wpinq.ledger import charge_all, distinct
 from wpinq.measurements import charged, publish
 from wpinq.measurements import timeline as versions
-from wpinq.measurements.spread import Spread, spreads
+from wpinq.measurements.sensitivity import UnitSensitivity, unit_sensitivities
 from wpinq.plan import node as plan
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Merge, Node
@@ -114,8 +114,11 @@ def float_parts() -> list[Any]:
 def shared_delta() -> list[Any]:
     """A threshold speaks of one data set of a person, not of all that a ledger holds."""
 
-    def largest(node: Node) -> list[Spread]:
-        return [Spread(-(-one.moves // one.times), -(-one.most // one.times), 1) for one in spreads(node)]
+    def largest(node: Node) -> list[UnitSensitivity]:
+        return [
+            UnitSensitivity(-(-one.moves // one.times), -(-one.most // one.times), 1)
+            for one in unit_sensitivities(node)
+        ]
 
     return [patch.object(publish, "spreads", largest), patch.object(select, "spreads", largest)]
 
@@ -125,7 +128,7 @@ def shave_names() -> list[Any]:
 
     def digest(node: Node, found: dict[Node, bytes | None]) -> bytes | None:
         mine = {name: value for name, value in node.meaning.items() if name != "name"}
-        what = (type(node).__qualname__, tuple(mine.items()), node.inputs, node.lattice)
+        what = (type(node).__qualname__, tuple(mine.items()), node.inputs, node.resolution)
         try:
             code = covered(what, lambda one: found.get(one) if isinstance(one, Node) else None)
         except plan.Uncovered:
@@ -167,8 +170,10 @@ def odd_names() -> list[Any]:
 
 
 def narrow() -> list[Any]:
-    """Weights are held as the lattice says, however often a plan multiplies them."""
-    return [patch.object(WeightType, "of", classmethod(lambda cls, lattice, *_: cls(lattice, lattice > 2**20)))]
+    """Weights are held as the resolution says, however often a plan multiplies them."""
+    return [
+        patch.object(WeightType, "of", classmethod(lambda cls, resolution, *_: cls(resolution, resolution > 2**20)))
+    ]
 
 
 def parts_epochs() -> list[Any]:

@@ -40,7 +40,7 @@ class Asked:
     Attributes:
         question: The object.
         line: Which line of the program made it.
-        content: Its histogram in lattice units, by identity or as steps; None as long as it has no answer.
+        content: Its histogram in units of 1/resolution, by identity or as steps; None as long as it has no answer.
         changes: Of a continual one, by epoch.
         taus: Thresholds of what was released, in steps of the noise.
     """
@@ -215,7 +215,7 @@ def watched() -> Iterator[Trace]:
 
 
 def content(question: ChargedQuery, histogram: Histogram) -> Content:
-    """Weights in lattice units: by identity, or by the start and the end of a step."""
+    """Weights in units of 1/resolution: by identity, or by the start and the end of a step."""
     ids, weights = histogram.content()
     if weights.ndim == 2:
         numbers = [(int(high) << 64 | int(low)) for low, high in weights.tolist()]

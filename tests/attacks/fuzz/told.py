@@ -219,7 +219,7 @@ class Told:
         def compute(epoch: int, window: int | None) -> Weights:
             one, two = list(self.at(epoch, window).values()), list(other.at(epoch, window).values())
             if any(weight.denominator != 1 for _, weight in (*one, *two)):
-                raise UnknownError  # a finer lattice has another K, or a dither
+                raise UnknownError  # a finer resolution has another K, or a dither
             total: dict[object, Fraction] = defaultdict(Fraction)
             for rows, place in ((one, at), (two, there)):
                 for record, weight in rows:

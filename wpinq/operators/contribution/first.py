@@ -11,7 +11,7 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.operators.align import record_ids
 from wpinq.operators.contribution.sample import Bound
-from wpinq.operators.contribution.whose import Whose
+from wpinq.operators.contribution.unit_key import UnitKey
 from wpinq.plan.node import Node, Record, Weighted
 from wpinq.plan.unit import Unit
 from wpinq.records.batch import WEIGHT, Batch
@@ -62,11 +62,11 @@ class First(Bound):
         """All in one epoch: each user's records one by one, in the order of their hashes."""
         records = list(inputs[0])
         ranks = record_ids(records, self.schema, self.source.data.sampling_key).tolist()
-        whose = self.whose
+        unit_key = self.unit_key
         left: dict[bytes, Fraction] = {}
         out = {}
         for _, record in sorted(zip(ranks, records, strict=True), key=lambda pair: pair[0]):
-            user = whose.of(record)
+            user = unit_key.of(record)
             room = left.get(user, self.unit.bound)
             out[record] = min(room, inputs[0][record])
             left[user] = room - out[record]
@@ -78,7 +78,7 @@ class Firsts:
 
     def __init__(self, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
         self._schema, self._keep, self._key = schema, keep, key
-        self._whose = Whose(unit, schema)
+        self._unit_key = UnitKey(unit, schema)
         self._most = int(unit.bound)
         self._kept = Table()
         self._waiting: list[Batch] = []
@@ -90,7 +90,7 @@ class Firsts:
     def emit(self) -> Batch:
         """The records of the epoch that there is room for."""
         arrived, self._waiting = Batch.concat(self._waiting, self._schema).consolidate(), []
-        users = self._whose.ids(arrived.frame, self._key)
+        users = self._unit_key.ids(arrived.frame, self._key)
         ranks = identities(arrived.frame, self._schema, self._key)
         room = np.maximum(self._most - self._kept.lookup(users), 0)
         columns = [*zip(USER, users.T, strict=True), *zip(RANK, ranks.T, strict=True), ("\0room", room)]

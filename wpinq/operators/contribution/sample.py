@@ -12,7 +12,7 @@ import polars as pl
 
 from wpinq.operators.align import record_ids
 from wpinq.operators.contribution.share import share
-from wpinq.operators.contribution.whose import Whose
+from wpinq.operators.contribution.unit_key import UnitKey
 from wpinq.plan.node import Keyed, Node, Record, Shape, Source, Unary, Weighted
 from wpinq.plan.unit import Unit
 from wpinq.records.batch import WEIGHT, Batch
@@ -51,7 +51,7 @@ def bound(source: Source) -> Node:
     Raises:
         PlanError: The unit does not fit the columns.
     """
-    Whose(source.data.unit, source.schema).check()
+    UnitKey(source.data.unit, source.schema).check()
     return Bound(source)
 
 
@@ -67,9 +67,9 @@ class Bound(Unary):
         return self.source.data.unit
 
     @property
-    def whose(self) -> Whose:
+    def unit_key(self) -> UnitKey:
         """Whose records are counted together."""
-        return Whose(self.unit, self.source.schema)
+        return UnitKey(self.unit, self.source.schema)
 
     @property
     def title(self) -> str:
@@ -83,7 +83,7 @@ class Bound(Unary):
     def lower(self, needed: frozenset[str]) -> Shape:
         """A user's records meet each other."""
         keep = self.schema.kept(needed)
-        return Keyed(((self.whose.user,),), lambda _: self.kept(keep))
+        return Keyed(((self.unit_key.user,),), lambda _: self.kept(keep))
 
     def kept(self, keep: tuple[str, ...]) -> State:
         """What is kept of each user."""
@@ -93,11 +93,11 @@ class Bound(Unary):
         """Rank all copies of all records, and go through them once."""
         copies = [(*record, n) for record, weight in inputs[0].items() for n in range(1, int(weight) + 1)]
         ranks = record_ids(copies, _numbered(self.schema), self.source.data.sampling_key).tolist()
-        whose = self.whose
-        what = self.schema.names.index(self.unit.per[0] if self.unit.per else whose.user)
+        unit_key = self.unit_key
+        what = self.schema.names.index(self.unit.per[0] if self.unit.per else unit_key.user)
         users, places, out = Counter[bytes](), Counter[tuple[bytes, bytes]](), Counter[Record]()
         for _, copy in sorted(zip(ranks, copies, strict=True), key=lambda pair: pair[0]):
-            user = whose.of(copy[:-1])
+            user = unit_key.of(copy[:-1])
             place = user, encode(copy[what])
             if self.unit.per is None or places[place] < self.unit.per[1]:
                 places[place] += 1
@@ -116,7 +116,7 @@ class Sample:
 
     def __init__(self, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
         self._schema, self._unit, self._keep, self._key = schema, unit, keep, key
-        self._whose = Whose(unit, schema)
+        self._unit_key = UnitKey(unit, schema)
         self._copies = Table()
         self._kept: list[pl.DataFrame] = []
         self._out: list[pl.DataFrame] = []
@@ -172,7 +172,7 @@ class Sample:
 
     def _ranked(self, frame: pl.DataFrame) -> pl.DataFrame:
         """One row for each copy, with the hashes of its user and of itself."""
-        hashed = {USER: self._whose.ids(frame, self._key)}
+        hashed = {USER: self._unit_key.ids(frame, self._key)}
         hashed[RANK] = identities(frame, _numbered(self._schema), self._key)
         if self._unit.per is not None:
             hashed[PLACE] = identities(frame, self._schema.select([self._unit.per[0]]), self._key)

@@ -9,12 +9,12 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from wpinq.operators.contribution.whose import Whose
+from wpinq.operators.contribution.unit_key import UnitKey
 from wpinq.plan.node import Keyed, Node, Record, Shape, Source, Unary, Weighted
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
 
-LATTICE = 720_720
+RESOLUTION = 720_720
 """The least common multiple of 1 to 16: up to 16 records share a weight without any rounding."""
 
 LOT = 1 << 20
@@ -34,7 +34,7 @@ def share(source: Source) -> Node:
     Raises:
         PlanError: The unit does not fit the columns.
     """
-    Whose(source.data.unit, source.schema).check()
+    UnitKey(source.data.unit, source.schema).check()
     return Share(source)
 
 
@@ -45,37 +45,37 @@ class Share(Unary):
     source: Source
 
     @property
-    def whose(self) -> Whose:
+    def unit_key(self) -> UnitKey:
         """Whose records share a weight."""
-        return Whose(self.source.data.unit, self.source.schema)
+        return UnitKey(self.source.data.unit, self.source.schema)
 
     @property
-    def lattice(self) -> int:
+    def resolution(self) -> int:
         """Fine enough for shares."""
-        return LATTICE
+        return RESOLUTION
 
     @property
     def title(self) -> str:
         """How `explain` shows it."""
-        return f"share({self.whose.user})"
+        return f"share({self.unit_key.user})"
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later, and who it was."""
-        return (needed | frozenset(self.whose.columns),)
+        return (needed | frozenset(self.unit_key.columns),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A user's records meet each other."""
         keep = self.schema.kept(needed)
-        return Keyed(((self.whose.user,),), lambda key: Shares(self.schema, self.whose, keep, key))
+        return Keyed(((self.unit_key.user,),), lambda key: Shares(self.schema, self.unit_key, keep, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """User by user."""
-        whose = self.whose
+        unit_key = self.unit_key
         count: dict[bytes, Fraction] = defaultdict(Fraction)
         for record, weight in inputs[0].items():
-            count[whose.of(record)] += weight
+            count[unit_key.of(record)] += weight
         return {
-            record: weight * Fraction(int(LATTICE // count[whose.of(record)]), LATTICE)
+            record: weight * Fraction(int(RESOLUTION // count[unit_key.of(record)]), RESOLUTION)
             for record, weight in inputs[0].items()
         }
 
@@ -86,9 +86,9 @@ class Shares:
     Held as the columns that are needed later and the user, so that what differs elsewhere is one row.
     """
 
-    def __init__(self, schema: Schema, whose: Whose, keep: tuple[str, ...], key: bytes) -> None:
-        self._whose, self._keep, self._key = whose, keep, key
-        self._records = Batch.empty(schema.select({*keep, *whose.columns}))
+    def __init__(self, schema: Schema, unit_key: UnitKey, keep: tuple[str, ...], key: bytes) -> None:
+        self._unit_key, self._keep, self._key = unit_key, keep, key
+        self._records = Batch.empty(schema.select({*keep, *unit_key.columns}))
         self._given = Batch.empty(schema.select(keep))
         self._waiting: list[Batch] = []
 
@@ -110,8 +110,8 @@ class Shares:
 
     def _shares(self) -> Batch:
         batch = self._records
-        who = self._whose.ids(batch.frame, self._key)
+        who = self._unit_key.ids(batch.frame, self._key)
         user = [pl.Series(name, np.ascontiguousarray(words)) for name, words in zip(USER, who.T, strict=True)]
-        share = pl.lit(LATTICE, pl.Int64) // pl.col(WEIGHT).sum().over(USER)
+        share = pl.lit(RESOLUTION, pl.Int64) // pl.col(WEIGHT).sum().over(USER)
         frame = batch.frame.with_columns(user).with_columns((pl.col(WEIGHT) * share).alias(WEIGHT)).drop(USER)
         return Batch(frame, batch.schema).select(self._keep).consolidate()

@@ -78,7 +78,7 @@ class Weigh(Unary):
         return self.source.schema.select(name for name in self.source.schema.names if name != self.column)
 
     @property
-    def lattice(self) -> int:
+    def resolution(self) -> int:
         """Of the steps of a weight."""
         return self.fine
 

@@ -73,13 +73,13 @@ class TableReader(ObjectReader):
             parts = 1
         for number, cells in enumerate(self.raw(schema)):
             if number % parts == part:
-                with quietly():
+                with redacted():
                     frame = in_columns([column_of(cells[column.name], column) for column in schema])
                 yield frame
 
     def raw(self, schema: Schema) -> Iterator[dict[str, Any]]:
         """The columns of at most ROWS rows each: Arrow arrays, or lists of Python objects."""
-        with quietly():
+        with redacted():
             yield from self._slices(list(schema.names))
 
     def _slices(self, names: list[str]) -> Iterator[dict[str, Any]]:
@@ -114,7 +114,7 @@ def open_table(table: Any, columns: Columns) -> TableReader:
     if hasattr(table, "to_frame") and type(table).__name__ == "Series":  # of Polars or pandas
         table = table.to_frame()
     first: list[Any] = []
-    with quietly():
+    with redacted():
         names, types = _types(table, first)
     schema = arrays.schema_of(types, names, columns, WHERE)
     again = _is_fixed(table) or _is_lazy(table) or _is_duckdb(table)
@@ -131,7 +131,7 @@ def as_table(source: Any) -> Any:
         return source
     import pyarrow as pa
 
-    with quietly():
+    with redacted():
         return pa.RecordBatch.from_struct_array(pa.array(source).drop_null())
 
 
@@ -158,7 +158,7 @@ def _types(table: Any, first: list[Any]) -> tuple[list[str], dict[str, Any]]:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
+def redacted() -> Iterator[None]:
     """Turn whatever a table says into one line that quotes nothing.
 
     Raises:

@@ -11,7 +11,7 @@ from strategies import batch_of, distance, expected, protected, run_flow, same
 
 import wpinq
 from wpinq.functions.traced.probe import VALUES
-from wpinq.operators.align import DITHERED, Align, Coarse, common, dither_key, measurable
+from wpinq.operators.align import DITHERED, Align, Coarse, common_resolution, dither_key, fit_noise
 from wpinq.operators.dither import GRID, draws, rounded
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.records.values import decode, encode
@@ -55,11 +55,11 @@ def fine(records=()):
 
 def test_measured_on_the_grid():
     plan = fine([(i % 3, i) for i in range(9)])
-    root = measurable(plan._node)
-    assert isinstance(root, Coarse) and root.lattice == GRID and root.stability == (DITHERED,)
-    assert measurable(root) is root
+    root = fit_noise(plan._node)
+    assert isinstance(root, Coarse) and root.resolution == GRID and root.stability == (DITHERED,)
+    assert fit_noise(root) is root
     whole = protected(a="integer")._node
-    assert measurable(whole) is whole
+    assert fit_noise(whole) is whole
     counted = {(i % 3, i): Fraction(1) for i in range(9)}
     assert same(run_flow(plan, 2), plan._node, expected(plan, counted))
 
@@ -81,12 +81,12 @@ def test_dithers_on_one_path_have_keys_of_their_own():
     assert dither_key(first) == dither_key(Coarse(plan))
 
 
-def test_common_lattices():
+def test_common_resolutions():
     one, two = protected(a="integer").shave("1/6")._node, protected(a="integer").shave("1/4")._node
-    assert common([one, two]) == ([one, two], 12)
+    assert common_resolution([one, two]) == ([one, two], 12)
     joined = fine()._node
-    nodes, lattice = common([joined, protected(a="integer").shave("1/3")._node])
-    assert lattice == GRID and all(node.lattice == GRID for node in nodes)
+    nodes, resolution = common_resolution([joined, protected(a="integer").shave("1/3")._node])
+    assert resolution == GRID and all(node.resolution == GRID for node in nodes)
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ class Entry:
 
 
 @dataclass
-class Books:
+class Accountant:
     """The state of a ledger after some of its rows."""
 
     identity: str = ""
@@ -114,7 +114,7 @@ class Books:
     paid: dict[str | None, Fraction] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
 
-    def draft(self) -> Books:
+    def draft(self) -> Accountant:
         """A copy to write on; these books stay as they are."""
         result = copy(self)
         for name in ("entries", "charges", "seals", "poisoned", "caps", "paid", "rows"):

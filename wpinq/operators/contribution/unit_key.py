@@ -20,7 +20,7 @@ NUMBER = "\0window"
 
 
 @dataclass(frozen=True)
-class Whose:
+class UnitKey:
     """Tells the units of a source apart. Records without a time are those of one window more.
 
     Attributes:

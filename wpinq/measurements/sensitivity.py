@@ -39,8 +39,8 @@ EXACT = (Kind.TEXT, Kind.INT, Kind.BOOL)
 """What a function of columns passes on as it is; of other types it writes equal values alike."""
 
 
-class Spread(NamedTuple):
-    """What one unit of a ledger can move, in lattice units.
+class UnitSensitivity(NamedTuple):
+    """What one unit of a ledger can move, in units of 1/resolution.
 
     Attributes:
         moves: All bins together.
@@ -53,17 +53,17 @@ class Spread(NamedTuple):
     times: int
 
 
-def spreads(node: Node) -> list[Spread]:
+def unit_sensitivities(node: Node) -> list[UnitSensitivity]:
     """For each ledger, how far one of its units can move the bins through all of its data sets; weights are whole."""
     kept = _kept(node)
-    found: dict[str, Spread] = {}
+    found: dict[str, UnitSensitivity] = {}
     for data, move in sensitivities(node).items():
         unit, share = data.unit, Fraction(1)
         if unit.per is not None and kept[data]:
             share = min(share, unit.per[1] / unit.bound)
         moves, most, times = found.get(data.ledger.identity, (0, 0, 0))
-        own = math.floor(move * node.lattice), max(1, math.floor(move * share * node.lattice))
-        found[data.ledger.identity] = Spread(moves + own[0], most + own[1], times + 1)
+        own = math.floor(move * node.resolution), max(1, math.floor(move * share * node.resolution))
+        found[data.ledger.identity] = UnitSensitivity(moves + own[0], most + own[1], times + 1)
     return list(found.values())
 
 

@@ -39,6 +39,11 @@ class Cells(Unary):
         """How `explain` shows it."""
         return f"{self.call} by {', '.join(self.by)}" if self.by else self.call
 
+    @property
+    def bias(self) -> str:
+        """What is clamped."""
+        return self.scale.bias
+
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Groups and numbers."""
         return (frozenset((*self.by, self.scale.column)),)

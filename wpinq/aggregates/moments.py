@@ -67,6 +67,11 @@ class Moments(Unary):
         """How `explain` shows it."""
         return f"{self.call} by {', '.join(self.by)}" if self.by else self.call
 
+    @property
+    def bias(self) -> str:
+        """What is clamped."""
+        return self.scale.bias if self.scale else ""
+
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Groups and numbers; a record without either still counts."""
         return (self._reads or frozenset(self.source.schema.names[:1]),)

@@ -57,6 +57,12 @@ class Scale:
                 f"{decimal(self.centre)}; give a wider step=, or subtract a number from the column with map first."
             )
 
+    @property
+    def bias(self) -> str:
+        """What numbers beyond the bounds do to answers, as a clause."""
+        low, high = (decimal(self.centre + self.spacing * end) for end in (self.low, self.high))
+        return f"{self.column} is clamped to {low}..{high}"
+
     def steps(self) -> pl.Expr:
         """Whole steps, or null where there is no number."""
         number = pl.col(self.column).cast(pl.Float64).fill_nan(None)

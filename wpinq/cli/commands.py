@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq.cli.bins import parse_bins
 from wpinq.cli.outputs import check_outputs
-from wpinq.cli.show import budget_line, measurement_table, written
+from wpinq.cli.show import LEVEL, budget_line, measurement_table, noise_lines, released, written
 from wpinq.errors import BinError, PlanError
 from wpinq.scripts.script import chosen
 
@@ -74,9 +73,9 @@ class Commands:
             raise BinError(f"{name}: which bins? For example: {name} 1..10, or help.")
         bins = [one for text in texts for one in parse_bins(text, measurement.node.schema)]
         values = measurement.observe_many(bins).tolist()
-        half = measurement.interval(Fraction(9, 10))
-        lines = [f"{written(one)}  {value:,}" for one, value in zip(bins, values, strict=True)]
-        return "\n".join([*lines, f"each within {half:g} of the truth with probability 90%"])
+        half = measurement.interval(LEVEL)
+        lines = [f"{written(one)}  {released(value, half)}" for one, value in zip(bins, values, strict=True)]
+        return "\n".join([*lines, *noise_lines(measurement)])
 
     def _plot(self, words: list[str]) -> str:
         from wpinq.postprocess.plot import SUFFIXES

@@ -52,6 +52,7 @@ class Release:
     data: DataSet
     epsilon: Fraction
     fit: Fit
+    bias: tuple[str, ...]
 
 
 def degrees(
@@ -160,6 +161,7 @@ def measured(
 
     import wpinq
     from wpinq.degrees.release import quoted
+    from wpinq.plan.bias import biases
     from wpinq.plan.node import sources
     from wpinq.scripts.script import no_records
 
@@ -169,7 +171,7 @@ def measured(
     quoted(nothing, epsilon, **given | {"method": given["method"] or "posterior"})
     counted = place.protect_to_spend(epsilon).map(pl.col(of))
     fit = wpinq.degrees.release(counted, epsilon, **given)
-    return Release(of, sources(counted._node)[0], epsilon, fit)
+    return Release(of, sources(counted._node)[0], epsilon, fit, biases(counted._node))
 
 
 def content(release: Release) -> dict[str, Any]:
@@ -183,6 +185,7 @@ def content(release: Release) -> dict[str, Any]:
         "scale": {name: float(scale) for name, scale in zip(("cdf", "sequence"), fit.scales, strict=True)},
         "of": release.column,
         "unit": release.data.unit.text,
+        "beside noise": release.bias,
         "version": version_of(release.data),
         "wpinq": installed(),
         "method": fit.method,
@@ -214,6 +217,7 @@ def _show(release: Release, written: list[Path]) -> None:
     from rich.table import Table
 
     from wpinq.cli.show import budget_line
+    from wpinq.measurements.shown import beside_noise, nearly
 
     fit = release.fit
     low, high = fit.band(0.9)
@@ -230,8 +234,11 @@ def _show(release: Release, written: list[Path]) -> None:
     for line in (
         f"{fit.distinct:,} distinct values, {fit.records:,} records, the most frequent {fit.largest:,} times;"
         f" half occur at most {fit.quantile(0.5):,} times.",
-        "With probability 0.9 each: " + "; ".join(f"{name} {_between(fit.interval(name))}" for name in NUMBERS) + ".",
-        f"Noise scale {' and '.join(decimal(scale) for scale in dict.fromkeys(fit.scales))},"
+        "Noise alone leaves, with probability 0.9 each: "
+        + "; ".join(f"{name} {_between(fit.interval(name))}" for name in NUMBERS)
+        + ".",
+        *([beside_noise(release.bias)] if release.bias else []),
+        f"Noise scale {' and '.join(nearly(scale) for scale in dict.fromkeys(fit.scales))},"
         f" for epsilon {decimal(release.epsilon)} in all.",
         budget_line(release.data.ledger),
         *(f"Written: {path}" for path in written),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -135,11 +134,15 @@ def _asked(observe: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any]) -> dict[str, Any]:
+    from wpinq.plan.bias import biases
+
     return {
         "bins": list(bins),
         "values": list(values),
         "scale": float(measurement.scale),
         "epsilon": float(measurement.epsilon),
+        "unit": measurement.home.unit.text,
+        "beside noise": biases(measurement.node),
         "columns": {column.name: column.kind.value for column in measurement.node.schema},
         "version": version_of(measurement.key_owner),
     }
@@ -150,14 +153,14 @@ def _show(
     questions: Mapping[str, list[Any]],
     answers: Mapping[str, list[Any]],
 ) -> None:
-    from wpinq.cli.show import budget_line, measurement_table, written
+    from wpinq.cli.show import LEVEL, budget_line, measurement_table, noise_lines, released, written
 
     typer.echo(measurement_table(measurements))
     for name, bins in questions.items():
-        half = measurements[name].interval(Fraction(9, 10))
-        typer.echo(f"\n{name}: each within {half:g} of the truth with probability 90%")
+        half = measurements[name].interval(LEVEL)
+        typer.echo(f"\n{name}: " + "\n".join(noise_lines(measurements[name])))
         for one, value in list(zip(bins, answers[name], strict=True))[:SHOWN]:
-            typer.echo(f"  {written(one)}  {value:,}")
+            typer.echo(f"  {written(one)}  {released(value, half)}")
         if len(bins) > SHOWN:
             typer.echo(f"  ... and {len(bins) - SHOWN:,} more bins; --json OUT writes them all")
     typer.echo(f"\n{budget_line(next(iter(measurements.values())).key_owner.ledger)}")

@@ -12,9 +12,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.exact import Amount, decimal, positive
+from wpinq.measurements.shown import beside_noise
 from wpinq.operators.align import fit_noise
 from wpinq.operators.parallel import each_is_charged
 from wpinq.operators.window import Window
+from wpinq.plan.bias import biases
 from wpinq.plan.node import Node, Source, fingerprints, steps
 from wpinq.plan.stability import Survey
 
@@ -53,7 +55,8 @@ def explain(self: Builder[Any], epsilon: Amount | None = None) -> str:
 def show_measured(root: Node, epsilon: Fraction | None, mechanism: str = "geometric", noise: Sequence[str] = ()) -> str:
     """Print and return the tree of a plan and the cost of measuring it; `noise` replaces the lines about one scale."""
     survey = Survey.of(root)
-    text = "\n".join([*_cost(survey, epsilon, mechanism, noise), *tree(root), "", *_uses(survey)])
+    cost = [*_cost(survey, epsilon, mechanism, noise), *bias_lines(root)]
+    text = "\n".join([*cost, *tree(root), "", *_uses(survey)])
     print(text)  # noqa: T201
     return Shown(text)
 
@@ -112,6 +115,12 @@ def cost_lines(
         f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
     ]
     return lines + [f"  data set {data.name!r}: epsilon {decimal(move / scale)}{often}" for data, move in moves.items()]
+
+
+def bias_lines(root: Node) -> list[str]:
+    """What answers differ by that is no noise."""
+    text = beside_noise(biases(root))
+    return [f"  {text[0].lower()}{text[1:]}"] if text else []
 
 
 def how_often(survey: Survey) -> str:

@@ -22,7 +22,7 @@ from wpinq.exact import decimal
 from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Charge, Cost, Price, Request, merged, price_all, wording
 from wpinq.measurements.epochs import Epochs
-from wpinq.measurements.explain import cost_lines, how_often
+from wpinq.measurements.explain import bias_lines, cost_lines, how_often
 from wpinq.measurements.naming import refuse_unnamed
 from wpinq.noise import FORMAT
 from wpinq.operators.window import Window
@@ -165,6 +165,7 @@ class Quote(Generic[C_co]):
         lines = cost_lines(
             self.epsilon, self.scale, self.node.resolution, self.sensitivities, mechanism=found, often=often
         )
+        lines += bias_lines(self.node)
         try:
             lines += [_pays(one) for one in self.prices]
         except LedgerError as error:

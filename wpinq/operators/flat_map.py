@@ -82,6 +82,11 @@ class FlatMap(Unary):
         """How `explain` shows it."""
         return f"flat_map({'' if self.parts == MOST else f'in parts of 1/{self.parts}; '}{self.function.note})"
 
+    @property
+    def bias(self) -> str:
+        """That outputs are weighed, not counted."""
+        return "the outputs of a record share its weight, so it is no count of outputs"
+
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What the function reads."""
         return (frozenset(self.function.reads or self.source.schema.names[:1]),)

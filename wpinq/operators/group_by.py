@@ -126,6 +126,11 @@ class GroupBy(Unary):
         """How `explain` shows it."""
         return f"group_by({', '.join(self.keys)}{', len' if self.count else ''}{', whole' if self.whole else ''})"
 
+    @property
+    def bias(self) -> str:
+        """That groups are weighed, not counted."""
+        return "" if self.whole else "a group weighs half a record, so it is no count of groups"
+
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whole records: which of them are one is a matter of all columns."""
         return (frozenset(self.source.schema.names),)

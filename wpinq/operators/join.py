@@ -197,6 +197,12 @@ class Join(Node):
         return f"join({', '.join(keys)}{bound})" + ("" if self.scale else " with dither")
 
     @property
+    def bias(self) -> str:
+        """That pairs are weighed, not counted."""
+        keys = f"; a key that weighs {self.at_most:,} or more is not in it" if self.at_most else ""
+        return f"a pair of the join weighs 1 / (its key's records on both sides), so it is no count of pairs{keys}"
+
+    @property
     def rounding(self) -> str:
         """The factor that pays for the floor, or the dither."""
         most = f"{self.at_most:,}" if self.at_most else ""

@@ -154,6 +154,11 @@ class Fill(Node):
         name = "limit" if self.bound else "antijoin" if self.above else "semijoin"
         return f"{name}({', '.join(self.keys[0])}{f', {self.bound}' if self.bound else ''})"
 
+    @property
+    def bias(self) -> str:
+        """What a limit cuts."""
+        return f"what is beyond {self.bound} of one {' and '.join(self.keys[0])} is not in it" if self.bound else ""
+
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whole records, whose hash orders them, and the keys of the other side."""
         return (frozenset(self.sides[0].schema.names), *(frozenset(keys) for keys in self.keys[1:]))

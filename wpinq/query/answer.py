@@ -40,6 +40,7 @@ class Answer:
         intervals: For each cell that is an aggregate, the 95% interval of its noise; None for others.
         cost: What it cost the privacy unit: `epsilon` and `delta`.
         measurements: What was measured: for each count, or what groups were published from, then for other aggregates.
+        bias: What bounds, clamping and weights keep out of them, which no interval holds.
         threshold: What the noisy count of a group had to reach for the group to be published; None where groups were
             given, or there are none.
     """
@@ -49,6 +50,7 @@ class Answer:
     intervals: tuple[tuple[tuple[float, float] | None, ...], ...]
     cost: dict[str, float]
     measurements: tuple[ChargedQuery, ...]
+    bias: tuple[str, ...]
     threshold: float | None = None
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -64,6 +66,8 @@ class Answer:
             "rows": self.rows,
             "intervals": self.intervals,
             "cost": self.cost,
+            "intervals are of": "noise alone, with probability 0.95 each",
+            "beside noise": self.bias,
             "threshold": self.threshold,
         }
 
@@ -210,7 +214,7 @@ def _finished(
     ends = [_interval(frame, item.node) for item in asked.items]
     asked_of = [one if isinstance(one, Quantile) else one.measurement for one in numbers]
     labels = tuple(item.label for item in asked.items)
-    return Answer(labels, tuple(cells.rows()), tuple(zip(*ends, strict=True)), cost, (*counted, *asked_of))
+    return Answer(labels, tuple(cells.rows()), tuple(zip(*ends, strict=True)), cost, (*counted, *asked_of), asked.bias)
 
 
 def _interval(frame: pl.DataFrame, node: Any) -> list[tuple[float, float] | None]:

@@ -13,6 +13,7 @@ from wpinq.exact import decimal, positive
 from wpinq.functions.sql.bind import reader as translating
 from wpinq.functions.sql.reader import Reader
 from wpinq.functions.sql.terms import Term
+from wpinq.plan.bias import biases
 from wpinq.query.numbers import Number
 from wpinq.query.tables import CALL, plainly
 from wpinq.records.schema import Kind, Schema
@@ -60,6 +61,13 @@ class Statement:
         """The count that groups are published from: COUNT(*), if it is asked for."""
         plans = [one._node for one in self.counts]
         return plans.index(self.groups._node) if self.groups._node in plans else 0
+
+    @property
+    def bias(self) -> tuple[str, ...]:
+        """What keeps answers from what people count, beside noise."""
+        plans = [*self.counts, self.groups, *(one.collection for one in self.numbers)]
+        found = [clause for one in plans for clause in biases(one._node)]
+        return tuple(dict.fromkeys([*found, *(one.bias for one in self.numbers)]))
 
     @property
     def schema(self) -> Schema:

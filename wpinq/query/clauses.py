@@ -47,12 +47,14 @@ def _unfiltered(node: Any) -> Any:
     return aggregate
 
 
-def label(node: Any) -> str:
-    """What PostgreSQL would call a column of the answer."""
+def label(node: Any, *, whole: bool) -> str:
+    """What PostgreSQL would call a column of the answer; a count of weights that are no whole numbers is none."""
     from sqlglot import exp
 
     if type(node).__name__ in ("Alias", "Column"):
         return str(node.alias_or_name)
+    if type(node).__name__ == "Count" and not whole:
+        return "weighted_sum"
     inner = node.this if isinstance(node, exp.WithinGroup) else node
     return str(inner.sql_name()).lower() if isinstance(inner, exp.AggFunc) else type(inner).__name__.lower()
 

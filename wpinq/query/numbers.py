@@ -102,6 +102,13 @@ class Number:
         low, high = (decimal(exact(bound, CALL)) for bound in self.bounds)
         return f"{self.written}, clamped to {low}..{high}"
 
+    @property
+    def bias(self) -> str:
+        """What bounds do to it, as a clause."""
+        extreme = ", and its interval ends at the bound" if self.measured[0] in ("min", "max") else ""
+        low, high = (decimal(exact(bound, CALL)) for bound in self.bounds)
+        return f"numbers of {self.written} are clamped to {low}..{high}{extreme}"
+
     def quote(self, epsilon: Fraction, charged: Charged) -> Asked[Answer | Quantile]:
         """Quote it in each group, or in all; which groups there are changes no price."""
         *by, column = self.collection.columns

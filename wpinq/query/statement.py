@@ -77,8 +77,7 @@ class _Select:
             if type(one).__name__ == "Star" or (type(one).__name__ == "Column" and type(one.this).__name__ == "Star"):
                 raise PlanError(f"{CALL}: SELECT * would show records; select GROUP BY columns and counts.")
         self.groups = self._groups(given)
-        labels = uniquely([label(one) for one in self.select.expressions])
-        items = tuple(Item(title, self._released(one)) for title, one in zip(labels, given, strict=True))
+        released = [self._released(one) for one in given]
         having = self.select.args.get("having")
         condition = self._released(self.outputs.in_expression(having.this)) if having else None
         order = tuple(self._order(one, given) for one in getattr(self.select.args.get("order"), "expressions", ()))
@@ -88,6 +87,9 @@ class _Select:
         kept = self._kept()
         groups = kept.map(self._keyed(names))
         counts = tuple(self._counted(kept, groups, names, one) for one in self.asked)
+        whole = all(one._node.held.whole for one in counts)
+        labels = uniquely([label(one, whole=whole) for one in self.select.expressions])
+        items = tuple(map(Item, labels, released))
         numbers = tuple(self._summed(kept, names, one) for one in self.summed)
         self.declared.check()
         found = Statement(

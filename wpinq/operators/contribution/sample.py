@@ -76,6 +76,11 @@ class Bound(Unary):
         """How `explain` shows it."""
         return f"sample({self.unit})"
 
+    @property
+    def bias(self) -> str:
+        """What is beyond the bound."""
+        return self.unit.bias
+
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """The hash covers all columns."""
         return (frozenset(self.source.schema.names),)

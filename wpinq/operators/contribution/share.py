@@ -59,6 +59,11 @@ class Share(Unary):
         """How `explain` shows it."""
         return f"share({self.unit_key.user})"
 
+    @property
+    def bias(self) -> str:
+        """That records weigh less than 1."""
+        return self.whose.unit.bias
+
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later, and who it was."""
         return (needed | frozenset(self.unit_key.columns),)

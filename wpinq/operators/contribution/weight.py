@@ -92,6 +92,11 @@ class Weigh(Unary):
         """How `explain` shows it."""
         return f"weight({self.column}, at most {decimal(self.most)})"
 
+    @property
+    def bias(self) -> str:
+        """What is clamped."""
+        return f"{self.column} is clamped to -{decimal(self.most)}..{decimal(self.most)}"
+
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later, and the weight."""
         return ((needed or frozenset(self.schema.names[:1])) | {self.column},)

@@ -141,7 +141,7 @@ def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any
         "values": list(values),
         "scale": float(measurement.scale),
         "epsilon": float(measurement.epsilon),
-        "unit": measurement.home.unit.text,
+        "unit": measurement.key_owner.unit.text,
         "beside noise": biases(measurement.node),
         "columns": {column.name: column.kind.value for column in measurement.node.schema},
         "version": version_of(measurement.key_owner),

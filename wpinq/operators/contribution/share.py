@@ -62,7 +62,7 @@ class Share(Unary):
     @property
     def bias(self) -> str:
         """That records weigh less than 1."""
-        return self.whose.unit.bias
+        return self.unit_key.unit.bias
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later, and who it was."""

@@ -146,7 +146,7 @@ def test_the_same_answers_and_no_charge_in_another_process(tmp_path):
         views = wpinq.protect(sys.argv[1], budget="0.7", delta="2e-3")
         m = views.map(lambda user, page: page).measure("0.3")
         print(list(m.release(delta="1e-3")), select(views.map(lambda user, page: page), "0.4", "1e-3").bins.rows())
-        print(m.home.ledger.spent())
+        print(m.key_owner.ledger.spent())
     """
     command = [sys.executable, "-c", script, str(path)]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in "ab"]

@@ -219,7 +219,7 @@ def test_numbers_pairs_and_fractions():
     assert dict(pairs) == {("p", index): 40 for index in range(1, 26)}
     thirds = collection.shave("1/3").map(lambda page: page).measure(1000).release()
     assert dict(thirds)["home"] == pytest.approx(400, abs=0.1)
-    assert thirds.frame["count"].dtype == pl.Float64
+    assert thirds.frame["weighted_sum"].dtype == pl.Float64
 
 
 def test_shared_weights_are_published():

@@ -13,7 +13,8 @@ from wpinq.engines import flow, reference
 from wpinq.engines.shards import split
 from wpinq.engines.sharing import needed_columns, representatives
 from wpinq.operators.align import fit_noise, record_ids
-from wpinq.plan.node import Keyed, Merge, Read, Source, Stateless, sources, steps
+from wpinq.plan.node import Source, sources, steps
+from wpinq.plan.shapes import Keyed, Merge, Read, Stateless
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.kinds import series, write
 from wpinq.records.schema import Kind

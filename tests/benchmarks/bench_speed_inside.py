@@ -23,7 +23,8 @@ import wpinq
 from wpinq.engines import flow, reading
 from wpinq.engines.sharing import needed_columns, representatives
 from wpinq.noise import Words, mechanism
-from wpinq.plan.node import Keyed, Node, Read, Stateless, steps
+from wpinq.plan.node import Node, steps
+from wpinq.plan.shapes import Keyed, Read, Stateless
 from wpinq.records.identity import identities, integer_identities
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.sources.columns import Steady

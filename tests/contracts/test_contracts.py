@@ -13,7 +13,8 @@ from strategies import Driver, collections, distance, expected, neighbours, reco
 from wpinq import operators
 from wpinq.operators.align import DITHERED, fit_noise
 from wpinq.operators.filter import Filter
-from wpinq.plan.node import Keyed, Stateless, steps
+from wpinq.plan.node import steps
+from wpinq.plan.shapes import Keyed, Stateless
 from wpinq.plan.stability import paths, sensitivities
 
 RELAXED = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from wpinq.engines import reading
 from wpinq.errors import SourceError
-from wpinq.plan.node import Read
+from wpinq.plan.shapes import Read
 from wpinq.records.batch import WEIGHT
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.sources import open_source

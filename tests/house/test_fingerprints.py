@@ -28,7 +28,7 @@ from wpinq.operators.align import Align, Coarse
 from wpinq.operators.contribution.first import First
 from wpinq.operators.window import Window
 from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Node, Source, Unary, fingerprints, steps
+from wpinq.plan.node import Node, Source, fingerprints, steps
 from wpinq.plan.unit import Unit
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.sources.tables.tuples import TupleReader
@@ -83,7 +83,7 @@ def kinds(base=Node):
     return sorted(found.union(*(kinds(one) for one in found)), key=lambda one: one.__name__)
 
 
-KINDS = [one for one in kinds() if one is not Unary]
+KINDS = [one for one in kinds() if not inspect.isabstract(one)]
 DATA = [one.name for one in fields(DataSet) if one.name != "turn"]
 """What a data set is; whose turn it is to read it tells nothing of its records."""
 

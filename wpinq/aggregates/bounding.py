@@ -20,10 +20,11 @@ from wpinq.arguments import COLLECTION, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.measurements.timeline import live_log
-from wpinq.operators.contribution.unit_key import UnitKey
-from wpinq.plan.node import Keyed, Record, Shape, Source, Unary, Weighted, steps
+from wpinq.operators.contribution.unit_key import ByUnit
+from wpinq.plan.node import Record, Source, Weighted, steps
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Column, Kind, Schema
+from wpinq.state.states import State
 from wpinq.state.table import Table, combine
 
 if TYPE_CHECKING:
@@ -78,19 +79,14 @@ def suggest_bound(
 
 
 @dataclass(frozen=True, eq=False)
-class Lengths(Unary):
+class Lengths(ByUnit):
     """Each person once, as the first number of a grid that its records do not exceed; the last number holds the rest.
 
     Stability:  moves by 1 when a person comes or goes, with all of its records: 1 for the unit's own bound.
     """
 
-    source: Source
     grid: tuple[int, ...]
-
-    @property
-    def unit_key(self) -> UnitKey:
-        """Whose records are counted."""
-        return UnitKey(self.source.data.unit, self.source.schema)
+    shown = "suggest_bound"
 
     @cached_property
     def schema(self) -> Schema:
@@ -107,18 +103,13 @@ class Lengths(Unary):
         """There are no more people than records."""
         return self.source.gain
 
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return "suggest_bound"
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whose record it is."""
         return (frozenset(self.unit_key.columns),)
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """A person's records meet each other."""
-        return Keyed(((self.unit_key.user,),), lambda key: Counts(self, key))
+    def state(self, keep: tuple[str, ...], key: bytes) -> State:
+        """The number of records of each person."""
+        return Counts(self, key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Person by person."""

@@ -11,7 +11,7 @@ from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from wpinq.engines.exchange import Parcel
 from wpinq.engines.reading import batches
 from wpinq.failures import Failure
-from wpinq.plan.node import Read
+from wpinq.plan.shapes import Read
 from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 from wpinq.state.histogram import Part as HistogramPart

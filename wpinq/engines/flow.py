@@ -23,7 +23,8 @@ from wpinq.engines.linear import Linear, Parts
 from wpinq.engines.placement import labels
 from wpinq.engines.sharing import needed_columns, representatives
 from wpinq.failures import Failure
-from wpinq.plan.node import Keyed, Node, Read, steps
+from wpinq.plan.node import Node, steps
+from wpinq.plan.shapes import Keyed, Read
 from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 from wpinq.state.states import HashedState, Piecewise, State

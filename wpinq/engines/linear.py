@@ -12,7 +12,8 @@ from functools import partial
 from typing import TypeAlias
 
 from wpinq.failures import Failure
-from wpinq.plan.node import Merge, Node, Shape, Stateless
+from wpinq.plan.node import Node
+from wpinq.plan.shapes import Merge, Shape, Stateless
 from wpinq.records.batch import Batch
 from wpinq.state.waiting import Waiting
 

@@ -22,7 +22,8 @@ from bytewax.testing import run_main
 from wpinq.engines.flow import Job, Lowering
 from wpinq.errors import EngineError
 from wpinq.failures import Failure, told
-from wpinq.plan.node import Node, Read
+from wpinq.plan.node import Node
+from wpinq.plan.shapes import Read
 from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 

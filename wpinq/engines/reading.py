@@ -18,7 +18,7 @@ from typing import TypeVar
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.plan.node import Read
+from wpinq.plan.shapes import Read
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
 from wpinq.records.weights import CAPACITY

@@ -16,7 +16,9 @@ import polars as pl
 
 from wpinq.errors import EngineError, PlanError
 from wpinq.measurements.run import compute
-from wpinq.plan.node import Node, Record, Shape, Stateless, Unary, Weighted, fingerprints, sources
+from wpinq.plan.forms import Unary
+from wpinq.plan.node import Node, Record, Weighted, fingerprints, sources
+from wpinq.plan.shapes import Shape, Stateless
 from wpinq.records import canonical
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.identity import identities
@@ -62,15 +64,7 @@ class Tap(Unary):
     key: bytes = field(repr=False)
     wanted: Ids = field(repr=False)
     seen: list[pl.DataFrame] = field(default_factory=list, repr=False)
-
-    @property
-    def title(self) -> str:
-        """How errors call it."""
-        return "release"
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """All columns of the bins."""
-        return (frozenset(self.schema.names),)
+    shown = "release"
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Each record by itself."""

@@ -14,8 +14,9 @@ from wpinq.operators.parallel import linear, parallel
 from wpinq.operators.partition import Part
 from wpinq.operators.window import Window
 from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Node, Read, Shape, Source, fingerprints, sources, steps
+from wpinq.plan.node import Node, Source, fingerprints, sources, steps
 from wpinq.plan.rewrite import rewrite
+from wpinq.plan.shapes import Read, Shape
 from wpinq.sources.log import Closed, Log
 from wpinq.state.histogram import Histogram
 
@@ -165,5 +166,5 @@ class Slice(Source):
         closed = self.data.reader
         assert isinstance(shape, Read)  # noqa: S101  a source is read
         assert isinstance(closed, Closed)  # noqa: S101  see `_one_window`
-        only = replace(closed, at=self.window.at, mask=self.window.mask)
+        only = replace(closed, at=self.window.at, mask=self.window.rows)
         return Read(replace(self.data, reader=only), shape.columns)

@@ -8,7 +8,7 @@ dither (`operators/dither.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -21,7 +21,9 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions.covering import digest
 from wpinq.operators.dither import GRID, draws, rounded
-from wpinq.plan.node import Keyed, Node, Record, Shape, Stateless, Unary, Weighted, sources, steps
+from wpinq.plan.forms import Linear, Unary
+from wpinq.plan.node import Node, Record, Weighted, sources, steps
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records import canonical
 from wpinq.records.batch import Batch, integers, weight_series
 from wpinq.records.identity import identities
@@ -114,45 +116,41 @@ def aligned(nodes: Sequence[Node], call: str) -> list[Node]:
 
 
 @dataclass(frozen=True, eq=False)
-class Align(Unary):
+class Align(Linear):
     """The same records under other names, as more general types, or at a finer resolution."""
 
     onto: Schema
     fine: int
+    shown = "align"
 
     @property
     def schema(self) -> Schema:
-        """The columns that both sides share."""
         return self.onto
 
     @property
     def resolution(self) -> int:
-        """The resolution that both sides share."""
         return self.fine
 
     @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return "align"
+    def local(self) -> Mapping[str, str]:
+        """Columns whose kind is as before."""
+        return {new: old for new, old in self._places.items() if self.onto[new].kind is self.source.schema[old].kind}
+
+    @property
+    def _places(self) -> dict[str, str]:
+        return dict(zip(self.onto.names, self.source.schema.names, strict=True))
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """The columns in the same places."""
-        return (frozenset(old for old, new in self._places() if new in needed),)
+        return (frozenset(old for new, old in self._places.items() if new in needed),)
 
-    def lower(self, needed: frozenset[str]) -> Shape:
+    def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
+        return [(record, Fraction(1))]
+
+    def apply(self, batch: Batch) -> Batch:
         """Rename, write ranges out, encode."""
-        places = {new: old for old, new in self._places() if new in needed}
-        return Stateless(partial(self._apply, places or dict([self._places()[0][::-1]])))
-
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Nothing moves."""
-        return dict(inputs[0])
-
-    def _places(self) -> list[tuple[str, str]]:
-        return list(zip(self.source.schema.names, self.onto.names, strict=True))
-
-    def _apply(self, places: dict[str, str], batch: Batch) -> Batch:
-        batch = batch.project(places).refine(self.source.held, self.held)
+        batch = batch.project({new: old for new, old in self._places.items() if old in batch.schema})
+        batch = batch.refine(self.source.held, self.held)
         batch = batch.expand(name for name in batch.schema.ranged if not self.onto[name].ranged)
         changed = [column for column in batch.schema if self.onto[column.name].kind is not column.kind]
         frame = batch.frame.with_columns(canonical.encoded(batch.frame[column.name], column.kind) for column in changed)
@@ -168,34 +166,14 @@ class Coarse(Unary):
                 below 2^-180.
     """
 
+    shown = "dither(2^-40)"
+    resolution = GRID
+    stability = (DITHERED,)
+    rounding = ROUNDED
+
     @property
     def schema(self) -> Schema:
-        """The same columns, written out."""
         return self.source.schema.expanded()
-
-    @property
-    def resolution(self) -> int:
-        """2^40."""
-        return GRID
-
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return "dither(2^-40)"
-
-    @property
-    def stability(self) -> tuple[Fraction, ...]:
-        """A hair above 1."""
-        return (DITHERED,)
-
-    @property
-    def rounding(self) -> str:
-        """The dither."""
-        return ROUNDED
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """The whole record is the key."""
-        return (frozenset(self.schema.names),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""

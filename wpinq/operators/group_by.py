@@ -17,7 +17,9 @@ from wpinq.functions import bind
 from wpinq.operators.align import fit_resolution, record_key
 from wpinq.operators.keys import Extend, keyed
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Keyed, Record, Shape, Unary, Weighted
+from wpinq.plan.forms import Unary
+from wpinq.plan.node import Record, Weighted
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.batch import WEIGHT
 from wpinq.records.kinds import code, declared
 from wpinq.records.schema import Column, Kind, Schema
@@ -123,17 +125,12 @@ class GroupBy(Unary):
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
         return f"group_by({', '.join(self.keys)}{', len' if self.count else ''}{', whole' if self.whole else ''})"
 
     @property
     def bias(self) -> str:
         """That groups are weighed, not counted."""
         return "" if self.whole else "a group weighs half a record, so it is no count of groups"
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """Whole records: which of them are one is a matter of all columns."""
-        return (frozenset(self.source.schema.names),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Records by key."""

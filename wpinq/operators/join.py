@@ -27,7 +27,9 @@ from wpinq.operators.keys import both_keyed
 from wpinq.operators.map import Map
 from wpinq.operators.pairs import Joined, Pairs, Rule
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Keyed, Node, Record, Shape, Weighted
+from wpinq.plan.forms import Binary
+from wpinq.plan.node import Record, Weighted
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.schema import Column, Schema
 from wpinq.records.weights import WeightType
 from wpinq.state.bykey import Port
@@ -117,20 +119,13 @@ def _made(whole: Join, result: object, columns: Sequence[str] | Mapping[str, obj
 
 
 @dataclass(frozen=True, eq=False)
-class Join(Node):
+class Join(Binary):
     """Plan node of `join`: the columns of `chosen`, or all."""
 
-    left: Node
-    right: Node
     left_keys: tuple[str, ...]
     right_keys: tuple[str, ...]
     chosen: tuple[str, ...] | None
     at_most: int | None
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """Both sides."""
-        return (self.left, self.right)
 
     @cached_property
     def places(self) -> dict[str, tuple[int, Column]]:
@@ -189,7 +184,6 @@ class Join(Node):
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
         keys = [
             one if one == two else f"{one} = {two}" for one, two in zip(self.left_keys, self.right_keys, strict=True)
         ]
@@ -210,10 +204,6 @@ class Join(Node):
             return ROUNDED + (f", after keys that weigh D keep 1 - D/{most}" if most else "")
         most = most or f"2^{(self.scale // self.fine).bit_length() - 1}"
         return f"pairs of a key that weighs D keep 1 - D/{most} of their weight"
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """Whole records: their absolute weights are summed by key."""
-        return (frozenset(self.left.schema.names), frozenset(self.right.schema.names))
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Records by key. A dither is drawn for whole output records, so its columns are never pruned."""

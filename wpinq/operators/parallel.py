@@ -17,7 +17,8 @@ from wpinq.operators.contribution.sample import Bound
 from wpinq.operators.contribution.share import Share
 from wpinq.operators.contribution.unit_key import UnitKey
 from wpinq.operators.window import Window
-from wpinq.plan.node import Keyed, Node, sources, steps
+from wpinq.plan.node import Node, sources, steps
+from wpinq.plan.shapes import Keyed
 from wpinq.plan.stability import Survey
 
 

@@ -19,7 +19,8 @@ from wpinq.errors import PlanError
 from wpinq.operators.align import common_resolution, node_of, record_ids, record_key
 from wpinq.operators.keys import both_keyed, keyed
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Keyed, Node, Record, Shape, Weighted
+from wpinq.plan.node import Node, Record, Weighted
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.batch import WEIGHT
 from wpinq.records.schema import Schema
 from wpinq.records.weights import CAPACITY
@@ -130,12 +131,10 @@ class Fill(Node):
 
     @property
     def schema(self) -> Schema:
-        """The columns of the first."""
         return self.sides[0].schema.select(self.own).expanded()
 
     @property
     def resolution(self) -> int:
-        """The resolution of both."""
         return common_resolution(self.sides)[1]
 
     @cached_property
@@ -150,7 +149,6 @@ class Fill(Node):
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
         name = "limit" if self.bound else "antijoin" if self.above else "semijoin"
         return f"{name}({', '.join(self.keys[0])}{f', {self.bound}' if self.bound else ''})"
 
@@ -164,7 +162,6 @@ class Fill(Node):
         return (frozenset(self.sides[0].schema.names), *(frozenset(keys) for keys in self.keys[1:]))
 
     def lower(self, needed: frozenset[str]) -> Shape:
-        """Records by key."""
         keep = self.schema.kept(needed)
         first = Port(self.sides[0].schema.expanded(), self.keys[0], keep, self.sides[0].held, self.held)
         others = [

@@ -22,7 +22,9 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.operators.align import fit_resolution
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Keyed, Record, Shape, Unary, Weighted
+from wpinq.plan.forms import Unary
+from wpinq.plan.node import Record, Weighted
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.batch import END, WEIGHT, Batch, weight_series
 from wpinq.records.identity import identities
 from wpinq.records.schema import Column, Kind, Schema, check_name
@@ -92,6 +94,7 @@ class Shave(Unary):
 
     thickness: tuple[Fraction, ...]
     name: str
+    apart = True
 
     @cached_property
     def schema(self) -> Schema:
@@ -106,13 +109,8 @@ class Shave(Unary):
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
         shown = ", ".join(decimal(one) for one in self.thickness)
         return f"shave({'' if self.thickness == (Fraction(1),) else shown})"
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """The whole record is the key."""
-        return (frozenset(self.source.schema.names),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself, so the record is its own key."""

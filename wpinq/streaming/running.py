@@ -14,7 +14,8 @@ from wpinq.measurements.continual import ContinualMeasurement
 from wpinq.measurements.timeline import Answerable, Timeline, name_of
 from wpinq.operators.contribution.first import First
 from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Node, Read, sources, steps
+from wpinq.plan.node import Node, sources, steps
+from wpinq.plan.shapes import Read
 from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 

@@ -31,7 +31,8 @@ from wpinq.measurements import timeline as versions
 from wpinq.measurements.sensitivity import UnitSensitivity, unit_sensitivities
 from wpinq.plan import node as plan
 from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Merge, Node
+from wpinq.plan.node import Node
+from wpinq.plan.shapes import Merge
 from wpinq.records import canonical
 from wpinq.records.fields import encode
 from wpinq.records.schema import Kind

@@ -49,13 +49,9 @@ def first(node: Node) -> Node:
 class First(Bound):
     """Plan node of a bound on users that never takes anything back."""
 
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return f"first({self.unit})"
+    shown = "first({0.unit})"
 
-    def kept(self, keep: tuple[str, ...]) -> State:
-        """How much was kept of each user."""
+    def state(self, keep: tuple[str, ...], key: bytes) -> State:
         return Firsts(self.schema, self.unit, keep, self.source.data.sampling_key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:

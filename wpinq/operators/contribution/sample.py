@@ -12,8 +12,8 @@ import polars as pl
 
 from wpinq.operators.align import record_ids
 from wpinq.operators.contribution.share import share
-from wpinq.operators.contribution.unit_key import UnitKey
-from wpinq.plan.node import Keyed, Node, Record, Shape, Source, Unary, Weighted
+from wpinq.operators.contribution.unit_key import ByUnit, UnitKey
+from wpinq.plan.node import Node, Record, Source, Weighted
 from wpinq.plan.unit import Unit
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.identity import identities
@@ -56,10 +56,10 @@ def bound(source: Source) -> Node:
 
 
 @dataclass(frozen=True, eq=False)
-class Bound(Unary):
+class Bound(ByUnit):
     """Plan node of `protect(unit=users(..., at_most=...))`."""
 
-    source: Source
+    shown = "sample({0.unit})"
 
     @property
     def unit(self) -> Unit:
@@ -67,31 +67,11 @@ class Bound(Unary):
         return self.source.data.unit
 
     @property
-    def unit_key(self) -> UnitKey:
-        """Whose records are counted together."""
-        return UnitKey(self.unit, self.source.schema)
-
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return f"sample({self.unit})"
-
-    @property
     def bias(self) -> str:
         """What is beyond the bound."""
         return self.unit.bias
 
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """The hash covers all columns."""
-        return (frozenset(self.source.schema.names),)
-
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """A user's records meet each other."""
-        keep = self.schema.kept(needed)
-        return Keyed(((self.unit_key.user,),), lambda _: self.kept(keep))
-
-    def kept(self, keep: tuple[str, ...]) -> State:
-        """What is kept of each user."""
+    def state(self, keep: tuple[str, ...], key: bytes) -> State:
         return Sample(self.schema, self.unit, keep, self.source.data.sampling_key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:

@@ -9,10 +9,11 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from wpinq.operators.contribution.unit_key import UnitKey
-from wpinq.plan.node import Keyed, Node, Record, Shape, Source, Unary, Weighted
+from wpinq.operators.contribution.unit_key import ByUnit, UnitKey
+from wpinq.plan.node import Node, Record, Source, Weighted
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
+from wpinq.state.states import State
 
 RESOLUTION = 720_720
 """The least common multiple of 1 to 16: up to 16 records share a weight without any rounding."""
@@ -39,25 +40,11 @@ def share(source: Source) -> Node:
 
 
 @dataclass(frozen=True, eq=False)
-class Share(Unary):
+class Share(ByUnit):
     """Plan node of `protect(unit=users(..., shared=True))`."""
 
-    source: Source
-
-    @property
-    def unit_key(self) -> UnitKey:
-        """Whose records share a weight."""
-        return UnitKey(self.source.data.unit, self.source.schema)
-
-    @property
-    def resolution(self) -> int:
-        """Fine enough for shares."""
-        return RESOLUTION
-
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return f"share({self.unit_key.user})"
+    shown = "share({0.unit_key.user})"
+    resolution = RESOLUTION
 
     @property
     def bias(self) -> str:
@@ -68,10 +55,8 @@ class Share(Unary):
         """What is needed later, and who it was."""
         return (needed | frozenset(self.unit_key.columns),)
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """A user's records meet each other."""
-        keep = self.schema.kept(needed)
-        return Keyed(((self.unit_key.user,),), lambda key: Shares(self.schema, self.unit_key, keep, key))
+    def state(self, keep: tuple[str, ...], key: bytes) -> State:
+        return Shares(self.schema, self.unit_key, keep, key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """User by user."""

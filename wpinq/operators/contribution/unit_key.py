@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.operators.window import moment, span_of, ticks
-from wpinq.plan.node import Record
+from wpinq.plan.forms import Unary
+from wpinq.plan.node import Record, Source
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.plan.unit import Unit
 from wpinq.records.identity import identities
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.records.values import encode
+from wpinq.state.states import State
 from wpinq.state.table import Ids
 
 NUMBER = "\0window"
@@ -81,3 +85,22 @@ class UnitKey:
         time = values[self.unit.window[1]]
         kind = self.schema[self.unit.window[1]].kind
         return encode((values[self.user], None if time is None else moment(time, kind) // self.span))
+
+
+@dataclass(frozen=True, eq=False)
+class ByUnit(Unary):
+    """A step over a source in which the records of one unit meet each other."""
+
+    source: Source
+
+    @property
+    def unit_key(self) -> UnitKey:
+        """Whose records meet."""
+        return UnitKey(self.source.data.unit, self.source.schema)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        return Keyed(((self.unit_key.user,),), partial(self.state, self.schema.kept(needed)))
+
+    @abstractmethod
+    def state(self, keep: tuple[str, ...], key: bytes) -> State:
+        """What a shard remembers of the records of each unit, from the key of identities."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +12,8 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
-from wpinq.plan.node import Node, Record, Shape, Stateless, Unary, Weighted
+from wpinq.plan.forms import Linear
+from wpinq.plan.node import Node, Record
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Kind, Schema
 
@@ -65,7 +67,7 @@ def weights(schema: Schema, column: str, max_weight: Amount = 1, step: Amount | 
 
 
 @dataclass(frozen=True, eq=False)
-class Weigh(Unary):
+class Weigh(Linear):
     """Plan node of `protect(weight=...)`."""
 
     column: str
@@ -89,7 +91,6 @@ class Weigh(Unary):
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
         return f"weight({self.column}, at most {decimal(self.most)})"
 
     @property
@@ -97,23 +98,18 @@ class Weigh(Unary):
         """What is clamped."""
         return f"{self.column} is clamped to -{decimal(self.most)}..{decimal(self.most)}"
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.column,)
+
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later, and the weight."""
         return ((needed or frozenset(self.schema.names[:1])) | {self.column},)
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """Each record by itself."""
-        return Stateless(self._apply)
-
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Each record by itself."""
+    def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
         place = self.source.schema.names.index(self.column)
-        out: dict[Record, Fraction] = {}
-        for record, weight in inputs[0].items():
-            rest = record[:place] + record[place + 1 :]
-            units = self._units(record[place])
-            out[rest] = out.get(rest, Fraction(0)) + weight * Fraction(units, self.fine)
-        return out
+        units = self._units(record[place])
+        return [(record[:place] + record[place + 1 :], Fraction(units, self.fine))]
 
     def _units(self, value: object) -> int:
         if not isinstance(value, (int, float)) or math.isnan(value):
@@ -124,7 +120,7 @@ class Weigh(Unary):
         steps = min(max(number, -bound), bound) * self.fine
         return min(max(int(steps) if abs(steps) >= WHOLE else math.floor(steps + 0.5), -top), top)
 
-    def _apply(self, batch: Batch) -> Batch:
+    def apply(self, batch: Batch) -> Batch:
         bound, top = float(math.ceil(self.most)), math.floor(self.most * self.fine)
         number = pl.col(self.column).cast(pl.Float64).fill_nan(0.0).fill_null(0.0).clip(-bound, bound)
         steps = number * self.fine

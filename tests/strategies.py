@@ -20,7 +20,7 @@ from wpinq.records.kinds import series, write
 from wpinq.records.schema import Kind
 from wpinq.state.histogram import Histogram, is_steps
 from wpinq.testing import distance, evaluate
-from wpinq.testing.given import leaves
+from wpinq.testing.evaluation import leaves
 
 __all__ = ["distance", "evaluate", "leaves"]  # as users have them
 MANY = 9

@@ -94,7 +94,7 @@ def looped(root: Node) -> Histogram:
 
 def share(batches: int, rounds: int) -> None:
     """Print the engine's share."""
-    reading.LOT = 1
+    reading.BYTES_PER_LOT = 1
     root = plan(batches)
     kinds: list[tuple[str, Callable[[], Any]]] = [
         (name, run)

@@ -77,7 +77,7 @@ def identity_type(kind):
 
 def test_many_pieces_of_words_are_the_same(library):
     rng = np.random.default_rng(3)
-    words = [rng.integers(0, 2**64, 3 * siphash.PIECE + 7, np.uint64) for _ in range(3)]
+    words = [rng.integers(0, 2**64, 3 * siphash.MESSAGES_PER_PASS + 7, np.uint64) for _ in range(3)]
     words.append(np.broadcast_to(np.uint64(24 << 56), words[0].shape))
     compiled, plain = both(library, lambda: siphash.siphash(KEY, words))
     assert (compiled == plain).all()

@@ -6,6 +6,7 @@ import re
 import pytest
 
 import wpinq
+from wpinq.aggregates.keywords import LEVEL
 from wpinq.cli import main
 from wpinq.measurements.shown import of_noise, rounded, upwards
 from wpinq.plan.bias import biases
@@ -103,6 +104,6 @@ def test_numbers_have_the_digits_that_noise_leaves():
     assert (rounded(0.123456, 0.0034), upwards(0.0034)) == (0.1235, "0.0034")
     assert (rounded("text", 3), rounded(True, 3), rounded(None, 3)) == ("text", True, None)
     assert float(upwards(0.30000000000000004)) >= 0.3
-    assert of_noise(24, wpinq.aggregates.options.LEVEL, "each") == "noise moves each by at most 24 with probability 95%"
+    assert of_noise(24, LEVEL, "each") == "noise moves each by at most 24 with probability 95%"
     m = protected(page="text").measure(epsilon="0.1483", mechanism="laplace")
     assert "scale 6.74309>" in repr(m)

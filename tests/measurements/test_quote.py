@@ -9,7 +9,7 @@ import pytest
 from quoting import Opaque, book, entries, opaque, table
 
 import wpinq
-from wpinq.aggregates.options import Options
+from wpinq.aggregates.keywords import Options
 from wpinq.aggregates.quantiles import ask_median
 from wpinq.engines import flow
 from wpinq.errors import PlanError

@@ -84,7 +84,7 @@ def test_engine_keeps_what_the_definition_keeps(unit, records, shards, random):
 def test_sample_grows_with_the_records_and_retracts_what_is_pushed_out(unit, parts, shards, lot):
     collection = people((), unit)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bounding, "LOT", lot)
+        patch.setattr(bounding, "RECORDS_PER_LOT", lot)
         driver = Driver(collection, shards)
         so_far = []
         for part in parts:
@@ -160,7 +160,7 @@ def test_attack_30_a_person_with_a_million_records(pages, per):
 
 def test_attack_30_one_row_of_a_heavy_weight_is_ranked_in_lots(monkeypatch):
     """The state itself is given one row that stands for 100,000 copies."""
-    monkeypatch.setattr(bounding, "LOT", 1000)
+    monkeypatch.setattr(bounding, "RECORDS_PER_LOT", 1000)
     collection = people((), wpinq.users("user", at_most=5))
     largest = []
     ranked = bounding.Sample._ranked

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from wpinq.aggregates.aims import Middle
+from wpinq.aggregates.aims import RankAim
 from wpinq.aggregates.groups import Groups
-from wpinq.aggregates.options import LEVEL
-from wpinq.aggregates.ranks import Cost, Points, ask_rank
+from wpinq.aggregates.keywords import LEVEL
+from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
 from wpinq.arguments import COLLECTION, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
@@ -74,7 +74,9 @@ def suggest_bound(
         raise PlanError("suggest_bound(share=...): a share is strictly between 0 and 1, for example 0.95.")
     cost = positive(epsilon, "suggest_bound(epsilon=...)")
     lengths = Lengths(sources[0], numbers)
-    asked = ask_rank(lengths, Groups(), Points(numbers), partial(Middle, wanted), Cost("suggest_bound", cost, LEVEL))
+    asked = ask_rank(
+        lengths, Groups(), GridPoints(numbers), partial(RankAim, wanted), QueryCost("suggest_bound", cost, LEVEL)
+    )
     return int(asked.charge(collection).value)
 
 

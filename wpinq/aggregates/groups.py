@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import PlanError
-from wpinq.measurements.table import readable
+from wpinq.measurements.published import readable
 from wpinq.plan.node import Node
 from wpinq.records.bins import bin_frame
 from wpinq.records.kinds import read

@@ -15,15 +15,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wpinq.aggregates.aims import Aim, Losses, Terms
-from wpinq.aggregates.asked import Asked
 from wpinq.aggregates.groups import Groups
+from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.errors import PlanError
 from wpinq.exact import decimal
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.charged import ChargedQuery
 from wpinq.measurements.epochs import answered_from
-from wpinq.measurements.publish import moves
+from wpinq.measurements.publish import l1_sensitivity
 from wpinq.measurements.quote import Quote, price
 from wpinq.noise.exponential import PermuteAndFlip
 from wpinq.operators.align import fit_noise
@@ -32,7 +32,7 @@ from wpinq.records.bins import bin_frame
 from wpinq.records.identity import identities
 
 
-class Cost(NamedTuple):
+class QueryCost(NamedTuple):
     """What a question costs whom, and how often its interval holds."""
 
     call: str
@@ -42,7 +42,7 @@ class Cost(NamedTuple):
     analyst: str | None = None
 
 
-class Points(NamedTuple):
+class GridPoints(NamedTuple):
     """The numbers that cells stand for, and how far a record's number may lie from its cell's."""
 
     numbers: Sequence[float]
@@ -61,15 +61,15 @@ class Ranks(NamedTuple):
     """
 
     aim: Aim
-    points: Points
+    points: GridPoints
     confidence: Fraction
     where: Groups
     title: str
 
 
 def ask_rank(
-    node: Node, where: Groups, points: Points, aim: Callable[[Terms], Aim], cost: Cost
-) -> Asked[Quantile]:  # fmt: skip
+    node: Node, where: Groups, points: GridPoints, aim: Callable[[Terms], Aim], cost: QueryCost
+) -> QuotedAggregate[Quantile]:  # fmt: skip
     """Quote a rank statistic.
 
     Args:
@@ -86,13 +86,13 @@ def ask_rank(
     if not 0 < confidence < 1:
         raise PlanError(f"{call}: confidence= is strictly between 0 and 1; write 0.95, say.")
     survey, epochs = answered_from(fit_noise(node), call)
-    found = aim(Terms(epsilon, moves(survey), 1 - confidence, len(points.numbers)))
+    found = aim(Terms(epsilon, l1_sensitivity(survey), 1 - confidence, len(points.numbers)))
     ranks = Ranks(found, points, confidence, where, node.title)
     quote = price(
         survey, epsilon, call=call, kind=Quantile, mechanism=ranks, fields=("exponential", *found.code),
         name=name, analyst=analyst, epochs=epochs,
     )  # fmt: skip
-    return Asked(quote, lambda chosen: chosen)
+    return QuotedAggregate(quote, lambda chosen: chosen)
 
 
 class Quantile(ChargedQuery):

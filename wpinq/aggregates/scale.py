@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import polars as pl
 
-from wpinq.aggregates.options import Bounds
+from wpinq.aggregates.keywords import Bounds
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.plan.node import Node

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wpinq.postprocess.fit import Fit
 
 
-class Method(StrEnum):
+class MethodOption(StrEnum):
     """How the two curves are reconciled; see `wpinq.postprocess.reconcile`."""
 
     posterior = "posterior"
@@ -31,7 +31,7 @@ class Method(StrEnum):
     squares = "squares"
 
 
-class Prior(StrEnum):
+class PriorOption(StrEnum):
     """What the posterior of two curves assumes; see `wpinq.postprocess.reconcile`."""
 
     uniform = "uniform"
@@ -45,7 +45,7 @@ SPLIT = Fraction(3, 4)
 
 
 @dataclass(frozen=True)
-class Release:
+class FittedRelease:
     """What was measured and fitted."""
 
     column: str
@@ -84,11 +84,11 @@ def degrees(
     data_version: options.DataVersion = None,
     analyst: options.Analyst = None,
     method: Annotated[
-        Method | None,
+        MethodOption | None,
         typer.Option(help="How to fit; path and squares need two curves, and imply --split 0.75.", show_default=False),
     ] = None,
     prior: Annotated[
-        Prior | None,
+        PriorOption | None,
         typer.Option(
             help="What the posterior of two curves assumes; implies --split 0.75. smooth: neighbouring counts are about"
             " equally frequent, which is wrong, and told by nothing, where they are not.",
@@ -136,7 +136,7 @@ def degrees(
     _show(release, [path for path, _ in outputs.values() if path is not None])
 
 
-def share_of(split: str | None, method: Method | None, prior: Prior | None = None) -> Fraction | None:
+def share_of(split: str | None, method: MethodOption | None, prior: PriorOption | None = None) -> Fraction | None:
     """The share of the CDF, where two whole curves are asked for, by a split or by what only they have.
 
     Raises:
@@ -146,7 +146,7 @@ def share_of(split: str | None, method: Method | None, prior: Prior | None = Non
     (Fraction(1, 2), Fraction(3, 4), None)
     """
     if split is None:
-        return None if method in (None, Method.posterior) and prior is None else SPLIT
+        return None if method in (None, MethodOption.posterior) and prior is None else SPLIT
     share = positive(split, "--split")
     if share >= 1:
         raise ExactnessError(f"--split: {split} is not between 0 and 1; the CDF and the sequence both need a share.")
@@ -155,7 +155,7 @@ def share_of(split: str | None, method: Method | None, prior: Prior | None = Non
 
 def measured(
     place: Input, of: str, epsilon: Fraction, share: Fraction | None, how: dict[str, Any], *, analyst: str | None
-) -> Release:
+) -> FittedRelease:
     """Charge, read the input, and fit; what is refused is refused without records, before a ledger is made."""
     import polars as pl
 
@@ -171,10 +171,10 @@ def measured(
     quoted(nothing, epsilon, **given | {"method": given["method"] or "posterior"})
     counted = place.protect_to_spend(epsilon).map(pl.col(of))
     fit = wpinq.degrees.release(counted, epsilon, **given)
-    return Release(of, sources(counted._node)[0], epsilon, fit, biases(counted._node))
+    return FittedRelease(of, sources(counted._node)[0], epsilon, fit, biases(counted._node))
 
 
-def content(release: Release) -> dict[str, Any]:
+def content(release: FittedRelease) -> dict[str, Any]:
     """What the JSON file holds. All of it follows from released numbers; `band` holds for each k alone."""
     from wpinq.cli.show import installed
 
@@ -212,7 +212,7 @@ def _between(interval: tuple[int, int]) -> str:
     return f"{interval[0]:,} to {interval[1]:,}"
 
 
-def _show(release: Release, written: list[Path]) -> None:
+def _show(release: FittedRelease, written: list[Path]) -> None:
     from rich.console import Console
     from rich.table import Table
 

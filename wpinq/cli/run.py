@@ -11,8 +11,8 @@ import typer
 from wpinq.cli import options
 from wpinq.cli.bins import GRAMMAR, ask
 from wpinq.cli.inputs import version_of
-from wpinq.cli.others import Others
 from wpinq.cli.outputs import check_outputs, write_json
+from wpinq.cli.processes import ClusterOptions
 from wpinq.cli.stream import LINES, TOPIC, Stream, answer
 from wpinq.cluster.recover import recovering
 from wpinq.cluster.task import task
@@ -54,7 +54,7 @@ def run(
     The script is first run over no records: what is wrong with it, or with the bins, is found before it is charged.
     Its measurements are charged all together or not at all, unless it observes one before it makes the next.
     """
-    others = Others.read(processes, process_id, addresses, keys)
+    others = ClusterOptions.read(processes, process_id, addresses, keys)
     place, script = given.place, find(given.dataflow)
     if others.process:
         others.join(script, place.source, recover)

@@ -115,7 +115,7 @@ class Stream:
             PlanError: There is no budget, or no ledger to go on with.
             SourceError: The broker of a topic does not answer.
         """
-        from wpinq.streaming.journal import Bound
+        from wpinq.streaming.journal import DataflowDirectory
         from wpinq.streaming.kafka import reach
         from wpinq.streaming.source import live
 
@@ -131,7 +131,7 @@ class Stream:
         return live(
             self.kinds(), self.budget, ledger=place, name=self.place.name or name,
             lateness=dt.timedelta(seconds=self.lateness), keep=math.ceil(longest / self.every) + 1,
-            recover=None if self.recover is None else Bound(self.recover, script),
+            recover=None if self.recover is None else DataflowDirectory(self.recover, script),
         )  # fmt: skip
 
     def _home(self) -> tuple[str, Path | None]:

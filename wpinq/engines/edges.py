@@ -13,8 +13,7 @@ from wpinq.engines.reading import batches
 from wpinq.failures import Failure
 from wpinq.plan.shapes import Read
 from wpinq.records.batch import Batch
-from wpinq.state.histogram import Histogram
-from wpinq.state.histogram import Part as HistogramPart
+from wpinq.state.histogram import Histogram, HistogramPart
 
 
 class ReaderSource(DynamicSource[Batch]):

@@ -18,8 +18,18 @@ from bytewax.operators import StatefulBatchLogic
 from bytewax.testing import run_main
 
 from wpinq.engines.edges import Collector, Counted, ReaderSource
-from wpinq.engines.exchange import Merged, Parcel, Part, Routed, Tallied, Through, added, at_home, send
-from wpinq.engines.linear import Linear, Parts
+from wpinq.engines.exchange import (
+    CombineHashed,
+    CombineRecords,
+    KeyedRecords,
+    Parcel,
+    PassThrough,
+    Routed,
+    added,
+    keep_local,
+    send,
+)
+from wpinq.engines.linear import Linear, StepBatches
 from wpinq.engines.placement import labels
 from wpinq.engines.sharing import needed_columns, representatives
 from wpinq.failures import Failure
@@ -73,7 +83,7 @@ def run(job: Job) -> list[Histogram]:
     """
     found: list[Histogram] = []
     job.failure.guard("the dataflow", _run, None)(job, found)
-    job.failure.tell()
+    job.failure.raise_if_failed()
     return found
 
 
@@ -88,12 +98,12 @@ def build(job: Job, found: list[Histogram]) -> Dataflow:
     lowering = Lowering(flow, job)
     streams = lowering.streams()
     for number, root in enumerate(job.roots):
-        keyed = at_home(f"measure_{number}_in", streams[lowering.chosen[root]], job.own or "all")
+        keyed = keep_local(f"measure_{number}_in", streams[lowering.chosen[root]], job.own or "all")
         counted = op.stateful_batch(f"measure_{number}", keyed, _builder(partial(_Counter, root, job)))
         parts = op.map(f"measure_{number}_tag", counted, _tagger(number))
         if job.own:
-            gathered = at_home(f"measure_{number}_home", parts, labels(job.shards)[0])
-            arrived = op.stateful_batch(f"measure_{number}_gather", gathered, _builder(Through))
+            gathered = keep_local(f"measure_{number}_home", parts, labels(job.shards)[0])
+            arrived = op.stateful_batch(f"measure_{number}_gather", gathered, _builder(PassThrough))
             parts = op.map(f"measure_{number}_arrived", arrived, lambda item: item[1])
         op.output(f"measure_{number}_out", parts, Collector(found, job.failure))
     return flow
@@ -132,7 +142,7 @@ class Lowering:
 
     def _step(
         self, name: str, node: Node, shape: Read | Keyed, ups: list[Stream[Batch]], follows: Linear
-    ) -> Stream[Parts]:
+    ) -> Stream[StepBatches]:
         match shape:
             case Read():
                 push = self.job.failure.guard("exchange", follows.push, {})
@@ -146,7 +156,9 @@ class Lowering:
         """The batches of a source."""
         return op.input(name, self._flow, ReaderSource(shape, self.job.progress, self.job.failure, self.job.beside))
 
-    def _keyed(self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]], follows: Linear) -> Stream[Parts]:
+    def _keyed(
+        self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]], follows: Linear
+    ) -> Stream[StepBatches]:
         ports = [self._routed(f"{name}_{port}", node.inputs[port], up, shape, port) for port, up in enumerate(ups)]
         failure, eager = self.job.failure, self.eager
         logic = _builder(lambda: _Step(node.title, shape.state(self.job.key), follows, failure, eager))
@@ -155,9 +167,9 @@ class Lowering:
 
     def _routed(self, name: str, source: Node, up: Stream[Batch], shape: Keyed, port: int) -> Routed:
         """One input of a keyed step, cut into shards; in a cluster, equal records of a process made one before."""
-        job, parts = self.job, cast("Stream[Part]", up)
+        job, parts = self.job, cast("Stream[KeyedRecords]", up)
         if job.own:
-            make = partial(Tallied, source.schema, job.key) if shape.hashed else Merged
+            make = partial(CombineHashed, source.schema, job.key) if shape.hashed else CombineRecords
             parts = added(f"{name}_added", up, job.own, partial(make, job.failure))
         return send(name, parts, shape.keys[port], port, key=job.key, shards=job.shards, failure=job.failure)
 
@@ -166,7 +178,7 @@ def _merged(name: str, streams: list[Stream[V]]) -> Stream[V]:
     return streams[0] if len(streams) == 1 else op.merge(name, *streams)
 
 
-def _picker(end: Node) -> Callable[[list[Parts]], list[Batch]]:
+def _picker(end: Node) -> Callable[[list[StepBatches]], list[Batch]]:
     return lambda items: [batch for parts in items for batch in parts.get(end, ())]
 
 
@@ -178,28 +190,28 @@ def _builder(make: Callable[[], StatefulBatchLogic[V, W, None]]) -> Callable[[ob
     return lambda _resume: make()
 
 
-def _change(state: State, follows: Linear) -> Parts:
+def _change(state: State, follows: Linear) -> StepBatches:
     return follows.push_all(state.pieces()) if isinstance(state, Piecewise) else follows.push(state.emit())
 
 
-class _Step(StatefulBatchLogic[tuple[int, Parcel[Part]], Parts, None]):
+class _Step(StatefulBatchLogic[tuple[int, Parcel[KeyedRecords]], StepBatches, None]):
     """One shard of a keyed step, and the linear steps that follow."""
 
     def __init__(self, title: str, state: State, follows: Linear, failure: Failure, eager: bool) -> None:
         self._eager = eager
         self._state = state
         self._absorb = failure.guard(title, self._absorbed, None)
-        self._emit: Callable[[], Parts] = failure.guard(title, lambda: _change(state, follows), {})
+        self._emit: Callable[[], StepBatches] = failure.guard(title, lambda: _change(state, follows), {})
 
-    def on_batch(self, values: list[tuple[int, Parcel[Part]]]) -> tuple[list[Parts], bool]:
+    def on_batch(self, values: list[tuple[int, Parcel[KeyedRecords]]]) -> tuple[list[StepBatches], bool]:
         for port, parcel in values:
             self._absorb(port, parcel.content)
         return [self._emit()] if self._eager else [], False
 
-    def on_eof(self) -> tuple[list[Parts], bool]:
+    def on_eof(self) -> tuple[list[StepBatches], bool]:
         return [] if self._eager else [self._emit()], False
 
-    def _absorbed(self, port: int, part: Part) -> None:
+    def _absorbed(self, port: int, part: KeyedRecords) -> None:
         if isinstance(part, Batch):
             self._state.absorb(port, part)
         elif isinstance(self._state, HashedState):

@@ -18,7 +18,7 @@ from wpinq.records.batch import Batch
 from wpinq.state.waiting import Waiting
 
 Edge: TypeAlias = tuple[Node, Callable[[Batch], Batch | None]]
-Parts: TypeAlias = dict[Node, list[Batch]]
+StepBatches: TypeAlias = dict[Node, list[Batch]]
 """Batches that leave, by the step that made them."""
 
 
@@ -53,7 +53,7 @@ class Linear:
                     self._steps[node] = edges
         self.ends = [node for node in self._steps if node in read]
 
-    def push(self, batch: Batch) -> Parts:
+    def push(self, batch: Batch) -> StepBatches:
         """What follows from a batch."""
         found: dict[Node, list[Batch]] = {}
         for node, edges in self._steps.items():
@@ -61,7 +61,7 @@ class Linear:
             found[node] = [one for one in (made if edges else [batch]) if one]
         return {end: found[end] for end in self.ends if found[end]}
 
-    def push_all(self, pieces: Iterator[Batch]) -> Parts:
+    def push_all(self, pieces: Iterator[Batch]) -> StepBatches:
         """What follows from a change that comes in pieces; equal records are added up as they come."""
         sums: dict[Node, Waiting] = {}
         for piece in pieces:

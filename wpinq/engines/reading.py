@@ -22,11 +22,11 @@ from wpinq.plan.shapes import Read
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
 from wpinq.records.weights import CAPACITY
-from wpinq.state.dense import ROWS, Dense, Gathered
+from wpinq.state.dense import ROWS_PER_ROUND, Dense, Gathered
 
 T = TypeVar("T")
 
-LOT = 1 << 21
+BYTES_PER_LOT = 1 << 21
 """Bytes of columns that make a lot."""
 THREADED = 1 << 24
 """Bytes of files from which on threads read ahead."""
@@ -46,9 +46,9 @@ def batches(
     most = max(1, min(os.cpu_count() or 1, MOST_THREADS) // beside)
     threads = most if (read.data.reader.total_bytes or 0) >= THREADED else 1
     shares = [(part * threads + thread, parts * threads) for thread in range(threads)]
-    told = progress and _one_by_one(progress)
+    redact = progress and _one_by_one(progress)
     counted = Gathered(threads)
-    streams = [_lots(read, one, told, counted) for one in shares]
+    streams = [_lots(read, one, redact, counted) for one in shares]
     with ahead(streams) if threads > 1 else closing(streams[0]) as lots:
         for lot in lots:
             yield [lot]
@@ -90,14 +90,14 @@ def _one_by_one(progress: Callable[[int], None]) -> Callable[[int], None]:
 def _lots(
     read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, counted: Gathered
 ) -> Generator[Batch, None, None]:
-    """Batches of a share, of about `LOT` bytes each, or of more if they are counted; all counts leave once."""
+    """Batches of a share, of about `BYTES_PER_LOT` bytes each, or more if they are counted; all counts leave once."""
     schema = read.data.reader.schema.select(read.columns)
     dense = Dense.of(schema)
     found = read.data.batches(schema.names, share=share, progress=progress)
     for frames in _gathered(_within(found, CAPACITY // share[1], read.data.name)):
         if dense is None or WEIGHT in frames[0].columns or not dense.add(frames):
             yield _lot(pl.concat(frames), schema)
-        elif dense.rows >= ROWS:
+        elif dense.rows >= ROWS_PER_ROUND:
             yield from dense.take()
     if dense is not None:
         yield from counted.take(dense)
@@ -114,13 +114,13 @@ def _within(frames: Iterator[pl.DataFrame], most: int, name: str) -> Iterator[pl
 
 
 def _gathered(frames: Iterator[pl.DataFrame]) -> Iterator[list[pl.DataFrame]]:
-    """Frames of about `LOT` bytes together, each lot until the next one is asked for."""
+    """Frames of about `BYTES_PER_LOT` bytes together, each lot until the next one is asked for."""
     waiting: list[pl.DataFrame] = []
     size = 0.0
     for frame in frames:
         waiting.append(frame)
         size += frame.estimated_size()
-        if size >= LOT:
+        if size >= BYTES_PER_LOT:
             yield waiting
             waiting.clear()  # whoever took them holds the list until the next one comes
             size = 0.0

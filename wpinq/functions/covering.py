@@ -69,10 +69,10 @@ def covered(value: Any, node: Callable[[Any], bytes | None]) -> Field:
 def digest(values: Iterable[object], node: Callable[[Any], bytes | None]) -> bytes:
     """A digest of values as far as they are known; of what is not, it says no more than that it is not."""
 
-    def told(value: object) -> Field:
+    def known_or_none(value: object) -> Field:
         try:
             return covered(value, node)
         except Uncovered:
             return None
 
-    return hashlib.blake2b(encode(*map(told, values)), digest_size=32).digest()
+    return hashlib.blake2b(encode(*map(known_or_none, values)), digest_size=32).digest()

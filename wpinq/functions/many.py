@@ -21,7 +21,7 @@ from wpinq.records.values import encode
 
 PLACE = "\0place"
 COUNT = "\0count"
-MOST = 720_720  # outputs of one record; a record with more is dropped, so a generator that never ends does end
+MAX_OUTPUTS = 720_720  # outputs of one record; a record with more is dropped, so a generator that never ends does end
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class Many(Plain):
         result = self._result(values)
         if isinstance(result, (set, frozenset)):
             result = sorted(result, key=encode)
-        items = list(islice(result, MOST + 1))
-        if len(items) > MOST:
+        items = list(islice(result, MAX_OUTPUTS + 1))
+        if len(items) > MAX_OUTPUTS:
             raise Misfit
         return [self._written(item) for item in items]

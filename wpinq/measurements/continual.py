@@ -23,11 +23,11 @@ from wpinq.measurements.quote import Quote
 from wpinq.measurements.timeline import Timeline
 from wpinq.noise import Mechanism, Words, mechanism
 from wpinq.noise.accuracy import level_of_each
+from wpinq.noise.counting_tree import ELDERS, Tree
 from wpinq.noise.tails import half_width
 from wpinq.noise.threshold import refuse_other_law
-from wpinq.noise.tree import ELDERS, Tree
 from wpinq.operators.contribution.first import First
-from wpinq.operators.parallel import meet
+from wpinq.operators.parallel import combines_records
 from wpinq.operators.window import Window
 from wpinq.plan.node import Node
 from wpinq.plan.stability import Survey
@@ -224,7 +224,7 @@ def refuse_unless_linear(walk: Iterable[Node]) -> None:
     for node in walk:
         if isinstance(node, Window):
             raise PlanError("measure(continual=True): leave it out; each window is measured when it has closed.")
-        if not isinstance(node, First) and meet(node):
+        if not isinstance(node, First) and combines_records(node):
             raise PlanError(
                 f"measure(continual=True): {node.title} is not linear for each record, so one early record can move "
                 "every later epoch. Use window(...) and measure each window when it has closed, or measure an epoch."

@@ -95,7 +95,7 @@ def _facts(node: Node) -> str:
 
 
 def cost_lines(
-    epsilon: Fraction, scale: Fraction, resolution: int, moves: Mapping[DataSet, Fraction], *, mechanism: str,
+    epsilon: Fraction, scale: Fraction, resolution: int, sensitivities: Mapping[DataSet, Fraction], *, mechanism: str,
     noise: Sequence[str] = (), often: str = "",
 ) -> list[str]:  # fmt: skip
     """What a measurement costs each data set and is worth.
@@ -104,7 +104,7 @@ def cost_lines(
         epsilon: What it costs the privacy unit.
         scale: Of its noise, in weight.
         resolution: Steps of a geometric noise in a weight of 1.
-        moves: For each data set how far one unit of it can move what is measured, in weight.
+        l1: For each data set how far one unit of it can move what is measured, in weight.
         mechanism: "geometric" or "laplace".
         noise: Replaces the lines about one scale.
         often: How often it is charged; see `how_often`.
@@ -114,7 +114,9 @@ def cost_lines(
         f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
         f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
     ]
-    return lines + [f"  data set {data.name!r}: epsilon {decimal(move / scale)}{often}" for data, move in moves.items()]
+    return lines + [
+        f"  data set {data.name!r}: epsilon {decimal(move / scale)}{often}" for data, move in sensitivities.items()
+    ]
 
 
 def bias_lines(root: Node) -> list[str]:
@@ -133,9 +135,15 @@ def how_often(survey: Survey) -> str:
 def _cost(survey: Survey, epsilon: Fraction | None, mechanism: str, noise: Sequence[str]) -> list[str]:
     if epsilon is None:
         return [f"measure(epsilon)  noise of scale {short(survey.scale(Fraction(1)))} / epsilon"]
-    resolution, moves = survey.root.resolution, survey.sensitivities
+    resolution, sensitivities = survey.root.resolution, survey.sensitivities
     return cost_lines(
-        epsilon, survey.scale(epsilon), resolution, moves, mechanism=mechanism, noise=noise, often=how_often(survey)
+        epsilon,
+        survey.scale(epsilon),
+        resolution,
+        sensitivities,
+        mechanism=mechanism,
+        noise=noise,
+        often=how_often(survey),
     )
 
 

@@ -24,9 +24,9 @@ from wpinq.measurements.charged import ChargedQuery, pay
 from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import show_measured
 from wpinq.measurements.publish import names_of, present, private_threshold, probability
+from wpinq.measurements.published import Release, ordered
 from wpinq.measurements.quote import Quote, price
 from wpinq.measurements.shown import nearly
-from wpinq.measurements.table import Release, ordered
 from wpinq.noise import Mechanism, mechanism
 from wpinq.noise.accuracy import epsilon_within, level_of_each
 from wpinq.plan.stability import Survey

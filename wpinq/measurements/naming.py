@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.errors import EngineError, PlanError
-from wpinq.measurements.run import compute
+from wpinq.measurements.settle import compute
 from wpinq.plan.forms import Unary
 from wpinq.plan.node import Node, Record, Weighted, fingerprints, sources
 from wpinq.plan.shapes import Shape, Stateless

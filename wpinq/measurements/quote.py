@@ -220,9 +220,9 @@ def price(
     plan = survey.fingerprint or os.urandom(32)
     key = (values.FORMAT, FORMAT, about, plan, label, *fields, node.resolution, scale)
     question = blake2b(encode(*key), digest_size=32).hexdigest()
-    moves = {data: survey.sensitivities[data] for data in survey.sources}
+    sensitivities = {data: survey.sensitivities[data] for data in survey.sources}
     found = Quote(
-        call, node, epsilon, delta, scale, label, who, moves, mechanism, key, question, (), epochs, kind
+        call, node, epsilon, delta, scale, label, who, sensitivities, mechanism, key, question, (), epochs, kind
     )  # fmt: skip
     asked = [(data.ledger, _charge(found, question, data, paid)) for data, paid in _costs(survey, scale, delta).items()]
     return _known(replace(found, charges=merged(asked)))

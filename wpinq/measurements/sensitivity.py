@@ -29,14 +29,14 @@ class UnitSensitivity(NamedTuple):
     """What one unit of a ledger can move, in units of 1/resolution.
 
     Attributes:
-        moves: All bins together.
-        most: One bin.
-        times: How many data sets of the ledger the plan reads, each of which pays.
+        l1: All bins together.
+        linf: One bin.
+        data_sets: How many data sets of the ledger the plan reads, each of which pays.
     """
 
-    moves: int
-    most: int
-    times: int
+    l1: int
+    linf: int
+    data_sets: int
 
 
 def unit_sensitivities(node: Node) -> list[UnitSensitivity]:
@@ -47,9 +47,9 @@ def unit_sensitivities(node: Node) -> list[UnitSensitivity]:
         unit, share = data.unit, Fraction(1)
         if unit.per is not None and kept[data]:
             share = min(share, unit.per[1] / unit.bound)
-        moves, most, times = found.get(data.ledger.identity, (0, 0, 0))
+        l1, linf, data_sets = found.get(data.ledger.identity, (0, 0, 0))
         own = math.floor(move * node.resolution), max(1, math.floor(move * share * node.resolution))
-        found[data.ledger.identity] = UnitSensitivity(moves + own[0], most + own[1], times + 1)
+        found[data.ledger.identity] = UnitSensitivity(l1 + own[0], linf + own[1], data_sets + 1)
     return list(found.values())
 
 

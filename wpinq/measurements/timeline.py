@@ -33,12 +33,12 @@ class Timeline(Log):
     """What a live source was sent, with what is asked about it.
 
     Attributes:
-        asked: Charged queries that wait for the open epoch to close, each with its plan over the open source.
+        pending: Charged queries that wait for the open epoch to close, each with its plan over the open source.
         plans: The plans that are kept up to date.
         versions: The data set as of the end of each epoch, as far as anybody asked.
     """
 
-    asked: list[tuple[Answerable, Node]] = field(default_factory=list)
+    pending: list[tuple[Answerable, Node]] = field(default_factory=list)
     plans: set[Hashable] = field(default_factory=set)
     versions: dict[int, DataSet] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ def refuse_forgotten(log: Timeline, root: Node) -> None:
     """
     if log.whole:
         return
-    if name_of(root) not in log.plans and name_of(root) not in {name_of(one) for _, one in log.asked}:
+    if name_of(root) not in log.plans and name_of(root) not in {name_of(one) for _, one in log.pending}:
         raise PlanError(
             f"measure(...): {log.name} keeps {log.keep} epochs, and has let go of its first ones; measure a plan "
             "before that, or windows, or give live(keep=...) more."

@@ -23,7 +23,7 @@ from wpinq.plan.stability import Survey
 from wpinq.records.bins import bin_frame
 from wpinq.records.schema import Kind
 
-MOST = 1000
+MAX_HELD_WINDOWS = 1000
 """Windows whose answers are held at once for a live source that does not keep all."""
 
 
@@ -156,7 +156,7 @@ class WindowedMeasurement(Measurement):
         quotes = {number: self._quote(number, plan) for number, plan in plans.items() if number not in self._made}
         self._made |= zip(quotes, commit(list(quotes.values())), strict=True)
         found = [self._made[number] for number in numbers]
-        while self._log is not None and self._log.keep is not None and len(self._made) > MOST:
+        while self._log is not None and self._log.keep is not None and len(self._made) > MAX_HELD_WINDOWS:
             del self._made[min(self._made)]
         return found
 

@@ -112,18 +112,18 @@ class PartitionSelection:
             depth += 1
 
 
-def selection(epsilon: Fraction, delta: Fraction, moves: int) -> PartitionSelection:
-    """The selection of which `moves` steps of 1, spread in any way, cost epsilon and delta.
+def selection(epsilon: Fraction, delta: Fraction, l1: int) -> PartitionSelection:
+    """The selection of which `l1` steps of 1, spread in any way, cost epsilon and delta.
 
     w steps in one bin cost w eps' and delta' (e^(w eps') - 1) / (e^eps' - 1). That is convex in w, so all steps in one
     bin are the worst: eps' = epsilon / moves, delta' = delta (e^eps' - 1) / (e^epsilon - 1), rounded down.
     """
-    if moves == 1:
+    if l1 == 1:
         return PartitionSelection(epsilon, delta)
-    bits = 128 + _bits_of(epsilon) + moves.bit_length() + max(0, (moves / epsilon).__ceil__().bit_length())
-    (p_low, _), (_, q_high) = exp_bounds(epsilon, bits), exp_bounds(epsilon / moves, bits)
+    bits = 128 + _bits_of(epsilon) + l1.bit_length() + max(0, (l1 / epsilon).__ceil__().bit_length())
+    (p_low, _), (_, q_high) = exp_bounds(epsilon, bits), exp_bounds(epsilon / l1, bits)
     one = 1 << bits  # (1/q - 1) / (1/p - 1) = p (1 - q) / (q (1 - p))
-    return PartitionSelection(epsilon / moves, delta * Fraction(p_low * (one - q_high), q_high * (one - p_low)))
+    return PartitionSelection(epsilon / l1, delta * Fraction(p_low * (one - q_high), q_high * (one - p_low)))
 
 
 @lru_cache(maxsize=256)

@@ -80,20 +80,20 @@ def power(base: int, exponent: int, bits: int, *, up: bool) -> int:
     return result
 
 
-def seen_bounds(scale: Fraction, grid: int, moves: int, tau: int, bits: int, *, most: int | None = None) -> Bounds:
-    """Bound 2^bits * delta: that a unit of `moves` units of 1/resolution shows, in the worst way to spread them.
+def seen_bounds(scale: Fraction, grid: int, l1: int, tau: int, bits: int, *, linf: int | None = None) -> Bounds:
+    """Bound 2^bits * delta: that a unit of `l1` units of 1/resolution shows, in the worst way to spread them.
 
     Args:
         scale: Of the noise, in steps; `grid` steps are one unit of 1/resolution.
         grid: Steps in a unit of 1/resolution.
-        moves: The largest movement of all bins by a unit, in units of 1/resolution.
+        l1: The largest movement of all bins by a unit, in units of 1/resolution.
         tau: A bin is published when weight and noise reach it, in steps.
         bits: Precision.
-        most: The largest movement of one bin; by default all of it.
+        linf: The largest movement of one bin; by default all of it.
     """
-    most = moves if most is None else min(most, moves)
-    full, rest = divmod(moves, most)
-    ways = (((1, moves),), ((most, full), (1, rest)), ((most, full), (rest, 1 if rest else 0)))
+    linf = l1 if linf is None else min(linf, l1)
+    full, rest = divmod(l1, linf)
+    ways = (((1, l1),), ((linf, full), (1, rest)), ((linf, full), (rest, 1 if rest else 0)))
     shown = [
         any_bounds(((tail_bounds(scale, tau - weight * grid, bits), bins) for weight, bins in way), bits)
         for way in ways
@@ -102,7 +102,7 @@ def seen_bounds(scale: Fraction, grid: int, moves: int, tau: int, bits: int, *, 
 
 
 @lru_cache(maxsize=256)
-def least_threshold(scale: Fraction, grid: int, moves: int, delta: Fraction, most: int | None = None) -> int:
+def least_threshold(scale: Fraction, grid: int, l1: int, delta: Fraction, linf: int | None = None) -> int:
     """Find the least tau >= 1 at which a unit shows with probability delta at the most; see `seen_bounds`.
 
     >>> least_threshold(Fraction(1), 1, 1, Fraction(1, 10**6))
@@ -111,20 +111,20 @@ def least_threshold(scale: Fraction, grid: int, moves: int, delta: Fraction, mos
     [73, 66]
     """
     high = 1
-    while _shows(scale, grid, moves, high, delta, most=most):
+    while _shows(scale, grid, l1, high, delta, linf=linf):
         high *= 2
     low = high // 2  # it shows at low, or low is 0
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _shows(scale, grid, moves, middle, delta, most=most) else (low, middle)
+        low, high = (middle, high) if _shows(scale, grid, l1, middle, delta, linf=linf) else (low, middle)
     return high
 
 
-def _shows(scale: Fraction, grid: int, moves: int, tau: int, delta: Fraction, *, most: int | None) -> bool:
+def _shows(scale: Fraction, grid: int, l1: int, tau: int, delta: Fraction, *, linf: int | None) -> bool:
     """Whether it shows with more than delta. That is algebraic in exp(-1/scale), so it never equals a rational."""
     bits = 128
     while True:
-        low, high = seen_bounds(scale, grid, moves, tau, bits, most=most)
+        low, high = seen_bounds(scale, grid, l1, tau, bits, linf=linf)
         if low > delta * (1 << bits):
             return True
         if high <= delta * (1 << bits):

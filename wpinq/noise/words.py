@@ -22,7 +22,7 @@ from wpinq.errors import InternalError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
 
-PIECE = 4096
+IDENTITIES_PER_PIECE = 4096
 """Identities in a piece: 64 kB of blocks and as much of words stay in the second-level cache."""
 
 _PERSON = b"wpinq word key 1"
@@ -94,5 +94,5 @@ def checked(identities: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def pieces(length: int) -> Iterator[slice]:
-    """Cut `length` rows into slices of at most `PIECE`."""
-    return (slice(start, start + PIECE) for start in range(0, length, PIECE))
+    """Cut `length` rows into slices of at most `IDENTITIES_PER_PIECE`."""
+    return (slice(start, start + IDENTITIES_PER_PIECE) for start in range(0, length, IDENTITIES_PER_PIECE))

@@ -31,7 +31,7 @@ from wpinq.records.kinds import series, write
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.records.values import KEY_SIZE
 from wpinq.records.weights import fits
-from wpinq.state.pointwise import Points, Pointwise
+from wpinq.state.pointwise import Pointwise, PointwiseRule
 from wpinq.state.table import Ids, Weights
 
 FINEST = 2**80
@@ -40,13 +40,13 @@ FINEST = 2**80
 SPARE = 4
 """What is left of a gain for the step that room is made for."""
 
-DITHERED = Fraction(2**16 + 1, 2**16)
+DITHER_STABILITY = Fraction(2**16 + 1, 2**16)
 """Stability of a step with a keyed dither, of the most that a unit moves its input; `operators/dither.py` says how."""
 
-PRICED = ("place", "group")
+PART_FIELDS = ("place", "group")
 """Fields that name the parts which cost as one: drawn at random where the key of the parts has no fingerprint."""
 
-ROUNDED = "rounded to 2^-40, right on average"
+ROUNDING_NOTE = "rounded to 2^-40, right on average"
 """How `explain` tells of a dither."""
 
 
@@ -168,8 +168,8 @@ class Coarse(Unary):
 
     shown = "dither(2^-40)"
     resolution = GRID
-    stability = (DITHERED,)
-    rounding = ROUNDED
+    stability = (DITHER_STABILITY,)
+    rounding = ROUNDING_NOTE
 
     @property
     def schema(self) -> Schema:
@@ -178,7 +178,7 @@ class Coarse(Unary):
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
         rule = partial(self._rule, dither_key(self))
-        points = Points(self.schema, self.schema.kept(needed), 1, self.source.held, self.held, rule)
+        points = PointwiseRule(self.schema, self.schema.kept(needed), 1, self.source.held, self.held, rule)
         return Keyed((self.schema.names,), lambda _: Pointwise(points, record_key(self)))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
@@ -206,7 +206,7 @@ def dither_key(node: Node) -> bytes:
     Functions that have no fingerprint are left out, since all processes of a cluster must find one key. Plans that
     differ in nothing else share their dithers; each is charged, so that each may go wrong by itself.
     """
-    depth = sum(DITHERED in one.stability for one in steps(node))
+    depth = sum(DITHER_STABILITY in one.stability for one in steps(node))
     made = blake2b(key=record_key(node), digest_size=KEY_SIZE, person=b"wpinq dither")
     made.update(depth.to_bytes(8, "little") + _known(node))
     return made.digest()
@@ -216,7 +216,7 @@ def _known(root: Node) -> bytes:
     """A digest of what a plan means, as far as that can be told."""
     found: dict[Node, bytes] = {}
     for node in steps(root):
-        own = (pair for pair in node.meaning.items() if pair[0] not in PRICED)
+        own = (pair for pair in node.meaning.items() if pair[0] not in PART_FIELDS)
         what = (type(node).__qualname__, *own, *node.inputs, node.schema, node.resolution)
         found[node] = digest(what, lambda one: found.get(one) if isinstance(one, Node) else None)
     return found[root]

@@ -13,7 +13,7 @@ from wpinq.plan.forms import Unary
 from wpinq.plan.node import Record, Weighted
 from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.schema import Schema
-from wpinq.state.pointwise import Points, Pointwise
+from wpinq.state.pointwise import Pointwise, PointwiseRule
 from wpinq.state.table import Ids
 
 
@@ -44,7 +44,7 @@ class Distinct(Unary):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
-        points = Points(self.schema, self.schema.kept(needed), 1, self.held, self.held, self._clamp)
+        points = PointwiseRule(self.schema, self.schema.kept(needed), 1, self.held, self.held, self._clamp)
         return Keyed((self.schema.names,), lambda key: Pointwise(points, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:

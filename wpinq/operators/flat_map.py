@@ -11,7 +11,7 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions import Many, bind_many
-from wpinq.functions.many import COUNT, MOST, PLACE
+from wpinq.functions.many import COUNT, MAX_OUTPUTS, PLACE
 from wpinq.operators.align import fit_resolution
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.forms import Linear
@@ -80,7 +80,7 @@ class FlatMap(Linear):
 
     @property
     def title(self) -> str:
-        return f"flat_map({'' if self.parts == MOST else f'in parts of 1/{self.parts}; '}{self.function.note})"
+        return f"flat_map({'' if self.parts == MAX_OUTPUTS else f'in parts of 1/{self.parts}; '}{self.function.note})"
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from wpinq.records.schema import Column, Kind, Schema
 from wpinq.records.values import encode, joined
 from wpinq.state.bykey import KEY, ByKey, Port
 
-MOST = 1 << 20
+MAX_COPIES = 1 << 20
 """Copies of one record in a whole group: bounded, so that running out of memory cannot reveal a heavy record."""
 NEXT, SIZE, CODE = "\0next", "\0size", "\0code"
 
@@ -74,10 +74,10 @@ def group_by(
     node, keys = keyed(fit_resolution(self._node, 2), key, "group_by(key=...)")
     if whole and node.resolution != 1:
         raise PlanError("group_by(whole=True): the weights are not whole here; leave it out, or group earlier.")
-    if whole and node.gain > MOST:
+    if whole and node.gain > MAX_COPIES:
         raise PlanError(
-            f"group_by(whole=True): one record can weigh more than {MOST:,} here, and a group would hold it as often; "
-            "leave it out, or let records weigh less."
+            f"group_by(whole=True): one record can weigh more than {MAX_COPIES:,} here, and a group would hold it as "
+            "often; leave it out, or let records weigh less."
         )
     if reduce is len:
         (name, kind), *more = declared(columns or ["value"], "group_by(reduce=len)")

@@ -21,11 +21,19 @@ import numpy as np
 
 from wpinq.errors import PlanError
 from wpinq.functions import bind
-from wpinq.operators.align import DITHERED, ROUNDED, common_resolution, dither_key, node_of, record_ids, record_key
+from wpinq.operators.align import (
+    DITHER_STABILITY,
+    ROUNDING_NOTE,
+    common_resolution,
+    dither_key,
+    node_of,
+    record_ids,
+    record_key,
+)
 from wpinq.operators.dither import GRID, draws
 from wpinq.operators.keys import both_keyed
 from wpinq.operators.map import Map
-from wpinq.operators.pairs import Joined, Pairs, Rule
+from wpinq.operators.pairs import Joined, Pairs, PairWeighting
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.forms import Binary
 from wpinq.plan.node import Record, Weighted
@@ -36,7 +44,7 @@ from wpinq.state.bykey import Port
 
 BITS = 40
 LEAST_BITS = 32
-MOST = 2**LEAST_BITS
+LARGEST_AT_MOST = 2**LEAST_BITS
 ROOM = 80  # bits of a resolution; those of 2^40 records and of pairs that weigh 64 for each are left (`weights.py`)
 SPARE_BITS = 6
 KEY_BITS = 20  # of the number of the heaviest records in a key that keeps its pairs
@@ -100,7 +108,9 @@ def join(
     >>> evaluate(towns, [("ann", "a")], [("ann", "Rome")])
     {('a', 'Rome'): Fraction(549755813887, 1099511627776)}
     """
-    if at_most is not None and (isinstance(at_most, bool) or not isinstance(at_most, int) or not 0 < at_most <= MOST):
+    if at_most is not None and (
+        isinstance(at_most, bool) or not isinstance(at_most, int) or not 0 < at_most <= LARGEST_AT_MOST
+    ):
         raise PlanError("join(at_most=...): give a whole number from 1 to 2^32.")
     sides, keys = both_keyed((self._node, node_of(other, "join")), on, left, right, "join")
     whole = Join(*sides, *keys, None, at_most)
@@ -168,9 +178,9 @@ class Join(Binary):
         return self._pairs_gain * self.stability[0]
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> PairWeighting:
         """How pairs are weighed."""
-        return Rule(self.scale, self.fine, self.at_most)
+        return PairWeighting(self.scale, self.fine, self.at_most)
 
     @property
     def resolution(self) -> int:
@@ -180,7 +190,7 @@ class Join(Binary):
     @property
     def stability(self) -> tuple[Fraction, ...]:
         """1, and a hair above it with a dither."""
-        return (Fraction(1) if self.scale else DITHERED,) * 2
+        return (Fraction(1) if self.scale else DITHER_STABILITY,) * 2
 
     @property
     def title(self) -> str:
@@ -201,7 +211,7 @@ class Join(Binary):
         """The factor that pays for the floor, or the dither."""
         most = f"{self.at_most:,}" if self.at_most else ""
         if self.scale is None:
-            return ROUNDED + (f", after keys that weigh D keep 1 - D/{most}" if most else "")
+            return ROUNDING_NOTE + (f", after keys that weigh D keep 1 - D/{most}" if most else "")
         most = most or f"2^{(self.scale // self.fine).bit_length() - 1}"
         return f"pairs of a key that weighs D keep 1 - D/{most} of their weight"
 

@@ -22,14 +22,14 @@ from wpinq.plan.shapes import Keyed
 from wpinq.plan.stability import Survey
 
 
-def meet(node: Node) -> bool:
+def combines_records(node: Node) -> bool:
     """Whether records meet in a step, so that what becomes of one may depend on others."""
     return isinstance(node.lower(frozenset(node.schema.names)), Keyed)
 
 
 def linear(root: Node) -> bool:
     """Whether a unit moves the output alike at every epoch: no records of a live source meet up to there."""
-    return not any(meet(node) for node in steps(root) if any(data.grows for data in sources(node)))
+    return not any(combines_records(node) for node in steps(root) if any(data.grows for data in sources(node)))
 
 
 def parallel(window: Window) -> bool:

@@ -65,10 +65,10 @@ def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str 
         raise PlanError("shave(thickness=...): takes a thickness, or a sequence of some; there is none.")
     finest = math.lcm(*(one.denominator for one in slices))
     gain = self._node.gain
-    if slices[-1] * MOST < gain:  # the one that repeats
+    if slices[-1] * MAX_SLICES < gain:  # the one that repeats
         raise PlanError(
             f"shave(thickness=...): one record can weigh {decimal(gain)} here and would make too many slices, "
-            f"more than {MOST:,}; cut them {decimal(gain / MOST)} thick or thicker."
+            f"more than {MAX_SLICES:,}; cut them {decimal(gain / MAX_SLICES)} thick or thicker."
         )
     node = Shave(fit_resolution(self._node, finest), slices, name)
     if sum(slices) * node.resolution >= (THICKEST**2 if node.held.wide else THICKEST):
@@ -76,9 +76,9 @@ def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str 
     return self._then(node)
 
 
-Held: TypeAlias = tuple[WeightType, WeightType]
+HeldWeights: TypeAlias = tuple[WeightType, WeightType]
 """How the weights of records and of slices are held."""
-MOST = 1 << 20
+MAX_SLICES = 1 << 20
 """Slices of one record: bounded, so that running out of memory cannot reveal that a heavy record exists. It also keeps
 the number of any slice below 2^61, since no record weighs more than 2^40 gains."""
 SMALL = 1 << 16
@@ -137,7 +137,9 @@ class Shave(Unary):
 class Slices(State):
     """The weights of records by identity; slices leave as ranges of the index."""
 
-    def __init__(self, schema: Schema, keep: tuple[str, ...], units: tuple[int, ...], held: Held, key: bytes) -> None:
+    def __init__(
+        self, schema: Schema, keep: tuple[str, ...], units: tuple[int, ...], held: HeldWeights, key: bytes
+    ) -> None:
         self._schema, self._units, self._held, self._key = schema, units, held, key
         self._records = Schema(schema.columns[:-1])
         self._keep = keep
@@ -186,7 +188,7 @@ class Slices(State):
 class RangedSlices(State):
     """The weights over a ranged column as a step function; slices leave as boxes of the column and the index."""
 
-    def __init__(self, schema: Schema, needed: frozenset[str], units: tuple[int, ...], held: Held) -> None:
+    def __init__(self, schema: Schema, needed: frozenset[str], units: tuple[int, ...], held: HeldWeights) -> None:
         self._schema, self._needed, self._units, self._held = schema, needed, units, held
         self._steps, self._pending = (Steps(held[1].array) for _ in range(2))
 

@@ -15,7 +15,7 @@ from wpinq.plan.forms import Binary
 from wpinq.plan.node import Record, Weighted, fingerprints
 from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.schema import Schema
-from wpinq.state.pointwise import Points, Pointwise
+from wpinq.state.pointwise import Pointwise, PointwiseRule
 from wpinq.state.table import Ids
 
 
@@ -76,7 +76,7 @@ class Extreme(Binary):
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
         names = self.schema.names
-        points = Points(self.schema, self.schema.kept(needed), 2, self.held, self.held, self._choose)
+        points = PointwiseRule(self.schema, self.schema.kept(needed), 2, self.held, self.held, self._choose)
         return Keyed((names, names), lambda key: Pointwise(points, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:

@@ -16,7 +16,7 @@ from wpinq.arguments import NAME, require
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import decimal, exact
 from wpinq.postprocess.paths.corridor import Ints
-from wpinq.postprocess.posterior.evidence import Evidence, Noise
+from wpinq.postprocess.posterior.evidence import Evidence, NoiseTerms
 
 DRAWS = 100_000
 
@@ -215,7 +215,7 @@ def number(value: object, call: str) -> Fraction:
 
 
 @cache
-def half_width(noise: Noise, level: float) -> int:
+def half_width(noise: NoiseTerms, level: float) -> int:
     """Return what the sum of independent noises exceeds with probability 1 - `level` at most.
 
     Of one noise by its distribution, of more by drawing: a sum of Laplace variables is a difference of two gamma ones.

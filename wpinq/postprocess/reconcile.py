@@ -31,7 +31,7 @@ from wpinq.postprocess.posterior.horizon import Observable, observe_enough
 Method: TypeAlias = Literal["posterior", "path", "squares"]
 Prior: TypeAlias = Literal["uniform", "smooth"]
 
-LEAST, MOST = Fraction(1, 10**9), Fraction(10**12)
+LEAST_SCALE, LARGEST_SCALE = Fraction(1, 10**9), Fraction(10**12)
 """Scales that double precision tells apart, squared and in ratio."""
 
 
@@ -143,6 +143,6 @@ def read_scales(scales: Any) -> tuple[Fraction, Fraction]:
         raise PlanError(str(error)) from None
     except (TypeError, ValueError):
         raise PlanError("reconcile(scales=...): expected (scale of cdf, scale of sequence).") from None
-    if min(pair) < LEAST or max(pair) > MOST:
+    if min(pair) < LEAST_SCALE or max(pair) > LARGEST_SCALE:
         raise PlanError("reconcile(scales=...): scales of noise are expected between 10**-9 and 10**12.")
     return pair

@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from wpinq.aggregates import Answer as Aggregate
-from wpinq.aggregates import Asked, Quantile
-from wpinq.aggregates.options import Bounds
+from wpinq.aggregates import Quantile, QuotedAggregate
+from wpinq.aggregates.keywords import Bounds
 from wpinq.arguments import MAPPING, TEXT, takes
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
@@ -19,12 +19,12 @@ from wpinq.measurements.charged import ChargedQuery, commit
 from wpinq.measurements.measurement import Measurement
 from wpinq.measurements.naming import refuse_unnamed
 from wpinq.measurements.publish import probability
+from wpinq.measurements.published import readable
 from wpinq.measurements.quote import Quote
-from wpinq.measurements.table import readable
 from wpinq.plan.node import sources
-from wpinq.query.asked import Statement
-from wpinq.query.numbers import Charged
-from wpinq.query.statement import prepare
+from wpinq.query.numbers import ChargeNames
+from wpinq.query.prepare import prepare
+from wpinq.query.statement import Statement
 from wpinq.query.tables import CALL
 from wpinq.records import canonical
 from wpinq.records.bins import bin_frame
@@ -126,7 +126,7 @@ def sql(
     given = known is not None
     share = cost / asked.parts(given)
     lost = None if known is not None or delta is None else probability(delta, "sql(delta=...)")
-    charged = Charged(name=name, analyst=analyst)
+    charged = ChargeNames(name=name, analyst=analyst)
     counts = _counts(asked, share, lost, charged)
     numbers = _numbers(asked, share, charged)
     made = commit([*counts, *(one.quote for one in numbers)])
@@ -144,7 +144,7 @@ def sql(
     return replace(_finished(asked, known, counted, answers, paid), threshold=threshold)
 
 
-def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: Charged) -> list[Quote[Measurement]]:
+def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: ChargeNames) -> list[Quote[Measurement]]:
     """The counts, or one that nobody asked for, from which groups are published; with what that costs."""
     found = [one.quote(share, **charged) for one in (*asked.counts, *asked.published_from(lost is None))]
     if lost is not None:
@@ -153,7 +153,7 @@ def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: C
     return found
 
 
-def _numbers(asked: Statement, share: Fraction, charged: Charged) -> list[Asked[Aggregate | Quantile]]:
+def _numbers(asked: Statement, share: Fraction, charged: ChargeNames) -> list[QuotedAggregate[Aggregate | Quantile]]:
     """The other aggregates. Those that follow from one measurement have one quote, fingerprint or not."""
     quotes: dict[tuple[str, Any], Quote[Any]] = {}
     found = [one.quote(share, charged) for one in asked.numbers]
@@ -202,15 +202,15 @@ def _finished(
     """HAVING, ORDER BY, LIMIT and the columns of the answer, from released numbers."""
     keys = [groups[name].alias(f"key {place}") for place, name in enumerate(groups.columns)]
     frame = pl.DataFrame([*(keys if asked.keys else []), *_columns(groups, counted, numbers)])
-    reader = asked.reader()
+    translator = asked.translator()
     if asked.having is not None:
-        frame = frame.filter(reader.condition(asked.having).value)
+        frame = frame.filter(translator.condition(asked.having).value)
     if asked.order:
         terms, descending, first = zip(*asked.order, strict=True)
-        by = [reader.term(node).value for node in terms]
+        by = [translator.term(node).value for node in terms]
         frame = frame.sort(by, descending=descending, nulls_last=[not one for one in first], maintain_order=True)
     frame = frame.slice(*asked.limit)
-    cells = frame.select(reader.term(item.node).value.alias(str(place)) for place, item in enumerate(asked.items))
+    cells = frame.select(translator.term(item.node).value.alias(str(place)) for place, item in enumerate(asked.items))
     ends = [_interval(frame, item.node) for item in asked.items]
     asked_of = [one if isinstance(one, Quantile) else one.measurement for one in numbers]
     labels = tuple(item.label for item in asked.items)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import ceil, floor, trunc
 from typing import Any, TypeAlias
 
-from wpinq.aggregates.options import Bounds
+from wpinq.aggregates.keywords import Bounds
 from wpinq.aggregates.scale import ends
 from wpinq.errors import PlanError
 from wpinq.exact import exact

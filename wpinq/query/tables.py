@@ -14,9 +14,9 @@ import polars as pl
 from wpinq.collection import Collection
 from wpinq.errors import PlanError, SourceError
 from wpinq.functions.sql.bind import column, named
-from wpinq.functions.sql.bind import reader as translating
-from wpinq.functions.sql.reader import Reader
+from wpinq.functions.sql.bind import translator as translating
 from wpinq.functions.sql.terms import Term, shown, together
+from wpinq.functions.sql.translator import Translator
 from wpinq.records import canonical
 from wpinq.records.schema import Kind, Schema, polars_type
 
@@ -153,7 +153,7 @@ class Tables:
             if self._sides(one) == {alias}:
                 one, other = other, one
             if self._sides(other) == {alias} and alias not in self._sides(one):
-                return reader(self).term(one), reader(self).term(other)
+                return translator(self).term(one), translator(self).term(other)
         raise PlanError(f"{CALL}: {shown(join)}: join ON one equality, between an expression over columns of "
                         f"{shown(alias)} and one over those of the tables before it.")  # fmt: skip
 
@@ -197,7 +197,7 @@ class Tables:
             self.present.append(ours.value.is_in(old) if old else pl.lit(False))
 
 
-def reader(tables: Tables) -> Reader:
+def translator(tables: Tables) -> Translator:
     """Translates expressions over the columns of the tables."""
     return translating(tables.resolve, CALL, spelled=plainly)
 
@@ -241,11 +241,11 @@ def _public(table: Any, alias: str) -> tuple[Schema, pl.DataFrame]:
 
     paired = isinstance(table, tuple) and len(table) == 2 and isinstance(table[1], Mapping)
     source, columns = table if paired else (table, None)
-    reader = open_source(source, columns=columns)
-    empty = pl.DataFrame(schema={one.name: polars_type(one.kind) for one in reader.schema})
-    frame = canonical.frame(pl.concat([empty, *reader.batches(reader.schema.names)]), reader.schema)
+    translator = open_source(source, columns=columns)
+    empty = pl.DataFrame(schema={one.name: polars_type(one.kind) for one in translator.schema})
+    frame = canonical.frame(pl.concat([empty, *translator.batches(translator.schema.names)]), translator.schema)
     if frame.height > LARGEST:
         raise SourceError(
             f"{CALL}: the public table {alias} has more than {LARGEST:,} rows; leave out what is not needed."
         )
-    return reader.schema, frame
+    return translator.schema, frame

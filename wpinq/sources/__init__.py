@@ -96,7 +96,7 @@ def _open_files(source: str | Path, columns: Columns, header: bool) -> Reader:
 
         return open_weblog(found, columns)
     if found.form == "pairs":
-        from wpinq.sources.text.pairs import open_pairs
+        from wpinq.sources.text.whitespace import open_pairs
 
         return open_pairs(found, columns)
     from wpinq.sources.text.csv import open_csv

@@ -22,8 +22,8 @@ from wpinq.sources.tables.parquet import ParquetReader
 from wpinq.sources.text import grammar
 from wpinq.sources.text.csv import TextReader
 from wpinq.sources.text.lines import Block, as_block, as_lines, opened
-from wpinq.sources.text.pairs import is_comment, single_blanks
 from wpinq.sources.text.weblog import LINE, SCHEMA, WebLogReader, parse
+from wpinq.sources.text.whitespace import is_comment, single_blanks
 
 if TYPE_CHECKING:
     import numpy as np

@@ -25,7 +25,7 @@ from wpinq.records.schema import Schema
 from wpinq.sources.columns import Reader, Steady, wanted
 from wpinq.storage import opened, private, sealed, write
 
-PART = 1 << 25
+BYTES_PER_PART = 1 << 25
 """Bytes of files that make a part; there are at least `LEAST` parts."""
 LEAST = 16
 HEAD = "belongs-to"
@@ -136,7 +136,7 @@ def recovered(reader: Reader, place: Path, key: bytes) -> Recovered:
     Raises:
         SourceError: It belongs to another dataflow, data set or version, others may read it, or it cannot be used.
     """
-    parts = max(LEAST, (reader.total_bytes or 0) // PART)
+    parts = max(LEAST, (reader.total_bytes or 0) // BYTES_PER_PART)
     head = place / HEAD
     try:
         private(place)

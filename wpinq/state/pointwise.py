@@ -20,12 +20,12 @@ from wpinq.records.weights import WeightType
 from wpinq.state.table import Ids, Table, combine
 from wpinq.state.waiting import Waiting
 
-Rule: TypeAlias = Callable[[Sequence[pl.Series], Callable[[], Ids]], pl.Series]
+PointFunction: TypeAlias = Callable[[Sequence[pl.Series], Callable[[], Ids]], pl.Series]
 """From the weights of some records at each input, and their identities if it asks, to their weights in the output."""
 
 
 @dataclass(frozen=True)
-class Points:
+class PointwiseRule:
     """What a pointwise step is.
 
     Attributes:
@@ -42,7 +42,7 @@ class Points:
     ports: int
     before: WeightType
     after: WeightType
-    rule: Rule
+    rule: PointFunction
 
     @property
     def sides(self) -> list[str]:
@@ -58,7 +58,7 @@ class Points:
 class Pointwise:
     """Weights by record: of the first change in columns, of all changes by identity."""
 
-    def __init__(self, points: Points, key: bytes) -> None:
+    def __init__(self, points: PointwiseRule, key: bytes) -> None:
         self._points, self._key = points, key
         self._pending = [Waiting(points.schema) for _ in points.sides]
         self._first: list[Batch] = []
@@ -99,7 +99,7 @@ class Pointwise:
 class _Tables:
     """The weights of records at each input by identity."""
 
-    def __init__(self, points: Points, key: bytes) -> None:
+    def __init__(self, points: PointwiseRule, key: bytes) -> None:
         self._points, self._key = points, key
         self._type = points.before.array
         self._tables = [Table(self._type) for _ in points.sides]

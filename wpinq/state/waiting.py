@@ -11,9 +11,9 @@ from wpinq.records.identity import identities
 from wpinq.records.schema import Schema
 from wpinq.state.table import Ids, Weights, combine
 
-ROWS = 1 << 21
+MAX_WAITING_ROWS = 1 << 21
 """Rows that wait before equal records are made one."""
-PIECE = 1 << 15
+ROWS_PER_PASS = 1 << 15
 """Rows whose identities are made and added up at a time: they stay in the cache."""
 
 
@@ -46,7 +46,7 @@ class Waiting:
 
     def _hold(self, batches: list[Batch]) -> None:
         self._batches, self._rows = batches, sum(map(len, batches))
-        self._most = max(ROWS, 2 * self._rows)
+        self._most = max(MAX_WAITING_ROWS, 2 * self._rows)
 
 
 class Tally:
@@ -76,7 +76,7 @@ class Tally:
             self._waiting.absorb(batch)
             return
         batch = batch.expand(batch.schema.ranged)
-        for frame in batch.frame.iter_slices(PIECE):
+        for frame in batch.frame.iter_slices(ROWS_PER_PASS):
             piece = Batch(frame, batch.schema)
             self._sums.add(self._ids(piece), piece.weights)
 

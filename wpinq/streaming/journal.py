@@ -35,7 +35,7 @@ NAME = "epochs"
 
 
 @dataclass(frozen=True)
-class Bound(os.PathLike[str]):
+class DataflowDirectory(os.PathLike[str]):
     """The directory of a journal that is also bound to a dataflow: another one cannot go on with it.
 
     Attributes:

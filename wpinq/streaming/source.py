@@ -29,11 +29,11 @@ from wpinq.records.schema import Kind
 from wpinq.sources import Columns
 from wpinq.sources.columns import named
 from wpinq.sources.log import Epoch
-from wpinq.streaming.given import frames
 from wpinq.streaming.growing import Growing
-from wpinq.streaming.journal import Bound, Journal, Positions
+from wpinq.streaming.journal import DataflowDirectory, Journal, Positions
 from wpinq.streaming.kafka import Followed, Topic
 from wpinq.streaming.running import TORN, Running
+from wpinq.streaming.sent import frames
 
 if TYPE_CHECKING:
     from wpinq.ledger.secret import Secret
@@ -123,7 +123,7 @@ def live(
     book = Ledger.open(place, name=name, unit=unit.text, budget=amount, delta=extra, secret=secret)
     journal = None
     if recover is not None and place is not None:
-        script = recover.script if isinstance(recover, Bound) else b""
+        script = recover.script if isinstance(recover, DataflowDirectory) else b""
         key = book.secret.derive("journal", name, unit.text, repr(log.schema), script)
         journal = Journal(Path(recover), place.with_name(place.name + ".live"), key)
     version = os.urandom(16).hex() if journal is None else journal.version

@@ -12,7 +12,7 @@ from wpinq.errors import PlanError
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Record, Source
 from wpinq.records.schema import Kind
-from wpinq.testing.given import leaves
+from wpinq.testing.evaluation import leaves
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

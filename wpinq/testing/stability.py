@@ -7,7 +7,7 @@ from wpinq.collection import Collection
 from wpinq.engines import reference
 from wpinq.operators.align import fit_noise
 from wpinq.plan.stability import sensitivities
-from wpinq.testing.given import distance, leaves, weighed
+from wpinq.testing.evaluation import distance, leaves, weighed
 from wpinq.testing.neighbours import Neighbours, Values, needed, neighbours
 
 

@@ -117,7 +117,7 @@ def shared_delta() -> list[Any]:
 
     def largest(node: Node) -> list[UnitSensitivity]:
         return [
-            UnitSensitivity(-(-one.moves // one.times), -(-one.most // one.times), 1)
+            UnitSensitivity(-(-one.l1 // one.data_sets), -(-one.linf // one.data_sets), 1)
             for one in unit_sensitivities(node)
         ]
 

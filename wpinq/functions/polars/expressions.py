@@ -18,7 +18,7 @@ import polars as pl
 from wpinq.errors import PlanError, UntraceableError
 from wpinq.functions.code.fingerprint import digest
 from wpinq.functions.function import Dropped, Function
-from wpinq.functions.outputs import columns_code, columns_of, named
+from wpinq.functions.output_columns import columns_code, columns_of, named
 from wpinq.functions.polars.admit import INSTEAD, admit, bare, columns, tree
 from wpinq.functions.polars.bounded import bounded
 from wpinq.functions.traced.columnar import FAILURES, truthful

@@ -18,9 +18,9 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions.polars.expressions import Expressions, expressions
-from wpinq.functions.sql.reader import Reader, too_deep
-from wpinq.functions.sql.rules import RULES
+from wpinq.functions.sql.operators import RULES
 from wpinq.functions.sql.terms import Term, shown
+from wpinq.functions.sql.translator import Translator, too_deep
 from wpinq.records.schema import Kind, Schema
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 LONGEST = 20_000  # characters of a text
 
 
-def reader(resolve: Callable[[exp.Expression], Term], call: str, **more: Any) -> Reader:
-    """Translates expressions by the rules of SQL; see `Reader`."""
-    return Reader(resolve, call, RULES, **more)
+def translator(resolve: Callable[[exp.Expression], Term], call: str, **more: Any) -> Translator:
+    """Translates expressions by the rules of SQL; see `Translator`."""
+    return Translator(resolve, call, RULES, **more)
 
 
 def predicate(text: str, schema: Schema, call: str) -> Expressions:
@@ -43,7 +43,7 @@ def predicate(text: str, schema: Schema, call: str) -> Expressions:
     items = parsed(text, call)
     if len(items) != 1 or type(items[0]).__name__ == "Alias":
         raise PlanError(f"{call}: {shown(text)!r} is not one condition; join conditions with AND.")
-    term = reader(columns(schema, call), call).condition(items[0])
+    term = translator(columns(schema, call), call).condition(items[0])
     return expressions([term.value], schema, call, None)
 
 
@@ -55,14 +55,14 @@ def projection(
     Raises:
         PlanError: They are no SQL expressions over these columns, or not functions of one record.
     """
-    translate = reader(columns(schema, call), call)
+    translate = translator(columns(schema, call), call)
     return expressions([_named(item, translate) for item in parsed(text, call)], schema, call, names)
 
 
-def _named(item: exp.Expression, reader: Reader) -> pl.Expr:
+def _named(item: exp.Expression, translator: Translator) -> pl.Expr:
     if type(item).__name__ == "Alias":
-        return reader.term(item.this).value.alias(item.alias)
-    term = reader.term(item)
+        return translator.term(item.this).value.alias(item.alias)
+    term = translator.term(item)
     return term.value if type(item).__name__ == "Column" else term.value.alias("value")
 
 

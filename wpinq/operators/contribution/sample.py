@@ -22,7 +22,7 @@ from wpinq.records.values import encode
 from wpinq.state.states import State
 from wpinq.state.table import Table, combine
 
-LOT = 1 << 20
+RECORDS_PER_LOT = 1 << 20
 """Records that compete at once: so many of those that wait at the least, so many of their copies at the most."""
 
 COPY, FRESH = "\0copy", "\0fresh"
@@ -111,7 +111,7 @@ class Sample:
     def absorb(self, port: int, batch: Batch) -> None:
         """Let records compete for a place; in lots that grow with the sample, so that each is sorted a few times."""
         self._waiting.append(batch)
-        if sum(map(len, self._waiting)) > max(LOT, self._size):
+        if sum(map(len, self._waiting)) > max(RECORDS_PER_LOT, self._size):
             self._compete()
 
     def emit(self) -> Batch:
@@ -143,16 +143,16 @@ class Sample:
         return within.select((pl.col("inside") > 0) & (place <= self._unit.at_most)).collect().to_series()
 
     def _lots(self, batch: Batch) -> Iterator[pl.DataFrame]:
-        """Every copy of every record with its number, from 1 on: at least one lot, none larger than `LOT`."""
+        """Every copy of every record with its number, from 1: at least one lot, none larger than `RECORDS_PER_LOT`."""
         ids = identities(batch.frame, self._schema, self._key)
         known = self._copies.lookup(ids)
         self._copies.add(*combine(ids, batch.weights)[1:])
         ends = np.cumsum(batch.weights)
         starts = ends - batch.weights
-        for first in range(0, max(1, int(ends[-1])) if len(ends) else 1, LOT):
-            some = slice(np.searchsorted(ends, first, "right"), np.searchsorted(starts, first + LOT))
+        for first in range(0, max(1, int(ends[-1])) if len(ends) else 1, RECORDS_PER_LOT):
+            some = slice(np.searchsorted(ends, first, "right"), np.searchsorted(starts, first + RECORDS_PER_LOT))
             begin = pl.Series(1 + known[some] + np.maximum(first - starts[some], 0))
-            end = pl.Series(1 + known[some] + np.minimum(first + LOT, ends[some]) - starts[some])
+            end = pl.Series(1 + known[some] + np.minimum(first + RECORDS_PER_LOT, ends[some]) - starts[some])
             yield batch.frame[some].with_columns(pl.int_ranges(begin, end).alias(COPY)).explode(COPY)
 
     def _ranked(self, frame: pl.DataFrame) -> pl.DataFrame:

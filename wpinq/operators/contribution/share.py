@@ -18,7 +18,7 @@ from wpinq.state.states import State
 RESOLUTION = 720_720
 """The least common multiple of 1 to 16: up to 16 records share a weight without any rounding."""
 
-LOT = 1 << 20
+RECORDS_PER_LOT = 1 << 20
 """Records that are added up at once, at the least."""
 
 USER = ("\0user0", "\0user1")
@@ -85,7 +85,7 @@ class Shares:
     def absorb(self, port: int, batch: Batch) -> None:
         """Add records, in lots that grow with what is held."""
         self._waiting.append(batch.select(self._records.schema.names))
-        if sum(map(len, self._waiting)) > max(LOT, len(self._records)):
+        if sum(map(len, self._waiting)) > max(RECORDS_PER_LOT, len(self._records)):
             self._gather()
 
     def emit(self) -> Batch:

@@ -17,7 +17,7 @@ from wpinq.plan.node import Node, Record
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Kind, Schema
 
-MOST = 2**53
+MAX_WEIGHT_STEPS = 2**53
 """Steps of the largest weight: a double tells them apart."""
 WHOLE = 2.0**52
 """From here on a double is a whole number, and a half more would round it."""
@@ -61,7 +61,7 @@ def weights(schema: Schema, column: str, max_weight: Amount = 1, step: Amount | 
         raise PlanError("protect(max_weight=...): it is below 1; multiply the column, so that weights reach 1.")
     if fine.numerator != 1:
         raise PlanError(f"weigh(step=...): {decimal(fine)} is not 1/n for a whole n.")
-    if math.floor(most) * fine.denominator >= MOST:
+    if math.floor(most) * fine.denominator >= MAX_WEIGHT_STEPS:
         raise PlanError(f"protect(max_weight=...): more than 2^53 steps of {decimal(fine)}; scale the column down.")
     return most, fine.denominator
 

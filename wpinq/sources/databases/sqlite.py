@@ -29,7 +29,7 @@ from wpinq.sources.databases.postgres import quoted
 from wpinq.sources.files import plain
 from wpinq.sources.tables import arrays
 
-ROWS = 1 << 16  # rows fetched at a time
+ROWS_PER_FETCH = 1 << 16  # rows fetched at a time
 WORDS = (  # the first that occurs in a declared type decides, as SQLite does it
     ("INT", Kind.INT), ("BOOL", Kind.BOOL), ("CHAR", Kind.TEXT), ("CLOB", Kind.TEXT), ("TEXT", Kind.TEXT),
     ("BLOB", Kind.BYTES), ("REAL", Kind.FLOAT), ("FLOA", Kind.FLOAT), ("DOUB", Kind.FLOAT), ("DATETIME", Kind.TIME),
@@ -182,7 +182,7 @@ class SqliteReader:
             if _version(self.path) != self.opened:
                 raise SourceError(f"{self.place.where}: changed after it was opened; open it again.")
             cursor.execute(f"SELECT {chosen} FROM {rows}")  # noqa: S608  names are quoted, the query is the curator's
-            while found := cursor.fetchmany(ROWS):
+            while found := cursor.fetchmany(ROWS_PER_FETCH):
                 cells = list(zip(*found, strict=True))
                 yield in_columns(
                     [_column(cells[2 * place : 2 * place + 2], column, self.own[column.name])

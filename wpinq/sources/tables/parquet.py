@@ -17,7 +17,7 @@ from wpinq.sources.files import File, Files, reading
 from wpinq.sources.readers import FileReader
 from wpinq.sources.tables import arrays
 
-ROWS = 1 << 19  # rows of a frame
+ROWS_PER_FRAME = 1 << 19  # rows of a frame
 COUNTED = 1 << 24  # rows that one dictionary is counted over, if they are in one row group
 
 
@@ -141,7 +141,7 @@ def _batches(
     from pyarrow import parquet
 
     file.check()
-    rows = COUNTED if dictionaries else ROWS
+    rows = COUNTED if dictionaries else ROWS_PER_FRAME
     with (
         decoding(file.given),
         parquet.ParquetFile(

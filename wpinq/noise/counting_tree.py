@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Part: TypeAlias = tuple[int, int, int]
+TreeNode: TypeAlias = tuple[int, int, int]
 """A node and how it counts: level (from 1), index (from 0), sign."""
 
 
@@ -44,7 +44,7 @@ class Tree:
         """What the key of a release is bound to."""
         return f"tree of base {self.base}{', signed' if self.signed else ''}"
 
-    def parts(self, epoch: int) -> list[Part]:
+    def parts(self, epoch: int) -> list[TreeNode]:
         """The nodes whose signed sum is the sum of the epochs 1 to this one."""
         found, position = [], 0
         for level, digit in reversed(list(enumerate(self._digits(epoch), 1))):

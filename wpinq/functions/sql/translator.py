@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DEEPEST = 60  # nested operators of an expression
 
 
-class Reader:
+class Translator:
     """Translates the expressions of one text.
 
     Attributes:

@@ -20,8 +20,10 @@ from wpinq.arguments import COLLECTION, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.measurements.timeline import live_log
+from wpinq.operators.contribution.sample import Bound
+from wpinq.operators.contribution.share import Share
 from wpinq.operators.contribution.unit_key import ByUnit
-from wpinq.plan.node import Record, Source, Weighted, steps
+from wpinq.plan.node import Record, Weighted, read_by, steps
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.state.states import State
@@ -58,8 +60,9 @@ def suggest_bound(
         PlanError: The unit is not a person, there are several sources, one is live, or the grid does not rise.
         BudgetError, LedgerError, ExactnessError: See `measure`.
     """
-    sources = [node for node in steps(collection._node) if isinstance(node, Source)]
-    if len(sources) != 1 or sources[0].data.unit.column is None:
+    walk = steps(collection._node)
+    entered = [node.source for node in walk if isinstance(node, (Bound, Share))]
+    if len(entered) != 1 or len(read_by(walk)) != 1:
         raise PlanError("suggest_bound: takes a collection over one source whose unit is wpinq.users(...).")
     if live_log(collection._node) is not None:
         raise PlanError(
@@ -73,7 +76,7 @@ def suggest_bound(
     if not 0 < wanted < 1:
         raise PlanError("suggest_bound(share=...): a share is strictly between 0 and 1, for example 0.95.")
     cost = positive(epsilon, "suggest_bound(epsilon=...)")
-    lengths = Lengths(sources[0], numbers)
+    lengths = Lengths(entered[0], numbers)
     asked = ask_rank(
         lengths, Groups(), GridPoints(numbers), partial(RankAim, wanted), QueryCost("suggest_bound", cost, LEVEL)
     )
@@ -98,7 +101,7 @@ class Lengths(ByUnit):
     @property
     def stability(self) -> tuple[Fraction, ...]:
         """Of a person, who moves the source by the unit's bound."""
-        return (1 / self.source.data.unit.bound,)
+        return (1 / self.data.unit.bound,)
 
     @cached_property
     def gain(self) -> Fraction:
@@ -107,7 +110,7 @@ class Lengths(ByUnit):
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whose record it is."""
-        return (frozenset(self.unit_key.columns),)
+        return (frozenset(self.unit_key.unit.columns),)
 
     def state(self, keep: tuple[str, ...], key: bytes) -> State:
         """The number of records of each person."""
@@ -135,7 +138,7 @@ class Counts:
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Count records."""
-        batch = batch.select(self._unit_key.columns).consolidate()
+        batch = batch.select(self._unit_key.unit.columns).consolidate()
         self._table.add(*combine(self._unit_key.ids(batch.frame, self._key), batch.weights)[1:])
 
     def emit(self) -> Batch:

@@ -36,6 +36,7 @@ def bind(
     call: str,
     *,
     columns: Sequence[str] | Mapping[str, object] | None = None,
+    condition: bool = False,
 ) -> Function:
     """Bind a function or expression to columns.
 
@@ -44,6 +45,7 @@ def bind(
         schema: The columns of the input.
         call: Name of the call, for messages: `map`.
         columns: Names of the outputs, or names with types.
+        condition: Whether its truth is wanted, so that SQL text is a condition.
 
     Raises:
         PlanError: The parameters do not fit the columns, or the outputs do not fit `columns`.
@@ -52,7 +54,7 @@ def bind(
     if isinstance(function, str):
         from wpinq.functions.sql.bind import predicate, projection
 
-        return predicate(function, schema, call) if call == "filter" else projection(function, schema, call, columns)
+        return predicate(function, schema, call) if condition else projection(function, schema, call, columns)
     if isinstance(function, pl.Expr):
         return expressions([function], schema, call, columns)
     if isinstance(function, (list, tuple)):

@@ -10,6 +10,7 @@ from typing import Protocol
 from wpinq.errors import PlanError
 from wpinq.operators.contribution.sample import Bound
 from wpinq.operators.contribution.share import Share
+from wpinq.operators.contribution.unit_key import origin
 from wpinq.operators.parallel import linear, parallel
 from wpinq.operators.partition import Part
 from wpinq.operators.window import Window
@@ -148,10 +149,32 @@ def _one_window(node: Window, epoch: int) -> Window:
     below = node.source
     if isinstance(below, Source) and isinstance(below.data.reader, Closed):
         return replace(node, source=Slice(below.data, node))
-    if isinstance(below, (Bound, Share)) and isinstance(below.source.data.reader, Closed):
+    if isinstance(below, (Bound, Share)) and isinstance(origin(below).data.reader, Closed):
         group = node.group if parallel(node) else f"{node.group}, window {node.number} by itself"
-        return replace(node, group=group, source=replace(below, source=Slice(below.source.data, node)))
+        return replace(node, group=group, source=replace(below, source=_only(node, below.source)))
     return node if parallel(node) else replace(node, group=f"{node.group} at epoch {epoch}")
+
+
+def _only(window: Window, entered: Node) -> Node:
+    """The records of one window, before they are bounded."""
+    if isinstance(entered, Source):
+        return Slice(entered.data, window)
+    return Within(entered, window.at, window.span, window.length, "", window.number)
+
+
+@dataclass(frozen=True, eq=False)
+class Within(Window):
+    """Plan node of the records of one window before they are bounded, where its time may have been computed.
+
+    It is no part: the window above the bound is.
+    """
+
+    shown = "within one window({0.length}, at={0.at})"
+
+    @property
+    def part(self) -> None:
+        """None: nothing is priced by it."""
+        return
 
 
 @dataclass(frozen=True, eq=False)

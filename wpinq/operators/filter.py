@@ -30,7 +30,7 @@ def filter(self: Builder[C], predicate: object) -> C:
     >>> evaluate(protected(user="text", page="text").filter(lambda page: page != "b"), [("ann", "a"), ("bob", "b")])
     {('ann', 'a'): 1}
     """
-    return self._then(Filter(self._node, bind(predicate, self._node.schema, "filter")))
+    return self._then(Filter(self._node, bind(predicate, self._node.schema, "filter", condition=True)))
 
 
 @dataclass(frozen=True, eq=False)

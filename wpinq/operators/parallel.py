@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from wpinq.operators.contribution.sample import Bound
 from wpinq.operators.contribution.share import Share
-from wpinq.operators.contribution.unit_key import UnitKey
+from wpinq.operators.contribution.unit_key import UnitKey, origin
 from wpinq.operators.window import Window
 from wpinq.plan.node import Node, sources, steps
 from wpinq.plan.shapes import Keyed
@@ -43,8 +43,8 @@ def parallel(window: Window) -> bool:
         return True
     if not isinstance(below, (Bound, Share)):
         return False
-    own = UnitKey(below.source.data.unit, below.source.schema)
-    return own.span is not None and own.columns[1] == window.at and window.span % own.span == 0
+    own = UnitKey(origin(below).data.unit, below.source.schema)
+    return own.span is not None and own.unit.columns[1] == window.at and window.span % own.span == 0
 
 
 def each_is_charged(survey: Survey) -> bool:

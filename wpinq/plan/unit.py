@@ -63,6 +63,13 @@ class Unit:
             _check_window(self.window)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that tell units apart."""
+        if self.column is None:
+            return ()
+        return (self.column, *(self.window[1:] if self.window else ()))
+
+    @property
     def bound(self) -> Fraction:
         """The total weight that one unit may hold: it multiplies the noise."""
         return Fraction(self.at_most or 1)

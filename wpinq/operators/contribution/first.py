@@ -52,12 +52,12 @@ class First(Bound):
     shown = "first({0.unit})"
 
     def state(self, keep: tuple[str, ...], key: bytes) -> State:
-        return Firsts(self.schema, self.unit, keep, self.source.data.sampling_key)
+        return Firsts(self.schema, self.unit, keep, self.data.sampling_key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """All in one epoch: each user's records one by one, in the order of their hashes."""
         records = list(inputs[0])
-        ranks = record_ids(records, self.schema, self.source.data.sampling_key).tolist()
+        ranks = record_ids(records, self.schema, self.data.sampling_key).tolist()
         unit_key = self.unit_key
         left: dict[bytes, Fraction] = {}
         out = {}

@@ -12,8 +12,8 @@ import polars as pl
 
 from wpinq.operators.align import record_ids
 from wpinq.operators.contribution.share import share
-from wpinq.operators.contribution.unit_key import ByUnit, UnitKey
-from wpinq.plan.node import Node, Record, Source, Weighted
+from wpinq.operators.contribution.unit_key import ByUnit, UnitKey, origin
+from wpinq.plan.node import Node, Record, Weighted
 from wpinq.plan.unit import Unit
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.identity import identities
@@ -29,15 +29,19 @@ COPY, FRESH = "\0copy", "\0fresh"
 USER, RANK, PLACE = ("\0user0", "\0user1"), ("\0rank0", "\0rank1"), ("\0place0", "\0place1")
 
 
-def bounded(source: Source) -> Node:
-    """The records of a source as its unit lets them in: all, or of users a sample or a share of each."""
-    unit = source.data.unit
+def bounded(source: Node) -> Node:
+    """The records of a source as its unit lets them in: all, or of users a sample or a share of each.
+
+    Args:
+        source: The source, or what is done to each of its records before (`before.py`).
+    """
+    unit = origin(source).data.unit
     if unit.column is None:
         return source
     return share(source) if unit.at_most is None else bound(source)
 
 
-def bound(source: Source) -> Node:
+def bound(source: Node) -> Node:
     """Bound the contributions of each user of a source, as its unit says.
 
     Weights:    the copies of records with the smallest keyed hash of (all columns, number of the copy): of those of a
@@ -51,7 +55,7 @@ def bound(source: Source) -> Node:
     Raises:
         PlanError: The unit does not fit the columns.
     """
-    UnitKey(source.data.unit, source.schema).check()
+    UnitKey(origin(source).data.unit, source.schema).check()
     return Bound(source)
 
 
@@ -64,7 +68,7 @@ class Bound(ByUnit):
     @property
     def unit(self) -> Unit:
         """The unit of the source."""
-        return self.source.data.unit
+        return self.data.unit
 
     @property
     def bias(self) -> str:
@@ -72,12 +76,12 @@ class Bound(ByUnit):
         return self.unit.bias
 
     def state(self, keep: tuple[str, ...], key: bytes) -> State:
-        return Sample(self.schema, self.unit, keep, self.source.data.sampling_key)
+        return Sample(self.schema, self.unit, keep, self.data.sampling_key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Rank all copies of all records, and go through them once."""
         copies = [(*record, n) for record, weight in inputs[0].items() for n in range(1, int(weight) + 1)]
-        ranks = record_ids(copies, _numbered(self.schema), self.source.data.sampling_key).tolist()
+        ranks = record_ids(copies, _numbered(self.schema), self.data.sampling_key).tolist()
         unit_key = self.unit_key
         what = self.schema.names.index(self.unit.per[0] if self.unit.per else unit_key.user)
         users, places, out = Counter[bytes](), Counter[tuple[bytes, bytes]](), Counter[Record]()

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from wpinq.operators.contribution.unit_key import ByUnit, UnitKey
-from wpinq.plan.node import Node, Record, Source, Weighted
+from wpinq.operators.contribution.unit_key import ByUnit, UnitKey, origin
+from wpinq.plan.node import Node, Record, Weighted
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
 from wpinq.state.states import State
@@ -24,7 +24,7 @@ RECORDS_PER_LOT = 1 << 20
 USER = ("\0user0", "\0user1")
 
 
-def share(source: Source) -> Node:
+def share(source: Node) -> Node:
     """Let the records of each user share a weight of 1.
 
     Weights:    out[x] = in[x] * floor(L / n) / L for the n records of x's user; L = 720,720, and beyond L records 0
@@ -35,7 +35,7 @@ def share(source: Source) -> Node:
     Raises:
         PlanError: The unit does not fit the columns.
     """
-    UnitKey(source.data.unit, source.schema).check()
+    UnitKey(origin(source).data.unit, source.schema).check()
     return Share(source)
 
 
@@ -53,7 +53,7 @@ class Share(ByUnit):
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later, and who it was."""
-        return (needed | frozenset(self.unit_key.columns),)
+        return (needed | frozenset(self.unit_key.unit.columns),)
 
     def state(self, keep: tuple[str, ...], key: bytes) -> State:
         return Shares(self.schema, self.unit_key, keep, key)
@@ -78,7 +78,7 @@ class Shares:
 
     def __init__(self, schema: Schema, unit_key: UnitKey, keep: tuple[str, ...], key: bytes) -> None:
         self._unit_key, self._keep, self._key = unit_key, keep, key
-        self._records = Batch.empty(schema.select({*keep, *unit_key.columns}))
+        self._records = Batch.empty(schema.select({*keep, *unit_key.unit.columns}))
         self._given = Batch.empty(schema.select(keep))
         self._waiting: list[Batch] = []
 

@@ -143,17 +143,17 @@ class Live(Collection):
     """
 
     __slots__ = (
-        "__weakref__", "_end", "_followed", "_journal", "_lateness", "_lock", "_log", "_positions", "_resumed",
+        "__weakref__", "_data", "_end", "_followed", "_journal", "_lateness", "_lock", "_log", "_positions", "_resumed",
         "_resuming", "_running",
     )  # fmt: skip
 
     def __init__(self, records: Node, log: Timeline, lateness: dt.timedelta | None, journal: Journal | None) -> None:
         super().__init__(bounded(records))
-        self._log, self._lateness = log, lateness
+        self._data, self._log, self._lateness = origin(records).data, log, lateness
         self._followed: dict[str, Growing | Followed] = {}
         self._journal, self._resumed, self._resuming = journal, journal is None, False
         self._positions: Positions = {}
-        self._lock, self._running = threading.RLock(), Running(origin(records).data, log)
+        self._lock, self._running = threading.RLock(), Running(self._data, log)
         self._end = weakref.finalize(self, _closed, self._running, journal, self._followed)
 
     @property

@@ -208,7 +208,6 @@ def test_parquet_by_row_groups(tmp_path):
         done, seen = [], Counter()
         for part in range(parts):
             for frame in reader.batches(["other.x", "page"], share=(part, parts), progress=done.append):
-                assert frame.height <= 90
                 seen.update(frame.rows())
         assert seen == Counter((i, i) for i in range(1000))
         assert sum(done) == reader.total_bytes

@@ -1,8 +1,8 @@
 """Reading a source ahead of the flow: in threads where there is much to read, and in lots that are worth a call.
 
-Where it is cheap, equal records leave as one row with their number as the weight: a reader counts a column by its
-dictionary, and dense integers are counted in an array. What a lot holds, and how it is counted, changes the speed and
-never a histogram: weights add up exactly, in any order.
+Where it is cheap, equal records leave as one row with their number as the weight: dense integers are counted in an
+array, and what repeats near by in a lone column is made one before it is hashed. What a lot holds, and how it is
+counted, changes the speed and never a histogram: weights add up exactly, in any order.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
 from wpinq.records.weights import CAPACITY
 from wpinq.state.dense import ROWS_PER_ROUND, Dense, Gathered
+from wpinq.state.repeats import Repeats
 
 T = TypeVar("T")
 
@@ -92,11 +93,13 @@ def _lots(
 ) -> Generator[Batch, None, None]:
     """Batches of a share, of about `BYTES_PER_LOT` bytes each, or more if they are counted; all counts leave once."""
     schema = read.data.reader.schema.select(read.columns)
-    dense = Dense.of(schema)
+    dense, repeats = Dense.of(schema), Repeats(schema)
     found = read.data.batches(schema.names, share=share, progress=progress)
     for frames in _gathered(_within(found, CAPACITY // share[1], read.data.name)):
-        if dense is None or WEIGHT in frames[0].columns or not dense.add(frames):
-            yield _lot(pl.concat(frames), schema)
+        if WEIGHT in frames[0].columns:
+            yield Batch(pl.concat(frames), schema)
+        elif dense is None or not dense.add(frames):
+            yield _lot(repeats.count(pl.concat(frames)), schema)
         elif dense.rows >= ROWS_PER_ROUND:
             yield from dense.take()
     if dense is not None:

@@ -4,6 +4,7 @@ Everything works without them. Where there was no compiler, or the library is no
 same results come from NumPy, Polars and plain Python, which is the only other path: `loops` has what runs there.
 
     hashes.c        identities: SipHash
+    repeats.c       equal values near by, made one
     sums.c          adding up by identity or by number; a digit of noise
     paths.c         the nearest staircase of two noisy curves
     posteriors.c    the posterior over staircases
@@ -24,6 +25,7 @@ import numpy.typing as npt
 
 from wpinq.kernels.build import LIBRARY, digest
 from wpinq.kernels.loops import SIGNATURES
+from wpinq.kernels.repeats import SIGNATURES as REPEATS
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 Weights: TypeAlias = npt.NDArray[np.int64]
@@ -48,7 +50,7 @@ def load() -> ctypes.CDLL | None:
             return None
     except (OSError, ValueError):
         return None
-    for name, (result, arguments) in (_SIGNATURES | SIGNATURES).items():
+    for name, (result, arguments) in (_SIGNATURES | SIGNATURES | REPEATS).items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library

@@ -151,7 +151,11 @@ def column(array: pa.Array, column: Column) -> pl.Series:
         return series(array.cast(pa.float64()), column.name)
     if pa.types.is_uint64(type_):
         return series(array, column.name).cast(polars_type(kind), strict=False)
-    natural = _natural(array, own).alias(column.name)
+    return declared(_natural(array, own).alias(column.name), own, kind)
+
+
+def declared(natural: pl.Series, own: Kind | None, kind: Kind) -> pl.Series:
+    """A column of one kind as a column of a compatible kind."""
     if own is kind:
         return natural
     if own is Kind.TEXT:

@@ -34,8 +34,8 @@ LOOSE = 10
 
 WALLS = {
     "noise": {"errors", "exact", "kernels"},
-    "postprocess": {"arguments", "errors", "exact", "kernels"},
-    "ledger": {"errors", "exact", "records"},
+    "postprocess": {"arguments", "errors", "exact", "kernels", "storage"},
+    "ledger": {"errors", "exact", "records", "storage"},
     "functions": {"errors", "records"},
     "engines": {"errors", "failures", "plan", "records", "state"},
 }

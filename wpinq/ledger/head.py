@@ -5,10 +5,10 @@ Source: privacy rule 38.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
+from wpinq import storage
 from wpinq.ledger.chain import Head, RefusedError
 
 VERSION = 1
@@ -35,15 +35,4 @@ def _text(head: Head) -> str:
 
 def write(path: Path, head: Head) -> None:
     """Replace the head file durably: it is the old one or the new one, whatever happens."""
-    draft = path.with_name(path.name + ".new")
-    flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-    with open(os.open(draft, flags, 0o600), "w", encoding="ascii") as file:  # noqa: PTH123
-        file.write(_text(head))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    storage.write(path, _text(head).encode("ascii"), draft=path.with_name(path.name + ".new"))

@@ -65,7 +65,7 @@ def redacted(step: str, function: Callable[[], T]) -> T:
     Raises:
         EngineError: Instead of any exception that is not our own.
     """
-    failure, found = Failure(), list[T]()
-    failure.guard(step, lambda: found.append(function()), None)()
+    failure, result = Failure(), list[T]()
+    failure.guard(step, lambda: result.append(function()), None)()
     failure.raise_if_failed()
-    return found[0]
+    return result[0]

@@ -124,7 +124,7 @@ def test_a_quote_of_an_epoch_that_has_closed_is_refused():
     with pytest.raises(PlanError, match=r"epoch 1 of live, which has closed.*Nothing was charged"):
         live.measure(quote=quote)
     assert book(live).spent() == (0, 0)
-    assert not live._log.asked
+    assert not live._log.pending
     later = live.measure(quote=forever)  # speaks of each epoch that closes from now on
     now = live.measure(quote=live.quote(40))
     live.advance()

@@ -51,9 +51,9 @@ class Answer:
         at: Callable[[Any], Measurement] | None = getattr(self.measurement, "at", None)
         if at is None:
             raise PlanError(f"{self._plan.call}: the collection has no windows; ask value, interval() or table().")
-        found = copy(self)
-        found.measurement = at(time)
-        return found
+        result = copy(self)
+        result.measurement = at(time)
+        return result
 
     def of(self, where: Groups) -> Answer:
         """The same for other groups of the same columns."""

@@ -70,7 +70,7 @@ def suggest_bound(
         )
     numbers = tuple(grid)
     whole = all(isinstance(number, int) and 0 < number < 2**31 for number in numbers)
-    if not numbers or not whole or any(one >= two for one, two in pairwise(numbers)):
+    if not numbers or not whole or any(lower >= upper for lower, upper in pairwise(numbers)):
         raise PlanError("suggest_bound(grid=...): takes whole numbers above zero that rise.")
     wanted = exact(share, "suggest_bound(share=...)")
     if not 0 < wanted < 1:

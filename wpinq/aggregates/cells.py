@@ -61,5 +61,5 @@ class Cells(Linear):
         """Row by row."""
         cell = self.scale.steps().alias("\0cell")
         frame = batch.frame.with_columns(cell).filter(pl.col("\0cell").is_not_null())
-        found = frame.select(*self.by, pl.col("\0cell").alias(self.schema.names[-1]), WEIGHT)
-        return Batch(found, self.schema).consolidate()
+        result = frame.select(*self.by, pl.col("\0cell").alias(self.schema.names[-1]), WEIGHT)
+        return Batch(result, self.schema).consolidate()

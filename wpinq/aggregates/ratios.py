@@ -60,11 +60,11 @@ class BinNoise:
         scales = np.maximum(scales, 1e-6 * scales[-1])
         for place in range(1, len(scales)):
             scales[place] = np.maximum(scales[place], APART * scales[place - 1])
-        squares, found = scales**2, np.zeros(shape)
-        for place, one in enumerate(squares):
-            others = [one - other for far, other in enumerate(squares) if far != place]
-            found += np.prod(one / np.array(others), axis=0) * np.exp(-sizes / scales[place])
-        return found
+        squares, result = scales**2, np.zeros(shape)
+        for place, square in enumerate(squares):
+            others = [square - other for far, other in enumerate(squares) if far != place]
+            result += np.prod(square / np.array(others), axis=0) * np.exp(-sizes / scales[place])
+        return result
 
 
 def ratio(total: Floats, number: Floats) -> Floats:
@@ -134,5 +134,5 @@ def farthest(plausible: Callable[[Floats], NDArray[np.bool_]], start: Floats, en
         middle = (near + far) / 2
         good = plausible(start + (end - start) * middle)
         near, far = np.where(good, middle, near), np.where(good, far, middle)
-    found: Floats = start + (end - start) * far
-    return found
+    result: Floats = start + (end - start) * far
+    return result

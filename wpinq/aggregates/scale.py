@@ -136,10 +136,10 @@ def limits(
         raise PlanError(f"{call}: column {column!r} is of the type {kind.value}; {hint}.")
     low, high = ends(bounds, call)
     whole = kind is not Kind.FLOAT and high - low <= grid.most and (low.denominator, high.denominator) == (1, 1)
-    found = Fraction(1) if whole else (high - low) / grid.usual
+    result = Fraction(1) if whole else (high - low) / grid.usual
     if step is not None:
-        found = positive(step, f"{call}(step=...)")
-    count = (high - low) / found
+        result = positive(step, f"{call}(step=...)")
+    count = (high - low) / result
     if count.denominator != 1 or count > grid.most:
         raise PlanError(f"{call}: step= does not divide what lies between the bounds into at most {grid.most} steps.")
-    return low, high, found
+    return low, high, result

@@ -79,7 +79,7 @@ def count_distinct(
     """
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     grouping = (by,) if isinstance(by, str) else tuple(by or ())
-    kept = operators.map(self, [pl.col(one) for one in dict.fromkeys((*grouping, *names))])
+    kept = operators.map(self, [pl.col(name) for name in dict.fromkeys((*grouping, *names))])
     plan = Moments(kept.distinct()._node, (), None, (0,), f"count_distinct({', '.join(names)})")
     return _asked(self, plan, _first, epsilon, Options(by, keys, name, analyst)).charge(self)
 

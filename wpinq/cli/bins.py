@@ -35,9 +35,9 @@ def ask(texts: Sequence[str], schema: Schema) -> list[Any]:
     """
     from wpinq.records.bins import bin_frame
 
-    found = [one for text in texts for one in parse_bins(text, schema)]
-    bin_frame(found, schema)
-    return found
+    result = [parse_bin for text in texts for parse_bin in parse_bins(text, schema)]
+    bin_frame(result, schema)
+    return result
 
 
 def parse_bins(text: str, schema: Schema) -> Sequence[Any]:
@@ -59,12 +59,12 @@ def parse_bins(text: str, schema: Schema) -> Sequence[Any]:
     single = _values(text, schema.columns[0]) if len(schema) == 1 and "," not in text else None
     if isinstance(single, range):
         return single
-    found: list[Any] = []
+    result: list[Any] = []
     for part in text.split(","):
-        found += _bins(part, schema)
-        if len(found) > MAX_BINS:
+        result += _bins(part, schema)
+        if len(result) > MAX_BINS:
             raise _too_many()
-    return found
+    return result
 
 
 def _bins(text: str, schema: Schema) -> list[Any]:
@@ -114,7 +114,7 @@ def _from_json(text: str, schema: Schema) -> list[Any]:
         return [_item(item, schema.columns[0]) for item in items]
     if not all(isinstance(item, list) and len(item) == len(schema) for item in items):
         raise BinError(f"bins {text!r}: give a list of lists of {len(schema)} values, for {schema}.")
-    return [tuple(_item(one, column) for one, column in zip(item, schema, strict=True)) for item in items]
+    return [tuple(_item(entry, column) for entry, column in zip(item, schema, strict=True)) for item in items]
 
 
 def _item(item: Any, column: Column) -> Any:

@@ -71,10 +71,10 @@ class Commands:
         measurement = self.measurements[name]
         if not texts:
             raise BinError(f"{name}: which bins? For example: {name} 1..10, or help.")
-        bins = [one for text in texts for one in parse_bins(text, measurement.node.schema)]
+        bins = [parsed for text in texts for parsed in parse_bins(text, measurement.node.schema)]
         values = measurement.observe_many(bins).tolist()
         half = measurement.interval(LEVEL)
-        lines = [f"{written(one)}  {released(value, half)}" for one, value in zip(bins, values, strict=True)]
+        lines = [f"{written(item)}  {released(value, half)}" for item, value in zip(bins, values, strict=True)]
         return "\n".join([*lines, *noise_lines(measurement)])
 
     def _plot(self, words: list[str]) -> str:
@@ -108,8 +108,8 @@ def draw(name: str, bins: range, values: Any, path: Path) -> None:
     figure = Figure(figsize=(7, 5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    seen = [(one, value) for one, value in zip(bins, values.tolist(), strict=True) if one > 0 and value > 0]
-    axes.scatter([one for one, _ in seen], [value for _, value in seen], s=9)
+    seen = [(item, value) for item, value in zip(bins, values.tolist(), strict=True) if item > 0 and value > 0]
+    axes.scatter([entry for entry, _ in seen], [value for _, value in seen], s=9)
     axes.set(xlabel="bin", ylabel="noisy weight")
     if seen:
         axes.set(xscale="log", yscale="log")

@@ -124,7 +124,7 @@ def degrees(
     outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
     check_outputs(outputs, place.places())
     schema = place.schema()
-    pair = (next((one for one in schema.names if one != of), "user"), schema[of].name)
+    pair = (next((item for item in schema.names if item != of), "user"), schema[of].name)
 
     release = measured(place, of, epsilon, share, {"method": method, "prior": prior}, analyst=analyst)
     if json is not None:

@@ -54,7 +54,7 @@ def one_line(text: str) -> str:
 
 def printable(text: str) -> str:
     """Text without control characters."""
-    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def say(text: str) -> None:

@@ -159,14 +159,16 @@ def _cell(value: Any) -> Any:
 
 def _shown(text: str) -> str:
     """A name without what moves the cursor of a terminal: others choose names, and the curator reads them."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
 
 
 def _entries(ledger: Ledger) -> list[Entry]:
     """All rows; instead of a version that follows the files, and holds their size, its code."""
     return [
-        replace(one, version=code_of(one.version, ledger.secret)) if {"\t", "\n"} & {*one.version} else one
-        for one in ledger.entries()
+        replace(entry, version=code_of(entry.version, ledger.secret)) if {"\t", "\n"} & {*entry.version} else entry
+        for entry in ledger.entries()
     ]
 
 

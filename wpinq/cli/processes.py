@@ -42,16 +42,16 @@ class ClusterOptions:
         Raises:
             PlanError: They do not fit together.
         """
-        found = tuple(one.strip() for one in (addresses or "").split(",") if one.strip())
-        if (keys is None) != (not found) or (found and number > 1):
+        result = tuple(item.strip() for item in (addresses or "").split(",") if item.strip())
+        if (keys is None) != (not result) or (result and number > 1):
             raise PlanError("--addresses and --keys go together, and not with --processes.")
-        if not all(one.rpartition(":")[0] and one.rpartition(":")[2].isdigit() for one in found):
+        if not all(entry.rpartition(":")[0] and entry.rpartition(":")[2].isdigit() for entry in result):
             raise PlanError("--addresses: write host:port of each process, as in a.example:2101,b.example:2101.")
-        if len(set(found)) < len(found) or len(found) == 1:
+        if len(set(result)) < len(result) or len(result) == 1:
             raise PlanError("--addresses: give two or more, each of another process.")
-        if not 0 <= process < max(len(found), 1):
+        if not 0 <= process < max(len(result), 1):
             raise PlanError(f"--process-id {process}: it counts the addresses, from 0.")
-        return cls(number, process, found, keys)
+        return cls(number, process, result, keys)
 
     @property
     def several(self) -> bool:
@@ -62,11 +62,11 @@ class ClusterOptions:
     def meeting(self, task: Callable[[DataSet], Task]) -> Iterator[ClusterRun]:
         """Start or wait for the others; at the end of the block they are told how it ended."""
         if self.number > 1:
-            with cluster.helpers(self.number) as found:
-                yield ClusterRun(found, task)
+            with cluster.helpers(self.number) as result:
+                yield ClusterRun(result, task)
         elif self.addresses:
-            with cluster.closing(cluster.Cluster(self.addresses)) as found:
-                yield ClusterRun(found, task, self.keys)
+            with cluster.closing(cluster.Cluster(self.addresses)) as result:
+                yield ClusterRun(result, task, self.keys)
         else:
             yield ClusterRun(None, task)
 

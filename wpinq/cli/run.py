@@ -79,9 +79,15 @@ def run(
             dataflow, place, given.budget, asked, lambda views: meeting.meet(through(views) if through else views)
         )
         meeting.compute(measurements)
-    answers = {one: measurements[one].observe_many(bins).tolist() for one, bins in questions.items()}
+    answers = {item: measurements[item].observe_many(bins).tolist() for item, bins in questions.items()}
     if json is not None:
-        write_json(json, {one: _content(measurements[one], questions[one], answers[one]) for one in questions})
+        write_json(
+            json,
+            {
+                question: _content(measurements[question], questions[question], answers[question])
+                for question in questions
+            },
+        )
     _show(measurements, questions, answers)
     if recover is not None:
         from wpinq.sources.recovered import forget
@@ -159,8 +165,8 @@ def _show(
     for name, bins in questions.items():
         half = measurements[name].interval(LEVEL)
         typer.echo(f"\n{name}: " + "\n".join(noise_lines(measurements[name])))
-        for one, value in list(zip(bins, answers[name], strict=True))[:SHOWN]:
-            typer.echo(f"  {written(one)}  {released(value, half)}")
+        for item, value in list(zip(bins, answers[name], strict=True))[:SHOWN]:
+            typer.echo(f"  {written(item)}  {released(value, half)}")
         if len(bins) > SHOWN:
             typer.echo(f"  ... and {len(bins) - SHOWN:,} more bins; --json OUT writes them all")
     typer.echo(f"\n{budget_line(next(iter(measurements.values())).key_owner.ledger)}")

@@ -40,8 +40,8 @@ def written(one: Any) -> str:
 def measurement_table(measurements: Mapping[str, Measurement]) -> str:
     """One line for each measurement: its name, columns, cost and noise."""
     rows = [("measurement", "bins", "epsilon", "noise scale")]
-    for name, one in measurements.items():
-        rows.append((name, str(one.node.schema), decimal(one.epsilon), nearly(one.scale)))
+    for name, measurement in measurements.items():
+        rows.append((name, str(measurement.node.schema), decimal(measurement.epsilon), nearly(measurement.scale)))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows

@@ -100,9 +100,9 @@ def sql(
     place = Input(
         where, columns, header, ledger, name, data_version, _unit(unit, at_most), _delta(chance, cost, amount)
     )
-    read = {path for one in tables.values() for path in Input(one if isinstance(one, str) else one[0]).places()}
+    read = {path for item in tables.values() for path in Input(item if isinstance(item, str) else item[0]).places()}
     check_outputs({"--json": (json, ())}, {*place.places(), *read, *([keys.resolve()] if keys else [])})
-    limits = dict(parse_bounds(one) for one in bounds or [])
+    limits = dict(parse_bounds(entry) for entry in bounds or [])
     empty = no_records(place.schema(), LIMITLESS, table, place.unit)
     asked = prepare(query, {**tables, table: empty}, limits)
     groups = None if keys is None else read_keys(keys, asked.schema)
@@ -134,13 +134,13 @@ def read_keys(path: Path, schema: Schema) -> list[Any]:
         raise SourceError(f"--keys {path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
     if text.lstrip().startswith("["):
         return list(parse_bins(text.strip(), schema))
-    found: list[Any] = []
+    result: list[Any] = []
     for row in csv.reader(text.splitlines()):
         if len(row) != len(schema):
             raise BinError(f"--keys {path}: a group of {schema} is a line of {len(schema)} fields.")
         values = tuple(parse_value(field, column) for field, column in zip(row, schema, strict=True))
-        found.append(values[0] if len(values) == 1 else values)
-    return found
+        result.append(values[0] if len(values) == 1 else values)
+    return result
 
 
 def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
@@ -171,8 +171,8 @@ def _named(text: str, option: str) -> tuple[str, str]:
 
 def _public(places: list[str], types: list[str]) -> dict[str, Any]:
     """Public tables by name, each with the types of its columns where they are given."""
-    tables: dict[str, Any] = dict(_named(one, "--public") for one in places)
-    for name, text in (_named(one, "--public-columns") for one in types):
+    tables: dict[str, Any] = dict(_named(place, "--public") for place in places)
+    for name, text in (_named(item, "--public-columns") for item in types):
         columns = parse_columns(text)
         if name not in tables:
             raise SourceError(f"--public-columns {name}: there is no --public {name}=FILE.")

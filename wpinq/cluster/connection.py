@@ -40,10 +40,10 @@ class Connection:
         """The next object; None where the other end is gone, silent, or says something else."""
         try:
             self.socket.settimeout(timeout)
-            found = json.loads(self._file.readline(MAX_MESSAGE_BYTES))
+            result = json.loads(self._file.readline(MAX_MESSAGE_BYTES))
         except (OSError, ValueError, RecursionError):
             return None
-        return found if isinstance(found, dict) else None
+        return result if isinstance(result, dict) else None
 
     def close(self) -> None:
         """Hang up."""
@@ -73,8 +73,8 @@ def listen(address: str) -> socket.socket:
 
 
 def _family(address: str) -> socket.AddressFamily:
-    found = socket.getaddrinfo(*place(address), type=socket.SOCK_STREAM)
-    return found[0][0]
+    result = socket.getaddrinfo(*place(address), type=socket.SOCK_STREAM)
+    return result[0][0]
 
 
 def proof(key: bytes, *parts: object) -> str:

@@ -76,13 +76,13 @@ class Cluster:
         every[0].key_owner.check()
         self._host.begin(self._lost, LOSS_TIMEOUT)
         try:
-            found = cluster.run(job(every, 0, self._addresses, Failure()), 0, self._addresses)
+            result = cluster.run(job(every, 0, self._addresses, Failure()), 0, self._addresses)
         except cluster.LostError as error:
             raise EngineError(self._host.lost(LOSS_TIMEOUT) or str(error)) from None
         self._host.stop_watching()
-        for one, histogram in zip(every, found, strict=True):
-            if not one.settled:
-                one.answer_from(histogram)
+        for item, histogram in zip(every, result, strict=True):
+            if not item.settled:
+                item.answer_from(histogram)
 
     def close(self, error: BaseException | None) -> None:
         """Tell the others how it ended."""
@@ -123,9 +123,9 @@ def help_out(task: Task, process: int, addresses: Sequence[str]) -> None:
             raise
         member.announce(hello)
         member.watch(_leave)
-        found = job(list(every.values()), process, addresses, cluster.FatalFailure(member.fail))
+        result = job(list(every.values()), process, addresses, cluster.FatalFailure(member.fail))
         try:
-            cluster.run(found, process, addresses)
+            cluster.run(result, process, addresses)
         except cluster.LostError:
             member.wait(LOSS_TIMEOUT)  # process 0 says more, and ends this process
             raise
@@ -167,9 +167,9 @@ def job(every: Sequence[Measurement], process: int, addresses: Sequence[str], fa
     """What a process computes."""
     from wpinq.engines.flow import Job
 
-    hosts = [one.rpartition(":")[0] for one in addresses]
+    hosts = [address.rpartition(":")[0] for address in addresses]
     return Job(
-        [one.node for one in every],
+        [item.node for item in every],
         every[0].key_owner.identity_key,
         len(addresses),
         failure=failure,
@@ -202,12 +202,12 @@ def _free_ports(number: int) -> list[int]:
     """Ports that nobody uses."""
     held = [socket.socket() for _ in range(number)]
     try:
-        for one in held:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in held]
+        for item in held:
+            item.bind(("127.0.0.1", 0))
+        return [item.getsockname()[1] for item in held]
     finally:
-        for one in held:
-            one.close()
+        for entry in held:
+            entry.close()
 
 
 def _environment() -> dict[str, str]:

@@ -65,7 +65,7 @@ class Host:
         """
         end = time.monotonic() + JOIN
         self._listener.settimeout(0.1)
-        while missing := [one for one in range(1, len(self._addresses)) if one not in self._connections]:
+        while missing := [item for item in range(1, len(self._addresses)) if item not in self._connections]:
             self._alive()
             if time.monotonic() > end:
                 raise EngineError(
@@ -150,13 +150,13 @@ class Host:
             for number, connection in self._connections.items():
                 ready.register(connection.socket, selectors.EVENT_READ, number)
             while True:
-                for found, _ in ready.select():
-                    answer = self._connections[found.data].receive(SILENCE)
+                for result, _ in ready.select():
+                    answer = self._connections[result.data].receive(SILENCE)
                     if answer is not None and "listens" in answer:
-                        self._listen[found.data].set()
+                        self._listen[result.data].set()
                         continue
                     what = f"failed: {answer['failed']}" if answer and "failed" in answer else "went away."
-                    return f"{self._named(found.data)} {what} Nothing was answered."
+                    return f"{self._named(result.data)} {what} Nothing was answered."
 
 
 class Member:

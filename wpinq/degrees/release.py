@@ -118,7 +118,7 @@ def at_once(
     Raises:
         PlanError: It is not.
     """
-    quotes = [one.quote(epsilon, name, analyst=analyst) for one, epsilon, name in asked]
+    quotes = [item.quote(epsilon, name, analyst=analyst) for item, epsilon, name in asked]
     for quote in quotes:
         if not quote.at_once:
             raise PlanError(

@@ -50,18 +50,18 @@ def run(job: Job, process: int, addresses: Sequence[str]) -> list[Histogram]:
         LostError: Another process failed.
         SourceError, EngineError: A step of this process failed.
     """
-    found = [Histogram(root.schema, job.key, root.held.array) for root in job.roots]
+    result = [Histogram(root.schema, job.key, root.held.array) for root in job.roots]
     os.environ.pop("BYTEWAX_DATAFLOW_API_ENABLED", None)
     try:
         with _hidden():
-            cluster_main(build(job, found), list(addresses), process)  # type: ignore[no-untyped-call]
+            cluster_main(build(job, result), list(addresses), process)  # type: ignore[no-untyped-call]
     except BaseException as error:  # noqa: BLE001  a panic of the engine is no Exception
         job.failure.raise_if_failed()
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
             raise redact("the cluster", error) from None
         raise LostError("another process of the cluster failed or went away; nothing was answered.") from None
     job.failure.raise_if_failed()
-    return found
+    return result
 
 
 class FatalFailure(Failure):
@@ -112,8 +112,8 @@ def _hidden() -> Iterator[None]:
             os.dup2(nothing, number)
         yield
     finally:
-        for number, one in zip((1, 2), kept, strict=True):
-            os.dup2(one, number)
-            os.close(one)
+        for number, item in zip((1, 2), kept, strict=True):
+            os.dup2(item, number)
+            os.close(item)
         os.close(nothing)
         _spoken[0] = 2

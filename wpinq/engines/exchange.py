@@ -89,7 +89,7 @@ def send(
             yield from ((labels(shards)[shard], Hashed(*piece)) for piece in pieces(ids, weights))
 
     def step(items: list[KeyedRecords]) -> list[tuple[str, tuple[int, Parcel[KeyedRecords]]]]:
-        return [(label, (port, Parcel(part))) for one in items for label, part in parts(one)]
+        return [(label, (port, Parcel(part))) for item in items for label, part in parts(item)]
 
     return op.flat_map_batch(name, up, failure.guard("exchange", step, []))
 

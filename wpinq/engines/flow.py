@@ -81,10 +81,10 @@ def run(job: Job) -> list[Histogram]:
         SourceError: A source could not be read to its end.
         EngineError: A step failed; the message names it and never the data.
     """
-    found: list[Histogram] = []
-    job.failure.guard("the dataflow", _run, None)(job, found)
+    result: list[Histogram] = []
+    job.failure.guard("the dataflow", _run, None)(job, result)
     job.failure.raise_if_failed()
-    return found
+    return result
 
 
 def _run(job: Job, found: list[Histogram]) -> None:
@@ -129,16 +129,16 @@ class Lowering:
         order = [node for node in steps(*self.job.roots) if self.chosen[node] is node]
         shapes = {node: node.lower(self._needed[node]) for node in order}
         readers = [node.inputs for node, shape in shapes.items() if isinstance(shape, Keyed)] + [self.job.roots]
-        read = dict.fromkeys(self.chosen[one] for some in readers for one in some)  # in one order in all processes
-        found: dict[Node, list[Stream[Batch]]] = {node: [] for node in read}
+        read = dict.fromkeys(self.chosen[item] for some in readers for item in some)  # in one order in all processes
+        result: dict[Node, list[Stream[Batch]]] = {node: [] for node in read}
         for number, (node, shape) in enumerate(shapes.items()):
             if isinstance(shape, Read | Keyed):
                 follows = Linear(node, shapes, self.chosen, read, self.job.failure)
-                ups = [_merged(f"step_{number}_up_{i}", found[self.chosen[up]]) for i, up in enumerate(node.inputs)]
+                ups = [_merged(f"step_{number}_up_{i}", result[self.chosen[up]]) for i, up in enumerate(node.inputs)]
                 out = self._step(f"step_{number}", node, shape, ups, follows)
                 for i, end in enumerate(follows.ends):
-                    found[end].append(op.flat_map_batch(f"step_{number}_to_{i}", out, _picker(end)))
-        return {node: _merged(f"read_{number}", found[node]) for number, node in enumerate(read)}
+                    result[end].append(op.flat_map_batch(f"step_{number}_to_{i}", out, _picker(end)))
+        return {node: _merged(f"read_{number}", result[node]) for number, node in enumerate(read)}
 
     def _step(
         self, name: str, node: Node, shape: Read | Keyed, ups: list[Stream[Batch]], follows: Linear

@@ -47,7 +47,7 @@ class Linear:
         self._steps: dict[Node, list[Edge]] = {origin: []}
         for node, shape in shapes.items():
             if isinstance(shape, Stateless | Merge):
-                ups = [chosen[one] for one in node.inputs]
+                ups = [chosen[source_node] for source_node in node.inputs]
                 edges = [(up, kernel) for up, kernel in _kernels(node, ups, shape, failure) if up in self._steps]
                 if edges:
                     self._steps[node] = edges
@@ -55,11 +55,11 @@ class Linear:
 
     def push(self, batch: Batch) -> StepBatches:
         """What follows from a batch."""
-        found: dict[Node, list[Batch]] = {}
+        result: dict[Node, list[Batch]] = {}
         for node, edges in self._steps.items():
-            made = (kernel(one) for up, kernel in edges for one in found[up])
-            found[node] = [one for one in (made if edges else [batch]) if one]
-        return {end: found[end] for end in self.ends if found[end]}
+            made = (kernel(item) for up, kernel in edges for item in result[up])
+            result[node] = [entry for entry in (made if edges else [batch]) if entry]
+        return {end: result[end] for end in self.ends if result[end]}
 
     def push_all(self, pieces: Iterator[Batch]) -> StepBatches:
         """What follows from a change that comes in pieces; equal records are added up as they come."""
@@ -68,7 +68,7 @@ class Linear:
             for end, batches in self.push(piece).items():
                 for batch in batches:
                     sums.setdefault(end, Waiting(batch.schema)).absorb(batch)
-        return {end: [one.rows()] for end, one in sums.items()}
+        return {end: [item.rows()] for end, item in sums.items()}
 
 
 def _kernels(node: Node, ups: Sequence[Node], shape: Stateless | Merge, failure: Failure) -> Sequence[Edge]:

@@ -49,7 +49,7 @@ def batches(
     shares = [(part * threads + thread, parts * threads) for thread in range(threads)]
     redact = progress and _one_by_one(progress)
     counted = Gathered(threads)
-    streams = [_lots(read, one, redact, counted) for one in shares]
+    streams = [_lots(read, item, redact, counted) for item in shares]
     with ahead(streams) if threads > 1 else closing(streams[0]) as lots:
         for lot in lots:
             yield [lot]

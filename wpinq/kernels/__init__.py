@@ -144,8 +144,8 @@ class Sums:
     def _items(self) -> tuple[Words, Weights]:
         most = int(self._used[0]) + 1
         ids, weights = np.empty((most, 2), np.uint64), np.empty(most, np.int64)
-        found = self._library.wpinq_items(self._slots.ctypes.data, self._bits, ids.ctypes.data, weights.ctypes.data)
-        return ids[:found], weights[:found]
+        result = self._library.wpinq_items(self._slots.ctypes.data, self._bits, ids.ctypes.data, weights.ctypes.data)
+        return ids[:result], weights[:result]
 
     def _clear(self, bits: int) -> None:
         self._bits, self._slots, self._used = bits, np.zeros((2**bits + 1, 3), np.uint64), np.zeros(1, np.int64)

@@ -205,11 +205,11 @@ class FilePages:
         """Read all rows; whatever is not of the right type is damage."""
         if self._empty:
             return []
-        found = self._connection.execute("SELECT number, body, mac FROM entries ORDER BY number").fetchall()
-        for number, body, mac in found:
+        result = self._connection.execute("SELECT number, body, mac FROM entries ORDER BY number").fetchall()
+        for number, body, mac in result:
             if not (isinstance(number, int) and isinstance(body, str) and isinstance(mac, bytes)):
                 raise RefusedError(_DAMAGED + ".")
-        return [Row(*row) for row in found]
+        return [Row(*row) for row in result]
 
     def head(self) -> Head:
         """Read the head file."""

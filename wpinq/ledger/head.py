@@ -23,9 +23,9 @@ def read(path: Path) -> Head:
     text = path.read_bytes()[:256].decode("ascii", "replace")
     words = text.split()
     if len(words) == 4 and words[2].isdecimal() and re.fullmatch("[0-9a-f]{64}", words[3]):
-        found = Head(int(words[2]), bytes.fromhex(words[3]))
-        if text == _text(found):
-            return found
+        result = Head(int(words[2]), bytes.fromhex(words[3]))
+        if text == _text(result):
+            return result
     raise RefusedError(f"its head {path.name} is damaged; put back the newest copy of the ledger and its head.")
 
 

@@ -47,15 +47,15 @@ def merged(requests: Iterable[Request]) -> tuple[Request, ...]:
 
     The people of two sources that share a ledger lose the sum.
     """
-    found: dict[ChargeKey, Request] = {}
+    result: dict[ChargeKey, Request] = {}
     for ledger, charge in requests:
-        before = found.get(_charge_key(ledger, charge))
+        before = result.get(_charge_key(ledger, charge))
         costs = charge.costs if before is None else (*before[1].costs, *charge.costs)
-        found[_charge_key(ledger, charge)] = (
+        result[_charge_key(ledger, charge)] = (
             ledger,
             Charge(charge.question, costs, charge.version, charge.label, charge.analyst),
         )
-    return tuple(found.values())
+    return tuple(result.values())
 
 
 def distinct(requests: Iterable[Request]) -> list[Request]:
@@ -99,20 +99,20 @@ def price_all(requests: Sequence[Request]) -> list[Price]:
         LedgerError: A ledger cannot be trusted or read.
     """
     ledgers = {ledger._store.key: ledger for ledger, _ in requests}
-    found = []
+    result = []
     for key, ledger in ledgers.items():
         accountant = ledger._now()
         after = accountant.spent
-        for one, charge in merged(requests):
-            if one._store.key == key and charge.key not in accountant.charges:
+        for item, charge in merged(requests):
+            if item._store.key == key and charge.key not in accountant.charges:
                 after = after.including(charge.costs)
         left = accountant.budget - accountant.spent.epsilon, accountant.delta - accountant.spent.delta
-        found.append(
+        result.append(
             Price(
                 accountant.name, after.epsilon - accountant.spent.epsilon, after.delta - accountant.spent.delta, *left
             )
         )
-    return found
+    return result
 
 
 def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Accountant) -> BudgetError:

@@ -81,12 +81,12 @@ class ContinualMeasurement(Measurement):
                 law than that of the nodes of the tree; or see `price`.
         """
         refuse_unless_linear(survey.steps)
-        found = quoted(
+        result = quoted(
             survey, epsilon, cls, noise=noise, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
             fields=("continual", cls.tree.text),
         )  # fmt: skip
-        refuse_other_law(found.mechanism, "measure(continual=True)")
-        return found
+        refuse_other_law(result.mechanism, "measure(continual=True)")
+        return result
 
     @property
     def settled(self) -> bool:
@@ -153,7 +153,7 @@ class ContinualMeasurement(Measurement):
             NotReadyError: See `observe`.
         """
         rest = 1 - level_of_each(exact(level, "interval(level=...)"), bins)
-        scales = [float(self._level(one).scale) for one, _, _ in self.tree.parts(self._asked(epoch))]
+        scales = [float(self._level(item).scale) for item, _, _ in self.tree.parts(self._asked(epoch))]
         return half_width(scales, float(rest)) / self._unit
 
     def explain(self) -> str:

@@ -66,7 +66,7 @@ def tree(root: Node) -> list[str]:
     lines: list[str] = []
     digests = fingerprints(root)
     same = {node: digests[node] or node for node in steps(root)}
-    readers = Counter(same[one] for node in {same[n]: n for n in same}.values() for one in node.inputs)
+    readers = Counter(same[source_node] for node in {same[n]: n for n in same}.values() for source_node in node.inputs)
     numbers: dict[object, int] = {}
 
     def visit(node: Node, lead: str, branch: str) -> None:
@@ -74,12 +74,12 @@ def tree(root: Node) -> list[str]:
         if node.inputs and readers[same[node]] > 1:
             numbers.setdefault(same[node], len(numbers) + 1)
         number = f" [{numbers[same[node]]}]" if same[node] in numbers else ""
-        new = not again and digests[node] is None and all(digests[one] is not None for one in node.inputs)
+        new = not again and digests[node] is None and all(digests[entry] is not None for entry in node.inputs)
         facts = _facts(node) + (", no fingerprint: a new question every time" if new else "")
         lines.append(f"{lead}{branch}{node.title}{number}{', as above' if again else facts}")
         deeper = lead + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
-        for place, one in enumerate(() if again else node.inputs, start=1):
-            visit(one, deeper, "└─ " if place == len(node.inputs) else "├─ ")
+        for place, item in enumerate(() if again else node.inputs, start=1):
+            visit(item, deeper, "└─ " if place == len(node.inputs) else "├─ ")
 
     visit(root, "", "")
     return lines
@@ -91,7 +91,7 @@ def _facts(node: Node) -> str:
     factors = sorted(set(node.stability), reverse=True)
     part = f", part {node.part[1]}" if node.part else ""
     rounding = f", {node.rounding}" if node.rounding else ""
-    return f"  {node.schema}  stability {' and '.join(short(one) for one in factors)}{part}{rounding}"
+    return f"  {node.schema}  stability {' and '.join(short(factor) for factor in factors)}{part}{rounding}"
 
 
 def cost_lines(

@@ -66,9 +66,9 @@ def quoted(
     Raises:
         PlanError: There is no such mechanism, the scale is out of range; or see `price`.
     """
-    found = mechanism(noise, survey.scale(epsilon) * survey.root.resolution)
+    result = mechanism(noise, survey.scale(epsilon) * survey.root.resolution)
     return price(
-        survey, epsilon, call="measure", kind=kind, mechanism=found, fields=(found.name, *fields), name=name,
+        survey, epsilon, call="measure", kind=kind, mechanism=result, fields=(result.name, *fields), name=name,
         analyst=analyst, epochs=epochs,
     )  # fmt: skip
 

@@ -35,7 +35,7 @@ def refuse_unnamed(node: Node, call: str) -> None:
     digests = fingerprints(node)
     if digests[node] is not None or is_steps(node.schema):
         return
-    step = next(one for one, digest in digests.items() if digest is None)
+    step = next(item for item, digest in digests.items() if digest is None)
     raise PlanError(
         f"{call}: the bins are named by computing the plan once more, and the function of {step.title} has no "
         "fingerprint: it holds or looks at something that may be another thing by then, such as an object of a class. "

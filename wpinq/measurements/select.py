@@ -58,8 +58,8 @@ def select(
         survey, cost, call="select", kind=Selection, mechanism=_mechanism(survey, cost, lost),
         fields=("selection", lost), name=name, analyst=analyst, delta=lost, epochs=epochs,
     )  # fmt: skip
-    (found,) = commit([quote])
-    return found
+    (result,) = commit([quote])
+    return result
 
 
 def _mechanism(survey: Survey, epsilon: Fraction, delta: Fraction) -> PartitionSelection:
@@ -70,7 +70,8 @@ def _mechanism(survey: Survey, epsilon: Fraction, delta: Fraction) -> PartitionS
     """
     furthest = l1_sensitivity(survey)
     fits = [
-        selection(epsilon * one.l1 / furthest, delta * one.data_sets, one.l1) for one in unit_sensitivities(survey.root)
+        selection(epsilon * unit_sensitivity.l1 / furthest, delta * unit_sensitivity.data_sets, unit_sensitivity.l1)
+        for unit_sensitivity in unit_sensitivities(survey.root)
     ]
     return min(fits, key=lambda one: one.delta)
 

@@ -42,29 +42,29 @@ class UnitSensitivity(NamedTuple):
 def unit_sensitivities(node: Node) -> list[UnitSensitivity]:
     """For each ledger, how far one of its units can move the bins through all of its data sets; weights are whole."""
     kept = _kept(node)
-    found: dict[str, UnitSensitivity] = {}
+    result: dict[str, UnitSensitivity] = {}
     for data, move in sensitivities(node).items():
         unit, share = data.unit, Fraction(1)
         if unit.per is not None and kept[data]:
             share = min(share, unit.per[1] / unit.bound)
-        l1, linf, data_sets = found.get(data.ledger.identity, (0, 0, 0))
+        l1, linf, data_sets = result.get(data.ledger.identity, (0, 0, 0))
         own = math.floor(move * node.resolution), max(1, math.floor(move * share * node.resolution))
-        found[data.ledger.identity] = UnitSensitivity(l1 + own[0], linf + own[1], data_sets + 1)
-    return list(found.values())
+        result[data.ledger.identity] = UnitSensitivity(l1 + own[0], linf + own[1], data_sets + 1)
+    return list(result.values())
 
 
 def _kept(root: Node) -> dict[DataSet, frozenset[str]]:
     """For each source the columns that hold the one of its `per`, to which all steps are local."""
-    found: dict[Node, dict[DataSet, frozenset[str]]] = {}
+    result: dict[Node, dict[DataSet, frozenset[str]]] = {}
     for node in steps(root):
-        found[node] = {}
+        result[node] = {}
         for data in sources(node):
             if isinstance(node, Bound):
-                found[node][data] = frozenset([node.unit.per[0]] if node.unit.per else [])
+                result[node][data] = frozenset([node.unit.per[0]] if node.unit.per else [])
                 continue
             names = node.local
-            moved = [found[one][data] for one in node.inputs if data in found[one]]
-            found[node][data] = frozenset(
+            moved = [result[source_node][data] for source_node in node.inputs if data in result[source_node]]
+            result[node][data] = frozenset(
                 new for new, old in names.items() if moved and all(old in columns for columns in moved)
             )
-    return found[root]
+    return result[root]

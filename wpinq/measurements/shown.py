@@ -24,8 +24,8 @@ def rounded(value: Any, half: float) -> Any:
     if not 0 < half < math.inf:
         return value
     place = KEPT - 1 - math.floor(math.log10(half))
-    found = round(value, place)
-    return int(found) if place <= 0 else found
+    result = round(value, place)
+    return int(result) if place <= 0 else result
 
 
 def upwards(half: float) -> str:
@@ -37,8 +37,8 @@ def upwards(half: float) -> str:
     if not 0 < half < math.inf:
         return f"{half:,g}"
     place = KEPT - 1 - math.floor(math.log10(half))
-    found = math.ceil(round(half * 10**place, 6)) / 10**place
-    return f"{found:,.{max(place, 0)}f}".rstrip("0").rstrip(".") if place > 0 else f"{round(found):,}"
+    result = math.ceil(round(half * 10**place, 6)) / 10**place
+    return f"{result:,.{max(place, 0)}f}".rstrip("0").rstrip(".") if place > 0 else f"{round(result):,}"
 
 
 def nearly(amount: Fraction) -> str:

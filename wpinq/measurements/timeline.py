@@ -47,7 +47,7 @@ class Timeline(Log):
         """Let go of what nothing may ask for any more."""
         with self.lock:
             super().forget()
-            for epoch in [one for one in self.versions if one <= self.forgotten]:
+            for epoch in [item for item in self.versions if item <= self.forgotten]:
                 del self.versions[epoch]
 
 
@@ -62,10 +62,10 @@ def live_log(root: Node) -> Timeline | None:
 
 def log_of(read: Iterable[DataSet]) -> Timeline | None:
     """The live source among some data sets; see `live_log`."""
-    found = [data.reader for data in read if isinstance(data.reader, Timeline)]
-    if len(found) > 1:
+    result = [data.reader for data in read if isinstance(data.reader, Timeline)]
+    if len(result) > 1:
         raise PlanError("measure(...): the plan reads two live sources; send the records of both to one of them.")
-    return found[0] if found else None
+    return result[0] if result else None
 
 
 def name_of(root: Node) -> Hashable:
@@ -81,7 +81,7 @@ def refuse_forgotten(log: Timeline, root: Node) -> None:
     """
     if log.whole:
         return
-    if name_of(root) not in log.plans and name_of(root) not in {name_of(one) for _, one in log.pending}:
+    if name_of(root) not in log.plans and name_of(root) not in {name_of(item) for _, item in log.pending}:
         raise PlanError(
             f"measure(...): {log.name} keeps {log.keep} epochs, and has let go of its first ones; measure a plan "
             "before that, or windows, or give live(keep=...) more."

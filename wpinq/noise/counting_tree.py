@@ -46,16 +46,16 @@ class Tree:
 
     def parts(self, epoch: int) -> list[TreeNode]:
         """The nodes whose signed sum is the sum of the epochs 1 to this one."""
-        found, position = [], 0
+        result, position = [], 0
         for level, digit in reversed(list(enumerate(self._digits(epoch), 1))):
             size = self.base ** (level - 1)
             first = position // size
             if digit > 0:
-                found += [(level, first + i, 1) for i in range(digit)]
+                result += [(level, first + i, 1) for i in range(digit)]
             else:
-                found += [(level, first - 1 - i, -1) for i in range(-digit)]
+                result += [(level, first - 1 - i, -1) for i in range(-digit)]
             position += digit * size
-        return found
+        return result
 
     def share(self, level: int) -> int:
         """A level spends 1/share of epsilon; these sum to 1 over all levels."""

@@ -38,10 +38,10 @@ def refuse_other_law(noise: object, call: str) -> None:
     Raises:
         PlanError: It has another law, or names none; nothing was charged.
     """
-    found = vars(type(noise)).get("law")
-    if found != LAW:
+    result = vars(type(noise)).get("law")
+    if result != LAW:
         raise PlanError(
-            f"{call}: it is proved for noise of the law {LAW} alone, and this mechanism's law is {found}; give the "
+            f"{call}: it is proved for noise of the law {LAW} alone, and this mechanism's law is {result}; give the "
             "bins with release(keys=...), or take mechanism='geometric'. Nothing was charged."
         )
 

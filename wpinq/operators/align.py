@@ -185,8 +185,8 @@ class Coarse(Unary):
         """Round each weight by the record's dither."""
         ids = record_ids(inputs[0], self.schema, record_key(self))
         units = np.array([int(weight * self.source.resolution) for weight in inputs[0].values()], object)
-        found = self._round(dither_key(self), units, ids)
-        return {record: Fraction(weight, GRID) for record, weight in zip(inputs[0], found.tolist(), strict=True)}
+        result = self._round(dither_key(self), units, ids)
+        return {record: Fraction(weight, GRID) for record, weight in zip(inputs[0], result.tolist(), strict=True)}
 
     def _rule(self, key: bytes, weights: Sequence[pl.Series], ids: Callable[[], Ids]) -> pl.Series:
         return weight_series(self._round(key, integers(weights[0]), ids()), self.held)
@@ -206,7 +206,7 @@ def dither_key(node: Node) -> bytes:
     Functions that have no fingerprint are left out, since all processes of a cluster must find one key. Plans that
     differ in nothing else share their dithers; each is charged, so that each may go wrong by itself.
     """
-    depth = sum(DITHER_STABILITY in one.stability for one in steps(node))
+    depth = sum(DITHER_STABILITY in step.stability for step in steps(node))
     made = blake2b(key=record_key(node), digest_size=KEY_SIZE, person=b"wpinq dither")
     made.update(depth.to_bytes(8, "little") + _known(node))
     return made.digest()
@@ -214,12 +214,12 @@ def dither_key(node: Node) -> bytes:
 
 def _known(root: Node) -> bytes:
     """A digest of what a plan means, as far as that can be told."""
-    found: dict[Node, bytes] = {}
+    result: dict[Node, bytes] = {}
     for node in steps(root):
         own = (pair for pair in node.meaning.items() if pair[0] not in PART_FIELDS)
         what = (type(node).__qualname__, *own, *node.inputs, node.schema, node.resolution)
-        found[node] = digest(what, lambda one: found.get(one) if isinstance(one, Node) else None)
-    return found[root]
+        result[node] = digest(what, lambda one: result.get(one) if isinstance(one, Node) else None)
+    return result[root]
 
 
 def record_ids(records: Iterable[tuple[Any, ...]], schema: Schema, key: bytes) -> Ids:

@@ -143,12 +143,12 @@ class GroupBy(Unary):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Level by level, key by key."""
         names = self.source.schema.names
-        found: dict[Record, dict[Record, Fraction]] = defaultdict(dict)
+        result: dict[Record, dict[Record, Fraction]] = defaultdict(dict)
         for record, weight in inputs[0].items():
             values = dict(zip(names, record, strict=True))
-            found[tuple(values[name] for name in self.keys)][tuple(values[name] for name in self.own)] = weight
+            result[tuple(values[name] for name in self.keys)][tuple(values[name] for name in self.own)] = weight
         out: dict[Record, Fraction] = defaultdict(Fraction)
-        for key, group in found.items():
+        for key, group in result.items():
             for members, weight in self._levels(group):
                 out[(*key, len(members) if self.count else tuple(sorted(members, key=encode)))] += weight
         return out
@@ -171,12 +171,12 @@ class GroupBy(Unary):
         parts = [rows.filter(pl.col(WEIGHT) > 0)]
         if not self.whole:
             parts.append(rows.filter(pl.col(WEIGHT) < 0))
-        found = []
+        result = []
         for sign, part in zip((1, -1), parts, strict=False):
             sized = part.with_columns(pl.col(WEIGHT) * sign)
             groups = self._gathered(sized) if self.whole else self._prefixes(sized)
-            found.append(groups.with_columns(pl.col(WEIGHT).cast(kind) * sign))
-        return [pl.concat(found).select(*self.schema.names, WEIGHT)]
+            result.append(groups.with_columns(pl.col(WEIGHT).cast(kind) * sign))
+        return [pl.concat(result).select(*self.schema.names, WEIGHT)]
 
     def _prefixes(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The first so many records of each key, wherever the next weight is smaller."""

@@ -143,11 +143,11 @@ class Join(Binary):
         names = [(name, 0, self.left.schema[name]) for name in self.left_keys]
         names += [(c.name, 0, c) for c in self.left.schema if c.name not in self.left_keys]
         names += [(c.name, 1, c) for c in self.right.schema if c.name not in self.right_keys]
-        found: dict[str, tuple[int, Column]] = {}
+        result: dict[str, tuple[int, Column]] = {}
         for name, side, column in names:
-            fresh = Schema(tuple(Column(n, c.kind) for n, (_, c) in found.items())).fresh(name) if found else name
-            found[fresh] = (side, column)
-        return {name: place for name, place in found.items() if self.chosen is None or name in self.chosen}
+            fresh = Schema(tuple(Column(n, c.kind) for n, (_, c) in result.items())).fresh(name) if result else name
+            result[fresh] = (side, column)
+        return {name: place for name, place in result.items() if self.chosen is None or name in self.chosen}
 
     @cached_property
     def schema(self) -> Schema:
@@ -195,7 +195,8 @@ class Join(Binary):
     @property
     def title(self) -> str:
         keys = [
-            one if one == two else f"{one} = {two}" for one, two in zip(self.left_keys, self.right_keys, strict=True)
+            left_key if left_key == two else f"{left_key} = {two}"
+            for left_key, two in zip(self.left_keys, self.right_keys, strict=True)
         ]
         bound = f"; at most {self.at_most:,}" if self.at_most else ""
         return f"join({', '.join(keys)}{bound})" + ("" if self.scale else " with dither")
@@ -260,7 +261,7 @@ class Join(Binary):
 
 
 def _by_key(given: Weighted, places: list[int], resolution: int) -> dict[Record, list[tuple[Record, int]]]:
-    found: dict[Record, list[tuple[Record, int]]] = defaultdict(list)
+    result: dict[Record, list[tuple[Record, int]]] = defaultdict(list)
     for record, weight in given.items():
-        found[tuple(record[place] for place in places)].append((record, int(weight * resolution)))
-    return found
+        result[tuple(record[place] for place in places)].append((record, int(weight * resolution)))
+    return result

@@ -34,9 +34,9 @@ def keyed(node: Node, key: object, call: str, name: str = "key") -> tuple[Node, 
     """
     if isinstance(key, str):
         key = (key,)
-    if isinstance(key, Sequence) and all(isinstance(one, str) for one in key):
+    if isinstance(key, Sequence) and all(isinstance(item, str) for item in key):
         names = tuple(key)
-        node.schema.select([node.schema[one].name for one in names])
+        node.schema.select([node.schema[entry].name for entry in names])
         return node, names
     function = bind(key, node.schema, call)
     if function.projection is not None:

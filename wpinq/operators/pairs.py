@@ -85,9 +85,9 @@ class Pairs:
                 stand in several rows if they agree in sign.
         """
         on = [name for name in sides[0].columns if name.startswith(ON)]
-        left, right = (_groups(*one, on) for one in zip(sides, self.columns, (LEFT, RIGHT), strict=True))
+        left, right = (_groups(*item, on) for item in zip(sides, self.columns, (LEFT, RIGHT), strict=True))
         counts = (pl.lit(0, pl.Int64), (pl.col(RIGHT) != 0).cast(pl.Int64))
-        sized = (side.select(*on, TOTAL, one.alias(COUNT)) for side, one in zip((left, right), counts, strict=True))
+        sized = (side.select(*on, TOTAL, count.alias(COUNT)) for side, count in zip((left, right), counts, strict=True))
         keys = pl.concat(sized).group_by(on).agg(pl.col(TOTAL, COUNT).sum()).filter(pl.col(COUNT) > 0)
         if self.rule.scale:
             top, cut = (pl.lit(number, pl.Int128) for number in (self.rule.scale**2, self.rule.cut))

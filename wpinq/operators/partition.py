@@ -115,7 +115,7 @@ class Part(Where):
         schema = self.source.schema
         given = dict(zip(schema.names, record, strict=True))
         key = [write(given[name], schema[name].kind) for name in self.keys]
-        return all(_same(one, two) for one, two in zip(key, self.values, strict=True))
+        return all(_same(item, two) for item, two in zip(key, self.values, strict=True))
 
     def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
         own = tuple(value for name, value in zip(self.source.schema.names, record, strict=True) if name in self.own)

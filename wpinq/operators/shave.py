@@ -58,12 +58,12 @@ def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str 
     {('a', 1): 1, ('a', 2): 1}
     """
     many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
-    slices = tuple(positive(one, "shave(thickness=...)") for one in many)
+    slices = tuple(positive(item, "shave(thickness=...)") for item in many)
     require(name, TEXT, "shave(name=...)")
     check_name(name, "shave(name=...)")
     if not slices:
         raise PlanError("shave(thickness=...): takes a thickness, or a sequence of some; there is none.")
-    finest = math.lcm(*(one.denominator for one in slices))
+    finest = math.lcm(*(entry.denominator for entry in slices))
     gain = self._node.gain
     if slices[-1] * MAX_SLICES < gain:  # the one that repeats
         raise PlanError(
@@ -105,16 +105,16 @@ class Shave(Unary):
     @property
     def resolution(self) -> int:
         """Fine enough for every thickness."""
-        return math.lcm(self.source.resolution, *(one.denominator for one in self.thickness))
+        return math.lcm(self.source.resolution, *(thickness.denominator for thickness in self.thickness))
 
     @property
     def title(self) -> str:
-        shown = ", ".join(decimal(one) for one in self.thickness)
+        shown = ", ".join(decimal(thickness) for thickness in self.thickness)
         return f"shave({'' if self.thickness == (Fraction(1),) else shown})"
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself, so the record is its own key."""
-        units = tuple(int(one * self.resolution) for one in self.thickness)
+        units = tuple(int(thickness * self.resolution) for thickness in self.thickness)
         held = (self.source.held, self.held)
         if is_steps(self.source.schema):
             return Keyed(((),), lambda key: RangedSlices(self.schema, needed, units, held))
@@ -231,9 +231,9 @@ def _distinct(weights: Integers) -> tuple[Integers, Integers]:
     """Distinct weights, and how often each occurs; most are small, and need not be sorted to be counted."""
     small = (weights >= 0) & (weights < SMALL)
     counts = np.bincount(weights[small])
-    found = np.flatnonzero(counts)
+    result = np.flatnonzero(counts)
     others, times = np.unique(weights[~small], return_counts=True)
-    return np.concatenate([found, others]), np.concatenate([counts[found], times])
+    return np.concatenate([result, others]), np.concatenate([counts[result], times])
 
 
 def moved_slices(before: Integers, after: Integers, units: tuple[int, ...]) -> dict[str, Integers]:

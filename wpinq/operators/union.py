@@ -68,7 +68,7 @@ class Extreme(Binary):
         that meet are the same whichever side comes first, and a record that moves by d moves the larger and the smaller
         of its two weights by d together.
         """
-        pair = [one.source if isinstance(one, Align) else one for one in self.inputs]
+        pair = [source_node.source if isinstance(source_node, Align) else source_node for source_node in self.inputs]
         digests = fingerprints(*pair)
         known = sorted(digest for digest in map(digests.get, pair) if digest is not None)
         return (f"pair {sha256(b''.join(known)).hexdigest()}", self.title) if len(known) == 2 else None

@@ -69,25 +69,25 @@ def span_of(length: object, column: Column, call: str) -> int:
     Raises:
         PlanError: The column holds no times, or it is no length of them above zero.
     """
-    found: object = None
+    result: object = None
     if column.kind is Kind.INT:
-        found = length if isinstance(length, int) and not isinstance(length, bool) else None
+        result = length if isinstance(length, int) and not isinstance(length, bool) else None
     elif column.kind in TIMES:
         if isinstance(length, dt.timedelta):
-            found = length // dt.timedelta(microseconds=1)
+            result = length // dt.timedelta(microseconds=1)
         elif isinstance(length, str) and (parts := re.fullmatch(r"([0-9]{1,9})([smhd])", length)):
-            found = int(parts[1]) * UNITS[parts[2]]
+            result = int(parts[1]) * UNITS[parts[2]]
     else:
         raise PlanError(
             f"{call}, at={column.name!r}: the column is of the type {column.kind.value}; declare it as a timestamp, "
             "a date or an integer, for example columns={'time': 'timestamp'}."
         )
-    if not isinstance(found, int) or not 0 < found < 2**62:
+    if not isinstance(result, int) or not 0 < result < 2**62:
         raise PlanError(
             f"{call}: not a length above zero of a column of the type {column.kind.value}; "
             "write '15m', '1h' or '1d' for times, and a whole number for whole numbers."
         )
-    return found
+    return result
 
 
 def moment(value: Any, kind: Kind) -> int:
@@ -97,12 +97,12 @@ def moment(value: Any, kind: Kind) -> int:
         BinError: It is not a value of this kind.
     """
     try:
-        found = write(value, kind)
+        result = write(value, kind)
     except Exception:  # noqa: BLE001  the text of a failed conversion is of no use
-        found = None
-    if not isinstance(found, int):
+        result = None
+    if not isinstance(result, int):
         raise BinError(f"window: {type(value).__name__} is not a time in a column of the type {kind.value}.")
-    return found * DAY if kind is Kind.DATE else found
+    return result * DAY if kind is Kind.DATE else result
 
 
 def ticks(column: Column) -> pl.Expr:

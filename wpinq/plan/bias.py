@@ -7,5 +7,5 @@ from wpinq.plan.node import Node, steps
 
 def biases(root: Node) -> tuple[str, ...]:
     """What the steps of a plan keep out of its answers, each once."""
-    found = [node.bias for node in steps(root)]
-    return tuple(dict.fromkeys(one for one in found if one))
+    result = [node.bias for node in steps(root)]
+    return tuple(dict.fromkeys(item for item in result if item))

@@ -70,7 +70,10 @@ class Node(ABC):
 
         By default what stability says; a step of which less is true says so.
         """
-        return sum((factor * one.gain for one, factor in zip(self.inputs, self.stability, strict=True)), Fraction(0))
+        return sum(
+            (factor * source_node.gain for source_node, factor in zip(self.inputs, self.stability, strict=True)),
+            Fraction(0),
+        )
 
     @cached_property
     def held(self) -> WeightType:
@@ -100,7 +103,7 @@ class Node(ABC):
     def local(self) -> Mapping[str, str]:
         """The columns that it keeps apart and passes on, each with its name before (`measurements/sensitivity.py`)."""
         names = self.schema.names if self.apart else ()
-        return {name: name for name in names if all(name in one.schema for one in self.inputs)}
+        return {name: name for name in names if all(name in source_node.schema for source_node in self.inputs)}
 
     @property
     def meaning(self) -> Mapping[str, object]:
@@ -115,7 +118,7 @@ class Node(ABC):
 
         They are all needed where it matters which records are one.
         """
-        return tuple(frozenset(one.schema.names) for one in self.inputs)
+        return tuple(frozenset(source_node.schema.names) for source_node in self.inputs)
 
     @abstractmethod
     def lower(self, needed: frozenset[str]) -> Shape:
@@ -128,17 +131,17 @@ class Node(ABC):
 
 def steps(*roots: Node) -> list[Node]:
     """All steps of some plans, each once, inputs before what reads them."""
-    found: dict[Node, None] = {}
+    result: dict[Node, None] = {}
 
     def visit(node: Node) -> None:
-        if node not in found:
-            for one in node.inputs:
-                visit(one)
-            found[node] = None
+        if node not in result:
+            for source_node in node.inputs:
+                visit(source_node)
+            result[node] = None
 
     for root in roots:
         visit(root)
-    return list(found)
+    return list(result)
 
 
 def holding(node: Node) -> Node:
@@ -161,10 +164,10 @@ def fingerprints(*roots: Node) -> dict[Node, bytes | None]:
 
 def digests(walk: Iterable[Node]) -> dict[Node, bytes | None]:
     """See `fingerprints`, of steps that were walked already: inputs come before what reads them."""
-    found: dict[Node, bytes | None] = {}
+    result: dict[Node, bytes | None] = {}
     for node in walk:
-        found[node] = _digest(node, found)
-    return found
+        result[node] = _digest(node, result)
+    return result
 
 
 def _digest(node: Node, found: Mapping[Node, bytes | None]) -> bytes | None:
@@ -195,8 +198,8 @@ def sources(root: Node) -> list[DataSet]:
 
 def read_by(walk: Iterable[Node]) -> list[DataSet]:
     """See `sources`, of steps that were walked already."""
-    found = {node.data: None for node in walk if isinstance(node, Source)}
-    return sorted(found, key=lambda data: not data.live)
+    result = {node.data: None for node in walk if isinstance(node, Source)}
+    return sorted(result, key=lambda data: not data.live)
 
 
 @dataclass(frozen=True, eq=False)

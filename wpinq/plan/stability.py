@@ -60,25 +60,25 @@ class Survey:
     @cached_property
     def paths(self) -> Paths:
         """See `paths`."""
-        found: dict[Node, dict[tuple[DataSet, PartPath], Fraction]] = {}
+        result: dict[Node, dict[tuple[DataSet, PartPath], Fraction]] = {}
         for node in self.steps:
             reached: dict[tuple[DataSet, PartPath], Fraction] = defaultdict(Fraction)
             if isinstance(node, Source):
                 reached[(node.data, ())] = Fraction(1)
             own: PartPath = (node.part,) if node.part else ()
-            for one, factor in zip(node.inputs, node.stability, strict=True):
-                for (data, parts), stability in found[one].items():
+            for source_node, factor in zip(node.inputs, node.stability, strict=True):
+                for (data, parts), stability in result[source_node].items():
                     reached[(data, parts + own)] += stability * factor
-            found[node] = dict(reached)
-        return found[self.root]
+            result[node] = dict(reached)
+        return result[self.root]
 
     @cached_property
     def sensitivities(self) -> dict[DataSet, Fraction]:
         """See `sensitivities`."""
-        found: dict[DataSet, list[tuple[PartPath, Fraction]]] = defaultdict(list)
+        result: dict[DataSet, list[tuple[PartPath, Fraction]]] = defaultdict(list)
         for (data, parts), stability in self.paths.items():
-            found[data].append((parts, stability * data.unit.bound))
-        return {data: _largest(ways) for data, ways in found.items()}
+            result[data].append((parts, stability * data.unit.bound))
+        return {data: _largest(ways) for data, ways in result.items()}
 
     def scale(self, epsilon: Fraction) -> Fraction:
         """See `noise_scale`.

@@ -127,8 +127,8 @@ def values(curve: Any, name: str) -> npt.NDArray[Any]:
     except ValueError:
         array = np.asarray(None)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":
-        found = f"{array.ndim} dimensions, {array.size} entries of type {array.dtype}"
-        raise PlanError(f"reconcile({name}=...): expected one row of numbers, largest bin count first; found {found}.")
+        result = f"{array.ndim} dimensions, {array.size} entries of type {array.dtype}"
+        raise PlanError(f"reconcile({name}=...): expected one row of numbers, largest bin count first; found {result}.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise PlanError(f"reconcile({name}=...): found nan or inf; pass finite numbers only.")
     return np.require(array, np.int64 if array.dtype.kind == "i" else np.float64, ["C", "W"])

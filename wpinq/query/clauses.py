@@ -40,10 +40,10 @@ def _unfiltered(node: Any) -> Any:
     if type(node).__name__ != "Filter" or node.find(exp.Window):
         return node
     aggregate, test = node.this.copy(), node.expression.this
-    operand = next((one for one in aggregate.find_all(exp.Ordered, exp.Distinct)), aggregate)
-    for one in operand.expressions or [operand.this]:
-        value = exp.Literal.number(1) if type(one).__name__ == "Star" else one.copy()
-        one.replace(exp.Case(ifs=[exp.If(this=test.copy(), true=value)]))
+    operand = next((entry for entry in aggregate.find_all(exp.Ordered, exp.Distinct)), aggregate)
+    for item in operand.expressions or [operand.this]:
+        value = exp.Literal.number(1) if type(item).__name__ == "Star" else item.copy()
+        item.replace(exp.Case(ifs=[exp.If(this=test.copy(), true=value)]))
     return aggregate
 
 

@@ -155,5 +155,5 @@ def _ranked(node: Any) -> tuple[Fraction, Any]:
         raise PlanError(
             f"{CALL}: {plainly(node)}: write PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x), with one number."
         )
-    found = exact(share.this, CALL)
-    return (1 - found if order[0].args.get("desc") else found), order[0].this
+    result = exact(share.this, CALL)
+    return (1 - result if order[0].args.get("desc") else result), order[0].this

@@ -47,12 +47,12 @@ def prepare(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] 
     if not select.args.get("from_"):
         raise PlanError(f"{CALL}: FROM is missing; there are {', '.join(tables)}.")
     try:
-        found = Tables(dict(tables), select.args["from_"].this, select.args.get("joins") or [])
-        if answerable(found.base._node, CALL) is not found.base._node:
+        result = Tables(dict(tables), select.args["from_"].this, select.args.get("joins") or [])
+        if answerable(result.base._node, CALL) is not result.base._node:
             raise PlanError(
                 f"{CALL}: a query is answered at once, and a live source when an epoch closes; measure(...)."
             )
-        return _Select(select, found, bounds).read()
+        return _Select(select, result, bounds).read()
     except RecursionError:
         raise PlanError(f"{CALL}: the query is nested too deeply.") from None
 
@@ -72,27 +72,32 @@ class _Select:
         self.summed: list[Any] = []
 
     def read(self) -> Statement:
-        given = [one.this if type(one).__name__ == "Alias" else one for one in self.select.expressions]
-        for one in given:
-            if type(one).__name__ == "Star" or (type(one).__name__ == "Column" and type(one.this).__name__ == "Star"):
+        given = [
+            expression.this if type(expression).__name__ == "Alias" else expression
+            for expression in self.select.expressions
+        ]
+        for item in given:
+            if type(item).__name__ == "Star" or (
+                type(item).__name__ == "Column" and type(item.this).__name__ == "Star"
+            ):
                 raise PlanError(f"{CALL}: SELECT * would show records; select GROUP BY columns and counts.")
         self.groups = self._groups(given)
-        released = [self._released(one) for one in given]
+        released = [self._released(entry) for entry in given]
         having = self.select.args.get("having")
         condition = self._released(self.outputs.in_expression(having.this)) if having else None
-        order = tuple(self._order(one, given) for one in getattr(self.select.args.get("order"), "expressions", ()))
+        order = tuple(self._order(item, given) for item in getattr(self.select.args.get("order"), "expressions", ()))
         if not self.asked and not self.summed:
             raise PlanError(f"{CALL}: the query counts nothing, so it would show records; {LISTED}.")
-        names = uniquely([one.name if type(one).__name__ == "Column" else None for one in self.groups])
+        names = uniquely([group.name if type(group).__name__ == "Column" else None for group in self.groups])
         kept = self._kept()
         groups = kept.map(self._keyed(names))
-        counts = tuple(self._counted(kept, groups, names, one) for one in self.asked)
-        whole = all(one._node.held.whole for one in counts)
-        labels = uniquely([label(one, whole=whole) for one in self.select.expressions])
+        counts = tuple(self._counted(kept, groups, names, item) for item in self.asked)
+        whole = all(count._node.held.whole for count in counts)
+        labels = uniquely([label(expression, whole=whole) for expression in self.select.expressions])
         items = tuple(map(OutputColumn, labels, released))
-        numbers = tuple(self._summed(kept, names, one) for one in self.summed)
+        numbers = tuple(self._summed(kept, names, item) for item in self.summed)
         self.declared.check()
-        found = Statement(
+        result = Statement(
             names if self.groups else (),
             groups,
             counts,
@@ -103,8 +108,8 @@ class _Select:
             limits(self.select, bool(order)),
             {"key": tuple(self.groups), "count": tuple(self.asked), "number": tuple(self.summed)},
         )
-        check(found)
-        return found
+        check(result)
+        return result
 
     def _groups(self, given: list[Any]) -> list[Any]:
         from sqlglot import exp
@@ -114,14 +119,14 @@ class _Select:
             return []
         if {name for name, value in clause.args.items() if value} != {"expressions"}:
             raise PlanError(f"{CALL}: {shown(clause)}: {NO_SETS}.")
-        found = []
-        for one in clause.expressions:
-            if type(one).__name__ in ("Rollup", "Cube", "GroupingSets"):
-                raise PlanError(f"{CALL}: {shown(one)}: {NO_SETS}.")
-            found.append(self._canonical(self.outputs.in_group_by(self._numbered(one, given))))
-            if found[-1].find(exp.AggFunc):
-                raise PlanError(f"{CALL}: GROUP BY {shown(found[-1])} groups by an aggregate; group by columns.")
-        return list(dict.fromkeys(found))
+        result = []
+        for expression in clause.expressions:
+            if type(expression).__name__ in ("Rollup", "Cube", "GroupingSets"):
+                raise PlanError(f"{CALL}: {shown(expression)}: {NO_SETS}.")
+            result.append(self._canonical(self.outputs.in_group_by(self._numbered(expression, given))))
+            if result[-1].find(exp.AggFunc):
+                raise PlanError(f"{CALL}: GROUP BY {shown(result[-1])} groups by an aggregate; group by columns.")
+        return list(dict.fromkeys(result))
 
     def _numbered(self, node: Any, given: list[Any]) -> Any:
         """GROUP BY 1 and ORDER BY 1 mean the first column of the answer."""
@@ -140,10 +145,10 @@ class _Select:
         def canonical(one: exp.Expression) -> exp.Expression:
             if type(one).__name__ != "Column":
                 return one
-            found = self.tables.canonical(one)
-            if found is None:
+            result = self.tables.canonical(one)
+            if result is None:
                 raise PlanError(f"{CALL}: no column {shown(one)}; there are {self.tables.names}.")
-            return found
+            return result
 
         node = bare(node)
         inner = node.find(exp.Query, exp.Exists)
@@ -163,10 +168,10 @@ class _Select:
             if kind == "Anonymous":
                 raise PlanError(f"{CALL}: {plainly(one)}: {unknown_function(one)}.")
             if kind == "Count" or kind in NUMBERS:
-                what, found = ("count", self.asked) if kind == "Count" else ("number", self.summed)
-                if one not in found:
-                    found.append(one)
-                return exp.column(f"{what} {found.index(one)}", quoted=True)
+                what, result = ("count", self.asked) if kind == "Count" else ("number", self.summed)
+                if one not in result:
+                    result.append(one)
+                return exp.column(f"{what} {result.index(one)}", quoted=True)
             if isinstance(one, (exp.AggFunc, exp.Filter, exp.Window)):
                 raise PlanError(f"{CALL}: {plainly(one)}: {LISTED}; other aggregates are not, and windows look at "
                                 "other records.")  # fmt: skip
@@ -201,7 +206,7 @@ class _Select:
         asked = what.expressions if distinct else [what]
         if (distinct and what.args.get("on")) or count.expressions or not asked:
             raise PlanError(f"{CALL}: {shown(count)}: {LISTED}.")
-        terms = [translator(self.tables).term(self._canonical(one)).value for one in asked]
+        terms = [translator(self.tables).term(self._canonical(item)).value for item in asked]
         kept = kept.filter(reduce(and_, [term.is_not_null() for term in terms]))
         if not distinct:
             return kept.map(keys)

@@ -59,15 +59,15 @@ class Statement:
     @property
     def widest(self) -> int:
         """The count that groups are published from: COUNT(*), if it is asked for."""
-        plans = [one._node for one in self.counts]
+        plans = [count._node for count in self.counts]
         return plans.index(self.groups._node) if self.groups._node in plans else 0
 
     @property
     def bias(self) -> tuple[str, ...]:
         """What keeps answers from what people count, beside noise."""
-        plans = [*self.counts, self.groups, *(one.collection for one in self.numbers)]
-        found = [clause for one in plans for clause in biases(one._node)]
-        return tuple(dict.fromkeys([*found, *(one.bias for one in self.numbers)]))
+        plans = [*self.counts, self.groups, *(number.collection for number in self.numbers)]
+        result = [clause for plan in plans for clause in biases(plan._node)]
+        return tuple(dict.fromkeys([*result, *(item.bias for item in self.numbers)]))
 
     @property
     def schema(self) -> Schema:
@@ -80,7 +80,7 @@ class Statement:
 
     def parts(self, given: bool) -> int:
         """How many measurements share epsilon, where groups are given or published."""
-        numbers = {one.measured for one in self.numbers}
+        numbers = {number.measured for number in self.numbers}
         return len(self.counts) + len(numbers) + len(self.published_from(given))
 
     def translator(self) -> Translator:
@@ -113,12 +113,12 @@ class Statement:
             given: Whether its groups are given.
         """
         share = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / self.parts(given)
-        found = [str(one.explain(share)) for one in (*self.published_from(given), *self.counts)]
-        for one in self.numbers:
-            found.append(str(one.collection.explain()))
-            found.append(one.text + ("" if share is None else f", epsilon {decimal(share)}"))
-            print(found[-1])  # noqa: T201  as explain of a collection does
-        return "\n".join(found)
+        result = [str(item.explain(share)) for item in (*self.published_from(given), *self.counts)]
+        for number in self.numbers:
+            result.append(str(number.collection.explain()))
+            result.append(number.text + ("" if share is None else f", epsilon {decimal(share)}"))
+            print(result[-1])  # noqa: T201  as explain of a collection does
+        return "\n".join(result)
 
 
 def check(found: Statement) -> None:

@@ -54,10 +54,10 @@ def _column(series: pl.Series, kind: Kind, key: bytes) -> Words:
     if kind is Kind.ANY:
         return _any(series.fill_null(NULL), key)
     family = _FAMILIES.get(kind)
-    found = _messages(series, family, key) if family else _fixed(*_PAYLOADS[kind](series), key)
+    result = _messages(series, family, key) if family else _fixed(*_PAYLOADS[kind](series), key)
     if series.null_count():
-        found[series.is_null().to_numpy()] = _messages(pl.Series([NULL]), b"", key)
-    return found
+        result[series.is_null().to_numpy()] = _messages(pl.Series([NULL]), b"", key)
+    return result
 
 
 def _fixed(payload: Words, family: Words | np.uint64, key: bytes) -> Words:
@@ -77,7 +77,7 @@ def _messages(series: pl.Series, family: bytes, key: bytes) -> Words:
         return hash_views(LIB, key, views, family[0] if family else -1)
     import pyarrow as pa
 
-    closed = series + family.decode() if text else pl.Series([one + family for one in series], dtype=pl.Binary)
+    closed = series + family.decode() if text else pl.Series([column + family for column in series], dtype=pl.Binary)
     array = closed.to_arrow().cast(pa.large_binary())
     _, offsets, data = array.buffers()
     start = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
@@ -86,11 +86,11 @@ def _messages(series: pl.Series, family: bytes, key: bytes) -> Words:
 
 def _any(series: pl.Series, key: bytes) -> Words:
     """Canonical bytes are hashed as they are; the few nested tuples among them item by item."""
-    found = _messages(series, b"", key)
+    result = _messages(series, b"", key)
     for row in series.bin.ends_with(b"c").arg_true():
         parts = [_any(pl.Series([item], dtype=pl.Binary), key) for item in items(series[row])]
-        found[row] = _tuple(parts, key) if parts else siphash(key, [np.array([1 << 56 | ord("c")], np.uint64)])
-    return found
+        result[row] = _tuple(parts, key) if parts else siphash(key, [np.array([1 << 56 | ord("c")], np.uint64)])
+    return result
 
 
 def _integers(series: pl.Series) -> tuple[Words, np.uint64]:

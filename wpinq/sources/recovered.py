@@ -98,7 +98,7 @@ class Recovered:
             frame = self._kept(schema, part)
             if frame is None:
                 read = self.reader.batches(schema.names, share=(part, self.parts), progress=progress)
-                held = (Batch.of(canonical.frame(one, schema), schema) for one in read)
+                held = (Batch.of(canonical.frame(item, schema), schema) for item in read)
                 frame = Batch.concat(held, schema).consolidate().frame
                 self._keep(schema, part, frame)
             if frame.height:
@@ -140,7 +140,7 @@ def recovered(reader: Reader, place: Path, key: bytes) -> Recovered:
     head = place / HEAD
     try:
         private(place)
-        if not head.exists() and any(one.suffix == ".part" for one in place.iterdir()):
+        if not head.exists() and any(item.suffix == ".part" for item in place.iterdir()):
             raise SourceError(f"--recover {place}: it lacks {HEAD!r}; give a new directory.")
         if not head.exists():
             write(head, sealed(key, HEAD, str(parts).encode()))

@@ -82,10 +82,10 @@ class Dense:
         """What was counted, piece by piece, with its numbers as weights; nothing is counted afterwards."""
         for start in range(0, len(self._counts), PLACES_PER_BATCH):
             counts = self._counts[start : start + PLACES_PER_BATCH]
-            found = np.flatnonzero(counts)
-            if len(found):
-                numbers = found + (self._low + start)
-                yield Batch(pl.DataFrame({self._schema.names[0]: numbers, WEIGHT: counts[found]}), self._schema)
+            result = np.flatnonzero(counts)
+            if len(result):
+                numbers = result + (self._low + start)
+                yield Batch(pl.DataFrame({self._schema.names[0]: numbers, WEIGHT: counts[result]}), self._schema)
         self.rows, self._edges, self._counts = 0, [], np.zeros(0, np.int64)
 
     def _reach(self, edges: list[int], rows: int) -> bool:

@@ -86,7 +86,7 @@ class Histogram:
             return [store.pieces()]
         ids, weights = store.items()
         cuts = (slice(start, start + IDENTITIES_PER_PART) for start in range(0, len(ids), IDENTITIES_PER_PART))
-        return [(np.ascontiguousarray(ids[one]), weights[one]) for one in cuts]
+        return [(np.ascontiguousarray(ids[cut]), weights[cut]) for cut in cuts]
 
     def add(self, part: HistogramPart) -> None:
         """Add a part of another process's weights."""

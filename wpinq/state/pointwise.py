@@ -108,11 +108,11 @@ class _Tables:
         """How the output moves with changes, which are taken in."""
         points = self._points
         changes = [change.consolidate() for change in changes]
-        found = [identities(change.frame, points.schema, self._key) for change in changes]
-        ids = np.concatenate(found)
+        result = [identities(change.frame, points.schema, self._key) for change in changes]
+        ids = np.concatenate(result)
         rows, ids, _ = combine(ids, np.ones(len(ids), np.int64))
         before, after = [], []
-        for table, own, change in zip(self._tables, found, changes, strict=True):
+        for table, own, change in zip(self._tables, result, changes, strict=True):
             moved = Table(self._type)
             moved.add(*combine(own, change.weights)[1:])
             before.append(table.lookup(ids))
@@ -123,5 +123,5 @@ class _Tables:
         return points.ruled(records, weight_series(weight, points.after))
 
     def _ruled(self, weights: Sequence[np.ndarray], ids: Ids) -> np.ndarray:
-        columns = [weight_series(one, self._points.before) for one in weights]
+        columns = [weight_series(weight, self._points.before) for weight in weights]
         return integers(self._points.rule(columns, lambda: ids))

@@ -88,14 +88,14 @@ class Tally:
     def take(self) -> tuple[Ids, Weights]:
         """Distinct identities in order with their weights, as `combine` gives them; nothing waits afterwards."""
         batch = self._waiting.take()
-        found = [(self._ids(batch), batch.weights), *self._added]
+        result = [(self._ids(batch), batch.weights), *self._added]
         self._added = []
         if self._sums is not None:
             summed = self._sums.take()
-            if not any(len(ids) for ids, _ in found):
+            if not any(len(ids) for ids, _ in result):
                 return summed
-            found.append(summed)
-        return combine(np.concatenate([ids for ids, _ in found]), np.concatenate([one for _, one in found]))[1:]
+            result.append(summed)
+        return combine(np.concatenate([ids for ids, _ in result]), np.concatenate([item for _, item in result]))[1:]
 
     def _ids(self, batch: Batch) -> Ids:
         return identities(batch.frame, self._schema, self._key)

@@ -203,10 +203,10 @@ class Journal:
             place += SIZE + size
 
     def _bytes(self, place: int, size: int) -> bytes:
-        found = bytearray()
-        while len(found) < size and (some := os.pread(self._file.fileno(), size - len(found), place + len(found))):
-            found += some
-        return bytes(found)
+        result = bytearray()
+        while len(result) < size and (some := os.pread(self._file.fileno(), size - len(result), place + len(result))):
+            result += some
+        return bytes(result)
 
     def _epoch(self, number: int, chain: bytes, frame: bytes) -> tuple[Epoch, Positions]:
         content = opened(self._key, _name(number, chain), frame)

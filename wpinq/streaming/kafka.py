@@ -191,10 +191,10 @@ def reach(topic: Topic) -> None:
 
 def _partitions(topic: Topic, watch: Any) -> list[str]:
     """The partitions that there are by now, as the connector names them; it would wait for a broker for ever."""
-    found = watch.list_topics(topic.topic, timeout=BROKER_TIMEOUT).topics[topic.topic]
-    if found.error is not None:
+    result = watch.list_topics(topic.topic, timeout=BROKER_TIMEOUT).topics[topic.topic]
+    if result.error is not None:
         raise KeyError
-    return [f"{number}-{topic.topic}" for number in sorted(found.partitions)]
+    return [f"{number}-{topic.topic}" for number in sorted(result.partitions)]
 
 
 def _check(topic: Topic, schema: Schema, fields: Schema) -> None:

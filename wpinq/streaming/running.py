@@ -150,7 +150,7 @@ class Running:
 
     def _push(self, items: Sequence[FlowItem]) -> list[Histogram]:
         if self._flow is None or not items:
-            return [Histogram(one.root.schema, self._key, one.root.held.array) for one in self._kept.values()]
+            return [Histogram(item.root.schema, self._key, item.root.held.array) for item in self._kept.values()]
         return self._flow.push(items)
 
     def _sent(self) -> Iterator[FlowItem]:
@@ -165,4 +165,4 @@ class Running:
             if data is not self._data:
                 data.check()
                 for lot in batches(Read(data, data.reader.schema.names), (0, 1), None):
-                    yield from ((data, one) for one in lot)
+                    yield from ((data, item) for item in lot)

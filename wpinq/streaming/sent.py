@@ -49,12 +49,14 @@ def _table(table: Any, schema: Schema) -> list[pl.DataFrame]:
         return [table.select(schema.names).with_columns(utf8(text.cast(pl.Binary)) for text in texts)]
     kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
     reader = open_table(table, kinds)
-    found = []
+    result = []
     for frame in reader.batches(schema.names):
         held = ((canonical.column(frame[c.name], reader.schema[c.name].kind), c) for c in schema)
-        cells = [canonical.encoded(one, reader.schema[c.name].kind) if c.kind is Kind.ANY else one for one, c in held]
-        found.append(in_columns(cells))
-    return found
+        cells = [
+            canonical.encoded(item, reader.schema[c.name].kind) if c.kind is Kind.ANY else item for item, c in held
+        ]
+        result.append(in_columns(cells))
+    return result
 
 
 def _tuples(records: Iterable[Any], schema: Schema) -> pl.DataFrame:

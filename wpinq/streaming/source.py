@@ -221,7 +221,7 @@ class Live(Collection):
             self._check()
             epoch = self._log.ready(self._clock() if until is None else stored_time(until))
             if self._journal is not None:
-                self._positions |= {name: one.positions() for name, one in self._followed.items()}
+                self._positions |= {name: item.positions() for name, item in self._followed.items()}
                 self._running.tear()  # an interrupt leaves an epoch that is written and not closed
                 try:
                     self._journal.append(epoch, self._positions)
@@ -285,7 +285,7 @@ class Live(Collection):
 
 def _closed(running: Running, journal: Journal | None, followed: Mapping[str, Growing | Followed]) -> None:
     running.close()
-    for one in followed.values():
-        one.close()
+    for item in followed.values():
+        item.close()
     if journal is not None:
         journal.close()

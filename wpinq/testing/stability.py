@@ -51,7 +51,7 @@ def check_stability(collection: Collection, *, examples: int = 200, values: Valu
 
     def moves_within(pair: Neighbours) -> None:
         without, with_one = (
-            reference.run(root, {one: weighed(one, records) for one, records in zip(read, side, strict=True)})
+            reference.run(root, {item: weighed(item, records) for item, records in zip(read, side, strict=True)})
             for side in pair[:2]
         )
         moved, most = distance(without, with_one), stated[pair.data]

@@ -92,7 +92,7 @@ def statement(text: str, call: str, skip: int = 0) -> Any:
 
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its warnings go to standard error
     try:
-        found = sqlglot.parse(text, dialect="postgres")
+        result = sqlglot.parse(text, dialect="postgres")
     except ParseError as error:
         where = error.errors[0] if error.errors else {}
         column = max((where.get("col") or 1) - (skip if where.get("line") == 1 else 0), 1)
@@ -104,9 +104,9 @@ def statement(text: str, call: str, skip: int = 0) -> Any:
         raise PlanError(f"{call}: this is not SQL; check its quotes.") from None
     except RecursionError:
         raise too_deep(call) from None
-    if len(found) != 1 or found[0] is None:
+    if len(result) != 1 or result[0] is None:
         raise PlanError(f"{call}: give one SQL {'expression' if skip else 'statement'}, without a semicolon.")
-    return found[0]
+    return result[0]
 
 
 def columns(schema: Schema, call: str) -> Callable[[exp.Expression], Term]:
@@ -143,6 +143,6 @@ def named(identifier: exp.Expression, names: Sequence[str], call: str, what: str
         return wanted
     alike = [] if identifier.args.get("quoted") else [name for name in names if name.lower() == wanted.lower()]
     if len(alike) != 1:
-        found = f"several {what}s" if alike else f"no {what}"
-        raise PlanError(f"{call}: {found} {shown(wanted)!r}; there are {', '.join(map(repr, names))}.")
+        result = f"several {what}s" if alike else f"no {what}"
+        raise PlanError(f"{call}: {result} {shown(wanted)!r}; there are {', '.join(map(repr, names))}.")
     return alike[0]

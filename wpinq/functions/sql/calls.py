@@ -49,8 +49,8 @@ def _argument(translator: Translator, node: Any, *kinds: Kind) -> Term:
 
 def _text(work: Callable[[Any], pl.Expr], kind: Kind = Kind.TEXT) -> Any:
     def rule(translator: Translator, node: Any) -> Term:
-        found = work(_argument(translator, node.this, Kind.TEXT).value.str)
-        return Term(found.cast(polars_type(kind), strict=False), kind, "")
+        result = work(_argument(translator, node.this, Kind.TEXT).value.str)
+        return Term(result.cast(polars_type(kind), strict=False), kind, "")
 
     return rule
 
@@ -65,8 +65,8 @@ def _round(translator: Translator, node: Any) -> Term:
     """To the nearest even whole number, or to so many digits, half away from zero."""
     digits = _whole(translator, node.args.get("decimals"), node, None)
     if digits is None:
-        found: Term = _rounded(lambda number: number.round(0, mode="half_to_even"))(translator, node)
-        return found
+        result: Term = _rounded(lambda number: number.round(0, mode="half_to_even"))(translator, node)
+        return result
     if not 0 <= digits <= 15:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: round to 0 to 15 digits.")
     number = to(_argument(translator, node.this, *NUMBERS), Kind.FLOAT, translator.call)
@@ -79,18 +79,18 @@ def _end(translator: Translator, node: Any) -> Term:
     size = _whole(translator, node.expression, node, None)
     if size is None:
         raise translator.refused(node)
-    found = value.str.head(size) if type(node).__name__ == "Left" else value.str.tail(size)
-    return Term(found, Kind.TEXT, "")
+    result = value.str.head(size) if type(node).__name__ == "Left" else value.str.tail(size)
+    return Term(result, Kind.TEXT, "")
 
 
 def _most(translator: Translator, node: Any) -> Term:
     """GREATEST and LEAST, which skip NULL."""
-    terms, kind = together([translator.term(one) for one in (node.this, *node.expressions)], translator.call)
-    found = terms[0].value
+    terms, kind = together([translator.term(item) for item in (node.this, *node.expressions)], translator.call)
+    result = terms[0].value
     for term in terms[1:]:
-        wins = found >= term.value if type(node).__name__ == "Greatest" else found <= term.value
-        found = pl.when(wins | term.value.is_null()).then(found).otherwise(term.value)
-    return Term(found, kind, "")
+        wins = result >= term.value if type(node).__name__ == "Greatest" else result <= term.value
+        result = pl.when(wins | term.value.is_null()).then(result).otherwise(term.value)
+    return Term(result, kind, "")
 
 
 def shifted(translator: Translator, node: Any) -> Term:
@@ -105,11 +105,11 @@ def shifted(translator: Translator, node: Any) -> Term:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: write an interval as INTERVAL '90' DAY; "
                         f"there are {', '.join(STEPS)}.")  # fmt: skip
     sign = "-" if type(node).__name__ == "Sub" else ""
-    found = term.value.dt.offset_by(f"{sign}{count * int(step[0])}{step[1:]}")
+    result = term.value.dt.offset_by(f"{sign}{count * int(step[0])}{step[1:]}")
     if term.constant is None:
-        return Term(found.clip(*BEYOND), Kind.TIME, "")
+        return Term(result.clip(*BEYOND), Kind.TIME, "")
     try:
-        return constant(pl.select(found).item(), Kind.TIME, translator.spell(node))
+        return constant(pl.select(result).item(), Kind.TIME, translator.spell(node))
     except ValueError:
         raise PlanError(f"{translator.call}: {translator.spell(node)} lies outside of the years 1 to 9999.") from None
 
@@ -165,7 +165,7 @@ def _truncated(translator: Translator, node: Any) -> Term:
 
 
 def _coalesce(translator: Translator, node: Any) -> Term:
-    terms, kind = together([translator.term(one) for one in (node.this, *node.expressions)], translator.call)
+    terms, kind = together([translator.term(item) for item in (node.this, *node.expressions)], translator.call)
     return Term(pl.coalesce([term.value for term in terms]), kind, "")
 
 

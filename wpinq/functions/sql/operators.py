@@ -70,33 +70,35 @@ def _is(translator: Translator, node: Any) -> Term:
     """IS [NOT] NULL, TRUE, FALSE."""
     what = type(node.expression).__name__
     if what == "Null":
-        found = translator.term(node.this).value.is_null()
+        result = translator.term(node.this).value.is_null()
     elif what == "Boolean":
-        found = translator.condition(node.this).value.eq_missing(pl.lit(bool(node.expression.this)))
+        result = translator.condition(node.this).value.eq_missing(pl.lit(bool(node.expression.this)))
     else:
         raise translator.refused(node)
-    return _truth(~found if node.args.get("negate") else found)
+    return _truth(~result if node.args.get("negate") else result)
 
 
 def _between(translator: Translator, node: Any) -> Term:
     asked = [translator.term(node.args[name]) for name in ("this", "low", "high")]
     value, low, high = (term.value for term in together(asked, translator.call)[0])
-    found = (value >= low) & (value <= high)
-    return _truth(~found if node.args.get("negate") else found)
+    result = (value >= low) & (value <= high)
+    return _truth(~result if node.args.get("negate") else result)
 
 
 def _in(translator: Translator, node: Any) -> Term:
     """A list of constants; NULL among them makes what is not found NULL."""
-    (value, *items), kind = together([translator.term(one) for one in (node.this, *node.expressions)], translator.call)
+    (value, *items), kind = together(
+        [translator.term(entry) for entry in (node.this, *node.expressions)], translator.call
+    )
     given = [item for item in items if item.constant is not None]
     if all(item.constant is not None or item.text == "NULL" for item in items):
         cast = float if kind is Kind.FLOAT else lambda one: one
         series = pl.Series([cast(item.constant) for item in given], dtype=polars_type(kind))
-        found = value.value.is_in(series.to_list()) if given else pl.lit(None, pl.Boolean)
-        found = found | pl.lit(None, pl.Boolean) if len(given) < len(items) else found
+        result = value.value.is_in(series.to_list()) if given else pl.lit(None, pl.Boolean)
+        result = result | pl.lit(None, pl.Boolean) if len(given) < len(items) else result
     else:
-        found = _balanced(operator.or_, [value.value == item.value for item in items])
-    return _truth(~found if node.args.get("negate") else found)
+        result = _balanced(operator.or_, [value.value == item.value for item in items])
+    return _truth(~result if node.args.get("negate") else result)
 
 
 def _like(translator: Translator, node: Any, escape: str = "\\") -> Term:
@@ -106,8 +108,8 @@ def _like(translator: Translator, node: Any, escape: str = "\\") -> Term:
         raise PlanError(f"{translator.call}: {translator.spell(node)} needs a text and a quoted pattern.")
     flags = "(?si)" if type(node).__name__ == "ILike" else "(?s)"
     expression = rf"{flags}\A{_regex(pattern.constant, escape, translator, node)}\z"
-    found = value.value.cast(pl.String, strict=False).str.contains(expression)
-    return _truth(~found if node.args.get("negate") else found)
+    result = value.value.cast(pl.String, strict=False).str.contains(expression)
+    return _truth(~result if node.args.get("negate") else result)
 
 
 def _regex(pattern: str, escape: str, translator: Translator, node: Any) -> str:
@@ -158,10 +160,10 @@ def _arithmetic(translator: Translator, node: Any) -> Term:
         whole = kind is Kind.INT
         each = pl.when(left.is_not_null()).then(right)  # by a constant, Polars would multiply columns with its inverse
         quotient = (left.abs() // right.abs() * left.sign() * right.sign()) if whole else left / each
-        found = pl.when(right != 0).then(quotient if name == "Div" else left - right * quotient)
+        result = pl.when(right != 0).then(quotient if name == "Div" else left - right * quotient)
     else:
-        found = {"Add": operator.add, "Sub": operator.sub, "Mul": operator.mul}[name](left, right)
-    return Term(found.cast(polars_type(kind), strict=False), kind, "")
+        result = {"Add": operator.add, "Sub": operator.sub, "Mul": operator.mul}[name](left, right)
+    return Term(result.cast(polars_type(kind), strict=False), kind, "")
 
 
 def _negative(translator: Translator, node: Any) -> Term:
@@ -177,7 +179,7 @@ def _negative(translator: Translator, node: Any) -> Term:
 
 
 def _join_texts(translator: Translator, node: Any) -> Term:
-    terms = [translator.term(one) for one in (node.this, node.expression)]
+    terms = [translator.term(item) for item in (node.this, node.expression)]
     if any(term.kind not in (Kind.TEXT, None) for term in terms):
         raise PlanError(f"{translator.call}: {translator.spell(node)}: || joins texts; cast what is no text.")
     return Term(pl.concat_str([term.value.cast(pl.String, strict=False) for term in terms]), Kind.TEXT, "")
@@ -185,14 +187,14 @@ def _join_texts(translator: Translator, node: Any) -> Term:
 
 def _case(translator: Translator, node: Any) -> Term:
     branches = node.args["ifs"]
-    if any({name for name, value in one.args.items() if value} - {"this", "true"} for one in branches):
+    if any({name for name, value in item.args.items() if value} - {"this", "true"} for item in branches):
         raise translator.refused(node)
     if node.this is None:
-        tests = [translator.condition(one.this).value for one in branches]
+        tests = [translator.condition(entry.this).value for entry in branches]
     else:
-        tests = [operator.eq(*_pair(translator, node.this, one.this)) for one in branches]
+        tests = [operator.eq(*_pair(translator, node.this, branch.this)) for branch in branches]
     default = node.args.get("default")
-    results = [translator.term(one.args["true"]) for one in branches]
+    results = [translator.term(branch.args["true"]) for branch in branches]
     results.append(null() if default is None else translator.term(default))
     results, kind = together(results, translator.call)
     found = results[-1].value

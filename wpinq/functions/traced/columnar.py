@@ -87,8 +87,8 @@ def projected(nodes: Sequence[Expression]) -> tuple[str, ...] | None:
 
 def columns_read(names: Sequence[str], nodes: Sequence[Expression]) -> frozenset[str]:
     """Which of these columns the nodes look at."""
-    found = {name for node in nodes for name in node.columns()}
-    return frozenset(found & set(names))
+    result = {name for node in nodes for name in node.columns()}
+    return frozenset(result & set(names))
 
 
 def _split(frame: pl.DataFrame, test: pl.Expr | None) -> tuple[pl.DataFrame, pl.DataFrame | None]:
@@ -101,6 +101,6 @@ def _split(frame: pl.DataFrame, test: pl.Expr | None) -> tuple[pl.DataFrame, pl.
 def _select(
     frame: pl.DataFrame, nodes: Sequence[Expression], names: Sequence[str], keep: Sequence[str]
 ) -> pl.DataFrame:
-    found = [expression(node).alias(f"\0out {place}") for place, node in enumerate(nodes)]
+    result = [expression(node).alias(f"\0out {place}") for place, node in enumerate(nodes)]
     renamed = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(names)]
-    return frame.with_columns(found).select(*renamed, *keep)
+    return frame.with_columns(result).select(*renamed, *keep)

@@ -65,7 +65,7 @@ def agrees(function: Columnar, plain: Plain) -> bool:
     typed = {row[-1]: _free(row[:-1], kinds) for row in _rows(function.apply(frame, (ROW,)))}
     wanted = {row[-1]: row[:-1] for row in _rows(plain.apply(frame, (ROW,)))}
     missing = wanted.keys() - typed.keys()
-    return all(wanted.get(row) == found for row, found in typed.items()) and not any(
+    return all(wanted.get(row) == result for row, result in typed.items()) and not any(
         _fits(wanted[row], kinds) for row in missing
     )
 

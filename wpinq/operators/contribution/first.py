@@ -90,7 +90,7 @@ class Firsts:
         ranks = identities(arrived.frame, self._schema, self._key)
         room = np.maximum(self._most - self._kept.lookup(users), 0)
         columns = [*zip(USER, users.T, strict=True), *zip(RANK, ranks.T, strict=True), ("\0room", room)]
-        frame = arrived.frame.with_columns(pl.Series(name, np.ascontiguousarray(one)) for name, one in columns)
+        frame = arrived.frame.with_columns(pl.Series(name, np.ascontiguousarray(item)) for name, item in columns)
         before = pl.col(WEIGHT).cum_sum().over(USER) - pl.col(WEIGHT)
         weight = pl.min_horizontal(pl.col(WEIGHT), pl.max_horizontal(pl.col("\0room") - before, pl.lit(0, pl.Int64)))
         kept = frame.sort([*USER, *RANK]).with_columns(weight).filter(pl.col(WEIGHT) > 0)

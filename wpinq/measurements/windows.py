@@ -143,11 +143,11 @@ class WindowedMeasurement(Measurement):
         """
         if self._log is None or not self._log.forgotten + 1 < epoch <= self._log.closed:
             return []
-        before, until = self._log.until(epoch - 1), self._log.until(epoch)
-        if before is None or until is None:
+        before, watermark = self._log.watermark(epoch - 1), self._log.watermark(epoch)
+        if before is None or watermark is None:
             return []
         span = self._first.span
-        return [self._first.time(number) for number in range(before // span, until // span)]
+        return [self._first.time(number) for number in range(before // span, watermark // span)]
 
     def _at(self, times: Sequence[Any]) -> list[Measurement]:
         """The measurements of some windows, of which all are charged or none."""

@@ -1,4 +1,4 @@
-"""From accuracy to noise: the epsilon that a wanted interval takes, and intervals that hold for many bins at once."""
+"""The least epsilon for a wanted accuracy, and intervals that hold for many bins at once."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def epsilon_within(noise: Callable[[Fraction], Mechanism], l1: Fraction, within:
 
     Args:
         noise: Makes the mechanism of a scale.
-        l1: The largest movement of one unit, in units of 1/resolution.
-        within: The wanted half width, in units of 1/resolution, above zero.
-        level: How often it shall hold.
+        l1: The L1 sensitivity, in units of 1/resolution.
+        within: The wanted half width of the interval, in units of 1/resolution, above zero.
+        level: The probability with which the interval holds the truth.
 
     Raises:
         PlanError: The level is not strictly between 0 and 1, or nearer to one of them than 10^-30, or the distance is

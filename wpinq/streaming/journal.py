@@ -96,7 +96,7 @@ class Journal:
         """
         number = self._number + 1
         buffer = io.BytesIO()
-        about = json.dumps([epoch.until, positions]).encode()
+        about = json.dumps([epoch.watermark, positions]).encode()
         buffer.write(len(about).to_bytes(SIZE, "little") + about)
         epoch.frame.write_ipc(buffer, compression="zstd")
         frame = sealed(self._key, _name(number, self._chain), buffer.getvalue())
@@ -211,8 +211,8 @@ class Journal:
     def _epoch(self, number: int, chain: bytes, frame: bytes) -> tuple[Epoch, Positions]:
         content = opened(self._key, _name(number, chain), frame)
         size = SIZE + int.from_bytes(content[:SIZE], "little")
-        until, positions = json.loads(content[SIZE:size])
-        return Epoch(pl.read_ipc(io.BytesIO(content[size:])), until), positions
+        watermark, positions = json.loads(content[SIZE:size])
+        return Epoch(pl.read_ipc(io.BytesIO(content[size:])), watermark), positions
 
 
 def _next(chain: bytes, frame: bytes) -> bytes:

@@ -11,9 +11,10 @@ from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from wpinq.engines.exchange import Parcel
 from wpinq.engines.reading import batches
 from wpinq.failures import Failure
-from wpinq.plan.shapes import Read
+from wpinq.plan.node import Read
 from wpinq.records.batch import Batch
-from wpinq.state.histogram import Histogram, HistogramPart
+from wpinq.state.histogram import Histogram
+from wpinq.state.histogram import Part as HistogramPart
 
 
 class ReaderSource(DynamicSource[Batch]):
@@ -24,8 +25,8 @@ class ReaderSource(DynamicSource[Batch]):
 
     def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSourcePartition[Batch]:
         """One worker's share."""
-        result = batches(self._read, (worker_index, worker_count), self._progress, self._beside)
-        return _Share(result, self._read.data.name, self._failure)
+        found = batches(self._read, (worker_index, worker_count), self._progress, self._beside)
+        return _Share(found, self._read.data.name, self._failure)
 
 
 class _Share(StatelessSourcePartition[Batch]):
@@ -36,11 +37,11 @@ class _Share(StatelessSourcePartition[Batch]):
         )
 
     def next_batch(self) -> list[Batch]:
-        result = self._next()
-        if result is None:
+        found = self._next()
+        if found is None:
             self._batches.close()
             raise StopIteration
-        return result
+        return found
 
 
 Counted: TypeAlias = "Histogram | Parcel[HistogramPart]"

@@ -12,13 +12,12 @@ from functools import partial
 from typing import TypeAlias
 
 from wpinq.failures import Failure
-from wpinq.plan.node import Node
-from wpinq.plan.shapes import Merge, Shape, Stateless
+from wpinq.plan.node import Merge, Node, Shape, Stateless
 from wpinq.records.batch import Batch
 from wpinq.state.waiting import Waiting
 
 Edge: TypeAlias = tuple[Node, Callable[[Batch], Batch | None]]
-StepBatches: TypeAlias = dict[Node, list[Batch]]
+Parts: TypeAlias = dict[Node, list[Batch]]
 """Batches that leave, by the step that made them."""
 
 
@@ -47,28 +46,28 @@ class Linear:
         self._steps: dict[Node, list[Edge]] = {origin: []}
         for node, shape in shapes.items():
             if isinstance(shape, Stateless | Merge):
-                ups = [chosen[source_node] for source_node in node.inputs]
+                ups = [chosen[one] for one in node.inputs]
                 edges = [(up, kernel) for up, kernel in _kernels(node, ups, shape, failure) if up in self._steps]
                 if edges:
                     self._steps[node] = edges
         self.ends = [node for node in self._steps if node in read]
 
-    def push(self, batch: Batch) -> StepBatches:
+    def push(self, batch: Batch) -> Parts:
         """What follows from a batch."""
-        result: dict[Node, list[Batch]] = {}
+        found: dict[Node, list[Batch]] = {}
         for node, edges in self._steps.items():
-            made = (kernel(item) for up, kernel in edges for item in result[up])
-            result[node] = [entry for entry in (made if edges else [batch]) if entry]
-        return {end: result[end] for end in self.ends if result[end]}
+            made = (kernel(one) for up, kernel in edges for one in found[up])
+            found[node] = [one for one in (made if edges else [batch]) if one]
+        return {end: found[end] for end in self.ends if found[end]}
 
-    def push_all(self, pieces: Iterator[Batch]) -> StepBatches:
+    def push_all(self, pieces: Iterator[Batch]) -> Parts:
         """What follows from a change that comes in pieces; equal records are added up as they come."""
         sums: dict[Node, Waiting] = {}
         for piece in pieces:
             for end, batches in self.push(piece).items():
                 for batch in batches:
                     sums.setdefault(end, Waiting(batch.schema)).absorb(batch)
-        return {end: [item.rows()] for end, item in sums.items()}
+        return {end: [one.rows()] for end, one in sums.items()}
 
 
 def _kernels(node: Node, ups: Sequence[Node], shape: Stateless | Merge, failure: Failure) -> Sequence[Edge]:

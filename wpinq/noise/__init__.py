@@ -10,8 +10,9 @@
     selection    optimal partition selection
     exponential  permute-and-flip, for ranks
 
-Only charged queries import this package (measurements, selections, aggregates). No sampler computes with floats.
-Published answers must be reproducible, so a sampler's output for a key never changes under the same `FORMAT`.
+Only what charges and answers imports this room (questions, measurements, selections, aggregates), and no
+float ever touches a sampler. What a sampler makes of a key is stored by releases that people rely on, so
+it may never change under the same `FORMAT`.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ class Mechanism(Protocol):
 
     @property
     def law(self) -> str:
-        """The distribution of the noise; each class names its own. A proof for one law refuses mechanisms of others."""
+        """Which distribution it has; each class names its own. What is proved for one law refuses others."""
         ...
 
     @property
     def scale(self) -> Fraction:
-        """Sensitivity divided by scale is epsilon; in units of 1/resolution."""
+        """Movement over scale is the privacy loss; in units of 1/resolution."""
         ...
 
     @property

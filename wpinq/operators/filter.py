@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import polars as pl
+from fractions import Fraction
+from functools import cached_property
 
 from wpinq.functions import Function, bind
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.forms import Where
-from wpinq.plan.node import Record
+from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted
+from wpinq.records.batch import Batch
+from wpinq.records.schema import Schema
 
 
 def filter(self: Builder[C], predicate: object) -> C:
@@ -30,23 +31,38 @@ def filter(self: Builder[C], predicate: object) -> C:
     >>> evaluate(protected(user="text", page="text").filter(lambda page: page != "b"), [("ann", "a"), ("bob", "b")])
     {('ann', 'a'): 1}
     """
-    return self._then(Filter(self._node, bind(predicate, self._node.schema, "filter", condition=True)))
+    return self._then(Filter(self._node, bind(predicate, self._node.schema, "filter")))
 
 
 @dataclass(frozen=True, eq=False)
-class Filter(Where):
+class Filter(Unary):
     """Plan node of `filter`."""
 
     predicate: Function
-    shown = "filter({0.predicate.note})"
-    apart = True
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The columns of its input; those that the predicate reads are written out."""
+        return self.source.schema.expanded(self.predicate.reads)
 
     @property
-    def reads(self) -> tuple[str, ...]:
-        return self.predicate.reads
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return f"filter({self.predicate.note})"
 
-    def accepts(self, record: Record) -> bool:
-        return self.predicate.test(record)
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """What is needed later and what the predicate reads."""
+        return (needed | frozenset(self.predicate.reads),)
 
-    def mask(self, frame: pl.DataFrame) -> pl.Series:
-        return self.predicate.predicate(frame)
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A mask."""
+        return Stateless(self._apply)
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Call the predicate on each record."""
+        kept = self.predicate.tests(list(inputs[0]))
+        return {record: weight for (record, weight), keep in zip(inputs[0].items(), kept, strict=True) if keep}
+
+    def _apply(self, batch: Batch) -> Batch:
+        batch = batch.expand(name for name in self.predicate.reads if batch.schema[name].ranged)
+        return Batch(batch.frame.filter(self.predicate.predicate(batch.frame)), batch.schema)

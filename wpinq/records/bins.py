@@ -100,10 +100,10 @@ def _only(*types: type, but: tuple[type, ...] = ()) -> Callable[[Any], Any]:
 
 
 def _integer(value: Any) -> int:
-    result = decode(encode(value))
-    if type(result) is not int or not -(2**63) <= result < 2**63:
+    found = decode(encode(value))
+    if type(found) is not int or not -(2**63) <= found < 2**63:
         raise TypeError
-    return result
+    return found
 
 
 def _any(value: Any) -> bytes | None:
@@ -114,12 +114,12 @@ def _any(value: Any) -> bytes | None:
 def _number(value: Any) -> float | None:
     if not isinstance(value, (numbers.Number, np.generic)):
         raise TypeError
-    result = decode(encode(value))
-    if result is None:  # NaN
+    found = decode(encode(value))
+    if found is None:  # NaN
         return None
-    if abs(result) != float("inf") and Fraction(float(result)) != Fraction(result):
+    if abs(found) != float("inf") and Fraction(float(found)) != Fraction(found):
         raise TypeError
-    return float(result) + 0.0  # -0.0 + 0.0 is 0.0
+    return float(found) + 0.0  # -0.0 + 0.0 is 0.0
 
 
 def _boolean(value: Any) -> bool:
@@ -136,10 +136,10 @@ def _text(value: Any) -> str:
 
 def _aware(wanted: bool) -> Callable[[Any], dt.datetime]:
     def convert(value: Any) -> dt.datetime:
-        result: dt.datetime = _only(dt.datetime)(value)
-        if (result.tzinfo is not None) is not wanted:
+        found: dt.datetime = _only(dt.datetime)(value)
+        if (found.tzinfo is not None) is not wanted:
             raise TypeError
-        return result.astimezone(dt.UTC) if wanted else result
+        return found.astimezone(dt.UTC) if wanted else found
 
     return convert
 

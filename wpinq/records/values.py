@@ -108,12 +108,12 @@ def joined(codes: Iterable[bytes]) -> bytes:
 
 def items(code: bytes) -> list[bytes]:
     """The encodings of a tuple's items, from the tuple's encoding."""
-    result, position, end = [], 0, len(code) - 1
+    found, position, end = [], 0, len(code) - 1
     while position < end:
         size = int.from_bytes(code[position : position + 4], "little")
-        result.append(code[position + 4 : position + 4 + size])
+        found.append(code[position + 4 : position + 4 + size])
         position += 4 + size
-    return result
+    return found
 
 
 def _text(value: str) -> bytes:

@@ -26,13 +26,13 @@ def arity(code: CodeType) -> int | None:
     (3, None)
     """
     steps = list(dis.get_instructions(code))
-    result: set[int | None] = set()
+    found: set[int | None] = set()
     for place, step in enumerate(steps):
         if step.opname == "RETURN_CONST":
-            result.add(_size(step.argval))
+            found.add(_size(step.argval))
         elif step.opname == "RETURN_VALUE":
-            result.update(_built(origin) for origin in _origins(steps, place))
-    size = result.pop() if len(result) == 1 else None
+            found.update(_built(origin) for origin in _origins(steps, place))
+    size = found.pop() if len(found) == 1 else None
     return size or None
 
 
@@ -77,14 +77,14 @@ def nested(code: CodeType) -> Iterator[CodeType]:
 def global_names(code: CodeType) -> tuple[str, ...]:
     """Names that the code, or what it defines, looks up outside of itself, sorted."""
     loads = ("LOAD_GLOBAL", "LOAD_NAME")
-    result = {step.argval for part in nested(code) for step in dis.get_instructions(part) if step.opname in loads}
-    return tuple(sorted(result))
+    found = {step.argval for part in nested(code) for step in dis.get_instructions(part) if step.opname in loads}
+    return tuple(sorted(found))
 
 
 def own_builtins(function: Any) -> dict[str, Any]:
     """What a function finds where no outer name is: Python's own names."""
-    result: dict[str, Any] = function.__builtins__
-    return result
+    found: dict[str, Any] = function.__builtins__
+    return found
 
 
 def cells(function: FunctionType) -> tuple[CellType, ...]:

@@ -14,8 +14,8 @@ from types import FunctionType
 from typing import Any
 
 from wpinq.functions.binding import Binding
-from wpinq.functions.traced.expression import Expression, Untraced, column, constant
 from wpinq.functions.traced.standin import CONSTANTS, Parts, Standin, length, lift
+from wpinq.functions.traced.tree import Node, Untraced, column, constant
 from wpinq.records.schema import Kind, Schema
 
 _STRAIGHT = """
@@ -30,9 +30,7 @@ METHODS = frozenset(_METHODS.split())
 CALLS: dict[str, Any] = {"len": length, "abs": abs}
 
 
-def trace(
-    function: object, binding: Binding, schema: Schema, size: int | None
-) -> tuple[list[Expression], list[Expression]]:
+def trace(function: object, binding: Binding, schema: Schema, size: int | None) -> tuple[list[Node], list[Node]]:
     """Call a straight function with stand-ins.
 
     Returns:
@@ -47,7 +45,7 @@ def trace(
         function.__code__, _outside(function), function.__name__, function.__defaults__, function.__closure__
     )
     copy.__kwdefaults__ = function.__kwdefaults__
-    log: list[Expression] = []
+    log: list[Node] = []
     values = [Standin(column(name, schema[name].kind), log) for name in binding.reads]
     positional, keywords = binding.arguments(values)
     try:
@@ -85,7 +83,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _output(value: Any) -> Expression:
+def _output(value: Any) -> Node:
     if isinstance(value, Standin):
         return value.node
     if isinstance(value, Parts):
@@ -99,7 +97,7 @@ def _output(value: Any) -> Expression:
     return _any(value)
 
 
-def _any(value: Any) -> Expression:
+def _any(value: Any) -> Node:
     try:
         return constant(value, Kind.ANY)
     except Exception:  # noqa: BLE001

@@ -9,22 +9,21 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from wpinq.operators.contribution.unit_key import ByUnit, UnitKey, origin
-from wpinq.plan.node import Node, Record, Weighted
+from wpinq.operators.contribution.unit_key import UnitKey
+from wpinq.plan.node import Keyed, Node, Record, Shape, Source, Unary, Weighted
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
-from wpinq.state.states import State
 
 RESOLUTION = 720_720
 """The least common multiple of 1 to 16: up to 16 records share a weight without any rounding."""
 
-RECORDS_PER_LOT = 1 << 20
+LOT = 1 << 20
 """Records that are added up at once, at the least."""
 
 USER = ("\0user0", "\0user1")
 
 
-def share(source: Node) -> Node:
+def share(source: Source) -> Node:
     """Let the records of each user share a weight of 1.
 
     Weights:    out[x] = in[x] * floor(L / n) / L for the n records of x's user; L = 720,720, and beyond L records 0
@@ -35,28 +34,39 @@ def share(source: Node) -> Node:
     Raises:
         PlanError: The unit does not fit the columns.
     """
-    UnitKey(origin(source).data.unit, source.schema).check()
+    UnitKey(source.data.unit, source.schema).check()
     return Share(source)
 
 
 @dataclass(frozen=True, eq=False)
-class Share(ByUnit):
+class Share(Unary):
     """Plan node of `protect(unit=users(..., shared=True))`."""
 
-    shown = "share({0.unit_key.user})"
-    resolution = RESOLUTION
+    source: Source
 
     @property
-    def bias(self) -> str:
-        """That records weigh less than 1."""
-        return self.unit_key.unit.bias
+    def unit_key(self) -> UnitKey:
+        """Whose records share a weight."""
+        return UnitKey(self.source.data.unit, self.source.schema)
+
+    @property
+    def resolution(self) -> int:
+        """Fine enough for shares."""
+        return RESOLUTION
+
+    @property
+    def title(self) -> str:
+        """How `explain` shows it."""
+        return f"share({self.unit_key.user})"
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later, and who it was."""
-        return (needed | frozenset(self.unit_key.unit.columns),)
+        return (needed | frozenset(self.unit_key.columns),)
 
-    def state(self, keep: tuple[str, ...], key: bytes) -> State:
-        return Shares(self.schema, self.unit_key, keep, key)
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A user's records meet each other."""
+        keep = self.schema.kept(needed)
+        return Keyed(((self.unit_key.user,),), lambda key: Shares(self.schema, self.unit_key, keep, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """User by user."""
@@ -78,14 +88,14 @@ class Shares:
 
     def __init__(self, schema: Schema, unit_key: UnitKey, keep: tuple[str, ...], key: bytes) -> None:
         self._unit_key, self._keep, self._key = unit_key, keep, key
-        self._records = Batch.empty(schema.select({*keep, *unit_key.unit.columns}))
+        self._records = Batch.empty(schema.select({*keep, *unit_key.columns}))
         self._given = Batch.empty(schema.select(keep))
         self._waiting: list[Batch] = []
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Add records, in lots that grow with what is held."""
         self._waiting.append(batch.select(self._records.schema.names))
-        if sum(map(len, self._waiting)) > max(RECORDS_PER_LOT, len(self._records)):
+        if sum(map(len, self._waiting)) > max(LOT, len(self._records)):
             self._gather()
 
     def emit(self) -> Batch:

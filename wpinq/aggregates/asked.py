@@ -15,7 +15,7 @@ A_co = TypeVar("A_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class QuotedAggregate(Generic[A_co]):
+class Asked(Generic[A_co]):
     """A quoted aggregate.
 
     Attributes:

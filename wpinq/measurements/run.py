@@ -66,12 +66,10 @@ def settle(query: PendingQuery) -> None:
         if query.settled:
             return
         with _lock:
-            together = {query} | {
-                entry for entry in _waiting if entry.key_owner is query.key_owner and not entry.settled
-            }
+            together = {query} | {one for one in _waiting if one.key_owner is query.key_owner and not one.settled}
         plans: dict[Node, list[PendingQuery]] = {query.node: []}  # repetitions of one plan share its histogram
-        for item in sorted(together, key=lambda one: one.question):
-            plans.setdefault(item.node, []).append(item)
+        for one in sorted(together, key=lambda one: one.question):
+            plans.setdefault(one.node, []).append(one)
         try:
             _answer(plans)
         except EngineError:
@@ -82,9 +80,9 @@ def settle(query: PendingQuery) -> None:
 
 def _answer(plans: Mapping[Node, Sequence[PendingQuery]]) -> None:
     for histogram, queries in zip(compute(list(plans)), plans.values(), strict=True):
-        for query in queries:
-            query.answer_from(histogram)
-            _forget([query])
+        for one in queries:
+            one.answer_from(histogram)
+            _forget([one])
 
 
 def _answer_one_by_one(plans: Mapping[Node, Sequence[PendingQuery]], asked: PendingQuery) -> None:

@@ -1,0 +1,125 @@
+"""What a SELECT asks for: a plan for each of its counts, and how released numbers become its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.errors import PlanError
+from wpinq.exact import decimal, positive
+from wpinq.functions.sql.bind import reader as translating
+from wpinq.functions.sql.reader import Reader
+from wpinq.functions.sql.terms import Term
+from wpinq.query.numbers import Number
+from wpinq.query.tables import CALL, plainly
+from wpinq.records.schema import Kind, Schema
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+
+
+@dataclass(frozen=True)
+class Item:
+    """One column of the answer, as an expression over group keys and counts."""
+
+    label: str
+    node: Any
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A SELECT that can be answered.
+
+    Attributes:
+        keys: Names of the group keys.
+        groups: The group key of each record; a query without GROUP BY has one that is called 0.
+        counts: The collection to measure for each count; its records are the group keys.
+        numbers: The sums, means, spreads and ranks to measure.
+        items: The columns of the answer.
+        having: What released rows must fulfil.
+        order: Expressions to order by, each with whether it descends and whether NULL comes first.
+        limit: How many rows, after how many.
+        released: How the query writes what `key 0`, `count 0`, `number 0` and so on stand for in its expressions.
+    """
+
+    keys: tuple[str, ...]
+    groups: Collection
+    counts: tuple[Collection, ...]
+    numbers: tuple[Number, ...]
+    items: tuple[Item, ...]
+    having: Any
+    order: tuple[tuple[Any, bool, bool], ...]
+    limit: tuple[int, int | None]
+    released: Mapping[str, tuple[Any, ...]]
+
+    @property
+    def widest(self) -> int:
+        """The count that groups are published from: COUNT(*), if it is asked for."""
+        plans = [one._node for one in self.counts]
+        return plans.index(self.groups._node) if self.groups._node in plans else 0
+
+    @property
+    def schema(self) -> Schema:
+        """What names a group."""
+        return self.groups._node.schema
+
+    def published_from(self, given: bool) -> tuple[Collection, ...]:
+        """What is measured, where no count is asked for, to publish groups that are not given."""
+        return () if given or self.counts or not self.keys else (self.groups,)
+
+    def parts(self, given: bool) -> int:
+        """How many measurements share epsilon, where groups are given or published."""
+        numbers = {one.measured for one in self.numbers}
+        return len(self.counts) + len(numbers) + len(self.published_from(given))
+
+    def reader(self) -> Reader:
+        """Translates what is computed from released numbers."""
+        released = {f"key {place}": column.kind for place, column in enumerate(self.schema) if self.keys}
+        released |= {f"number {place}": Kind.FLOAT for place in range(len(self.numbers))}
+        for place, count in enumerate(self.counts):  # weights that people share are fractions
+            released[f"count {place}"] = Kind.INT if count._node.held.whole else Kind.FLOAT
+        return translating(
+            lambda node: Term(pl.col(node.name), released[node.name], self._spelled(node)),
+            CALL,
+            spelled=self._spelled,
+            known="computed from released numbers here",
+        )
+
+    def _spelled(self, node: Any) -> str:
+        """An expression over released numbers as the query has it."""
+
+        def written(one: Any) -> Any:
+            what, _, place = one.name.partition(" ") if type(one).__name__ == "Column" else ("", "", "")
+            return self.released[what][int(place)] if what else one
+
+        return plainly(node.transform(written))
+
+    def explain(self, epsilon: Any = None, given: bool = False) -> str:
+        """Print and return the plan of each measurement, and what it would cost at its share of epsilon.
+
+        Args:
+            epsilon: What the query costs in all.
+            given: Whether its groups are given.
+        """
+        share = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / self.parts(given)
+        found = [str(one.explain(share)) for one in (*self.published_from(given), *self.counts)]
+        for one in self.numbers:
+            found.append(str(one.collection.explain()))
+            found.append(one.text + ("" if share is None else f", epsilon {decimal(share)}"))
+            print(found[-1])  # noqa: T201  as explain of a collection does
+        return "\n".join(found)
+
+
+def check(found: Statement) -> None:
+    """Find out now, before anything is charged, whether released numbers can be finished."""
+    reader = found.reader()
+    for item in found.items:
+        reader.term(item.node)
+    if found.having is not None:
+        reader.condition(found.having)
+    for node, _, _ in found.order:
+        if reader.term(node).kind is Kind.ANY:
+            raise PlanError(f"{CALL}: ORDER BY a column of any type has no order; declare its type with columns=.")

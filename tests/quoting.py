@@ -1,7 +1,7 @@
 """What tests of quotes and commits share: plans that can and cannot be fingerprinted, and what was charged for them."""
 
 import wpinq
-from wpinq.measurements import run as runs
+from wpinq.measurements import settle as runs
 from wpinq.plan.node import fingerprints, sources
 
 ROWS = [("ann", "a", 1), ("bob", "b", 2)] * 20

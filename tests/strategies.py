@@ -13,13 +13,14 @@ from wpinq.engines import flow, reference
 from wpinq.engines.shards import split
 from wpinq.engines.sharing import needed_columns, representatives
 from wpinq.operators.align import fit_noise, record_ids
-from wpinq.plan.node import Keyed, Merge, Read, Source, Stateless, sources, steps
+from wpinq.plan.node import Source, sources, steps
+from wpinq.plan.shapes import Keyed, Merge, Read, Stateless
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.kinds import series, write
 from wpinq.records.schema import Kind
 from wpinq.state.histogram import Histogram, is_steps
 from wpinq.testing import distance, evaluate
-from wpinq.testing.given import leaves
+from wpinq.testing.evaluation import leaves
 
 __all__ = ["distance", "evaluate", "leaves"]  # as users have them
 MANY = 9

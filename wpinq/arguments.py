@@ -51,7 +51,11 @@ def _path(value: Any) -> bool:
     if not isinstance(value, (str, os.PathLike)):
         return False
     place = os.fspath(value)
-    return isinstance(place, str) and "\0" not in place and not any("\ud800" <= one < "\udc80" for one in place)
+    return (
+        isinstance(place, str)
+        and "\0" not in place
+        and not any("\ud800" <= character < "\udc80" for character in place)
+    )
 
 
 NOTHING = Expected("None", lambda value: value is None)
@@ -120,10 +124,10 @@ def takes(call: str | None = None, /, **expected: Expected) -> Callable[[Callabl
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
-                found = signature.bind(*args, **kwargs)
+                result = signature.bind(*args, **kwargs)
             except TypeError as error:  # it does not say which call it was
                 raise TypeError(f"{title}(): {error}.") from None
-            given = {**found.arguments, **kwargs}
+            given = {**result.arguments, **kwargs}
             for name, value in given.items():
                 if name in expected:
                     require(value, expected[name], f"{title}({name}=...)")

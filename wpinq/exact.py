@@ -60,9 +60,9 @@ def exact(value: object, call: str) -> Fraction:
             return _held(Fraction(repr(number)))
     except (ValueError, TypeError, ArithmeticError):
         pass
-    found = type(value).__name__ if isinstance(value, int) else repr(str(value)[:LONGEST])
+    result = type(value).__name__ if isinstance(value, int) else repr(str(value)[:LONGEST])
     usual = f"not a finite number of at most {MOST_DIGITS} digits, and of a size that floats have"
-    raise ExactnessError(f"{call}: {found} is {usual}; write it as 0.1 or '1/10'.")
+    raise ExactnessError(f"{call}: {result} is {usual}; write it as 0.1 or '1/10'.")
 
 
 def _written(text: str) -> Fraction:

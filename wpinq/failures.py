@@ -36,19 +36,19 @@ class Failure:
                 try:
                     return function(*args, **kwargs)
                 except BaseException as error:  # noqa: BLE001  Polars panics are no Exceptions; any text may quote data
-                    self.error = self.error or told(step, error)
+                    self.error = self.error or redact(step, error)
             return instead
 
         return call
 
-    def tell(self) -> None:
+    def raise_if_failed(self) -> None:
         """Raise what failed, if anything did, without the exceptions that it came from: they may quote data."""
         if self.error is not None:
             self.error.__context__ = self.error.__cause__ = None
             raise self.error.with_traceback(None) from None
 
 
-def told(step: str, error: BaseException) -> BaseException:
+def redact(step: str, error: BaseException) -> BaseException:
     """What may be said of an exception: our own in full, an interrupt or exit bare, any other by its type."""
     if isinstance(error, WpinqError):
         return error
@@ -65,7 +65,7 @@ def redacted(step: str, function: Callable[[], T]) -> T:
     Raises:
         EngineError: Instead of any exception that is not our own.
     """
-    failure, found = Failure(), list[T]()
-    failure.guard(step, lambda: found.append(function()), None)()
-    failure.tell()
-    return found[0]
+    failure, result = Failure(), list[T]()
+    failure.guard(step, lambda: result.append(function()), None)()
+    failure.raise_if_failed()
+    return result[0]

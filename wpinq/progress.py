@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-PATIENCE = 2.0
+BAR_DELAY = 2.0
 """Seconds before a bar appears."""
 
 
@@ -41,7 +41,7 @@ class _Bar:
 
     def update(self, more: int) -> None:
         self._done += more
-        if self._close is None and time.monotonic() - self._start > PATIENCE:
+        if self._close is None and time.monotonic() - self._start > BAR_DELAY:
             self._open()
         self._show(self._done)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from wpinq.exact import Amount, exact, positive
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Ledger, wording
+from wpinq.operators.contribution.before import before
 from wpinq.operators.contribution.sample import bounded
 from wpinq.operators.contribution.unit_key import UnitKey
 from wpinq.operators.contribution.weight import weigh, weights
@@ -40,6 +42,8 @@ def protect(
     name: str | None = None,
     version: str | None = None,
     secret: Secret | None = None,
+    where: object = None,
+    derive: Mapping[str, object] | None = None,
 ) -> Collection:
     """Protect a collection of records.
 
@@ -67,13 +71,20 @@ def protect(
         version: Names this version of the data; by default it follows the files' path, size and time of change. Data
             that are not those that were first read under a version are refused, whatever is asked for.
         secret: The secret of the data set; by default the one beside the ledger, or the environment's.
+        where: Which records are counted at all, decided for each by itself before a person's are bounded: what `filter`
+            takes, such as "status = 200 and page not like '/static/%'". Without it, records that a question leaves out
+            take places of the bound.
+        derive: Columns that are computed for each record by itself before a person's are bounded and `where` is asked:
+            a mapping from their names to SQL expressions, functions or Polars expressions, such as {"page":
+            "lower(page)"}. A column that tells people apart cannot be computed. Both belong to the question and not to
+            the ledger: others over the same ledger are other questions.
 
     Returns:
         The protected collection.
 
     Raises:
         SourceError: The source cannot be read as records; nothing was charged.
-        PlanError: The unit or the weight does not fit the columns, or a budget or a ledger is missing.
+        PlanError: The unit, the weight, `where` or `derive` does not fit the columns; or budget or ledger is missing.
         ExactnessError: The budget is not a finite number above zero.
         LedgerError: The ledger cannot be trusted or written, or holds another unit or budget.
 
@@ -101,12 +112,14 @@ def protect(
     own = declared or reader.version() or f"unnamed {os.urandom(16).hex()}"
     reading = "" if header else "no header"
 
-    if unit.column is not None:  # mistakes show before a ledger is made
-        UnitKey(unit, reader.schema).check()
+    first = before(reader.schema, unit, where, derive, "protect")  # mistakes show before a ledger is made
+    if unit.column is not None:
+        UnitKey(unit, first.schema).check()
     if weight is not None:
-        weights(reader.schema, weight, max_weight)
+        weights(first.schema, weight, max_weight)
     book = Ledger.open(place, name=label, unit=unit.text, budget=amount, delta=extra, secret=secret)
-    records = Source(DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading))
+    data = DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading)
+    records = first.over(Source(data))
     return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))
 
 

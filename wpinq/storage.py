@@ -1,9 +1,12 @@
-"""What is kept on disk for a restart: encrypted and authenticated, whole or not at all, for its owner alone."""
+"""Files that are there whole or not at all, and what is kept for a restart: encrypted, for its owner alone."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from wpinq.errors import SourceError
 
@@ -47,15 +50,40 @@ def opened(key: bytes, name: str, content: bytes) -> bytes:
         ) from None
 
 
-def write(path: Path, content: bytes) -> None:
-    """Write a file that is there whole or not at all, durably, for its owner alone."""
-    draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}.draft")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with open(descriptor, "wb") as file:  # noqa: PTH123
+@contextmanager
+def appearing(path: Path, mode: int = 0o600, *, draft: Path | None = None, replace: bool = True) -> Iterator[IO[bytes]]:
+    """Write a file that is there whole or not at all.
+
+    Args:
+        path: Where it shall stand.
+        mode: Who may use it, as far as the process's mask lets them; its owner alone, unless it is no secret.
+        draft: Where it is written before; by default under a name that nothing else has.
+        replace: Whether it takes the place of a file that is there; if not, that one stays.
+
+    Raises:
+        OSError: It cannot be written there; nothing is left of it.
+    """
+    how = os.O_EXCL if draft is None else os.O_TRUNC
+    draft = draft or path.with_name(f".{path.name[:100]}.{os.urandom(8).hex()}.draft")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | how, mode)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123
+            yield file
+        if replace:
+            draft.replace(path)
+        else:
+            with suppress(FileExistsError):
+                os.link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write(path: Path, content: bytes, *, draft: Path | None = None, replace: bool = True) -> None:
+    """Write a file that is there whole or not at all, durably, for its owner alone; see `appearing`."""
+    with appearing(path, draft=draft, replace=replace) as file:
         file.write(content)
         file.flush()
-        os.fsync(descriptor)
-    draft.replace(path)
+        os.fsync(file.fileno())
     settle(path.parent)
 
 

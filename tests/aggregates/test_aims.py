@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from wpinq.aggregates.aims import Extreme, Middle, Terms
+from wpinq.aggregates.aims import ExtremeAim, RankAim, Terms
 
 SIZE = 9
 MASSES = st.lists(st.integers(0, 40), min_size=SIZE, max_size=SIZE)
@@ -46,8 +46,8 @@ def movements(draw, moves):
 @given(st.data(), MASSES, SHARES, TERMS, st.integers(0, SIZE - 1))
 def test_no_unit_moves_losses_apart_by_more_than_is_paid(data, mass, share, terms, place):
     """A choice costs its rate times the spread of the movements: at most half of epsilon, for both kinds of choice."""
-    change = data.draw(movements(terms.moves))
-    for aim in (Middle(share, terms), Extreme(True, terms), Extreme(False, terms)):
+    change = data.draw(movements(terms.l1))
+    for aim in (RankAim(share, terms), ExtremeAim(True, terms), ExtremeAim(False, terms)):
         before, after = (all_losses(aim, weights, place) for weights in (np.array(mass), np.array(mass) + change))
         for (one, rate), (two, _) in zip(before, after, strict=True):
             moved = two - one
@@ -59,7 +59,7 @@ def test_no_unit_moves_losses_apart_by_more_than_is_paid(data, mass, share, term
 def test_half_of_epsilon_is_used_up(kind, turn):
     """So that the test above has teeth: some unit does move losses apart by all that is paid."""
     terms = Terms(Fraction(8), 1, Fraction(1, 20), SIZE)
-    aim = Middle(Fraction(1, 2), terms) if kind == "middle" else Extreme(True, terms)
+    aim = RankAim(Fraction(1, 2), terms) if kind == "middle" else ExtremeAim(True, terms)
     rng, worst = np.random.default_rng(7), Fraction(0)
     for _ in range(2000):
         mass = rng.integers(0, 4, SIZE)
@@ -74,9 +74,9 @@ def test_half_of_epsilon_is_used_up(kind, turn):
 def test_losses_are_the_same_in_wide_integers():
     mass = np.random.default_rng(1).integers(0, 50, 60)
     terms = Terms(Fraction(1), 1, Fraction(1, 20), 60)
-    for aim in (Middle(Fraction(1, 3), terms), Extreme(True, terms), Extreme(False, terms)):
+    for aim in (RankAim(Fraction(1, 3), terms), ExtremeAim(True, terms), ExtremeAim(False, terms)):
         wide = Terms(Fraction(1), 10**20, Fraction(1, 20), 60)
-        large = type(aim)(aim.share, wide) if isinstance(aim, Middle) else type(aim)(aim.largest, wide)
+        large = type(aim)(aim.share, wide) if isinstance(aim, RankAim) else type(aim)(aim.largest, wide)
         for (one, rate), (two, slow) in zip(
             all_losses(aim, mass, 7), all_losses(large, mass.astype(object) * 10**20, 7), strict=True
         ):
@@ -129,8 +129,8 @@ def test_intervals_hold_the_truth(shape, epsilon):
     mass, rng = SHAPES[shape], np.random.default_rng(17)
     terms, runs = Terms(epsilon, 1, Fraction(1, 20), len(mass)), 1000
     above = np.cumsum(mass)
-    aims = {share: Middle(share, terms) for share in (Fraction(1, 2), Fraction(9, 10))}
-    for name, aim in {**aims, "max": Extreme(True, terms), "min": Extreme(False, terms)}.items():
+    aims = {share: RankAim(share, terms) for share in (Fraction(1, 2), Fraction(9, 10))}
+    for name, aim in {**aims, "max": ExtremeAim(True, terms), "min": ExtremeAim(False, terms)}.items():
         value, low, high = answers(aim, mass, runs, rng).T
         assert ((low <= value) & (value <= high)).all()
         if not mass.any():
@@ -150,6 +150,6 @@ def test_intervals_hold_the_truth(shape, epsilon):
 def test_intervals_of_a_median_are_not_far_wider_than_its_error():
     """Where numbers are even: half the width was 15 times the root mean square error, and 2 would do."""
     mass, rng = np.full(1001, 3), np.random.default_rng(18)
-    value, low, high = answers(Middle(Fraction(1, 2), Terms(Fraction(1), 1, Fraction(1, 20), 1001)), mass, 2000, rng).T
+    value, low, high = answers(RankAim(Fraction(1, 2), Terms(Fraction(1), 1, Fraction(1, 20), 1001)), mass, 2000, rng).T
     error = np.sqrt(np.mean((value - 500) ** 2))
     assert np.mean(high - low) / 2 < 6 * error

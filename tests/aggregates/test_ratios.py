@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from wpinq.aggregates.ratios import Noise, farthest, mean, spread
+from wpinq.aggregates.ratios import BinNoise, farthest, mean, spread
 
 
 def discrete(rng, scale, shape):
@@ -23,12 +23,12 @@ def test_the_law_of_a_sum_of_noises_is_a_bound(factors, scale):
     """
     rng, size = np.random.default_rng(3), 100_000
     sums = np.abs(sum(f * discrete(rng, scale, size) for f in factors))
-    noise = Noise(scale, 1.0, 0.05, 0.0)
+    noise = BinNoise(scale, 1.0, 0.05, 0.0)
     for miss in (0.3, 0.05, 0.005):
         at = float(np.quantile(sums, 1 - miss))
         said = float(noise.exceeds(np.array([at]), *factors)[0])
         assert binom.sf(int((sums >= at).sum()) - 1, size, min(said, 1)) > 1e-7
-        fine = float(Noise(scale, 1e-6, 0.05, 0.0).exceeds(np.array([at]), *factors)[0])
+        fine = float(BinNoise(scale, 1e-6, 0.05, 0.0).exceeds(np.array([at]), *factors)[0])
         assert scale < 10 or fine < 1.1 * miss
 
 
@@ -54,7 +54,7 @@ def test_intervals_hold_the_truth(shape, scale):
     y, size, fine = SHAPES[shape], 1500, 1000
     exact = np.array([len(y), y.sum(), (2 * y**2 - 1).sum()])[:, None]
     noisy = exact + discrete(np.random.default_rng(5), scale * fine, (3, size)) / fine
-    noise = Noise(scale, 1 / fine, 0.05, 0.0)
+    noise = BinNoise(scale, 1 / fine, 0.05, 0.0)
     truths = [np.mean(y), np.var(y), np.var(y, ddof=1)]
     rules = [mean(noisy[:2], noise), spread(noisy, noise, sample=False), spread(noisy, noise, sample=True)]
     values = [mean(noisy[:2], None), spread(noisy, None, sample=False), spread(noisy, None, sample=True)]

@@ -213,7 +213,7 @@ def test_attack_40_what_is_stopped_halfway_answers_nothing(stop, monkeypatch):
     """Observed before its version is read to the end, a measurement has no answer; later it has the answer of all."""
     from wpinq.sources.tables import tuples
 
-    monkeypatch.setattr(tuples, "ROWS", 2)
+    monkeypatch.setattr(tuples, "ROWS_PER_FRAME", 2)
     records = [("bob", "home")] * 10
     views = wpinq.protect(records, budget=10**6, columns=("user", "page"))
     m = views.map(lambda page: page).measure(1000)

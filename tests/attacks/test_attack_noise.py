@@ -171,7 +171,7 @@ def test_rule_07_order_batches_and_shards_do_not_change_a_digest(one_identity, m
     for order in (records, records[::-1], sorted(records, key=lambda one: hash(one[0]))):
         cdf = wpinq.degrees.cdf(pages(order)).measure("0.1").observe_many(range(1, 200))
         answers.append((pages(order).measure("0.1").observe_many(ABSENT).tolist(), cdf.tolist()))
-    monkeypatch.setattr(tuples, "ROWS", 7)
+    monkeypatch.setattr(tuples, "ROWS_PER_FRAME", 7)
     answers.append((pages(records).measure("0.1").observe_many(ABSENT).tolist(), answers[0][1]))
     assert all(one == answers[0] for one in answers)
 

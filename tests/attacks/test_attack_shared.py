@@ -49,10 +49,10 @@ def test_a_unit_of_two_data_sets_shows_with_what_both_paid(version, unit, moves,
     tau = int(m.release(delta=DELTA).threshold)
     assert paid(m.node) == 2 * DELTA
     most = 6 if unit and unit.per else moves
-    worst = seen_bounds(m._mechanism.scale, 1, moves, tau, BITS, most=most)[1]
+    worst = seen_bounds(m._mechanism.scale, 1, moves, tau, BITS, linf=most)[1]
     assert Fraction(worst, ONE) <= 2 * DELTA
     assert Fraction(tail_bounds(m._mechanism.scale, tau - most, BITS)[1], ONE) <= 2 * DELTA
-    assert Fraction(seen_bounds(m._mechanism.scale, 1, moves, tau - 1, BITS, most=most)[0], ONE) > 2 * DELTA, (
+    assert Fraction(seen_bounds(m._mechanism.scale, 1, moves, tau - 1, BITS, linf=most)[0], ONE) > 2 * DELTA, (
         "no higher"
     )
 

@@ -25,7 +25,7 @@ def ledger_of(collection):
     return sources(collection._node)[0].ledger
 
 
-class Asked:
+class QuotedAggregate:
     """What was asked in one run: the true histogram of each question that was charged, and the scale of its noise."""
 
     def __init__(self):
@@ -150,7 +150,7 @@ def drawn_questions(draw, epochs):
 
 def run_live(history, questions, unit, untils, monkeypatch):
     """All answers that a live source gives, and what it charged."""
-    asked, windowed, changes = Asked(), [], {}
+    asked, windowed, changes = QuotedAggregate(), [], {}
     receive = ContinualMeasurement.receive
 
     def noted(self, epoch, change):
@@ -236,7 +236,7 @@ def staircase(how, unit, epochs=12):
     """One early record of Alice moves another step of a staircase at each epoch."""
 
     def run(records):
-        live, asked = wpinq.live(COLUMNS, budget=1000, unit=unit, secret=ONE), Asked()
+        live, asked = wpinq.live(COLUMNS, budget=1000, unit=unit, secret=ONE), QuotedAggregate()
         steps = live.map(lambda page: page).shave()
         parts = steps.partition("index", range(2 * epochs))
         windows = steps.window(1, at="index").map(lambda page: page).measure(1) if how == "windows" else None
@@ -265,7 +265,7 @@ def test_a_pair_at_two_epochs_is_two_pairs():
     """Alice's record is the larger weight of two at first, and with Bob's the smaller one at the second epoch."""
 
     def run(records):
-        live, asked = wpinq.live(COLUMNS, budget=1000, secret=ONE), Asked()
+        live, asked = wpinq.live(COLUMNS, budget=1000, secret=ONE), QuotedAggregate()
         left, right = live.map("page"), live.map("time")
         for sent, pair in ((records, left.union(right)), ([("bob", 7, 5)], left.intersect(right))):
             found = pair.measure(1)
@@ -302,7 +302,7 @@ def test_versions_of_a_file_are_added_up(unit, tmp_path):
             )
             for number, records in enumerate(versions)
         ]  # fmt: skip
-        asked, parts = Asked(), [one.partition("page", [0, 1]) for one in (*read, read[0].concat(read[1]))]
+        asked, parts = QuotedAggregate(), [one.partition("page", [0, 1]) for one in (*read, read[0].concat(read[1]))]
         pairs = [(a.map("page"), b.map("page")) for a, b in [(read[0], read[1]), (read[1], read[0])]]
         for one in (
             parts[0][0], parts[1][1], parts[2][0], parts[2][1], pairs[0][0].union(pairs[0][1]),

@@ -15,7 +15,7 @@ import numpy as np
 import wpinq
 from wpinq.measurements.charged import commit
 from wpinq.measurements.continual import ContinualMeasurement
-from wpinq.noise.tree import BINARY, ELDERS, Tree
+from wpinq.noise.counting_tree import BINARY, ELDERS, Tree
 from wpinq.plan.stability import Survey
 from wpinq.records.identity import integer_identities
 

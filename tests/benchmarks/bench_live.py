@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from strategies import Driver
 
 import wpinq
-from wpinq.plan.node import Keyed, Read, Stateless
+from wpinq.plan.shapes import Keyed, Read, Stateless
 from wpinq.records.batch import Batch
 
 ROUNDS, ROWS = 200, 1000

@@ -23,7 +23,8 @@ import wpinq
 from wpinq.engines import flow, reading
 from wpinq.engines.sharing import needed_columns, representatives
 from wpinq.noise import Words, mechanism
-from wpinq.plan.node import Keyed, Node, Read, Stateless, steps
+from wpinq.plan.node import Node, steps
+from wpinq.plan.shapes import Keyed, Read, Stateless
 from wpinq.records.identity import identities, integer_identities
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.sources.columns import Steady
@@ -93,7 +94,7 @@ def looped(root: Node) -> Histogram:
 
 def share(batches: int, rounds: int) -> None:
     """Print the engine's share."""
-    reading.LOT = 1
+    reading.BYTES_PER_LOT = 1
     root = plan(batches)
     kinds: list[tuple[str, Callable[[], Any]]] = [
         (name, run)

@@ -87,7 +87,7 @@ def test_bins_that_do_not_fit_are_refused(text, schema):
 
 
 def test_many_bins_are_refused_before_they_are_made(monkeypatch):
-    monkeypatch.setattr(bins, "MOST", 10)
+    monkeypatch.setattr(bins, "MAX_BINS", 10)
     assert len(parse_bins("1..10", WHOLE)) == 10
     for text in ("1..11", "1..6,1..6"):
         with pytest.raises(BinError, match="more than 10 bins"):

@@ -22,7 +22,7 @@ from bytewax.testing import TestingSource, cluster_main
 
 import wpinq
 from wpinq.cli import main
-from wpinq.cluster import run as cluster
+from wpinq.cluster import launch as cluster
 from wpinq.engines.placement import labels, worker
 from wpinq.engines.shards import split
 from wpinq.ledger import Ledger
@@ -289,8 +289,8 @@ def test_gathered_shards_are_the_histogram(shards, most, monkeypatch):
     """However often a process sends what it has added up, and in however small pieces."""
     from wpinq.engines import exchange, flow
 
-    monkeypatch.setattr(exchange, "MOST", most)
-    monkeypatch.setattr(exchange, "PIECE", min(most, 3))
+    monkeypatch.setattr(exchange, "MAX_HELD_IDENTITIES", most)
+    monkeypatch.setattr(exchange, "IDENTITIES_PER_MESSAGE", min(most, 3))
     records = [(i % 7, i % 3) for i in range(100)]
     plan = strategies.protected(records, user="integer", page="integer").map(lambda page: page).shave()
     key = sources(plan._node)[0].identity_key

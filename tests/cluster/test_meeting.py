@@ -8,9 +8,9 @@ import time
 import pytest
 
 from wpinq.cli import main
-from wpinq.cli.others import Others
+from wpinq.cli.processes import ClusterOptions
+from wpinq.cluster import launch as cluster
 from wpinq.cluster import membership as meeting
-from wpinq.cluster import run as cluster
 from wpinq.cluster.connection import listen, listening
 from wpinq.errors import WpinqError
 from wpinq.ledger import Ledger
@@ -52,7 +52,7 @@ class Second(threading.Thread):
             time.sleep(0.01)
         time.sleep(0.05)  # it is written in one go, but not at once
         try:
-            others = Others.read(1, *self.others, self.keys)
+            others = ClusterOptions.read(1, *self.others, self.keys)
             others.join(self.place / "flow.py", str(self.place / "views.csv"), self.recover)
         except WpinqError as error:
             self.why = str(error)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from strategies import Driver, collections, distance, expected, neighbours, records, run_flow, same
 
 from wpinq import operators
-from wpinq.operators.align import DITHERED, fit_noise
+from wpinq.operators.align import DITHER_STABILITY, fit_noise
 from wpinq.operators.filter import Filter
-from wpinq.plan.node import Keyed, Stateless, steps
+from wpinq.plan.node import steps
+from wpinq.plan.shapes import Keyed, Stateless
 from wpinq.plan.stability import paths, sensitivities
 
 RELAXED = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
@@ -48,7 +49,7 @@ def check_stability(collection, before, after):
     met = [node.data.name for node in steps(root) if not node.inputs]
     allowed = sum((uses[n] * distance(b, a) for n, b, a in zip(met, before, after, strict=True)), Fraction(0))
     moved = distance(expected(collection, *before), expected(collection, *after))
-    dithers = sum(node.stability[0] == DITHERED for node in steps(root) if node.inputs)
+    dithers = sum(node.stability[0] == DITHER_STABILITY for node in steps(root) if node.inputs)
     assert moved <= allowed * SLACK**dithers
     return float(moved / allowed) if allowed else 0.0
 
@@ -185,7 +186,9 @@ def uses(tree):
 def check_cost(plan, tree):
     found = {data.name: Fraction(0) for data, _ in paths(plan._node)}
     for (data, _), factor in paths(plan._node).items():
-        found[data.name] += factor / DITHERED ** sum(DITHERED in node.stability for node in steps(plan._node))
+        found[data.name] += factor / DITHER_STABILITY ** sum(
+            DITHER_STABILITY in node.stability for node in steps(plan._node)
+        )
     assert all(found[name] <= count for name, count in uses(tree).items())
     assert all(found[name] * SLACK >= count for name, count in uses(tree).items())
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from wpinq.engines import reading
 from wpinq.errors import SourceError
-from wpinq.plan.node import Read
+from wpinq.plan.shapes import Read
 from wpinq.records.batch import WEIGHT
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.sources import open_source
@@ -44,7 +44,7 @@ def readers():
 @pytest.fixture
 def threads(monkeypatch):
     monkeypatch.setattr(reading, "THREADED", 0)
-    monkeypatch.setattr(reading, "LOT", 100)
+    monkeypatch.setattr(reading, "BYTES_PER_LOT", 100)
     monkeypatch.setattr(reading.os, "cpu_count", lambda: 3)
 
 
@@ -94,9 +94,9 @@ def test_what_is_counted_and_what_is_not_is_everything(lots, rows):
     frames = [pl.DataFrame({"n": lot}, {"n": pl.Int64}) for lot in lots]
     reader = SimpleNamespace(schema=schema, batches=lambda *_, **__: iter(frames), total_bytes=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "LOT", 200)
-        patch.setattr(reading, "ROWS", rows)
-        patch.setattr(dense, "PIECE", 4)
+        patch.setattr(reading, "BYTES_PER_LOT", 200)
+        patch.setattr(reading, "ROWS_PER_ROUND", rows)
+        patch.setattr(dense, "PLACES_PER_BATCH", 4)
         found = arrived(reader, ("n",))
     assert found == Counter((n,) for lot in lots for n in lot)
 
@@ -106,7 +106,7 @@ def test_dense_integers_leave_once_and_in_pieces():
     counter = dense.Dense(schema)
     some = [pl.DataFrame({"n": range(low, low + 1000)}) for low in (0, 500, -700)]
     assert all(counter.add([frame]) for frame in some)
-    assert not counter.add([pl.DataFrame({"n": [dense.MOST]})])
+    assert not counter.add([pl.DataFrame({"n": [dense.MAX_PLACES]})])
     assert sum(map(len, counter.take())) == 2200
     assert counter.rows == 0
     assert list(counter.take()) == []
@@ -127,8 +127,8 @@ def test_what_threads_counted_leaves_once_wherever_it_lies(shares):
     gathered = dense.Gathered(len(shares))
     found, rows = Counter(), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dense, "PIECE", 16)
-        patch.setattr(dense, "SPARSE", dense.MOST)
+        patch.setattr(dense, "PLACES_PER_BATCH", 16)
+        patch.setattr(dense, "SPARSE", dense.MAX_PLACES)
         for share in shares:
             counts = dense.Dense(schema)
             assert counts.add([pl.DataFrame({"n": share}, {"n": pl.Int64})])
@@ -137,7 +137,7 @@ def test_what_threads_counted_leaves_once_wherever_it_lies(shares):
                 rows += frame["n"].to_list()
                 found.update(dict(frame.iter_rows()))
     assert found == Counter(n for share in shares for n in share)
-    if all(abs(n) < dense.MOST for share in shares for n in share):
+    if all(abs(n) < dense.MAX_PLACES for share in shares for n in share):
         assert len(rows) == len(set(rows)), "what several threads met is one record"
 
 
@@ -148,10 +148,10 @@ def test_threads_bring_what_one_brings(tmp_path, threads):
     frame.write_parquet(path, row_group_size=300)
     frame.write_csv(text)
     for file in (path, text):
-        told = []
+        redact = []
         reader = open_source(file)
-        assert arrived(reader, ("user", "page"), progress=told.append) == Counter(rows)
-        assert sum(told) == reader.total_bytes
+        assert arrived(reader, ("user", "page"), progress=redact.append) == Counter(rows)
+        assert sum(redact) == reader.total_bytes
         parts = [arrived(reader, ("page",), share=(part, 2)) for part in range(2)]
         assert parts[0] + parts[1] == Counter((page,) for _, page in rows)
     assert not readers()

@@ -28,7 +28,7 @@ from wpinq.operators.align import Align, Coarse
 from wpinq.operators.contribution.first import First
 from wpinq.operators.window import Window
 from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Node, Source, Unary, fingerprints, steps
+from wpinq.plan.node import Node, Source, fingerprints, steps
 from wpinq.plan.unit import Unit
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.sources.tables.tuples import TupleReader
@@ -41,8 +41,8 @@ def views(**how):
     return wpinq.protect(ROWS, budget=1, columns=COLUMNS, **how)
 
 
-def live_slice():
-    source = wpinq.live(COLUMNS, budget=1, unit=wpinq.users("user", at_most=2))
+def live_slice(**how):
+    source = wpinq.live(COLUMNS, budget=1, unit=wpinq.users("user", at_most=2), **how)
     asked = source.window(2, at="n").measure("0.1")
     source.send(ROWS)
     source.advance(until=8)
@@ -63,6 +63,7 @@ def samples():
         Moments(source, ("user",), scale, (0, 1), "mean"), Cells(source, ("user",), scale, "median"),
         Align(source, Schema.of(a=Kind.ANY, b=Kind.TEXT, c=Kind.INT), 2), Coarse(source), First(people._node.source),
         Lengths(people._node.source, (1, 2, 3)), Tap(source, b"key", np.zeros((0, 2), np.uint64)), live_slice(),
+        live_slice(where="page = 'x'"), views(derive={"more": "n + 1"}),
     ]  # fmt: skip
 
 
@@ -83,7 +84,7 @@ def kinds(base=Node):
     return sorted(found.union(*(kinds(one) for one in found)), key=lambda one: one.__name__)
 
 
-KINDS = [one for one in kinds() if one is not Unary]
+KINDS = [one for one in kinds() if not inspect.isabstract(one)]
 DATA = [one.name for one in fields(DataSet) if one.name != "turn"]
 """What a data set is; whose turn it is to read it tells nothing of its records."""
 

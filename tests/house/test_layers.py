@@ -34,8 +34,8 @@ LOOSE = 10
 
 WALLS = {
     "noise": {"errors", "exact", "kernels"},
-    "postprocess": {"arguments", "errors", "exact", "kernels"},
-    "ledger": {"errors", "exact", "records"},
+    "postprocess": {"arguments", "errors", "exact", "kernels", "storage"},
+    "ledger": {"errors", "exact", "records", "storage"},
     "functions": {"errors", "records"},
     "engines": {"errors", "failures", "plan", "records", "state"},
 }
@@ -120,6 +120,6 @@ def test_a_forbidden_import_is_found(tmp_path):
     """The reader of imports sees what it is there to see."""
     file = tmp_path / "bad.py"
     inside = "def f():\n    from wpinq.noise import mechanism\n    import wpinq.ledger.store\n"
-    typed = "if TYPE_CHECKING:\n    from wpinq.measurements import run\n"
+    typed = "if TYPE_CHECKING:\n    from wpinq.measurements import settle\n"
     file.write_text(inside + typed + "from wpinq import protect\n")
-    assert imports(file) == {"wpinq.noise", "wpinq.ledger.store", "wpinq.measurements.run", "wpinq.protection"}
+    assert imports(file) == {"wpinq.noise", "wpinq.ledger.store", "wpinq.measurements.settle", "wpinq.protection"}

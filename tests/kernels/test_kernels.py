@@ -1,6 +1,5 @@
 """The compiled kernels against the plain paths: the same identities and the same sums, bit for bit."""
 
-import os
 import pathlib
 import shutil
 import subprocess
@@ -29,20 +28,6 @@ COLUMNS = {
     Kind.INT: st.integers(-(2**63), 2**63 - 1),
     Kind.FLOAT: st.floats(),
 }
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    """The kernels, compiled here, so that no test depends on how the package was installed."""
-    if shutil.which(os.environ.get("CC", "cc")) is None:
-        pytest.skip("there is no C compiler")
-    patch = pytest.MonkeyPatch()
-    made = tmp_path_factory.mktemp("kernels") / "kernels.so"
-    for module in (build, kernels):
-        patch.setattr(module, "LIBRARY", made)
-    assert build.compile_kernels() == made
-    yield kernels.load()
-    patch.undo()
 
 
 def both(library, compute):
@@ -77,7 +62,7 @@ def identity_type(kind):
 
 def test_many_pieces_of_words_are_the_same(library):
     rng = np.random.default_rng(3)
-    words = [rng.integers(0, 2**64, 3 * siphash.PIECE + 7, np.uint64) for _ in range(3)]
+    words = [rng.integers(0, 2**64, 3 * siphash.MESSAGES_PER_PASS + 7, np.uint64) for _ in range(3)]
     words.append(np.broadcast_to(np.uint64(24 << 56), words[0].shape))
     compiled, plain = both(library, lambda: siphash.siphash(KEY, words))
     assert (compiled == plain).all()

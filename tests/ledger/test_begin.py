@@ -69,7 +69,7 @@ def trace(name, function):
     return call
 
 file.heads.write = trace("head", head.write)
-secret._create = trace("secret", secret._create)
+secret.Secret.keep = trace("secret", secret.Secret.keep)
 os.replace = pathlib.os.replace = trace("replace", os.replace)
 os.link = trace("link", os.link)
 Ledger.open(pathlib.Path(sys.argv[1]), name="views", unit="record", budget=Fraction(1))

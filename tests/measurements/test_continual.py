@@ -13,7 +13,7 @@ import wpinq
 from wpinq.measurements.changes import Changes
 from wpinq.measurements.charged import commit
 from wpinq.measurements.continual import ContinualMeasurement
-from wpinq.noise.tree import BINARY, ELDERS, Tree
+from wpinq.noise.counting_tree import BINARY, ELDERS, Tree
 from wpinq.plan.stability import Survey
 from wpinq.records.bins import bin_frame
 from wpinq.records.identity import identities

@@ -9,7 +9,7 @@ import pytest
 from quoting import Opaque, book, entries, opaque, table
 
 import wpinq
-from wpinq.aggregates.options import Options
+from wpinq.aggregates.keywords import Options
 from wpinq.aggregates.quantiles import ask_median
 from wpinq.engines import flow
 from wpinq.errors import PlanError
@@ -124,7 +124,7 @@ def test_a_quote_of_an_epoch_that_has_closed_is_refused():
     with pytest.raises(PlanError, match=r"epoch 1 of live, which has closed.*Nothing was charged"):
         live.measure(quote=quote)
     assert book(live).spent() == (0, 0)
-    assert not live._log.asked
+    assert not live._log.pending
     later = live.measure(quote=forever)  # speaks of each epoch that closes from now on
     now = live.measure(quote=live.quote(40))
     live.advance()

@@ -146,7 +146,7 @@ def test_the_same_answers_and_no_charge_in_another_process(tmp_path):
         views = wpinq.protect(sys.argv[1], budget="0.7", delta="2e-3")
         m = views.map(lambda user, page: page).measure("0.3")
         print(list(m.release(delta="1e-3")), select(views.map(lambda user, page: page), "0.4", "1e-3").bins.rows())
-        print(m.home.ledger.spent())
+        print(m.key_owner.ledger.spent())
     """
     command = [sys.executable, "-c", script, str(path)]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in "ab"]
@@ -219,7 +219,7 @@ def test_numbers_pairs_and_fractions():
     assert dict(pairs) == {("p", index): 40 for index in range(1, 26)}
     thirds = collection.shave("1/3").map(lambda page: page).measure(1000).release()
     assert dict(thirds)["home"] == pytest.approx(400, abs=0.1)
-    assert thirds.frame["count"].dtype == pl.Float64
+    assert thirds.frame["weighted_sum"].dtype == pl.Float64
 
 
 def test_shared_weights_are_published():

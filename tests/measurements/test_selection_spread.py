@@ -94,8 +94,8 @@ def test_a_person_is_published_with_delta_only_and_the_threshold_is_lower():
     loose = views(records, unit=wpinq.users("user", at_most=6)).map("page").measure(epsilon).release(delta=delta)
     assert table.threshold < loose.threshold
     hits = len({page.split()[0] for page, _ in table})
-    low, high = (bound / 2**128 for bound in seen_bounds(Fraction(6, epsilon), 1, 6, int(table.threshold), 128, most=2))
-    ones = [bound / 2**128 for bound in seen_bounds(Fraction(6, epsilon), 1, 6, int(table.threshold), 128, most=1)]
+    low, high = (bound / 2**128 for bound in seen_bounds(Fraction(6, epsilon), 1, 6, int(table.threshold), 128, linf=2))
+    ones = [bound / 2**128 for bound in seen_bounds(Fraction(6, epsilon), 1, 6, int(table.threshold), 128, linf=1)]
     assert ones[1] < low <= high <= delta, "bins of 2 are the worst"
     assert binom.sf(hits - 1, size, high) > 5e-7
     assert binom.cdf(hits, size, low) > 5e-7

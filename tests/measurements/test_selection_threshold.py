@@ -91,7 +91,7 @@ def test_no_way_within_a_bound_on_each_bin_is_worse_than_the_three_that_are_look
     """All ways to spread so much or less over bins of at most so much, each summed exactly; and one of them is met."""
     ways = [one for total in range(1, moves + 1) for one in partitions(total, min(most, moves))]
     worst = max(seen(scale, 1, weights, tau) for weights in ways)
-    low, high = seen_bounds(scale, 1, moves, tau, 200, most=most)
+    low, high = seen_bounds(scale, 1, moves, tau, 200, linf=most)
     assert abs(worst * 2**200 - Decimal(low + high) / 2) < Decimal(2) ** 60
 
 

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from wpinq.errors import InternalError
 from wpinq.noise import Words, mechanism
-from wpinq.noise.words import PIECE, pieces
+from wpinq.noise.words import IDENTITIES_PER_PIECE, pieces
 
 KEY = bytes(range(32))
 FROZEN = [
@@ -59,7 +59,7 @@ def test_a_key_gives_nothing_of_another_key() -> None:
 
 
 def test_one_identity_has_one_noise_in_any_batch_and_order() -> None:
-    identities = bins(2 * PIECE + 77)
+    identities = bins(2 * IDENTITIES_PER_PIECE + 77)
     for name in ("geometric", "laplace"):
         draw = mechanism(name, Fraction(7)).draw
         whole = draw(Words(KEY), identities)
@@ -67,7 +67,7 @@ def test_one_identity_has_one_noise_in_any_batch_and_order() -> None:
         assert np.array_equal(draw(Words(KEY), identities[order]), whole[order])
         assert np.array_equal(draw(Words(KEY), identities[::-1]), whole[::-1])
         words = Words(KEY)
-        for row in (0, 1, PIECE - 1, PIECE, 2 * PIECE + 76):
+        for row in (0, 1, IDENTITIES_PER_PIECE - 1, IDENTITIES_PER_PIECE, 2 * IDENTITIES_PER_PIECE + 76):
             assert draw(words, identities[row : row + 1])[0] == whole[row]
         assert np.array_equal(draw(words, np.asfortranarray(identities)), whole)
         assert np.array_equal(draw(words, np.repeat(identities[:5], 3, axis=0)), np.repeat(whole[:5], 3))
@@ -137,7 +137,9 @@ def test_what_is_not_an_identity_is_refused(wrong: np.ndarray) -> None:
         mechanism("geometric", Fraction(1)).draw(Words(KEY), wrong)
 
 
-@pytest.mark.parametrize("n", [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE])
+@pytest.mark.parametrize(
+    "n", [0, 1, IDENTITIES_PER_PIECE - 1, IDENTITIES_PER_PIECE, IDENTITIES_PER_PIECE + 1, 3 * IDENTITIES_PER_PIECE]
+)
 def test_pieces_cover_every_row_once(n: int) -> None:
     assert [row for piece in pieces(n) for row in range(n)[piece]] == list(range(n))
     drawn = mechanism("laplace", Fraction(1)).draw(Words(KEY), bins(n))

@@ -11,7 +11,7 @@ from strategies import batch_of, distance, expected, protected, run_flow, same
 
 import wpinq
 from wpinq.functions.traced.probe import VALUES
-from wpinq.operators.align import DITHERED, Align, Coarse, common_resolution, dither_key, fit_noise
+from wpinq.operators.align import DITHER_STABILITY, Align, Coarse, common_resolution, dither_key, fit_noise
 from wpinq.operators.dither import GRID, draws, rounded
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.records.values import decode, encode
@@ -56,7 +56,7 @@ def fine(records=()):
 def test_measured_on_the_grid():
     plan = fine([(i % 3, i) for i in range(9)])
     root = fit_noise(plan._node)
-    assert isinstance(root, Coarse) and root.resolution == GRID and root.stability == (DITHERED,)
+    assert isinstance(root, Coarse) and root.resolution == GRID and root.stability == (DITHER_STABILITY,)
     assert fit_noise(root) is root
     whole = protected(a="integer")._node
     assert fit_noise(whole) is whole
@@ -70,7 +70,7 @@ def test_dithered_neighbours_move_by_their_bound():
     before = {(i % 20, i): Fraction(1) for i in range(160)}
     after = before | {(1, 1000): Fraction(1)}
     moved = distance(expected(plan, before), expected(plan, after))
-    assert 0 < moved <= 2 * DITHERED
+    assert 0 < moved <= 2 * DITHER_STABILITY
 
 
 def test_dithers_on_one_path_have_keys_of_their_own():

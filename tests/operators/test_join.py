@@ -10,7 +10,7 @@ from strategies import Driver, distance, evaluate, expected, protected, run_flow
 
 import wpinq
 from wpinq.errors import PlanError
-from wpinq.operators.pairs import Rule
+from wpinq.operators.pairs import PairWeighting
 from wpinq.plan.node import fingerprints, steps
 from wpinq.plan.stability import paths
 
@@ -27,7 +27,7 @@ def weight(a, b, total):
 
 
 def reciprocal(total, scale, most=None):
-    return Rule(scale, 1, most).rate(total)
+    return PairWeighting(scale, 1, most).rate(total)
 
 
 @given(st.integers(1, 60), st.integers(0, 60), st.integers(1, 200), st.none() | st.integers(1, 200))

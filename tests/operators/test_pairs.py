@@ -55,7 +55,7 @@ def test_pieces_of_any_size_give_what_is_defined(fine, result, left, right, piec
         one = one.flat_map(lambda k, x: [(k, x), (k, x + 1)], columns={"k": int, "x": int})
     plan = one.join(two, on="k", result=result, at_most=most)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "PIECE", piece)
+        patch.setattr(pairs, "PAIRS_PER_PIECE", piece)
         assert same(run_flow(plan, shards), plan._node, expected(plan, *counted(left, right)))
 
 
@@ -80,8 +80,8 @@ def test_pieces_go_through_all_linear_steps(following, left, right, piece, rows)
     met = {"l": left, "r": right}
     given = counted(*(met[source.data.name] for source in leaves(plan)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "PIECE", piece)
-        patch.setattr(waiting, "ROWS", rows)
+        patch.setattr(pairs, "PAIRS_PER_PIECE", piece)
+        patch.setattr(waiting, "MAX_WAITING_ROWS", rows)
         assert same(run_flow(plan), plan._node, expected(plan, *given))
 
 
@@ -98,8 +98,8 @@ def test_what_waits_behind_the_steps_is_what_differs():
 
     plan = one.join(two, on="k").filter(lambda x, y: x + y > 3).map(product)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "PIECE", 300)
-        patch.setattr(waiting, "ROWS", 300)
+        patch.setattr(pairs, "PAIRS_PER_PIECE", 300)
+        patch.setattr(waiting, "MAX_WAITING_ROWS", 300)
         patch.setattr(linear, "Waiting", Watched)
         assert same(run_flow(plan), plan._node, expected(plan, *counted(rows, rows)))
     assert len(held) >= 30
@@ -117,7 +117,7 @@ def test_pieces_of_a_live_flow(changes, piece):
     left, right = (node.data for node in leaves(plan))
     total = Histogram(root.schema, left.identity_key)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "PIECE", piece)
+        patch.setattr(pairs, "PAIRS_PER_PIECE", piece)
         flow = LiveFlow([root], left.identity_key)
         for epoch in changes:
             frames = (pl.DataFrame(rows, schema, orient="row") for rows in epoch)
@@ -136,7 +136,7 @@ def test_pieces_of_a_live_flow(changes, piece):
 def test_pieces_cover_all_and_are_small(counts, most):
     left = pl.DataFrame({pairs.COUNT: pl.Series(counts, dtype=pl.Int64)})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs, "PIECE", most)
+        patch.setattr(pairs, "PAIRS_PER_PIECE", most)
         cut = [piece[pairs.COUNT].to_list() for piece in pairs.pieces(left)]
     assert [count for piece in cut for count in piece] == counts
     assert cut

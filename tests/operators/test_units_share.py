@@ -68,7 +68,7 @@ def test_engine_shares_as_the_definition_does(records, shards, random):
 def test_old_shares_shrink_when_records_come(parts, shards, lot):
     collection = people()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sharing, "LOT", lot)
+        patch.setattr(sharing, "RECORDS_PER_LOT", lot)
         driver = Driver(collection, shards)
         so_far = []
         for part in parts:

@@ -51,7 +51,7 @@ def test_an_answer_is_printed_and_written(run, tmp_path):
     assert all(none is None and low == high for none, (low, high) in content["intervals"])
     assert content["cost"] == {"epsilon": LOUD, "delta": 1e-6}
     assert content["threshold"] == 2
-    assert "Groups are left out where the noisy count is below 2." in out
+    assert "Groups are left out where the noisy count is below 2: whoever is alone in a group does not show." in out
     again = out.replace("delta 1e-06.", "delta 1e-06, charged before; nothing was charged now.")
     assert run(QUERY, *common)[1] == again  # the same command: the same answers, free
     assert Ledger.existing(tmp_path / "views.csv.ledger").remaining() == 600
@@ -124,9 +124,9 @@ def test_sums_within_declared_bounds(run, tmp_path):
         assert total == pytest.approx(sum(range(int(zip_), 600, 3)), abs=0.4)
         assert mean == pytest.approx(total / 200, abs=0.1)
     assert [row[0] for row in rows] == [0, 2]
-    assert "total: within" in out
-    assert "mean: within" in out
-    assert "clamped to their bounds" in out
+    assert "total: noise moves it by at most" in out
+    assert "mean: noise moves it by at most" in out
+    assert "Beside noise: numbers of SUM(income) are clamped to 0..600; numbers of AVG(income) are" in out
 
 
 @pytest.mark.parametrize("keys", ["p1\nnowhere\n", '["p1", "nowhere"]'])
@@ -145,9 +145,7 @@ def test_people_and_public_tables(run):
     assert (code, err) == (0, "")
     pages = {"p0": "front", "p1": "press", "p2": "press"}
     people = {topic: len({user for user, page in ROWS if pages.get(page) == topic}) for topic in ("front", "press")}
-    assert (
-        "truth here is that of bounded contributions: records with the same user are sampled, 20 of each at most" in out
-    )
+    assert "Beside noise: records beyond 20 of one user are not in it." in out
     found = dict(line.split() for line in out.splitlines()[1:3])
     assert int(found["front"]) == people["front"]  # each of them has more than 20 records there
     assert 0 < int(found["press"]) <= people["press"]

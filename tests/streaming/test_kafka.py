@@ -168,7 +168,7 @@ def test_every_form_goes_all_the_way(topic, form):
 def test_what_cannot_be_followed_is_refused_and_says_nothing_of_messages(cluster, topic, monkeypatch):
     brokers, name, write = topic
     write(json("marker", 1))
-    monkeypatch.setattr(room, "PATIENCE", 1.0)
+    monkeypatch.setattr(room, "BROKER_TIMEOUT", 1.0)
     cases = [
         (("user",), wpinq.kafka(brokers, name), "need types"),
         (TYPED, wpinq.kafka(brokers, name, arrived="at"), "no column of the type"),

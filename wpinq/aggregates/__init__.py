@@ -14,14 +14,14 @@ ranging    suggest_bounds
 """
 
 from wpinq.aggregates.answers import Answer
-from wpinq.aggregates.asked import Asked
 from wpinq.aggregates.bounding import suggest_bound
 from wpinq.aggregates.quantiles import max, median, min, quantile  # noqa: A004
+from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.ranging import suggest_bounds
 from wpinq.aggregates.ranks import Quantile
 from wpinq.aggregates.sums import count, count_distinct, mean, stdev, sum, variance  # noqa: A004
 
 __all__ = [
-    "Answer", "Asked", "Quantile", "count", "count_distinct", "max", "mean", "median", "min", "quantile", "stdev",
-    "suggest_bound", "suggest_bounds", "sum", "variance",
+    "Answer", "Quantile", "QuotedAggregate", "count", "count_distinct", "max", "mean", "median", "min", "quantile",
+    "stdev", "suggest_bound", "suggest_bounds", "sum", "variance",
 ]  # fmt: skip

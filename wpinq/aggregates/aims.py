@@ -4,18 +4,19 @@ A point j of the grid with weight B below it and E at it holds the ranks from B 
 permute-and-flip, at half of epsilon each, from losses that are exact integers. A choice stays as it is where all losses
 move alike, so it costs its rate times the spread of how losses move with one unit: largest movement less least.
 
-`Middle` chooses the point nearest to the wanted rank, and then how far on both sides of it the interval goes: the least
-of some twenty distances at which the interval holds the wanted rank with ranks to spare. Its chance to fail is that of
-choosing one of twenty with that much loss, whatever the data. (Each end chosen by itself would be one of a thousand
-points, at half the price each: such intervals were three times as wide.) It is still some two times what would do on
-smooth data: where numbers lie in heaps with gaps between them the chance is used up, and nothing tells which it is.
+`RankAim` chooses the point nearest to the wanted rank, and then how far on both sides of it the interval goes: the
+least of some twenty distances at which the interval holds the wanted rank with ranks to spare. Its chance to fail is
+that of choosing one of twenty with that much loss, whatever the data. (Each end chosen by itself would be one of a
+thousand points, at half the price each: such intervals were three times as wide.) It is still some two times what would
+do on smooth data: where numbers lie in heaps with gaps between them the chance is used up, and nothing tells which it
+is.
 
-`Extreme` is told for the largest number; for the least all is mirrored. Nobody can be told the extreme record itself:
-one record more, anywhere up to the bound, may change no answer by much. So an interval that always holds the true
-extreme ends at the bound, and what can be found is where it begins: at a point that a few records are beyond, as few as
-tell it from none. From there the answer goes outwards, to where few or no records are beyond. It pays for each of them,
-and for each doubling of the way: bounds that are far from all records draw it away by little, where without that price
-it would be anywhere between the extreme and the bound.
+`ExtremeAim` is told for the largest number; for the least all is mirrored. Nobody can be told the extreme record
+itself: one record more, anywhere up to the bound, may change no answer by much. So an interval that always holds the
+true extreme ends at the bound, and what can be found is where it begins: at a point that a few records are beyond, as
+few as tell it from none. From there the answer goes outwards, to where few or no records are beyond. It pays for each
+of them, and for each doubling of the way: bounds that are far from all records draw it away by little, where without
+that price it would be anywhere between the extreme and the bound.
 
 Source: McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020; Smith, "Privacy-preserving statistical estimation with
 optimal convergence rates", STOC 2011, for the losses; Durfee and Rogers, "Practical differentially private top-k
@@ -55,19 +56,19 @@ class Terms:
 
     Attributes:
         epsilon: Of both choices together.
-        moves: The largest movement that one unit can cause, in units of 1/resolution.
+        l1: The largest movement that one unit can cause, in units of 1/resolution.
         miss: How often the interval may fail.
         size: Points of the grid.
     """
 
     epsilon: Fraction
-    moves: int
+    l1: int
     miss: Fraction
     size: int
 
     def rate(self, spread: Fraction | int) -> Fraction:
         """The rate of one of two choices, whose losses' movements part by so much for each unit of weight moved."""
-        return self.epsilon / 2 / (spread * self.moves)
+        return self.epsilon / 2 / (spread * self.l1)
 
     def spare(self, candidates: int, rate: Fraction) -> int:
         """The loss of which one of so many candidates is chosen as seldom as the interval may fail."""
@@ -86,7 +87,7 @@ class Aim(Protocol):
 
 
 @dataclass(frozen=True)
-class Middle:
+class RankAim:
     """The number at a share of the total weight N.
 
     Two ranks are the same statistic where nothing lies between them, so an interval is to hold the wanted one strictly.
@@ -148,7 +149,7 @@ class Middle:
 
 
 @dataclass(frozen=True)
-class Extreme:
+class ExtremeAim:
     """The largest number, or the least."""
 
     largest: bool
@@ -203,7 +204,7 @@ class Extreme:
 
     def outer(self, mass: Losses, inner: int) -> Losses:
         """The losses of the points from one on: the weight beyond, and a nat for each doubling of the way."""
-        each = math.ceil(max(DOUBLING[0] / self.rate, DOUBLING[1] * self.terms.moves * self.fine))
+        each = math.ceil(max(DOUBLING[0] / self.rate, DOUBLING[1] * self.terms.l1 * self.fine))
         mass = roomy(mass, 8 * self.fine, 64 * each)
         doublings = np.frexp(np.arange(len(mass) - inner))[1].astype(mass.dtype)
         beyond = (mass.sum() - np.cumsum(mass))[inner:]

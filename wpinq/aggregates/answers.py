@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from wpinq.aggregates.groups import Groups
+from wpinq.aggregates.keywords import LEVEL
 from wpinq.aggregates.moments import Moments
-from wpinq.aggregates.options import LEVEL
-from wpinq.aggregates.ratios import Floats, Noise, Range
+from wpinq.aggregates.ratios import BinNoise, Floats, Range
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact
 from wpinq.noise.accuracy import level_of_each
@@ -20,7 +20,7 @@ from wpinq.noise.accuracy import level_of_each
 if TYPE_CHECKING:
     from wpinq.measurements.measurement import Measurement
 
-Rule: TypeAlias = Callable[[Floats, Noise | None], Range]
+AnswerRule: TypeAlias = Callable[[Floats, BinNoise | None], Range]
 """What follows for an aggregate from its noisy moments, one row of each: its intervals, or without noise its values."""
 
 
@@ -33,7 +33,7 @@ class Answer:
         measurement: The charged measurement of moments that it follows from.
     """
 
-    def __init__(self, measurement: Measurement, plan: Moments, where: Groups, rule: Rule) -> None:
+    def __init__(self, measurement: Measurement, plan: Moments, where: Groups, rule: AnswerRule) -> None:
         self.measurement = measurement
         self._plan, self._where, self._rule = plan, where, rule
 
@@ -51,9 +51,9 @@ class Answer:
         at: Callable[[Any], Measurement] | None = getattr(self.measurement, "at", None)
         if at is None:
             raise PlanError(f"{self._plan.call}: the collection has no windows; ask value, interval() or table().")
-        found = copy(self)
-        found.measurement = at(time)
-        return found
+        result = copy(self)
+        result.measurement = at(time)
+        return result
 
     def of(self, where: Groups) -> Answer:
         """The same for other groups of the same columns."""
@@ -93,14 +93,14 @@ class Answer:
         low, high = self._ranges(self._noise(level, len(self._where) if simultaneous else 1))
         return self._where.table({"value": values, "low": low, "high": high})
 
-    def _noise(self, level: Amount, together: int) -> Noise:
+    def _noise(self, level: Amount, together: int) -> BinNoise:
         """The noise of one moment, and how often the interval of one of so many answers together may fail."""
         self._insist_on_one()
         half = self.measurement.interval(level, bins=together)
         miss = 1 - level_of_each(exact(level, "interval(level=...)"), together)
-        return Noise(float(self.measurement.scale), 1 / self.measurement.node.resolution, float(miss), half)
+        return BinNoise(float(self.measurement.scale), 1 / self.measurement.node.resolution, float(miss), half)
 
-    def _ranges(self, noise: Noise | None) -> Range:
+    def _ranges(self, noise: BinNoise | None) -> Range:
         self._insist_on_one()
         noisy = self.measurement.observe_many(self._where.bins(self._plan.powers))
         return self._rule(noisy.astype(np.float64).reshape(-1, len(self._plan.powers)).T, noise)

@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from wpinq.aggregates.aims import Middle
+from wpinq.aggregates.aims import RankAim
 from wpinq.aggregates.groups import Groups
-from wpinq.aggregates.options import LEVEL
-from wpinq.aggregates.ranks import Cost, Points, ask_rank
+from wpinq.aggregates.keywords import LEVEL
+from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
 from wpinq.arguments import COLLECTION, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.measurements.timeline import live_log
-from wpinq.operators.contribution.unit_key import UnitKey
-from wpinq.plan.node import Keyed, Record, Shape, Source, Unary, Weighted, steps
+from wpinq.operators.contribution.sample import Bound
+from wpinq.operators.contribution.share import Share
+from wpinq.operators.contribution.unit_key import ByUnit
+from wpinq.plan.node import Record, Weighted, read_by, steps
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Column, Kind, Schema
+from wpinq.state.states import State
 from wpinq.state.table import Table, combine
 
 if TYPE_CHECKING:
@@ -57,8 +60,9 @@ def suggest_bound(
         PlanError: The unit is not a person, there are several sources, one is live, or the grid does not rise.
         BudgetError, LedgerError, ExactnessError: See `measure`.
     """
-    sources = [node for node in steps(collection._node) if isinstance(node, Source)]
-    if len(sources) != 1 or sources[0].data.unit.column is None:
+    walk = steps(collection._node)
+    entered = [node.source for node in walk if isinstance(node, (Bound, Share))]
+    if len(entered) != 1 or len(read_by(walk)) != 1:
         raise PlanError("suggest_bound: takes a collection over one source whose unit is wpinq.users(...).")
     if live_log(collection._node) is not None:
         raise PlanError(
@@ -66,31 +70,28 @@ def suggest_bound(
         )
     numbers = tuple(grid)
     whole = all(isinstance(number, int) and 0 < number < 2**31 for number in numbers)
-    if not numbers or not whole or any(one >= two for one, two in pairwise(numbers)):
+    if not numbers or not whole or any(lower >= upper for lower, upper in pairwise(numbers)):
         raise PlanError("suggest_bound(grid=...): takes whole numbers above zero that rise.")
     wanted = exact(share, "suggest_bound(share=...)")
     if not 0 < wanted < 1:
         raise PlanError("suggest_bound(share=...): a share is strictly between 0 and 1, for example 0.95.")
     cost = positive(epsilon, "suggest_bound(epsilon=...)")
-    lengths = Lengths(sources[0], numbers)
-    asked = ask_rank(lengths, Groups(), Points(numbers), partial(Middle, wanted), Cost("suggest_bound", cost, LEVEL))
+    lengths = Lengths(entered[0], numbers)
+    asked = ask_rank(
+        lengths, Groups(), GridPoints(numbers), partial(RankAim, wanted), QueryCost("suggest_bound", cost, LEVEL)
+    )
     return int(asked.charge(collection).value)
 
 
 @dataclass(frozen=True, eq=False)
-class Lengths(Unary):
+class Lengths(ByUnit):
     """Each person once, as the first number of a grid that its records do not exceed; the last number holds the rest.
 
     Stability:  moves by 1 when a person comes or goes, with all of its records: 1 for the unit's own bound.
     """
 
-    source: Source
     grid: tuple[int, ...]
-
-    @property
-    def unit_key(self) -> UnitKey:
-        """Whose records are counted."""
-        return UnitKey(self.source.data.unit, self.source.schema)
+    shown = "suggest_bound"
 
     @cached_property
     def schema(self) -> Schema:
@@ -100,25 +101,20 @@ class Lengths(Unary):
     @property
     def stability(self) -> tuple[Fraction, ...]:
         """Of a person, who moves the source by the unit's bound."""
-        return (1 / self.source.data.unit.bound,)
+        return (1 / self.data.unit.bound,)
 
     @cached_property
     def gain(self) -> Fraction:
         """There are no more people than records."""
         return self.source.gain
 
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return "suggest_bound"
-
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whose record it is."""
-        return (frozenset(self.unit_key.columns),)
+        return (frozenset(self.unit_key.unit.columns),)
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """A person's records meet each other."""
-        return Keyed(((self.unit_key.user,),), lambda key: Counts(self, key))
+    def state(self, keep: tuple[str, ...], key: bytes) -> State:
+        """The number of records of each person."""
+        return Counts(self, key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Person by person."""
@@ -142,7 +138,7 @@ class Counts:
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Count records."""
-        batch = batch.select(self._unit_key.columns).consolidate()
+        batch = batch.select(self._unit_key.unit.columns).consolidate()
         self._table.add(*combine(self._unit_key.ids(batch.frame, self._key), batch.weights)[1:])
 
     def emit(self) -> Batch:

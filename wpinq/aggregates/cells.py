@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -10,13 +11,14 @@ import polars as pl
 
 from wpinq.aggregates.scale import Scale
 from wpinq.functions.covering import SHOWN
-from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted
+from wpinq.plan.forms import Linear
+from wpinq.plan.node import Record
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Column, Kind, Schema
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(Unary):
+class Cells(Linear):
     """Each record as its group and the nearest point of the grid.
 
     Weights:    out[g, j] = sum of in[x] over the records x of group g whose number is nearest to point j
@@ -36,32 +38,28 @@ class Cells(Unary):
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
+        """The aggregate, and its groups."""
         return f"{self.call} by {', '.join(self.by)}" if self.by else self.call
 
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+    @property
+    def bias(self) -> str:
+        """What is clamped."""
+        return self.scale.bias
+
+    @property
+    def reads(self) -> tuple[str, ...]:
         """Groups and numbers."""
-        return (frozenset((*self.by, self.scale.column)),)
+        return (*self.by, self.scale.column)
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """Each record by itself."""
-        return Stateless(self._apply)
+    def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
+        """The cell of its number."""
+        values = dict(zip(self.source.schema.names, record, strict=True))
+        cell = self.scale.steps_of(values[self.scale.column])
+        return [] if cell is None else [((*(values[name] for name in self.by), cell), Fraction(1))]
 
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Record by record."""
-        out: dict[Record, Fraction] = {}
-        for record, weight in inputs[0].items():
-            values = dict(zip(self.source.schema.names, record, strict=True))
-            cell = self.scale.steps_of(values[self.scale.column])
-            if cell is not None:
-                key = (*(values[name] for name in self.by), cell)
-                out[key] = out.get(key, Fraction(0)) + weight
-        return out
-
-    def _apply(self, batch: Batch) -> Batch:
-        batch = batch.select({*self.by, self.scale.column})
-        batch = batch.expand(batch.schema.ranged)
+    def apply(self, batch: Batch) -> Batch:
+        """Row by row."""
         cell = self.scale.steps().alias("\0cell")
         frame = batch.frame.with_columns(cell).filter(pl.col("\0cell").is_not_null())
-        found = frame.select(*self.by, pl.col("\0cell").alias(self.schema.names[-1]), WEIGHT)
-        return Batch(found, self.schema).consolidate()
+        result = frame.select(*self.by, pl.col("\0cell").alias(self.schema.names[-1]), WEIGHT)
+        return Batch(result, self.schema).consolidate()

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import PlanError
-from wpinq.measurements.table import readable
+from wpinq.measurements.published import readable
 from wpinq.plan.node import Node
 from wpinq.records.bins import bin_frame
 from wpinq.records.kinds import read
@@ -46,12 +46,12 @@ class Groups:
 
     def table(self, columns: dict[str, Any]) -> pl.DataFrame:
         """The groups beside what was found of them."""
-        found = [
+        result = [
             pl.Series(self.schema.fresh(name) if self.schema else name, values) for name, values in columns.items()
         ]
         if self.schema is None or self.keys is None:
-            return in_columns(found)
-        return in_columns([*(readable(self.keys[column.name], column.kind) for column in self.schema), *found])
+            return in_columns(result)
+        return in_columns([*(readable(self.keys[column.name], column.kind) for column in self.schema), *result])
 
 
 def groups(node: Node, by: str | Sequence[str] | None, keys: Any, call: str) -> Groups:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -10,13 +11,14 @@ import polars as pl
 
 from wpinq.aggregates.scale import FINE, Scale
 from wpinq.functions.covering import SHOWN
-from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted
+from wpinq.plan.forms import Linear
+from wpinq.plan.node import Record
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Column, Kind, Schema
 
 
 @dataclass(frozen=True, eq=False)
-class Moments(Unary):
+class Moments(Linear):
     """For each record one record (group, p) for each moment p, weighted by a function of its number y in [-1, 1].
 
     Weights:    out[g, p] = sum over the records x of group g of in[x] * f_p(y(x)), with f_0 = 1, f_1 = y and
@@ -64,34 +66,27 @@ class Moments(Unary):
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
+        """The aggregate, and its groups."""
         return f"{self.call} by {', '.join(self.by)}" if self.by else self.call
 
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """Groups and numbers; a record without either still counts."""
-        return (self._reads or frozenset(self.source.schema.names[:1]),)
+    @property
+    def bias(self) -> str:
+        """What is clamped."""
+        return self.scale.bias if self.scale else ""
 
     @property
-    def _reads(self) -> frozenset[str]:
-        return frozenset(self.by) | ({self.scale.column} if self.scale else frozenset())
+    def reads(self) -> tuple[str, ...]:
+        """Groups and numbers; a record without either still counts."""
+        return (*self.by, *([self.scale.column] if self.scale else [])) or self.source.schema.names[:1]
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """Each record by itself."""
-        return Stateless(self._apply)
-
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Record by record."""
-        names = self.source.schema.names
-        out: dict[Record, Fraction] = {}
-        for record, weight in inputs[0].items():
-            values = dict(zip(names, record, strict=True))
-            steps = self.scale.steps_of(values[self.scale.column]) if self.scale else 0
-            if steps is None:
-                continue
-            for power in self.powers:
-                key = (*(values[name] for name in self.schema.names[:-1]), power)
-                out[key] = out.get(key, Fraction(0)) + weight * Fraction(self._units(steps, power), self.fine)
-        return out
+    def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
+        """Its moments."""
+        values = dict(zip(self.source.schema.names, record, strict=True))
+        steps = self.scale.steps_of(values[self.scale.column]) if self.scale else 0
+        if steps is None:
+            return []
+        group = [values[name] for name in self.schema.names[:-1]]
+        return [((*group, power), Fraction(self._units(steps, power), self.fine)) for power in self.powers]
 
     def _units(self, steps: int, power: int) -> int:
         """f_p in steps of the resolution."""
@@ -102,9 +97,8 @@ class Moments(Unary):
         square = self.reach**2
         return ((2 * steps**2 - square) * 2 * self.fine + square) // (2 * square)
 
-    def _apply(self, batch: Batch) -> Batch:
-        batch = batch.select(self._reads or batch.schema.names[:1])
-        batch = batch.expand(batch.schema.ranged)
+    def apply(self, batch: Batch) -> Batch:
+        """Row by row."""
         steps = self.scale.steps() if self.scale else pl.lit(0, pl.Int64)
         frame = batch.frame.with_columns(steps.alias("\0steps")).filter(pl.col("\0steps").is_not_null())
         groups, label = self.schema.names[:-1], self.schema.names[-1]

@@ -7,12 +7,12 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from wpinq.aggregates.aims import Extreme, Middle
-from wpinq.aggregates.asked import Asked
+from wpinq.aggregates.aims import ExtremeAim, RankAim
 from wpinq.aggregates.cells import Cells
 from wpinq.aggregates.groups import Groups, groups
-from wpinq.aggregates.options import LEVEL, Bounds, Options
-from wpinq.aggregates.ranks import Cost, Points, Quantile, ask_rank
+from wpinq.aggregates.keywords import LEVEL, Bounds, Options
+from wpinq.aggregates.quoted import QuotedAggregate
+from wpinq.aggregates.ranks import GridPoints, Quantile, QueryCost, ask_rank
 from wpinq.aggregates.scale import Grid, Scale, limits
 from wpinq.arguments import NAME, NAMES, NOTHING, takes
 from wpinq.errors import PlanError
@@ -58,7 +58,7 @@ def quantile(
 
 def ask_quantile(
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *, share: Amount
-) -> Asked[Quantile]:
+) -> QuotedAggregate[Quantile]:
     """Quote a quantile; see `quantile`."""
     wanted = exact(share, "quantile(share=...)")
     if 0 < wanted < 1 / USUAL:
@@ -67,7 +67,7 @@ def ask_quantile(
         raise PlanError("quantile(share=...): a share is between 0 and 1; the median is 0.5.")
     title = f"quantile({column}, {decimal(wanted)})"
     return ask_rank(
-        *_plan(self, column, bounds, title, options), partial(Middle, wanted), _cost(epsilon, "quantile", options)
+        *_plan(self, column, bounds, title, options), partial(RankAim, wanted), _cost(epsilon, "quantile", options)
     )
 
 
@@ -82,10 +82,12 @@ def median(
     return ask_median(self, column, bounds, epsilon, options).charge(self)
 
 
-def ask_median(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> Asked[Quantile]:
+def ask_median(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options
+) -> QuotedAggregate[Quantile]:
     """Quote what `median` charges for."""
     plan = _plan(self, column, bounds, f"median({column})", options)
-    return ask_rank(*plan, partial(Middle, Fraction(1, 2)), _cost(epsilon, "median", options))
+    return ask_rank(*plan, partial(RankAim, Fraction(1, 2)), _cost(epsilon, "median", options))
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
@@ -99,10 +101,12 @@ def min(  # noqa: A001
     return ask_min(self, column, bounds, epsilon, options).charge(self)
 
 
-def ask_min(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> Asked[Quantile]:
+def ask_min(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options
+) -> QuotedAggregate[Quantile]:
     """Quote what `min` charges for."""
     plan = _plan(self, column, bounds, f"min({column})", options)
-    return ask_rank(*plan, partial(Extreme, False), _cost(epsilon, "min", options))
+    return ask_rank(*plan, partial(ExtremeAim, False), _cost(epsilon, "min", options))
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
@@ -122,15 +126,17 @@ def max(  # noqa: A001
     return ask_max(self, column, bounds, epsilon, options).charge(self)
 
 
-def ask_max(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> Asked[Quantile]:
+def ask_max(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options
+) -> QuotedAggregate[Quantile]:
     """Quote what `max` charges for."""
     plan = _plan(self, column, bounds, f"max({column})", options)
-    return ask_rank(*plan, partial(Extreme, True), _cost(epsilon, "max", options))
+    return ask_rank(*plan, partial(ExtremeAim, True), _cost(epsilon, "max", options))
 
 
 def _plan(
     self: Builder[Any], column: str, bounds: Bounds, title: str, options: Options
-) -> tuple[Cells, Groups, Points]:
+) -> tuple[Cells, Groups, GridPoints]:
     """The cells of each group, the groups, and the numbers that the cells stand for."""
     call = title.split("(", maxsplit=1)[0]
     low, high, spacing = limits(self._node, column, bounds, options.step, call, grid=GRID)
@@ -138,9 +144,9 @@ def _plan(
     where = groups(self._node, options.by, options.keys, call)
     whole = self._node.schema[column].kind is not Kind.FLOAT and (low / spacing).denominator == 1
     blur = 0.0 if whole and (1 / spacing).denominator == 1 else float(spacing) / 2
-    return Cells(self._node, where.by, scale, title), where, Points(tuple(scale.points()), blur)
+    return Cells(self._node, where.by, scale, title), where, GridPoints(tuple(scale.points()), blur)
 
 
-def _cost(epsilon: Amount, call: str, options: Options) -> Cost:
+def _cost(epsilon: Amount, call: str, options: Options) -> QueryCost:
     level = exact(options.confidence, f"{call}(confidence=...)")
-    return Cost(call, positive(epsilon, f"{call}(epsilon=...)"), level, options.name, options.analyst)
+    return QueryCost(call, positive(epsilon, f"{call}(epsilon=...)"), level, options.name, options.analyst)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from wpinq import operators
-from wpinq.aggregates.options import LEVEL
+from wpinq.aggregates.keywords import LEVEL
 from wpinq.aggregates.scale import limits
 from wpinq.arguments import COLLECTION, NAME, takes
 from wpinq.errors import PlanError
@@ -20,7 +20,7 @@ from wpinq.plan.node import steps
 if TYPE_CHECKING:
     from wpinq.plan.builder import Builder
 
-LEAST, MOST = -30, 63
+LEAST_POWER, LARGEST_POWER = -30, 63
 """Sizes are told apart by the powers of two from 2^-30 to 2^63; smaller ones are as small, larger ones as large."""
 
 
@@ -60,11 +60,11 @@ def suggest_bounds(
     if windows or live_log(collection._node) is not None:
         raise PlanError("suggest_bounds: answers at once and once; give a file of the past, without windows.")
     number = pl.col(column).cast(pl.Float64, strict=False)
-    size = (number.abs().log(2).ceil().clip(LEAST, MOST) - (LEAST - 1)) * number.sign()
+    size = (number.abs().log(2).ceil().clip(LEAST_POWER, LARGEST_POWER) - (LEAST_POWER - 1)) * number.sign()
     finite = operators.filter(collection, number.is_finite())
     sizes = operators.map(finite, size.cast(pl.Int64, strict=False).alias("size"))
     measured = sizes.measure(epsilon, name, analyst=analyst)
-    most = MOST - LEAST + 1
+    most = LARGEST_POWER - LEAST_POWER + 1
     places = np.arange(-most, most + 1)
     counts = measured.observe_many(places)
     held = places[counts > measured.interval(LEVEL, bins=len(places))]
@@ -77,5 +77,5 @@ def suggest_bounds(
 def _edge(size: int) -> float:
     """The largest number of a size: of a negative one that which is nearest to 0."""
     if size > 0:
-        return 2.0 ** (size + LEAST - 1)
-    return 0.0 if size in (0, -1) else -(2.0 ** (-size + LEAST - 2))
+        return 2.0 ** (size + LEAST_POWER - 1)
+    return 0.0 if size in (0, -1) else -(2.0 ** (-size + LEAST_POWER - 2))

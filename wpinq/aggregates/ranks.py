@@ -15,15 +15,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wpinq.aggregates.aims import Aim, Losses, Terms
-from wpinq.aggregates.asked import Asked
 from wpinq.aggregates.groups import Groups
+from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.errors import PlanError
 from wpinq.exact import decimal
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.charged import ChargedQuery
 from wpinq.measurements.epochs import answered_from
-from wpinq.measurements.publish import moves
+from wpinq.measurements.publish import l1_sensitivity
 from wpinq.measurements.quote import Quote, price
 from wpinq.noise.exponential import PermuteAndFlip
 from wpinq.operators.align import fit_noise
@@ -32,7 +32,7 @@ from wpinq.records.bins import bin_frame
 from wpinq.records.identity import identities
 
 
-class Cost(NamedTuple):
+class QueryCost(NamedTuple):
     """What a question costs whom, and how often its interval holds."""
 
     call: str
@@ -42,7 +42,7 @@ class Cost(NamedTuple):
     analyst: str | None = None
 
 
-class Points(NamedTuple):
+class GridPoints(NamedTuple):
     """The numbers that cells stand for, and how far a record's number may lie from its cell's."""
 
     numbers: Sequence[float]
@@ -61,15 +61,15 @@ class Ranks(NamedTuple):
     """
 
     aim: Aim
-    points: Points
+    points: GridPoints
     confidence: Fraction
     where: Groups
     title: str
 
 
 def ask_rank(
-    node: Node, where: Groups, points: Points, aim: Callable[[Terms], Aim], cost: Cost
-) -> Asked[Quantile]:  # fmt: skip
+    node: Node, where: Groups, points: GridPoints, aim: Callable[[Terms], Aim], cost: QueryCost
+) -> QuotedAggregate[Quantile]:  # fmt: skip
     """Quote a rank statistic.
 
     Args:
@@ -86,13 +86,13 @@ def ask_rank(
     if not 0 < confidence < 1:
         raise PlanError(f"{call}: confidence= is strictly between 0 and 1; write 0.95, say.")
     survey, epochs = answered_from(fit_noise(node), call)
-    found = aim(Terms(epsilon, moves(survey), 1 - confidence, len(points.numbers)))
-    ranks = Ranks(found, points, confidence, where, node.title)
+    result = aim(Terms(epsilon, l1_sensitivity(survey), 1 - confidence, len(points.numbers)))
+    ranks = Ranks(result, points, confidence, where, node.title)
     quote = price(
-        survey, epsilon, call=call, kind=Quantile, mechanism=ranks, fields=("exponential", *found.code),
+        survey, epsilon, call=call, kind=Quantile, mechanism=ranks, fields=("exponential", *result.code),
         name=name, analyst=analyst, epochs=epochs,
     )  # fmt: skip
-    return Asked(quote, lambda chosen: chosen)
+    return QuotedAggregate(quote, lambda chosen: chosen)
 
 
 class Quantile(ChargedQuery):
@@ -113,9 +113,9 @@ class Quantile(ChargedQuery):
 
     def of(self, where: Groups) -> Quantile:
         """The same query, answered from the same run, for other groups of the same columns."""
-        found = Quantile(self.quote)
-        found._where, found._charged = where, self._charged
-        return found
+        result = Quantile(self.quote)
+        result._where, result._charged = where, self._charged
+        return result
 
     @property
     def value(self) -> float:
@@ -136,8 +136,8 @@ class Quantile(ChargedQuery):
         Raises:
             PlanError, SourceError, EngineError, LedgerError: See `value`.
         """
-        found = self._one()
-        return float(found[1]), float(found[2])
+        result = self._one()
+        return float(result[1]), float(result[2])
 
     def table(self) -> pl.DataFrame:
         """One row for each group, in the order of `keys`: the key, `value`, `low` and `high`."""
@@ -147,8 +147,8 @@ class Quantile(ChargedQuery):
     def _one(self) -> np.ndarray:
         if self._where.keys is not None:
             raise PlanError("an answer by groups has many values; use table().")
-        found: np.ndarray = self._all()[0]
-        return found
+        result: np.ndarray = self._all()[0]
+        return result
 
     def _all(self) -> np.ndarray:
         refuse_inside(self._call)
@@ -164,15 +164,15 @@ class Quantile(ChargedQuery):
         frame = bin_frame(self._where.bins(range(size)), self.node.schema)
         ids = identities(frame, self.node.schema, self.key_owner.identity_key)
         weights = histogram.lookup(frame, ids).reshape(-1, size)
-        found = np.empty((len(self._where), 3))
+        result = np.empty((len(self._where), 3))
         for row, (mass, own) in enumerate(zip(weights, ids.reshape(-1, size, 2), strict=True)):
 
             def pick(turn: int, places: NDArray[np.int64], losses: Losses, rate: Fraction, own: Any = own) -> int:
                 least: Losses = losses - losses.min()
                 return int(places[PermuteAndFlip(rate).choose(words, own[places], least, turn)])
 
-            found[row] = [numbers[place] for place in self._aim.choose(mass, pick)]
-        value, low, high = found.T
+            result[row] = [numbers[place] for place in self._aim.choose(mass, pick)]
+        value, low, high = result.T
         return np.stack([value, np.maximum(low - blur, numbers[0]), np.minimum(high + blur, numbers[-1])], axis=1)
 
     def __repr__(self) -> str:

@@ -34,7 +34,7 @@ SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Noise:
+class BinNoise:
     """The noise of each moment, and how often an interval may fail.
 
     Attributes:
@@ -60,11 +60,11 @@ class Noise:
         scales = np.maximum(scales, 1e-6 * scales[-1])
         for place in range(1, len(scales)):
             scales[place] = np.maximum(scales[place], APART * scales[place - 1])
-        squares, found = scales**2, np.zeros(shape)
-        for place, one in enumerate(squares):
-            others = [one - other for far, other in enumerate(squares) if far != place]
-            found += np.prod(one / np.array(others), axis=0) * np.exp(-sizes / scales[place])
-        return found
+        squares, result = scales**2, np.zeros(shape)
+        for place, square in enumerate(squares):
+            others = [square - other for far, other in enumerate(squares) if far != place]
+            result += np.prod(square / np.array(others), axis=0) * np.exp(-sizes / scales[place])
+        return result
 
 
 def ratio(total: Floats, number: Floats) -> Floats:
@@ -72,7 +72,7 @@ def ratio(total: Floats, number: Floats) -> Floats:
     return np.clip(total / np.maximum(number, 1.0), -1, 1)
 
 
-def mean(moments: Floats, noise: Noise | None) -> Range:
+def mean(moments: Floats, noise: BinNoise | None) -> Range:
     """The mean, of number and total."""
     number, total = moments
     value = ratio(total, number)
@@ -87,7 +87,7 @@ def mean(moments: Floats, noise: Noise | None) -> Range:
     return low, np.where(known, farthest(plausible, value, np.full_like(value, 1)), 1)
 
 
-def spread(moments: Floats, noise: Noise | None, *, sample: bool) -> Range:
+def spread(moments: Floats, noise: BinNoise | None, *, sample: bool) -> Range:
     """The variance, of number, total and sum of 2 y^2 - 1; of a sample, of at least two records."""
     number, total, squares = moments
     middle = ratio(total, number)
@@ -95,8 +95,8 @@ def spread(moments: Floats, noise: Noise | None, *, sample: bool) -> Range:
     few = many = np.maximum(number, 2.0)
     low = high = value
     if noise is not None:
-        small = Noise(noise.scale, noise.grid, SHARE * noise.miss / (1 + sample), noise.half)
-        rest = Noise(noise.scale, noise.grid, (1 - SHARE) * noise.miss, noise.half)
+        small = BinNoise(noise.scale, noise.grid, SHARE * noise.miss / (1 + sample), noise.half)
+        rest = BinNoise(noise.scale, noise.grid, (1 - SHARE) * noise.miss, noise.half)
         low, high = around(moments, np.linspace(*mean(moments[:2], small), MEANS), value, rest)
         few, many = (np.maximum(number + side * slope(small), 2.0) for side in (-1, 1))
     if not sample:
@@ -104,7 +104,7 @@ def spread(moments: Floats, noise: Noise | None, *, sample: bool) -> Range:
     return low * many / (many - 1), high * few / (few - 1)
 
 
-def around(moments: Floats, means: Floats, value: Floats, noise: Noise) -> Range:
+def around(moments: Floats, means: Floats, value: Floats, noise: BinNoise) -> Range:
     """The least and the largest variance around any of the means, of which each row holds one for every group."""
     number, total, squares = moments
     sums = (number + squares) / 2 - 2 * means * total + means**2 * number
@@ -120,7 +120,7 @@ def around(moments: Floats, means: Floats, value: Floats, noise: Noise) -> Range
     return np.where(known, np.minimum(low, value), 0), np.where(known, np.maximum(high, value), 1)
 
 
-def slope(noise: Noise) -> float:
+def slope(noise: BinNoise) -> float:
     """What the noise of the number exceeds as seldom: of fewer records nothing is known, of more plausibility falls."""
     return noise.scale * -float(np.log(noise.miss)) + noise.grid
 
@@ -134,5 +134,5 @@ def farthest(plausible: Callable[[Floats], NDArray[np.bool_]], start: Floats, en
         middle = (near + far) / 2
         good = plausible(start + (end - start) * middle)
         near, far = np.where(good, middle, near), np.where(good, far, middle)
-    found: Floats = start + (end - start) * far
-    return found
+    result: Floats = start + (end - start) * far
+    return result

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import polars as pl
 
-from wpinq.aggregates.options import Bounds
+from wpinq.aggregates.keywords import Bounds
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.plan.node import Node
@@ -56,6 +56,12 @@ class Scale:
                 f"bounds of {self.column!r}: they are more than 2^52 steps of {decimal(self.spacing)} from "
                 f"{decimal(self.centre)}; give a wider step=, or subtract a number from the column with map first."
             )
+
+    @property
+    def bias(self) -> str:
+        """What numbers beyond the bounds do to answers, as a clause."""
+        low, high = (decimal(self.centre + self.spacing * end) for end in (self.low, self.high))
+        return f"{self.column} is clamped to {low}..{high}"
 
     def steps(self) -> pl.Expr:
         """Whole steps, or null where there is no number."""
@@ -130,10 +136,10 @@ def limits(
         raise PlanError(f"{call}: column {column!r} is of the type {kind.value}; {hint}.")
     low, high = ends(bounds, call)
     whole = kind is not Kind.FLOAT and high - low <= grid.most and (low.denominator, high.denominator) == (1, 1)
-    found = Fraction(1) if whole else (high - low) / grid.usual
+    result = Fraction(1) if whole else (high - low) / grid.usual
     if step is not None:
-        found = positive(step, f"{call}(step=...)")
-    count = (high - low) / found
+        result = positive(step, f"{call}(step=...)")
+    count = (high - low) / result
     if count.denominator != 1 or count > grid.most:
         raise PlanError(f"{call}: step= does not divide what lies between the bounds into at most {grid.most} steps.")
-    return low, high, found
+    return low, high, result

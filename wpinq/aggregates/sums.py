@@ -19,12 +19,12 @@ import numpy as np
 import polars as pl
 
 from wpinq import operators
-from wpinq.aggregates.answers import Answer, Rule
-from wpinq.aggregates.asked import Asked
+from wpinq.aggregates.answers import Answer, AnswerRule
 from wpinq.aggregates.groups import groups
+from wpinq.aggregates.keywords import Bounds, Options
 from wpinq.aggregates.moments import Moments
-from wpinq.aggregates.options import Bounds, Options
-from wpinq.aggregates.ratios import Floats, Noise, Range
+from wpinq.aggregates.quoted import QuotedAggregate
+from wpinq.aggregates.ratios import BinNoise, Floats, Range
 from wpinq.aggregates.ratios import mean as mean_range
 from wpinq.aggregates.ratios import spread as spread_range
 from wpinq.aggregates.scale import Scale, limits
@@ -79,7 +79,7 @@ def count_distinct(
     """
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     grouping = (by,) if isinstance(by, str) else tuple(by or ())
-    kept = operators.map(self, [pl.col(one) for one in dict.fromkeys((*grouping, *names))])
+    kept = operators.map(self, [pl.col(name) for name in dict.fromkeys((*grouping, *names))])
     plan = Moments(kept.distinct()._node, (), None, (0,), f"count_distinct({', '.join(names)})")
     return _asked(self, plan, _first, epsilon, Options(by, keys, name, analyst)).charge(self)
 
@@ -108,7 +108,9 @@ def sum(  # noqa: A001
     return ask_sum(self, column, bounds, epsilon, Options(by, keys, name, analyst, step)).charge(self)
 
 
-def ask_sum(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> Asked[Answer]:
+def ask_sum(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options
+) -> QuotedAggregate[Answer]:
     """Quote a sum; see `sum`."""
     low, high, step = limits(self._node, column, bounds, options.step, "sum")
     scale = Scale(column, Fraction(0), step, -((-low) // step), high // step)
@@ -129,13 +131,15 @@ def mean(
     return ask_mean(self, column, bounds, epsilon, Options(by, keys, name, analyst, step)).charge(self)
 
 
-def ask_mean(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> Asked[Answer]:
+def ask_mean(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options
+) -> QuotedAggregate[Answer]:
     """Quote a mean; see `mean`."""
     scale = _centred(self, column, bounds, options.step, "mean")
     plan = Moments(self._node, (), scale, (0, 1), f"mean({column})")
     half, middle = float(scale.spacing) * plan.reach, float(scale.centre)
 
-    def rule(moments: Floats, noise: Noise | None) -> Range:
+    def rule(moments: Floats, noise: BinNoise | None) -> Range:
         low, high = _times(half, mean_range(moments, noise))
         return middle + low, middle + high
 
@@ -160,11 +164,11 @@ def variance(
 
 def ask_variance(
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *, sample: bool = False
-) -> Asked[Answer]:
+) -> QuotedAggregate[Answer]:
     """Quote a variance; see `variance`."""
     plan, half = _squared(self, column, bounds, options, "variance")
 
-    def rule(moments: Floats, noise: Noise | None) -> Range:
+    def rule(moments: Floats, noise: BinNoise | None) -> Range:
         return _times(half**2, spread_range(moments, noise, sample=sample))
 
     return _asked(self, plan, rule, epsilon, options)
@@ -183,11 +187,11 @@ def stdev(
 
 def ask_stdev(
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *, sample: bool = False
-) -> Asked[Answer]:
+) -> QuotedAggregate[Answer]:
     """Quote a standard deviation; see `stdev`."""
     plan, half = _squared(self, column, bounds, options, "stdev")
 
-    def rule(moments: Floats, noise: Noise | None) -> Range:
+    def rule(moments: Floats, noise: BinNoise | None) -> Range:
         low, high = spread_range(moments, noise, sample=sample)
         return _times(half, (np.sqrt(low), np.sqrt(high)))
 
@@ -203,13 +207,15 @@ def _squared(
     return plan, float(scale.spacing) * plan.reach
 
 
-def _asked(collection: Builder[Any], plan: Moments, rule: Rule, epsilon: Amount, options: Options) -> Asked[Answer]:
+def _asked(
+    collection: Builder[Any], plan: Moments, rule: AnswerRule, epsilon: Amount, options: Options
+) -> QuotedAggregate[Answer]:
     """Quote the moments of each group, at a resolution that they fit."""
     call = plan.call.split("(", maxsplit=1)[0]
     where = groups(plan.source, options.by, options.keys, call)
     fitted = replace(plan, source=fit_resolution(plan.source, plan.fine), by=where.by)
     quote = collection._then(fitted).quote(epsilon, options.name, analyst=options.analyst)
-    return Asked(quote, lambda measured: Answer(measured, fitted, where, rule))
+    return QuotedAggregate(quote, lambda measured: Answer(measured, fitted, where, rule))
 
 
 def _centred(collection: Builder[Any], column: str, bounds: Bounds, step: Amount | None, call: str) -> Scale:
@@ -219,7 +225,7 @@ def _centred(collection: Builder[Any], column: str, bounds: Bounds, step: Amount
     return Scale(column, (low + high) / 2, spacing / 2, -count, count)
 
 
-def _first(moments: Floats, noise: Noise | None) -> Range:
+def _first(moments: Floats, noise: BinNoise | None) -> Range:
     width = noise.half if noise else 0.0
     return moments[0] - width, moments[0] + width
 

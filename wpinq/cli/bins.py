@@ -13,7 +13,7 @@ from typing import Any
 from wpinq.errors import BinError
 from wpinq.records.schema import Column, Kind, Schema
 
-MOST = 10_000_000
+MAX_BINS = 10_000_000
 """Bins of one question on a command line; each costs some forty bytes of memory, and no epsilon."""
 
 RANGED = Kind.INT, Kind.ANY, Kind.TEXT
@@ -35,9 +35,9 @@ def ask(texts: Sequence[str], schema: Schema) -> list[Any]:
     """
     from wpinq.records.bins import bin_frame
 
-    found = [one for text in texts for one in parse_bins(text, schema)]
-    bin_frame(found, schema)
-    return found
+    result = [parse_bin for text in texts for parse_bin in parse_bins(text, schema)]
+    bin_frame(result, schema)
+    return result
 
 
 def parse_bins(text: str, schema: Schema) -> Sequence[Any]:
@@ -59,12 +59,12 @@ def parse_bins(text: str, schema: Schema) -> Sequence[Any]:
     single = _values(text, schema.columns[0]) if len(schema) == 1 and "," not in text else None
     if isinstance(single, range):
         return single
-    found: list[Any] = []
+    result: list[Any] = []
     for part in text.split(","):
-        found += _bins(part, schema)
-        if len(found) > MOST:
+        result += _bins(part, schema)
+        if len(result) > MAX_BINS:
             raise _too_many()
-    return found
+    return result
 
 
 def _bins(text: str, schema: Schema) -> list[Any]:
@@ -75,7 +75,7 @@ def _bins(text: str, schema: Schema) -> list[Any]:
     if len(parts) != len(schema):
         raise BinError(f"bin {text!r}: a bin of {schema} is written as {':'.join(schema.names)}, or as a JSON list.")
     columns = [_values(part, column) for part, column in zip(parts, schema, strict=True)]
-    if math.prod(map(len, columns)) > MOST:
+    if math.prod(map(len, columns)) > MAX_BINS:
         raise _too_many()
     return list(itertools.product(*columns))
 
@@ -85,7 +85,7 @@ def _values(text: str, column: Column) -> Sequence[Any]:
         values = range(int(ends[1]), int(ends[2]) + 1)
         if not values:
             raise BinError(f"bins {text!r}: the range ends before it begins.")
-        if len(values) > MOST:
+        if len(values) > MAX_BINS:
             raise _too_many()
         width = len(ends[1]) if ends[1].startswith("0") else 0  # 08, 09, 10
         return [str(value).zfill(width) for value in values] if column.kind is Kind.TEXT else values
@@ -114,7 +114,7 @@ def _from_json(text: str, schema: Schema) -> list[Any]:
         return [_item(item, schema.columns[0]) for item in items]
     if not all(isinstance(item, list) and len(item) == len(schema) for item in items):
         raise BinError(f"bins {text!r}: give a list of lists of {len(schema)} values, for {schema}.")
-    return [tuple(_item(one, column) for one, column in zip(item, schema, strict=True)) for item in items]
+    return [tuple(_item(entry, column) for entry, column in zip(item, schema, strict=True)) for item in items]
 
 
 def _item(item: Any, column: Column) -> Any:
@@ -150,7 +150,7 @@ def _refuse(_: str) -> None:
 
 
 def _too_many() -> BinError:
-    return BinError(f"more than {MOST:,} bins are asked for at once; ask for fewer.")
+    return BinError(f"more than {MAX_BINS:,} bins are asked for at once; ask for fewer.")
 
 
 _READ: dict[Kind, Callable[[str], Any]] = {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq.cli.bins import parse_bins
 from wpinq.cli.outputs import check_outputs
-from wpinq.cli.show import budget_line, measurement_table, written
+from wpinq.cli.show import LEVEL, budget_line, measurement_table, noise_lines, released, written
 from wpinq.errors import BinError, PlanError
 from wpinq.scripts.script import chosen
 
@@ -72,11 +71,11 @@ class Commands:
         measurement = self.measurements[name]
         if not texts:
             raise BinError(f"{name}: which bins? For example: {name} 1..10, or help.")
-        bins = [one for text in texts for one in parse_bins(text, measurement.node.schema)]
+        bins = [parsed for text in texts for parsed in parse_bins(text, measurement.node.schema)]
         values = measurement.observe_many(bins).tolist()
-        half = measurement.interval(Fraction(9, 10))
-        lines = [f"{written(one)}  {value:,}" for one, value in zip(bins, values, strict=True)]
-        return "\n".join([*lines, f"each within {half:g} of the truth with probability 90%"])
+        half = measurement.interval(LEVEL)
+        lines = [f"{written(item)}  {released(value, half)}" for item, value in zip(bins, values, strict=True)]
+        return "\n".join([*lines, *noise_lines(measurement)])
 
     def _plot(self, words: list[str]) -> str:
         from wpinq.postprocess.plot import SUFFIXES
@@ -109,8 +108,8 @@ def draw(name: str, bins: range, values: Any, path: Path) -> None:
     figure = Figure(figsize=(7, 5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    seen = [(one, value) for one, value in zip(bins, values.tolist(), strict=True) if one > 0 and value > 0]
-    axes.scatter([one for one, _ in seen], [value for _, value in seen], s=9)
+    seen = [(item, value) for item, value in zip(bins, values.tolist(), strict=True) if item > 0 and value > 0]
+    axes.scatter([entry for entry, _ in seen], [value for _, value in seen], s=9)
     axes.set(xlabel="bin", ylabel="noisy weight")
     if seen:
         axes.set(xscale="log", yscale="log")

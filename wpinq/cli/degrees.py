@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wpinq.postprocess.fit import Fit
 
 
-class Method(StrEnum):
+class MethodOption(StrEnum):
     """How the two curves are reconciled; see `wpinq.postprocess.reconcile`."""
 
     posterior = "posterior"
@@ -31,7 +31,7 @@ class Method(StrEnum):
     squares = "squares"
 
 
-class Prior(StrEnum):
+class PriorOption(StrEnum):
     """What the posterior of two curves assumes; see `wpinq.postprocess.reconcile`."""
 
     uniform = "uniform"
@@ -45,13 +45,14 @@ SPLIT = Fraction(3, 4)
 
 
 @dataclass(frozen=True)
-class Release:
+class FittedRelease:
     """What was measured and fitted."""
 
     column: str
     data: DataSet
     epsilon: Fraction
     fit: Fit
+    bias: tuple[str, ...]
 
 
 def degrees(
@@ -83,11 +84,11 @@ def degrees(
     data_version: options.DataVersion = None,
     analyst: options.Analyst = None,
     method: Annotated[
-        Method | None,
+        MethodOption | None,
         typer.Option(help="How to fit; path and squares need two curves, and imply --split 0.75.", show_default=False),
     ] = None,
     prior: Annotated[
-        Prior | None,
+        PriorOption | None,
         typer.Option(
             help="What the posterior of two curves assumes; implies --split 0.75. smooth: neighbouring counts are about"
             " equally frequent, which is wrong, and told by nothing, where they are not.",
@@ -123,7 +124,7 @@ def degrees(
     outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
     check_outputs(outputs, place.places())
     schema = place.schema()
-    pair = (next((one for one in schema.names if one != of), "user"), schema[of].name)
+    pair = (next((item for item in schema.names if item != of), "user"), schema[of].name)
 
     release = measured(place, of, epsilon, share, {"method": method, "prior": prior}, analyst=analyst)
     if json is not None:
@@ -135,7 +136,7 @@ def degrees(
     _show(release, [path for path, _ in outputs.values() if path is not None])
 
 
-def share_of(split: str | None, method: Method | None, prior: Prior | None = None) -> Fraction | None:
+def share_of(split: str | None, method: MethodOption | None, prior: PriorOption | None = None) -> Fraction | None:
     """The share of the CDF, where two whole curves are asked for, by a split or by what only they have.
 
     Raises:
@@ -145,7 +146,7 @@ def share_of(split: str | None, method: Method | None, prior: Prior | None = Non
     (Fraction(1, 2), Fraction(3, 4), None)
     """
     if split is None:
-        return None if method in (None, Method.posterior) and prior is None else SPLIT
+        return None if method in (None, MethodOption.posterior) and prior is None else SPLIT
     share = positive(split, "--split")
     if share >= 1:
         raise ExactnessError(f"--split: {split} is not between 0 and 1; the CDF and the sequence both need a share.")
@@ -154,12 +155,13 @@ def share_of(split: str | None, method: Method | None, prior: Prior | None = Non
 
 def measured(
     place: Input, of: str, epsilon: Fraction, share: Fraction | None, how: dict[str, Any], *, analyst: str | None
-) -> Release:
+) -> FittedRelease:
     """Charge, read the input, and fit; what is refused is refused without records, before a ledger is made."""
     import polars as pl
 
     import wpinq
     from wpinq.degrees.release import quoted
+    from wpinq.plan.bias import biases
     from wpinq.plan.node import sources
     from wpinq.scripts.script import no_records
 
@@ -169,10 +171,10 @@ def measured(
     quoted(nothing, epsilon, **given | {"method": given["method"] or "posterior"})
     counted = place.protect_to_spend(epsilon).map(pl.col(of))
     fit = wpinq.degrees.release(counted, epsilon, **given)
-    return Release(of, sources(counted._node)[0], epsilon, fit)
+    return FittedRelease(of, sources(counted._node)[0], epsilon, fit, biases(counted._node))
 
 
-def content(release: Release) -> dict[str, Any]:
+def content(release: FittedRelease) -> dict[str, Any]:
     """What the JSON file holds. All of it follows from released numbers; `band` holds for each k alone."""
     from wpinq.cli.show import installed
 
@@ -183,6 +185,7 @@ def content(release: Release) -> dict[str, Any]:
         "scale": {name: float(scale) for name, scale in zip(("cdf", "sequence"), fit.scales, strict=True)},
         "of": release.column,
         "unit": release.data.unit.text,
+        "beside noise": release.bias,
         "version": version_of(release.data),
         "wpinq": installed(),
         "method": fit.method,
@@ -209,11 +212,12 @@ def _between(interval: tuple[int, int]) -> str:
     return f"{interval[0]:,} to {interval[1]:,}"
 
 
-def _show(release: Release, written: list[Path]) -> None:
+def _show(release: FittedRelease, written: list[Path]) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from wpinq.cli.show import budget_line
+    from wpinq.measurements.shown import beside_noise, nearly
 
     fit = release.fit
     low, high = fit.band(0.9)
@@ -230,8 +234,11 @@ def _show(release: Release, written: list[Path]) -> None:
     for line in (
         f"{fit.distinct:,} distinct values, {fit.records:,} records, the most frequent {fit.largest:,} times;"
         f" half occur at most {fit.quantile(0.5):,} times.",
-        "With probability 0.9 each: " + "; ".join(f"{name} {_between(fit.interval(name))}" for name in NUMBERS) + ".",
-        f"Noise scale {' and '.join(decimal(scale) for scale in dict.fromkeys(fit.scales))},"
+        "Noise alone leaves, with probability 0.9 each: "
+        + "; ".join(f"{name} {_between(fit.interval(name))}" for name in NUMBERS)
+        + ".",
+        *([beside_noise(release.bias)] if release.bias else []),
+        f"Noise scale {' and '.join(nearly(scale) for scale in dict.fromkeys(fit.scales))},"
         f" for epsilon {decimal(release.epsilon)} in all.",
         budget_line(release.data.ledger),
         *(f"Written: {path}" for path in written),

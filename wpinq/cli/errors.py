@@ -24,11 +24,11 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush is quiet too
         return 1
     except Exception as error:  # noqa: BLE001  nothing may show a traceback
-        return _said(told(error), BAD)
+        return _said(message_of(error), BAD)
     return _interrupted() if code == INTERRUPTED else code or 0
 
 
-def told(error: Exception) -> str:
+def message_of(error: Exception) -> str:
     """What people are told of an error: our own in full, others by their type, for their text can hold data.
 
     >>> told(RuntimeError("ann viewed page 7"))
@@ -54,7 +54,7 @@ def one_line(text: str) -> str:
 
 def printable(text: str) -> str:
     """Text without control characters."""
-    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
 def say(text: str) -> None:

@@ -95,12 +95,12 @@ class Input:
             return self.protect(budget)
         except LedgerError as refused:
             try:
-                found = self.protect(None)
+                result = self.protect(None)
             except LedgerError:
                 raise refused from None
-            if sources(found._node)[0].ledger.budget != budget:
+            if sources(result._node)[0].ledger.budget != budget:
                 raise
-            return found
+            return result
 
     def places(self) -> set[Path]:
         """The files that no output may replace.
@@ -112,8 +112,8 @@ class Input:
         from wpinq.protection import beside
 
         reader = self.reader()
-        found = getattr(reader, "found", None)  # the files of a pattern; a database is one file, or none
-        files = {file.path for file in found.files} if found else {reader.path} if reader.path else set()
+        result = getattr(reader, "found", None)  # the files of a pattern; a database is one file, or none
+        files = {file.path for file in result.files} if result else {reader.path} if reader.path else set()
         ledger = self.ledger or beside(reader.path)
         return files | {Path(f"{ledger}{end}").resolve() for end in ENDS if ledger}
 

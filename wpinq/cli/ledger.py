@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=True)
 
-Place = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
+LedgerArgument = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Amount = Annotated[str, typer.Argument(help="Epsilon, exactly: 0.5 or 1/3.", show_default=False)]
 
 
 @app.command()
-def show(path: Place, as_json: AsJson = False) -> None:
+def show(path: LedgerArgument, as_json: AsJson = False) -> None:
     """Show what was spent and what is left."""
     from rich.console import Console
 
@@ -49,7 +49,7 @@ def show(path: Place, as_json: AsJson = False) -> None:
 
 @app.command()
 def export(
-    path: Place,
+    path: LedgerArgument,
     json_out: Annotated[Path | None, typer.Option("--json", help="Write JSON here.", metavar="OUT")] = None,
     csv_out: Annotated[Path | None, typer.Option("--csv", help="Write CSV here.", metavar="OUT")] = None,
 ) -> None:
@@ -71,7 +71,7 @@ def export(
 
 
 @app.command()
-def verify(path: Place, as_json: AsJson = False) -> None:
+def verify(path: LedgerArgument, as_json: AsJson = False) -> None:
     """Recompute every code, charge and total, and compare with the head; exit code 2 if anything is amiss."""
     with _reported():
         ledger = Ledger.existing(path)
@@ -85,7 +85,7 @@ def verify(path: Place, as_json: AsJson = False) -> None:
 
 
 @app.command("raise")
-def raise_(path: Place, epsilon: Amount) -> None:
+def raise_(path: LedgerArgument, epsilon: Amount) -> None:
     """Raise the budget to EPSILON in all. The ledger records it."""
     with _reported():
         ledger = Ledger.existing(path)
@@ -94,7 +94,7 @@ def raise_(path: Place, epsilon: Amount) -> None:
 
 
 @app.command()
-def cap(path: Place, analyst: str, epsilon: Amount) -> None:
+def cap(path: LedgerArgument, analyst: str, epsilon: Amount) -> None:
     """Cap what ANALYST may spend, within the budget."""
     with _reported():
         ledger = Ledger.existing(path)
@@ -159,14 +159,16 @@ def _cell(value: Any) -> Any:
 
 def _shown(text: str) -> str:
     """A name without what moves the cursor of a terminal: others choose names, and the curator reads them."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
 
 
 def _entries(ledger: Ledger) -> list[Entry]:
     """All rows; instead of a version that follows the files, and holds their size, its code."""
     return [
-        replace(one, version=code_of(one.version, ledger.secret)) if {"\t", "\n"} & {*one.version} else one
-        for one in ledger.entries()
+        replace(entry, version=code_of(entry.version, ledger.secret)) if {"\t", "\n"} & {*entry.version} else entry
+        for entry in ledger.entries()
     ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,8 +11,8 @@ import typer
 from wpinq.cli import options
 from wpinq.cli.bins import GRAMMAR, ask
 from wpinq.cli.inputs import version_of
-from wpinq.cli.others import Others
 from wpinq.cli.outputs import check_outputs, write_json
+from wpinq.cli.processes import ClusterOptions
 from wpinq.cli.stream import LINES, TOPIC, Stream, answer
 from wpinq.cluster.recover import recovering
 from wpinq.cluster.task import task
@@ -55,7 +54,7 @@ def run(
     The script is first run over no records: what is wrong with it, or with the bins, is found before it is charged.
     Its measurements are charged all together or not at all, unless it observes one before it makes the next.
     """
-    others = Others.read(processes, process_id, addresses, keys)
+    others = ClusterOptions.read(processes, process_id, addresses, keys)
     place, script = given.place, find(given.dataflow)
     if others.process:
         others.join(script, place.source, recover)
@@ -80,9 +79,15 @@ def run(
             dataflow, place, given.budget, asked, lambda views: meeting.meet(through(views) if through else views)
         )
         meeting.compute(measurements)
-    answers = {one: measurements[one].observe_many(bins).tolist() for one, bins in questions.items()}
+    answers = {item: measurements[item].observe_many(bins).tolist() for item, bins in questions.items()}
     if json is not None:
-        write_json(json, {one: _content(measurements[one], questions[one], answers[one]) for one in questions})
+        write_json(
+            json,
+            {
+                question: _content(measurements[question], questions[question], answers[question])
+                for question in questions
+            },
+        )
     _show(measurements, questions, answers)
     if recover is not None:
         from wpinq.sources.recovered import forget
@@ -135,11 +140,15 @@ def _asked(observe: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any]) -> dict[str, Any]:
+    from wpinq.plan.bias import biases
+
     return {
         "bins": list(bins),
         "values": list(values),
         "scale": float(measurement.scale),
         "epsilon": float(measurement.epsilon),
+        "unit": measurement.key_owner.unit.text,
+        "beside noise": biases(measurement.node),
         "columns": {column.name: column.kind.value for column in measurement.node.schema},
         "version": version_of(measurement.key_owner),
     }
@@ -150,14 +159,14 @@ def _show(
     questions: Mapping[str, list[Any]],
     answers: Mapping[str, list[Any]],
 ) -> None:
-    from wpinq.cli.show import budget_line, measurement_table, written
+    from wpinq.cli.show import LEVEL, budget_line, measurement_table, noise_lines, released, written
 
     typer.echo(measurement_table(measurements))
     for name, bins in questions.items():
-        half = measurements[name].interval(Fraction(9, 10))
-        typer.echo(f"\n{name}: each within {half:g} of the truth with probability 90%")
-        for one, value in list(zip(bins, answers[name], strict=True))[:SHOWN]:
-            typer.echo(f"  {written(one)}  {value:,}")
+        half = measurements[name].interval(LEVEL)
+        typer.echo(f"\n{name}: " + "\n".join(noise_lines(measurements[name])))
+        for item, value in list(zip(bins, answers[name], strict=True))[:SHOWN]:
+            typer.echo(f"  {written(item)}  {released(value, half)}")
         if len(bins) > SHOWN:
             typer.echo(f"  ... and {len(bins) - SHOWN:,} more bins; --json OUT writes them all")
     typer.echo(f"\n{budget_line(next(iter(measurements.values())).key_owner.ledger)}")

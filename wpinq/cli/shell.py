@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from wpinq.cli import options
-from wpinq.cli.errors import BAD, say, told
+from wpinq.cli.errors import BAD, message_of, say
 from wpinq.cli.interrupt import interruptible
 from wpinq.errors import WpinqError
 from wpinq.scripts.script import find, load
@@ -54,7 +54,7 @@ def _answer(commands: Commands, lines: Iterable[str]) -> bool:
         try:
             text = commands.do(line)
         except WpinqError as error:
-            say(told(error))
+            say(message_of(error))
             good = False
         else:
             typer.echo(text, nl=bool(text))

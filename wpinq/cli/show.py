@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.cli.errors import printable
 from wpinq.exact import decimal
+from wpinq.measurements.shown import beside_noise, nearly, of_noise, rounded
 
 if TYPE_CHECKING:
     from wpinq.ledger import Ledger
     from wpinq.measurements.measurement import Measurement
+
+LEVEL = Fraction(9, 10)
+"""Of the intervals that are printed."""
 
 
 def installed() -> str:
@@ -35,12 +40,25 @@ def written(one: Any) -> str:
 def measurement_table(measurements: Mapping[str, Measurement]) -> str:
     """One line for each measurement: its name, columns, cost and noise."""
     rows = [("measurement", "bins", "epsilon", "noise scale")]
-    for name, one in measurements.items():
-        rows.append((name, str(one.node.schema), decimal(one.epsilon), decimal(one.scale)))
+    for name, measurement in measurements.items():
+        rows.append((name, str(measurement.node.schema), decimal(measurement.epsilon), nearly(measurement.scale)))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     )
+
+
+def released(value: float, half: float) -> str:
+    """A noisy number with the digits that noise leaves."""
+    return f"{rounded(value, half):,}"
+
+
+def noise_lines(one: Measurement) -> list[str]:
+    """How far noise moves each answer of a measurement, and what else answers differ by."""
+    from wpinq.plan.bias import biases
+
+    beside = beside_noise(biases(one.node))
+    return [of_noise(one.interval(LEVEL), LEVEL, "each"), *([beside] if beside else [])]
 
 
 def budget_line(ledger: Ledger) -> str:

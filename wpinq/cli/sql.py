@@ -100,9 +100,9 @@ def sql(
     place = Input(
         where, columns, header, ledger, name, data_version, _unit(unit, at_most), _delta(chance, cost, amount)
     )
-    read = {path for one in tables.values() for path in Input(one if isinstance(one, str) else one[0]).places()}
+    read = {path for item in tables.values() for path in Input(item if isinstance(item, str) else item[0]).places()}
     check_outputs({"--json": (json, ())}, {*place.places(), *read, *([keys.resolve()] if keys else [])})
-    limits = dict(parse_bounds(one) for one in bounds or [])
+    limits = dict(parse_bounds(entry) for entry in bounds or [])
     empty = no_records(place.schema(), LIMITLESS, table, place.unit)
     asked = prepare(query, {**tables, table: empty}, limits)
     groups = None if keys is None else read_keys(keys, asked.schema)
@@ -118,7 +118,7 @@ def sql(
     answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits, analyst=analyst)
     if json is not None:
         write_json(json, answer.content())
-    _show(answer, place.unit, clamped=bool(asked.numbers), free=accountant.remaining() == before)
+    _show(answer, free=accountant.remaining() == before)
 
 
 def read_keys(path: Path, schema: Schema) -> list[Any]:
@@ -134,13 +134,13 @@ def read_keys(path: Path, schema: Schema) -> list[Any]:
         raise SourceError(f"--keys {path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
     if text.lstrip().startswith("["):
         return list(parse_bins(text.strip(), schema))
-    found: list[Any] = []
+    result: list[Any] = []
     for row in csv.reader(text.splitlines()):
         if len(row) != len(schema):
             raise BinError(f"--keys {path}: a group of {schema} is a line of {len(schema)} fields.")
         values = tuple(parse_value(field, column) for field, column in zip(row, schema, strict=True))
-        found.append(values[0] if len(values) == 1 else values)
-    return found
+        result.append(values[0] if len(values) == 1 else values)
+    return result
 
 
 def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
@@ -171,8 +171,8 @@ def _named(text: str, option: str) -> tuple[str, str]:
 
 def _public(places: list[str], types: list[str]) -> dict[str, Any]:
     """Public tables by name, each with the types of its columns where they are given."""
-    tables: dict[str, Any] = dict(_named(one, "--public") for one in places)
-    for name, text in (_named(one, "--public-columns") for one in types):
+    tables: dict[str, Any] = dict(_named(place, "--public") for place in places)
+    for name, text in (_named(item, "--public-columns") for item in types):
         columns = parse_columns(text)
         if name not in tables:
             raise SourceError(f"--public-columns {name}: there is no --public {name}=FILE.")
@@ -200,34 +200,42 @@ def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> 
     return chance * max(min(budget // cost, fitting), 1)
 
 
-def _show(answer: Answer, unit: Unit | None, *, clamped: bool, free: bool) -> None:
+def _show(answer: Answer, *, free: bool) -> None:
     from wpinq.cli.errors import printable
     from wpinq.cli.show import budget_line
+    from wpinq.measurements.shown import beside_noise, of_noise
 
-    rows = [[printable("NULL" if cell is None else str(cell)) for cell in row] for row in answer.rows[:SHOWN]]
+    rows = [
+        [_cell(*both) for both in zip(row, ends, strict=True)]
+        for row, ends in zip(answer.rows[:SHOWN], answer.intervals, strict=False)
+    ]
     names = [printable(name) for name in answer.columns]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
     for row in [names, *rows]:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     if answer.threshold is not None:
         shown = "Groups" if len(answer) else "No group is shown: groups"
-        typer.echo(f"\n{shown} are left out where the noisy count is below {answer.threshold:g}.")
+        why = "whoever is alone in a group does not show"
+        typer.echo(f"\n{shown} are left out where the noisy count is below {answer.threshold:g}: {why}.")
     if len(answer) > SHOWN:
         typer.echo(f"... and {len(answer) - SHOWN:,} more rows; --json OUT writes them all")
     for place, name in enumerate(names):
         cells = [(row[place], ends[place]) for row, ends in zip(answer.rows, answer.intervals, strict=True)]
         far = [max(ends[1] - value, value - ends[0]) for value, ends in cells if ends]
         if far:
-            typer.echo(f"\n{name}: within {max(far):g} of the truth with probability 95%.")
-    if clamped:
-        typer.echo(
-            "\nThe truth here is computed from numbers clamped to their bounds. "
-            "Intervals of MIN and MAX always end at the bound."
-        )
-    if unit is not None:
-        kept = "share one weight of 1" if unit.at_most is None else f"are sampled, {unit.at_most} of each at most"
-        typer.echo(f"\nThe truth here is that of bounded contributions: records with the same {unit.column} {kept}.")
+            typer.echo(f"\n{name}: {of_noise(max(far), Fraction(95, 100))}.")
+    if answer.bias:
+        typer.echo(f"\n{beside_noise(answer.bias)}")
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
     again = ", charged before; nothing was charged now" if free else ""
     left = budget_line(answer.measurements[0].key_owner.ledger)
     typer.echo(f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}{again}. {left}")
+
+
+def _cell(value: Any, ends: tuple[float, float] | None) -> str:
+    """A cell, with the digits that noise leaves."""
+    from wpinq.cli.errors import printable
+    from wpinq.measurements.shown import rounded
+
+    half = 0.0 if ends is None else (ends[1] - ends[0]) / 2
+    return printable("NULL" if value is None else str(rounded(value, half)))

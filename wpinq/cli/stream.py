@@ -88,22 +88,22 @@ class Stream:
             types = columns if isinstance(columns, Mapping) else dict.fromkeys(columns)
             return {name: str(kind or "text") for name, kind in types.items()}
         if topic is None and self.place.source != LINES:
-            found = open_source(self.place.source, columns=columns).schema
+            result = open_source(self.place.source, columns=columns).schema
         else:
             arrived = {topic.arrived: "instant"} if topic is not None and topic.arrived else {}
             names = None if columns is None else [name for name in columns if name not in arrived]
-            found = picked(KINDS, names, "a web log")
-            return {**{column.name: column.kind.value for column in found}, **arrived}
-        return {column.name: column.kind.value for column in found}
+            result = picked(KINDS, names, "a web log")
+            return {**{column.name: column.kind.value for column in result}, **arrived}
+        return {column.name: column.kind.value for column in result}
 
     def rehearse(self, script: Dataflow) -> Rehearsal:
         """Run the script over a source in memory: it fails here as it would fail later, and charges nobody."""
         from wpinq.streaming.source import live
 
         views = live(self.kinds(), LIMITLESS, name=self.place.name or "stream")
-        found = rehearsed(script, views)
+        result = rehearsed(script, views)
         views.close()
-        return found
+        return result
 
     def open(self, windows: Sequence[int]) -> Live:
         """The live source.
@@ -115,7 +115,7 @@ class Stream:
             PlanError: There is no budget, or no ledger to go on with.
             SourceError: The broker of a topic does not answer.
         """
-        from wpinq.streaming.journal import Bound
+        from wpinq.streaming.journal import DataflowDirectory
         from wpinq.streaming.kafka import reach
         from wpinq.streaming.source import live
 
@@ -131,7 +131,7 @@ class Stream:
         return live(
             self.kinds(), self.budget, ledger=place, name=self.place.name or name,
             lateness=dt.timedelta(seconds=self.lateness), keep=math.ceil(longest / self.every) + 1,
-            recover=None if self.recover is None else Bound(self.recover, script),
+            recover=None if self.recover is None else DataflowDirectory(self.recover, script),
         )  # fmt: skip
 
     def _home(self) -> tuple[str, Path | None]:
@@ -143,8 +143,8 @@ class Stream:
             return "stdin", self.place.ledger
         if (topic := self.topic) is not None:
             return topic.topic, self.place.ledger
-        found = Files.find(self.place.source)
-        return found.name, self.place.ledger or beside(found.path)
+        result = Files.find(self.place.source)
+        return result.name, self.place.ledger or beside(result.path)
 
     def feed(self, views: Live) -> Callable[[], bool]:
         """What sends the records of one epoch, and tells whether more can come."""
@@ -161,11 +161,11 @@ def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]])
 
     rehearsal = stream.rehearse(script)
     known = rehearsal.measurements
-    windowed = [one for one in known.values() if isinstance(one, WindowedMeasurement)]
-    if any(not one.timed for one in windowed):
+    windowed = [item for item in known.values() if isinstance(item, WindowedMeasurement)]
+    if any(not entry.timed for entry in windowed):
         raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
     questions = {name: ask(texts, chosen(known, name).node.schema) for name, texts in asked.items()}
-    views = stream.open([one.span for one in windowed])
+    views = stream.open([item.span for item in windowed])
     try:
         measurements = rehearsal.charge(views)
         feed, going, resumed = stream.feed(views), True, views.resume()
@@ -245,5 +245,5 @@ def _show(
 def _print(when: str, name: str, bins: Sequence[Any], values: Sequence[Any]) -> None:
     from wpinq.cli.show import written
 
-    for one, value in zip(bins, values, strict=True):
-        typer.echo(f"{when}  {name}  {written(one)}  {value:,}")
+    for item, value in zip(bins, values, strict=True):
+        typer.echo(f"{when}  {name}  {written(item)}  {value:,}")

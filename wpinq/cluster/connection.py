@@ -16,11 +16,11 @@ from wpinq.errors import PlanError
 SILENCE = 15
 """Seconds after which somebody who does not answer is gone."""
 ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 5, "TCP_USER_TIMEOUT": SILENCE * 1000}
-MOST = 1 << 16
+MAX_MESSAGE_BYTES = 1 << 16
 """Bytes of a line."""
 
 
-class Line:
+class Connection:
     """A connection on which objects are exchanged."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -28,29 +28,29 @@ class Line:
         for option, value in ALIVE.items():
             if hasattr(socket, option):
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-        self.connection = connection
+        self.socket = connection
         self._file = connection.makefile("rb")
 
-    def say(self, **content: object) -> None:
+    def send(self, **content: object) -> None:
         """Send an object; that nobody hears it is noticed by whoever reads."""
         with suppress(OSError):
-            self.connection.sendall(json.dumps(content).encode() + b"\n")
+            self.socket.sendall(json.dumps(content).encode() + b"\n")
 
-    def hear(self, timeout: float | None = None) -> dict[str, Any] | None:
+    def receive(self, timeout: float | None = None) -> dict[str, Any] | None:
         """The next object; None where the other end is gone, silent, or says something else."""
         try:
-            self.connection.settimeout(timeout)
-            found = json.loads(self._file.readline(MOST))
+            self.socket.settimeout(timeout)
+            result = json.loads(self._file.readline(MAX_MESSAGE_BYTES))
         except (OSError, ValueError, RecursionError):
             return None
-        return found if isinstance(found, dict) else None
+        return result if isinstance(result, dict) else None
 
     def close(self) -> None:
         """Hang up."""
         with suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)
+            self.socket.shutdown(socket.SHUT_RDWR)
         self._file.close()
-        self.connection.close()
+        self.socket.close()
 
 
 def place(address: str) -> tuple[str, int]:
@@ -73,8 +73,8 @@ def listen(address: str) -> socket.socket:
 
 
 def _family(address: str) -> socket.AddressFamily:
-    found = socket.getaddrinfo(*place(address), type=socket.SOCK_STREAM)
-    return found[0][0]
+    result = socket.getaddrinfo(*place(address), type=socket.SOCK_STREAM)
+    return result[0][0]
 
 
 def proof(key: bytes, *parts: object) -> str:
@@ -82,9 +82,9 @@ def proof(key: bytes, *parts: object) -> str:
     return hmac.new(key, json.dumps(parts).encode(), "blake2b").hexdigest()
 
 
-def proven(said: object, expected: str) -> bool:
+def is_proof(answer: object, expected: str) -> bool:
     """Whether somebody said the proof, whatever else they may have said."""
-    return isinstance(said, str) and hmac.compare_digest(said.encode("utf-8", "surrogatepass"), expected.encode())
+    return isinstance(answer, str) and hmac.compare_digest(answer.encode("utf-8", "surrogatepass"), expected.encode())
 
 
 def listening(address: str) -> bool:

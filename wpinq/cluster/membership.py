@@ -20,10 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from wpinq.cluster.connection import SILENCE, Line, listen, listening, place, proof, proven
+from wpinq.cluster.connection import SILENCE, Connection, is_proof, listen, listening, place, proof
 from wpinq.errors import EngineError, PlanError
 
-Greeting: TypeAlias = dict[str, str]
+Hello: TypeAlias = dict[str, str]
 """What must be the same for all processes."""
 
 JOIN = 300.0
@@ -50,13 +50,13 @@ class Host:
 
     def __init__(self, addresses: Sequence[str], key: bytes, alive: Callable[[], object] = lambda: None) -> None:
         self._addresses, self._key, self._alive = addresses, key, alive
-        self._lines: dict[int, Line] = {}
+        self._connections: dict[int, Connection] = {}
         self._listen = {number: threading.Event() for number in range(len(addresses))}
         self._lost, self._over = threading.Event(), threading.Event()
         self._why = ""
         self._listener = listen(addresses[0])
 
-    def meet(self, greeting: Greeting) -> None:
+    def meet(self, hello: Hello) -> None:
         """Wait until every other process has come, and refuse those that would compute something else.
 
         Raises:
@@ -65,7 +65,7 @@ class Host:
         """
         end = time.monotonic() + JOIN
         self._listener.settimeout(0.1)
-        while missing := [one for one in range(1, len(self._addresses)) if one not in self._lines]:
+        while missing := [item for item in range(1, len(self._addresses)) if item not in self._connections]:
             self._alive()
             if time.monotonic() > end:
                 raise EngineError(
@@ -73,10 +73,10 @@ class Host:
                     "--addresses and the --keys that process 0 has written."
                 )
             with suppress(TimeoutError):
-                self._admit(Line(self._listener.accept()[0]))
+                self._admit(Connection(self._listener.accept()[0]))
         self._listener.close()
-        for number, line in self._lines.items():
-            self._compare(number, line.hear(max(end - time.monotonic(), 1)), greeting)
+        for number, connection in self._connections.items():
+            self._compare(number, connection.receive(max(end - time.monotonic(), 1)), hello)
 
     def begin(self, end: Callable[[str], object], patience: float) -> None:
         """Let the others begin, each when those before it listen, and watch them.
@@ -92,7 +92,7 @@ class Host:
         """What has become of another process, if one is lost within some seconds."""
         return self._why if self._lost.wait(timeout) else ""
 
-    def rest(self) -> None:
+    def stop_watching(self) -> None:
         """Nobody is needed any more: whoever goes away now changes nothing."""
         self._over.set()
 
@@ -100,34 +100,34 @@ class Host:
         """Say a last word, `done` or `ended`, and hang up."""
         self._over.set()
         self._listener.close()
-        for line in self._lines.values():
-            line.say(**word)
-            line.close()
+        for connection in self._connections.values():
+            connection.send(**word)
+            connection.close()
 
     def _named(self, number: int) -> str:
         return f"process {number} ({self._addresses[number]})"
 
-    def _admit(self, line: Line) -> None:
+    def _admit(self, connection: Connection) -> None:
         """Let somebody in who holds the keys; a stranger is sent away."""
         nonce = os.urandom(16).hex()
-        line.say(nonce=nonce)
-        said = line.hear(SILENCE) or {}
-        number, theirs = said.get("process"), said.get("nonce")
+        connection.send(nonce=nonce)
+        answer = connection.receive(SILENCE) or {}
+        number, theirs = answer.get("process"), answer.get("nonce")
         called = type(number) is int and isinstance(theirs, str)
-        known = called and proven(said.get("proof"), proof(self._key, "come", nonce, theirs, number))
-        if not known or type(number) is not int or not 0 < number < len(self._addresses) or number in self._lines:
-            line.say(refused=TAKEN if known else "other keys")
-            line.close()
+        known = called and is_proof(answer.get("proof"), proof(self._key, "come", nonce, theirs, number))
+        if not known or type(number) is not int or not 0 < number < len(self._addresses) or number in self._connections:
+            connection.send(refused=TAKEN if known else "other keys")
+            connection.close()
             return
-        self._lines[number] = line
-        line.say(proof=proof(self._key, "welcome", theirs, nonce))
+        self._connections[number] = connection
+        connection.send(proof=proof(self._key, "welcome", theirs, nonce))
 
-    def _compare(self, number: int, said: Mapping[str, Any] | None, mine: Greeting) -> None:
-        if said is None or "failed" in said:
-            why = "" if said is None else f": {said['failed']}"
+    def _compare(self, number: int, answer: Mapping[str, Any] | None, mine: Hello) -> None:
+        if answer is None or "failed" in answer:
+            why = "" if answer is None else f": {answer['failed']}"
             raise EngineError(f"{self._named(number)} could not begin{why or '; it went away.'}")
         for what, value in mine.items():
-            if said.get("greeting", {}).get(what) != value:
+            if answer.get("hello", {}).get(what) != value:
                 raise PlanError(f"{self._named(number)}: {what} not as in process 0; {ADVICE[what]}.")
 
     def _start(self) -> None:
@@ -136,27 +136,27 @@ class Host:
         self._listen[0].set()
         for number in range(1, len(self._addresses)):
             self._listen[number - 1].wait()
-            self._lines[number].say(go=True)
+            self._connections[number].send(go=True)
 
     def _watch(self, end: Callable[[str], object], patience: float) -> None:
-        self._why = self._heard()
+        self._why = self._await_loss()
         self._lost.set()
         if not self._over.wait(patience):
             end(self._why)
 
-    def _heard(self) -> str:
+    def _await_loss(self) -> str:
         """Wait until one of the others is lost, and say why."""
         with selectors.DefaultSelector() as ready:
-            for number, line in self._lines.items():
-                ready.register(line.connection, selectors.EVENT_READ, number)
+            for number, connection in self._connections.items():
+                ready.register(connection.socket, selectors.EVENT_READ, number)
             while True:
-                for found, _ in ready.select():
-                    said = self._lines[found.data].hear(SILENCE)
-                    if said is not None and "listens" in said:
-                        self._listen[found.data].set()
+                for result, _ in ready.select():
+                    answer = self._connections[result.data].receive(SILENCE)
+                    if answer is not None and "listens" in answer:
+                        self._listen[result.data].set()
                         continue
-                    what = f"failed: {said['failed']}" if said and "failed" in said else "went away."
-                    return f"{self._named(found.data)} {what} Nothing was answered."
+                    what = f"failed: {answer['failed']}" if answer and "failed" in answer else "went away."
+                    return f"{self._named(result.data)} {what} Nothing was answered."
 
 
 class Member:
@@ -164,85 +164,85 @@ class Member:
 
     def __init__(self, addresses: Sequence[str], process: int, key: bytes) -> None:
         self._addresses, self._process = addresses, process
-        self._line = self._come(key)
+        self._connection = self._connect(key)
         self._done = threading.Event()
 
     def __enter__(self) -> Member:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._line.close()
+        self._connection.close()
 
-    def greet(self, greeting: Greeting) -> None:
+    def announce(self, hello: Hello) -> None:
         """Say what this process would compute, and wait for the word to begin.
 
         Raises:
             EngineError: It is not to begin.
         """
-        self._line.say(greeting=greeting)
-        said = self._line.hear()
-        if said is None or "go" not in said:
-            raise EngineError(_ended(said))
+        self._connection.send(hello=hello)
+        answer = self._connection.receive()
+        if answer is None or "go" not in answer:
+            raise EngineError(_ended(answer))
 
     def fail(self, text: str) -> None:
         """Say what failed here."""
-        self._line.say(failed=text)
+        self._connection.send(failed=text)
 
     def watch(self, end: Callable[[str], object]) -> None:
         """From now on call `end` when process 0 ends without being done, and say when this process listens."""
 
         def watched() -> None:
-            said = self._line.hear()
-            if said is not None and "done" in said:
+            answer = self._connection.receive()
+            if answer is not None and "done" in answer:
                 self._done.set()
             else:
-                end(_ended(said))
+                end(_ended(answer))
 
         threading.Thread(target=watched, daemon=True).start()
         if self._process < len(self._addresses) - 1:
-            threading.Thread(target=self._say_listening, daemon=True).start()
+            threading.Thread(target=self._send_listening, daemon=True).start()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until process 0 is done."""
         return self._done.wait(timeout)
 
-    def _say_listening(self) -> None:
+    def _send_listening(self) -> None:
         while not listening(self._addresses[self._process]):
             time.sleep(0.01)
-        self._line.say(listens=True)
+        self._connection.send(listens=True)
 
-    def _come(self, key: bytes) -> Line:
+    def _connect(self, key: bytes) -> Connection:
         """Connect to process 0 and prove that both hold the keys."""
         end = time.monotonic() + JOIN
         while time.monotonic() < end:
             with suppress(OSError):
-                line = Line(socket.create_connection(place(self._addresses[0]), 5))
-                if self._known(line, key):
-                    return line
-                line.close()
+                connection = Connection(socket.create_connection(place(self._addresses[0]), 5))
+                if self._known(connection, key):
+                    return connection
+                connection.close()
             time.sleep(0.2)
         raise EngineError(
             f"process 0 was not found at {self._addresses[0]} within {JOIN:.0f} seconds; "
             "start it first, and give all the same --addresses."
         )
 
-    def _known(self, line: Line, key: bytes) -> bool:
+    def _known(self, connection: Connection, key: bytes) -> bool:
         """Prove to process 0 that this process holds the keys, and have it proved; False where nobody speaks."""
-        asked = line.hear(SILENCE)
+        asked = connection.receive(SILENCE)
         if asked is None:
             return False
         mine, theirs = os.urandom(16).hex(), str(asked.get("nonce"))
-        line.say(process=self._process, nonce=mine, proof=proof(key, "come", theirs, mine, self._process))
-        said = line.hear(JOIN) or {}
-        if proven(said.get("proof"), proof(key, "welcome", mine, theirs)):
+        connection.send(process=self._process, nonce=mine, proof=proof(key, "come", theirs, mine, self._process))
+        answer = connection.receive(JOIN) or {}
+        if is_proof(answer.get("proof"), proof(key, "welcome", mine, theirs)):
             return True
-        line.close()
-        if said.get("refused") == TAKEN:
+        connection.close()
+        if answer.get("refused") == TAKEN:
             raise PlanError(f"--process-id {self._process}: there is such a process already; give each its own number.")
         raise PlanError(f"process 0 at {self._addresses[0]} has other keys; copy the file of --keys from it again.")
 
 
-def _ended(said: Mapping[str, Any] | None) -> str:
-    if said is not None and "ended" in said:
-        return f"process 0 ended: {said['ended']}"
+def _ended(answer: Mapping[str, Any] | None) -> str:
+    if answer is not None and "ended" in answer:
+        return f"process 0 ended: {answer['ended']}"
     return "process 0 went away; nothing was answered."

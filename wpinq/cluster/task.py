@@ -152,9 +152,9 @@ def rebuilt(told: Task) -> dict[str, Measurement]:
     data = Lent(reader, book, told.name, told.version, Unit(), told.declared, told.reading,
                 keys=(identity, sampling), of=told.ledger)  # fmt: skip
     with contextlib.redirect_stdout(io.StringIO()):
-        found = load(told.script)(Collection(Source(data)))
-    _check(found)
-    return found
+        result = load(told.script)(Collection(Source(data)))
+    _check(result)
+    return result
 
 
 def _check(measurements: Mapping[str, Measurement]) -> None:
@@ -167,12 +167,12 @@ def _check(measurements: Mapping[str, Measurement]) -> None:
     from wpinq.measurements.windows import WindowedMeasurement
     from wpinq.plan.node import sources
 
-    for name, one in measurements.items():
-        if len(sources(one.node)) != 1 or not isinstance(sources(one.node)[0], Lent):
+    for name, measurement in measurements.items():
+        if len(sources(measurement.node)) != 1 or not isinstance(sources(measurement.node)[0], Lent):
             raise PlanError("--processes: the dataflow reads other sources than INPUT; run it in one process.")
-        if isinstance(one, (WindowedMeasurement, ContinualMeasurement)):
+        if isinstance(measurement, (WindowedMeasurement, ContinualMeasurement)):
             raise PlanError(f"--processes: {name} is measured window by window or for ever; run it in one process.")
-        if one.settled:
+        if measurement.settled:
             raise PlanError(f"--processes: the dataflow observes {name} while it is made; run it in one process.")
 
 
@@ -213,8 +213,8 @@ def same_plans(told: Task, measurements: Mapping[str, Measurement]) -> str:
     from wpinq.plan.node import fingerprints
 
     script = Path(told.script).read_bytes()
-    found: list[object] = []
-    for name, one in measurements.items():
-        plan = fingerprints(one.node)[one.node]
-        found += [name, (plan or script).hex(), plan is None]
-    return told.mac("dataflow", found)
+    result: list[object] = []
+    for name, measurement in measurements.items():
+        plan = fingerprints(measurement.node)[measurement.node]
+        result += [name, (plan or script).hex(), plan is None]
+    return told.mac("dataflow", result)

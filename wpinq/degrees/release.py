@@ -19,9 +19,7 @@ from wpinq.exact import Amount, decimal, positive
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.posterior.evidence import Cornered
 from wpinq.postprocess.posterior.horizon import Observable, block
-from wpinq.postprocess.reconcile import LEAST as LEAST_NOISE
-from wpinq.postprocess.reconcile import MOST as MOST_NOISE
-from wpinq.postprocess.reconcile import Method, Prior, check_method, check_prior, reconcile
+from wpinq.postprocess.reconcile import LARGEST_SCALE, LEAST_SCALE, Method, Prior, check_method, check_prior, reconcile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from wpinq.measurements.quote import Quote
 
 FIRST = 256
-MOST = 1 << 20
+MAX_BINS = 1 << 20
 WIDEST = 1_000
 """Scale of a corner's noise whose bands surely fit in memory; about a minute and 3 GB."""
 WIDEST_OF_TWO = {"uniform": 500, "smooth": 25}
@@ -106,7 +104,7 @@ def quoted(
         raise ExactnessError(f"release(split={split}): the share of the CDF is between 0 and 1; both curves need some.")
     names = (name and f"{name}: cdf", name and f"{name}: sequence")
     asked = (cdf(collection), share * whole, names[0]), (sequence(collection), (1 - share) * whole, names[1])
-    widest = WIDEST_OF_TWO[prior or "uniform"] if method == "posterior" else MOST_NOISE
+    widest = WIDEST_OF_TWO[prior or "uniform"] if method == "posterior" else LARGEST_SCALE
     return at_once(asked, widest, analyst)
 
 
@@ -120,7 +118,7 @@ def at_once(
     Raises:
         PlanError: It is not.
     """
-    quotes = [one.quote(epsilon, name, analyst=analyst) for one, epsilon, name in asked]
+    quotes = [item.quote(epsilon, name, analyst=analyst) for item, epsilon, name in asked]
     for quote in quotes:
         if not quote.at_once:
             raise PlanError(
@@ -133,7 +131,7 @@ def at_once(
 
 def check_scale(scale: Fraction, widest: Fraction | int) -> None:
     """Refuse noise that is too wide for a posterior in memory, or next to none, while nothing is charged yet."""
-    if scale < LEAST_NOISE:
+    if scale < LEAST_SCALE:
         raise PlanError("release(...): noise of a scale below 10**-9 is none; nothing was charged. Give less epsilon.")
     if scale > widest:
         raise PlanError(
@@ -151,7 +149,7 @@ def observe_corner(measurement: Observable) -> tuple[npt.NDArray[Any], npt.NDArr
     """
     last = max(FIRST, 1 << int(np.ceil(np.log2(max(1, 22 * float(measurement.scale) ** (2 / 3))))))
     columns, rows = observe_sides(measurement, 1, last)
-    while last < MOST and min(float(bins[last // 2 :].sum()) for bins in (columns, rows)) >= last**2 / 16:
+    while last < MAX_BINS and min(float(bins[last // 2 :].sum()) for bins in (columns, rows)) >= last**2 / 16:
         more = observe_sides(measurement, last + 1, 2 * last)
         columns, rows, last = np.append(columns, more[0]), np.append(rows, more[1]), 2 * last
     return columns, rows

@@ -21,7 +21,7 @@ from bytewax._bytewax import cluster_main
 
 from wpinq.engines.flow import Job, build
 from wpinq.errors import EngineError
-from wpinq.failures import Failure, told
+from wpinq.failures import Failure, redact
 from wpinq.state.histogram import Histogram
 
 P = ParamSpec("P")
@@ -50,30 +50,30 @@ def run(job: Job, process: int, addresses: Sequence[str]) -> list[Histogram]:
         LostError: Another process failed.
         SourceError, EngineError: A step of this process failed.
     """
-    found = [Histogram(root.schema, job.key, root.held.array) for root in job.roots]
+    result = [Histogram(root.schema, job.key, root.held.array) for root in job.roots]
     os.environ.pop("BYTEWAX_DATAFLOW_API_ENABLED", None)
     try:
         with _hidden():
-            cluster_main(build(job, found), list(addresses), process)  # type: ignore[no-untyped-call]
+            cluster_main(build(job, result), list(addresses), process)  # type: ignore[no-untyped-call]
     except BaseException as error:  # noqa: BLE001  a panic of the engine is no Exception
-        job.failure.tell()
+        job.failure.raise_if_failed()
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
-            raise told("the cluster", error) from None
+            raise redact("the cluster", error) from None
         raise LostError("another process of the cluster failed or went away; nothing was answered.") from None
-    job.failure.tell()
-    return found
+    job.failure.raise_if_failed()
+    return result
 
 
-class Fatal(Failure):
+class FatalFailure(Failure):
     """Failures of a process that is not the first: it ends at once, so that the first can never take a part for all.
 
     Args:
-        tell: Tells the first process why.
+        raise_if_failed: Tells the first process why.
     """
 
-    def __init__(self, tell: Callable[[str], object]) -> None:
+    def __init__(self, raise_if_failed: Callable[[str], object]) -> None:
         super().__init__()
-        self._tell = tell
+        self._tell = raise_if_failed
 
     def guard(self, step: str, function: Callable[P, T], instead: T) -> Callable[P, T]:
         """Wrap a step; see `Failure.guard`."""
@@ -82,7 +82,7 @@ class Fatal(Failure):
             try:
                 return function(*args, **kwargs)
             except BaseException as error:  # noqa: BLE001  its text may quote data
-                known = told(step, error)
+                known = redact(step, error)
                 self._tell(str(known) or f"{step} was stopped.")
                 end(known)
 
@@ -112,8 +112,8 @@ def _hidden() -> Iterator[None]:
             os.dup2(nothing, number)
         yield
     finally:
-        for number, one in zip((1, 2), kept, strict=True):
-            os.dup2(one, number)
-            os.close(one)
+        for number, item in zip((1, 2), kept, strict=True):
+            os.dup2(item, number)
+            os.close(item)
         os.close(nothing)
         _spoken[0] = 2

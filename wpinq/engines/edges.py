@@ -11,10 +11,9 @@ from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from wpinq.engines.exchange import Parcel
 from wpinq.engines.reading import batches
 from wpinq.failures import Failure
-from wpinq.plan.node import Read
+from wpinq.plan.shapes import Read
 from wpinq.records.batch import Batch
-from wpinq.state.histogram import Histogram
-from wpinq.state.histogram import Part as HistogramPart
+from wpinq.state.histogram import Histogram, HistogramPart
 
 
 class ReaderSource(DynamicSource[Batch]):
@@ -25,8 +24,8 @@ class ReaderSource(DynamicSource[Batch]):
 
     def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSourcePartition[Batch]:
         """One worker's share."""
-        found = batches(self._read, (worker_index, worker_count), self._progress, self._beside)
-        return _Share(found, self._read.data.name, self._failure)
+        result = batches(self._read, (worker_index, worker_count), self._progress, self._beside)
+        return _Share(result, self._read.data.name, self._failure)
 
 
 class _Share(StatelessSourcePartition[Batch]):
@@ -37,11 +36,11 @@ class _Share(StatelessSourcePartition[Batch]):
         )
 
     def next_batch(self) -> list[Batch]:
-        found = self._next()
-        if found is None:
+        result = self._next()
+        if result is None:
             self._batches.close()
             raise StopIteration
-        return found
+        return result
 
 
 Counted: TypeAlias = "Histogram | Parcel[HistogramPart]"

@@ -24,12 +24,12 @@ from wpinq.records.batch import Batch
 from wpinq.records.schema import Schema
 from wpinq.state.states import Hashed
 from wpinq.state.table import Ids, Weights
-from wpinq.state.waiting import ROWS, Tally
+from wpinq.state.waiting import MAX_WAITING_ROWS, Tally
 
 T = TypeVar("T")
-MOST = 1 << 27
+MAX_HELD_IDENTITIES = 1 << 27
 """Identities that a process adds up before it sends them: a table of 6 gigabytes."""
-PIECE = 1 << 21
+IDENTITIES_PER_MESSAGE = 1 << 21
 """Identities that are sent as one message, of 48 megabytes."""
 
 
@@ -50,62 +50,67 @@ def _open(content: bytes) -> Parcel[T]:
     return Parcel(pickle.loads(content))  # noqa: S301  the engine's own traffic is pickles already
 
 
-Part: TypeAlias = Batch | Hashed
-Routed: TypeAlias = "KeyedStream[tuple[int, Parcel[Part]]]"
+KeyedRecords: TypeAlias = Batch | Hashed
+Routed: TypeAlias = "KeyedStream[tuple[int, Parcel[KeyedRecords]]]"
 
 
 def pieces(ids: Ids, weights: Weights) -> Iterator[tuple[Ids, Weights]]:
-    """Identities and weights in messages of `PIECE`."""
-    for start in range(0, len(ids), PIECE):
-        yield np.ascontiguousarray(ids[start : start + PIECE]), weights[start : start + PIECE]
+    """Identities and weights in messages of `IDENTITIES_PER_MESSAGE`."""
+    for start in range(0, len(ids), IDENTITIES_PER_MESSAGE):
+        yield (
+            np.ascontiguousarray(ids[start : start + IDENTITIES_PER_MESSAGE]),
+            weights[start : start + IDENTITIES_PER_MESSAGE],
+        )
 
 
-def at_home(name: str, up: Stream[T], label: str) -> KeyedStream[T]:
+def keep_local(name: str, up: Stream[T], label: str) -> KeyedStream[T]:
     """Give every item the label of one worker: a worker's own is no exchange."""
     return op.map(name, up, lambda item: (label, item))
 
 
 def added(
-    name: str, up: Stream[Batch], label: str, make: Callable[[], Tallied | Merged]
-) -> Stream[Part]:  # fmt: skip
+    name: str, up: Stream[Batch], label: str, make: Callable[[], CombineHashed | CombineRecords]
+) -> Stream[KeyedRecords]:  # fmt: skip
     """What a process has read, with equal records made one."""
-    own = op.stateful_batch(name, at_home(f"{name}_own", up, label), lambda _resume: make())
+    own = op.stateful_batch(name, keep_local(f"{name}_own", up, label), lambda _resume: make())
     return op.map(f"{name}_out", own, lambda item: item[1])
 
 
 def send(
-    name: str, up: Stream[Part], keys: Sequence[str], port: int, *, key: bytes, shards: int, failure: Failure
+    name: str, up: Stream[KeyedRecords], keys: Sequence[str], port: int, *, key: bytes, shards: int, failure: Failure
 ) -> Routed:  # fmt: skip
     """Send every record to the shard of its key."""
 
-    def parts(one: Part) -> Iterator[tuple[str, Part]]:
+    def parts(one: KeyedRecords) -> Iterator[tuple[str, KeyedRecords]]:
         if isinstance(one, Batch):
             yield from split(one, keys, key, shards)
             return
         for shard, (ids, weights) in enumerate(cut(one.ids, one.weights, shards)):
             yield from ((labels(shards)[shard], Hashed(*piece)) for piece in pieces(ids, weights))
 
-    def step(items: list[Part]) -> list[tuple[str, tuple[int, Parcel[Part]]]]:
-        return [(label, (port, Parcel(part))) for one in items for label, part in parts(one)]
+    def step(items: list[KeyedRecords]) -> list[tuple[str, tuple[int, Parcel[KeyedRecords]]]]:
+        return [(label, (port, Parcel(part))) for item in items for label, part in parts(item)]
 
     return op.flat_map_batch(name, up, failure.guard("exchange", step, []))
 
 
-class Tallied(StatefulBatchLogic[Batch, Part, None]):
-    """The identities of all records of a process with their weights, at its end or whenever there are `MOST`."""
+class CombineHashed(StatefulBatchLogic[Batch, KeyedRecords, None]):
+    """Adds up all records of a process by identity; gives them on at its end, or at `MAX_HELD_IDENTITIES`."""
 
     def __init__(self, schema: Schema, key: bytes, failure: Failure) -> None:
         self._tally = Tally(schema, key)
         self._absorb = failure.guard("exchange", self._tally.absorb, None)
-        self._take: Callable[[], list[Part]] = failure.guard("exchange", lambda: [Hashed(*self._tally.take())], [])
+        self._take: Callable[[], list[KeyedRecords]] = failure.guard(
+            "exchange", lambda: [Hashed(*self._tally.take())], []
+        )
 
-    def on_batch(self, values: list[Batch]) -> tuple[list[Part], bool]:
+    def on_batch(self, values: list[Batch]) -> tuple[list[KeyedRecords], bool]:
         """Take in what arrived."""
         for batch in values:
             self._absorb(batch)
-        return (self._take() if self._tally.size >= MOST else []), False
+        return (self._take() if self._tally.size >= MAX_HELD_IDENTITIES else []), False
 
-    def on_eof(self) -> tuple[list[Part], bool]:
+    def on_eof(self) -> tuple[list[KeyedRecords], bool]:
         """Give what is left."""
         return self._take(), False
 
@@ -114,25 +119,25 @@ class Tallied(StatefulBatchLogic[Batch, Part, None]):
         return
 
 
-class Merged(StatefulBatchLogic[Batch, Part, None]):
-    """The records of a process, equal ones made one within some `ROWS` rows."""
+class CombineRecords(StatefulBatchLogic[Batch, KeyedRecords, None]):
+    """The records of a process, equal ones made one within some `MAX_WAITING_ROWS` rows."""
 
     def __init__(self, failure: Failure) -> None:
         self._batches: list[Batch] = []
         self._rows = 0
-        self._take: Callable[[], list[Part]] = failure.guard("exchange", self._taken, [])
+        self._take: Callable[[], list[KeyedRecords]] = failure.guard("exchange", self._taken, [])
 
-    def on_batch(self, values: list[Batch]) -> tuple[list[Part], bool]:
+    def on_batch(self, values: list[Batch]) -> tuple[list[KeyedRecords], bool]:
         """Take in what arrived."""
         self._batches += values
         self._rows += sum(map(len, values))
-        return (self._take() if self._rows >= ROWS else []), False
+        return (self._take() if self._rows >= MAX_WAITING_ROWS else []), False
 
-    def on_eof(self) -> tuple[list[Part], bool]:
+    def on_eof(self) -> tuple[list[KeyedRecords], bool]:
         """Give what is left."""
         return self._take(), False
 
-    def _taken(self) -> list[Part]:
+    def _taken(self) -> list[KeyedRecords]:
         batches, self._batches, self._rows = self._batches, [], 0
         return [Batch.concat(batches, batches[0].schema).consolidate()] if batches else []
 
@@ -141,7 +146,7 @@ class Merged(StatefulBatchLogic[Batch, Part, None]):
         return
 
 
-class Through(StatefulBatchLogic[T, T, None]):
+class PassThrough(StatefulBatchLogic[T, T, None]):
     """Passes on what arrives."""
 
     def on_batch(self, values: list[T]) -> tuple[list[T], bool]:

@@ -18,12 +18,23 @@ from bytewax.operators import StatefulBatchLogic
 from bytewax.testing import run_main
 
 from wpinq.engines.edges import Collector, Counted, ReaderSource
-from wpinq.engines.exchange import Merged, Parcel, Part, Routed, Tallied, Through, added, at_home, send
-from wpinq.engines.linear import Linear, Parts
+from wpinq.engines.exchange import (
+    CombineHashed,
+    CombineRecords,
+    KeyedRecords,
+    Parcel,
+    PassThrough,
+    Routed,
+    added,
+    keep_local,
+    send,
+)
+from wpinq.engines.linear import Linear, StepBatches
 from wpinq.engines.placement import labels
 from wpinq.engines.sharing import needed_columns, representatives
 from wpinq.failures import Failure
-from wpinq.plan.node import Keyed, Node, Read, steps
+from wpinq.plan.node import Node, steps
+from wpinq.plan.shapes import Keyed, Read
 from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 from wpinq.state.states import HashedState, Piecewise, State
@@ -70,10 +81,10 @@ def run(job: Job) -> list[Histogram]:
         SourceError: A source could not be read to its end.
         EngineError: A step failed; the message names it and never the data.
     """
-    found: list[Histogram] = []
-    job.failure.guard("the dataflow", _run, None)(job, found)
-    job.failure.tell()
-    return found
+    result: list[Histogram] = []
+    job.failure.guard("the dataflow", _run, None)(job, result)
+    job.failure.raise_if_failed()
+    return result
 
 
 def _run(job: Job, found: list[Histogram]) -> None:
@@ -87,12 +98,12 @@ def build(job: Job, found: list[Histogram]) -> Dataflow:
     lowering = Lowering(flow, job)
     streams = lowering.streams()
     for number, root in enumerate(job.roots):
-        keyed = at_home(f"measure_{number}_in", streams[lowering.chosen[root]], job.own or "all")
+        keyed = keep_local(f"measure_{number}_in", streams[lowering.chosen[root]], job.own or "all")
         counted = op.stateful_batch(f"measure_{number}", keyed, _builder(partial(_Counter, root, job)))
         parts = op.map(f"measure_{number}_tag", counted, _tagger(number))
         if job.own:
-            gathered = at_home(f"measure_{number}_home", parts, labels(job.shards)[0])
-            arrived = op.stateful_batch(f"measure_{number}_gather", gathered, _builder(Through))
+            gathered = keep_local(f"measure_{number}_home", parts, labels(job.shards)[0])
+            arrived = op.stateful_batch(f"measure_{number}_gather", gathered, _builder(PassThrough))
             parts = op.map(f"measure_{number}_arrived", arrived, lambda item: item[1])
         op.output(f"measure_{number}_out", parts, Collector(found, job.failure))
     return flow
@@ -118,20 +129,20 @@ class Lowering:
         order = [node for node in steps(*self.job.roots) if self.chosen[node] is node]
         shapes = {node: node.lower(self._needed[node]) for node in order}
         readers = [node.inputs for node, shape in shapes.items() if isinstance(shape, Keyed)] + [self.job.roots]
-        read = dict.fromkeys(self.chosen[one] for some in readers for one in some)  # in one order in all processes
-        found: dict[Node, list[Stream[Batch]]] = {node: [] for node in read}
+        read = dict.fromkeys(self.chosen[item] for some in readers for item in some)  # in one order in all processes
+        result: dict[Node, list[Stream[Batch]]] = {node: [] for node in read}
         for number, (node, shape) in enumerate(shapes.items()):
             if isinstance(shape, Read | Keyed):
                 follows = Linear(node, shapes, self.chosen, read, self.job.failure)
-                ups = [_merged(f"step_{number}_up_{i}", found[self.chosen[up]]) for i, up in enumerate(node.inputs)]
+                ups = [_merged(f"step_{number}_up_{i}", result[self.chosen[up]]) for i, up in enumerate(node.inputs)]
                 out = self._step(f"step_{number}", node, shape, ups, follows)
                 for i, end in enumerate(follows.ends):
-                    found[end].append(op.flat_map_batch(f"step_{number}_to_{i}", out, _picker(end)))
-        return {node: _merged(f"read_{number}", found[node]) for number, node in enumerate(read)}
+                    result[end].append(op.flat_map_batch(f"step_{number}_to_{i}", out, _picker(end)))
+        return {node: _merged(f"read_{number}", result[node]) for number, node in enumerate(read)}
 
     def _step(
         self, name: str, node: Node, shape: Read | Keyed, ups: list[Stream[Batch]], follows: Linear
-    ) -> Stream[Parts]:
+    ) -> Stream[StepBatches]:
         match shape:
             case Read():
                 push = self.job.failure.guard("exchange", follows.push, {})
@@ -145,7 +156,9 @@ class Lowering:
         """The batches of a source."""
         return op.input(name, self._flow, ReaderSource(shape, self.job.progress, self.job.failure, self.job.beside))
 
-    def _keyed(self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]], follows: Linear) -> Stream[Parts]:
+    def _keyed(
+        self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]], follows: Linear
+    ) -> Stream[StepBatches]:
         ports = [self._routed(f"{name}_{port}", node.inputs[port], up, shape, port) for port, up in enumerate(ups)]
         failure, eager = self.job.failure, self.eager
         logic = _builder(lambda: _Step(node.title, shape.state(self.job.key), follows, failure, eager))
@@ -154,9 +167,9 @@ class Lowering:
 
     def _routed(self, name: str, source: Node, up: Stream[Batch], shape: Keyed, port: int) -> Routed:
         """One input of a keyed step, cut into shards; in a cluster, equal records of a process made one before."""
-        job, parts = self.job, cast("Stream[Part]", up)
+        job, parts = self.job, cast("Stream[KeyedRecords]", up)
         if job.own:
-            make = partial(Tallied, source.schema, job.key) if shape.hashed else Merged
+            make = partial(CombineHashed, source.schema, job.key) if shape.hashed else CombineRecords
             parts = added(f"{name}_added", up, job.own, partial(make, job.failure))
         return send(name, parts, shape.keys[port], port, key=job.key, shards=job.shards, failure=job.failure)
 
@@ -165,7 +178,7 @@ def _merged(name: str, streams: list[Stream[V]]) -> Stream[V]:
     return streams[0] if len(streams) == 1 else op.merge(name, *streams)
 
 
-def _picker(end: Node) -> Callable[[list[Parts]], list[Batch]]:
+def _picker(end: Node) -> Callable[[list[StepBatches]], list[Batch]]:
     return lambda items: [batch for parts in items for batch in parts.get(end, ())]
 
 
@@ -177,28 +190,28 @@ def _builder(make: Callable[[], StatefulBatchLogic[V, W, None]]) -> Callable[[ob
     return lambda _resume: make()
 
 
-def _change(state: State, follows: Linear) -> Parts:
+def _change(state: State, follows: Linear) -> StepBatches:
     return follows.push_all(state.pieces()) if isinstance(state, Piecewise) else follows.push(state.emit())
 
 
-class _Step(StatefulBatchLogic[tuple[int, Parcel[Part]], Parts, None]):
+class _Step(StatefulBatchLogic[tuple[int, Parcel[KeyedRecords]], StepBatches, None]):
     """One shard of a keyed step, and the linear steps that follow."""
 
     def __init__(self, title: str, state: State, follows: Linear, failure: Failure, eager: bool) -> None:
         self._eager = eager
         self._state = state
         self._absorb = failure.guard(title, self._absorbed, None)
-        self._emit: Callable[[], Parts] = failure.guard(title, lambda: _change(state, follows), {})
+        self._emit: Callable[[], StepBatches] = failure.guard(title, lambda: _change(state, follows), {})
 
-    def on_batch(self, values: list[tuple[int, Parcel[Part]]]) -> tuple[list[Parts], bool]:
+    def on_batch(self, values: list[tuple[int, Parcel[KeyedRecords]]]) -> tuple[list[StepBatches], bool]:
         for port, parcel in values:
             self._absorb(port, parcel.content)
         return [self._emit()] if self._eager else [], False
 
-    def on_eof(self) -> tuple[list[Parts], bool]:
+    def on_eof(self) -> tuple[list[StepBatches], bool]:
         return [] if self._eager else [self._emit()], False
 
-    def _absorbed(self, port: int, part: Part) -> None:
+    def _absorbed(self, port: int, part: KeyedRecords) -> None:
         if isinstance(part, Batch):
             self._state.absorb(port, part)
         elif isinstance(self._state, HashedState):

@@ -12,12 +12,13 @@ from functools import partial
 from typing import TypeAlias
 
 from wpinq.failures import Failure
-from wpinq.plan.node import Merge, Node, Shape, Stateless
+from wpinq.plan.node import Node
+from wpinq.plan.shapes import Merge, Shape, Stateless
 from wpinq.records.batch import Batch
 from wpinq.state.waiting import Waiting
 
 Edge: TypeAlias = tuple[Node, Callable[[Batch], Batch | None]]
-Parts: TypeAlias = dict[Node, list[Batch]]
+StepBatches: TypeAlias = dict[Node, list[Batch]]
 """Batches that leave, by the step that made them."""
 
 
@@ -46,28 +47,28 @@ class Linear:
         self._steps: dict[Node, list[Edge]] = {origin: []}
         for node, shape in shapes.items():
             if isinstance(shape, Stateless | Merge):
-                ups = [chosen[one] for one in node.inputs]
+                ups = [chosen[source_node] for source_node in node.inputs]
                 edges = [(up, kernel) for up, kernel in _kernels(node, ups, shape, failure) if up in self._steps]
                 if edges:
                     self._steps[node] = edges
         self.ends = [node for node in self._steps if node in read]
 
-    def push(self, batch: Batch) -> Parts:
+    def push(self, batch: Batch) -> StepBatches:
         """What follows from a batch."""
-        found: dict[Node, list[Batch]] = {}
+        result: dict[Node, list[Batch]] = {}
         for node, edges in self._steps.items():
-            made = (kernel(one) for up, kernel in edges for one in found[up])
-            found[node] = [one for one in (made if edges else [batch]) if one]
-        return {end: found[end] for end in self.ends if found[end]}
+            made = (kernel(item) for up, kernel in edges for item in result[up])
+            result[node] = [entry for entry in (made if edges else [batch]) if entry]
+        return {end: result[end] for end in self.ends if result[end]}
 
-    def push_all(self, pieces: Iterator[Batch]) -> Parts:
+    def push_all(self, pieces: Iterator[Batch]) -> StepBatches:
         """What follows from a change that comes in pieces; equal records are added up as they come."""
         sums: dict[Node, Waiting] = {}
         for piece in pieces:
             for end, batches in self.push(piece).items():
                 for batch in batches:
                     sums.setdefault(end, Waiting(batch.schema)).absorb(batch)
-        return {end: [one.rows()] for end, one in sums.items()}
+        return {end: [item.rows()] for end, item in sums.items()}
 
 
 def _kernels(node: Node, ups: Sequence[Node], shape: Stateless | Merge, failure: Failure) -> Sequence[Edge]:

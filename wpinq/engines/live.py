@@ -21,16 +21,17 @@ from bytewax.testing import run_main
 
 from wpinq.engines.flow import Job, Lowering
 from wpinq.errors import EngineError
-from wpinq.failures import Failure, told
-from wpinq.plan.node import Node, Read
+from wpinq.failures import Failure, redact
+from wpinq.plan.node import Node
+from wpinq.plan.shapes import Read
 from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 
-Item: TypeAlias = tuple[object, Batch]
+FlowItem: TypeAlias = tuple[object, Batch]
 """A batch and the data set that it belongs to."""
 
 
-PATIENCE = 10.0
+CLOSE_TIMEOUT = 10.0
 """Seconds to wait for a step that is still at work when the flow is closed."""
 
 
@@ -47,13 +48,13 @@ class LiveFlow:
         self._key, self._failure = key, Failure()
         self._changes = self._fresh()
         self._turn = threading.Condition()
-        self._given: list[Item] | None = None
+        self._given: list[FlowItem] | None = None
         self._idle = self._closed = False
         flow = self._build()
         self._thread = threading.Thread(target=self._run, args=(flow,), name="wpinq live", daemon=True)
         self._thread.start()
 
-    def push(self, items: Sequence[Item]) -> list[Histogram]:
+    def push(self, items: Sequence[FlowItem]) -> list[Histogram]:
         """Take in one epoch.
 
         Returns:
@@ -78,7 +79,7 @@ class LiveFlow:
         Raises:
             EngineError: A step failed, or the flow was closed.
         """
-        self._failure.tell()
+        self._failure.raise_if_failed()
         if self._closed:
             raise EngineError("the live dataflow has ended; make another source.")
 
@@ -86,14 +87,14 @@ class LiveFlow:
         """End the flow and wait for its thread: a process must not end while the engine is inside of Python."""
         self._end()
         if threading.current_thread() is not self._thread:
-            self._thread.join(PATIENCE)
+            self._thread.join(CLOSE_TIMEOUT)
 
     def _end(self) -> None:
         with self._turn:
             self._closed = True
             self._turn.notify_all()
 
-    def take(self) -> list[Item] | None:
+    def take(self) -> list[FlowItem] | None:
         """What the flow's source gives next; None at the end. Being called again means that all before is done."""
         with self._turn:
             self._idle = True
@@ -113,7 +114,7 @@ class LiveFlow:
         try:
             run_main(flow, epoch_interval=timedelta(0))  # type: ignore[no-untyped-call]
         except BaseException as error:  # noqa: BLE001  a panic of the engine is no Exception
-            self._failure.error = self._failure.error or told("the live dataflow", error)
+            self._failure.error = self._failure.error or redact("the live dataflow", error)
         finally:
             self._end()
 
@@ -134,32 +135,32 @@ class _Live(Lowering):
 
     eager = True
 
-    def __init__(self, flow: Dataflow, job: Job, fed: Stream[Item]) -> None:
+    def __init__(self, flow: Dataflow, job: Job, fed: Stream[FlowItem]) -> None:
         super().__init__(flow, job)
         self._fed = fed
 
     def read(self, name: str, shape: Read) -> Stream[Batch]:
         """The batches of one data set, and the columns that are read."""
 
-        def pick(items: list[Item]) -> list[Batch]:
+        def pick(items: list[FlowItem]) -> list[Batch]:
             return [batch.select(shape.columns) for data, batch in items if data is shape.data]
 
         return op.flat_map_batch(name, self._fed, self.job.failure.guard("reading", pick, []))
 
 
-class _Queue(DynamicSource[Item]):
+class _Queue(DynamicSource[FlowItem]):
     def __init__(self, flow: LiveFlow) -> None:
         self._flow = flow
 
-    def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSourcePartition[Item]:
+    def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSourcePartition[FlowItem]:
         return _Turns(self._flow)
 
 
-class _Turns(StatelessSourcePartition[Item]):
+class _Turns(StatelessSourcePartition[FlowItem]):
     def __init__(self, flow: LiveFlow) -> None:
         self._flow = flow
 
-    def next_batch(self) -> list[Item]:
+    def next_batch(self) -> list[FlowItem]:
         items = self._flow.take()
         if items is None:
             raise StopIteration

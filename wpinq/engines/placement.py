@@ -27,11 +27,11 @@ def labels(shards: int) -> tuple[str, ...]:
     [0, 1, 2]
     """
     names = (f"{number:03d}" for number in count())
-    found: dict[int, str] = {}
-    while len(found) < shards:
+    result: dict[int, str] = {}
+    while len(result) < shards:
         name = next(names)
-        found.setdefault(worker(name, shards), name)
-    return tuple(found[shard] for shard in range(shards))
+        result.setdefault(worker(name, shards), name)
+    return tuple(result[shard] for shard in range(shards))
 
 
 def _siphash13(message: bytes) -> int:

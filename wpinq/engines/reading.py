@@ -1,8 +1,8 @@
 """Reading a source ahead of the flow: in threads where there is much to read, and in lots that are worth a call.
 
-Where it is cheap, equal records leave as one row with their number as the weight: a reader counts a column by its
-dictionary, and dense integers are counted in an array. What a lot holds, and how it is counted, changes the speed and
-never a histogram: weights add up exactly, in any order.
+Where it is cheap, equal records leave as one row with their number as the weight: dense integers are counted in an
+array, and what repeats near by in a lone column is made one before it is hashed. What a lot holds, and how it is
+counted, changes the speed and never a histogram: weights add up exactly, in any order.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from typing import TypeVar
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.plan.node import Read
+from wpinq.plan.shapes import Read
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
 from wpinq.records.weights import CAPACITY
-from wpinq.state.dense import ROWS, Dense, Gathered
+from wpinq.state.dense import ROWS_PER_ROUND, Dense, Gathered
+from wpinq.state.repeats import Repeats
 
 T = TypeVar("T")
 
-LOT = 1 << 21
+BYTES_PER_LOT = 1 << 21
 """Bytes of columns that make a lot."""
 THREADED = 1 << 24
 """Bytes of files from which on threads read ahead."""
@@ -46,9 +47,9 @@ def batches(
     most = max(1, min(os.cpu_count() or 1, MOST_THREADS) // beside)
     threads = most if (read.data.reader.total_bytes or 0) >= THREADED else 1
     shares = [(part * threads + thread, parts * threads) for thread in range(threads)]
-    told = progress and _one_by_one(progress)
+    redact = progress and _one_by_one(progress)
     counted = Gathered(threads)
-    streams = [_lots(read, one, told, counted) for one in shares]
+    streams = [_lots(read, item, redact, counted) for item in shares]
     with ahead(streams) if threads > 1 else closing(streams[0]) as lots:
         for lot in lots:
             yield [lot]
@@ -90,14 +91,16 @@ def _one_by_one(progress: Callable[[int], None]) -> Callable[[int], None]:
 def _lots(
     read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, counted: Gathered
 ) -> Generator[Batch, None, None]:
-    """Batches of a share, of about `LOT` bytes each, or of more if they are counted; all counts leave once."""
+    """Batches of a share, of about `BYTES_PER_LOT` bytes each, or more if they are counted; all counts leave once."""
     schema = read.data.reader.schema.select(read.columns)
-    dense = Dense.of(schema)
+    dense, repeats = Dense.of(schema), Repeats(schema)
     found = read.data.batches(schema.names, share=share, progress=progress)
     for frames in _gathered(_within(found, CAPACITY // share[1], read.data.name)):
-        if dense is None or WEIGHT in frames[0].columns or not dense.add(frames):
-            yield _lot(pl.concat(frames), schema)
-        elif dense.rows >= ROWS:
+        if WEIGHT in frames[0].columns:
+            yield Batch(pl.concat(frames), schema)
+        elif dense is None or not dense.add(frames):
+            yield _lot(repeats.count(pl.concat(frames)), schema)
+        elif dense.rows >= ROWS_PER_ROUND:
             yield from dense.take()
     if dense is not None:
         yield from counted.take(dense)
@@ -114,13 +117,13 @@ def _within(frames: Iterator[pl.DataFrame], most: int, name: str) -> Iterator[pl
 
 
 def _gathered(frames: Iterator[pl.DataFrame]) -> Iterator[list[pl.DataFrame]]:
-    """Frames of about `LOT` bytes together, each lot until the next one is asked for."""
+    """Frames of about `BYTES_PER_LOT` bytes together, each lot until the next one is asked for."""
     waiting: list[pl.DataFrame] = []
     size = 0.0
     for frame in frames:
         waiting.append(frame)
         size += frame.estimated_size()
-        if size >= LOT:
+        if size >= BYTES_PER_LOT:
             yield waiting
             waiting.clear()  # whoever took them holds the list until the next one comes
             size = 0.0

@@ -41,14 +41,14 @@ def run(root: Node, collections: Mapping[Source, Weighted]) -> dict[Record, Frac
 
 def run_all(roots: Sequence[Node], collections: Mapping[Source, Weighted]) -> list[dict[Record, Fraction]]:
     """Evaluate some plans, each step that they share once; see `run`."""
-    found: dict[Node, dict[Record, Fraction]] = {}
+    result: dict[Node, dict[Record, Fraction]] = {}
     for node in steps(*roots):
         if isinstance(node, Source):
             weights = dict(collections[node])
         else:
-            weights = node.define(*(found[one] for one in node.inputs))
-        found[node] = {record: weight for record, weight in _merged(weights).items() if weight != 0}
-    return [found[root] for root in roots]
+            weights = node.define(*(result[source_node] for source_node in node.inputs))
+        result[node] = {record: weight for record, weight in _merged(weights).items() if weight != 0}
+    return [result[root] for root in roots]
 
 
 def _merged(weights: Weighted) -> dict[Record, Fraction]:

@@ -15,7 +15,7 @@ def representatives(roots: Sequence[Node]) -> dict[Node, Node]:
     first: dict[Hashable, Node] = {}
     chosen: dict[Node, Node] = {}
     for node, digest in fingerprints(*roots).items():
-        place: Hashable = tuple(chosen[one] for one in node.inputs)
+        place: Hashable = tuple(chosen[source_node] for source_node in node.inputs)
         if isinstance(node, Source):
             place = node.data.reader.version() or id(node.data.reader)
         chosen[node] = first.setdefault((digest or id(node), place), node)
@@ -29,6 +29,6 @@ def needed_columns(roots: Sequence[Node], chosen: dict[Node, Node]) -> dict[Node
         needed[chosen[root]] = frozenset(root.schema.names)
     for node in reversed(steps(*roots)):
         if chosen[node] is node:
-            for one, names in zip(node.inputs, node.required(needed[node]), strict=True):
-                needed[chosen[one]] |= names
+            for source_node, names in zip(node.inputs, node.required(needed[node]), strict=True):
+                needed[chosen[source_node]] |= names
     return needed

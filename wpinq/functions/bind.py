@@ -17,13 +17,13 @@ from wpinq.functions.code.capture import capture
 from wpinq.functions.code.fingerprint import digest
 from wpinq.functions.function import Function
 from wpinq.functions.many import Many
-from wpinq.functions.outputs import Declared, columns_code, columns_of, named, shape
+from wpinq.functions.output_columns import Declared, columns_code, columns_of, named, shape
 from wpinq.functions.plain import Plain
 from wpinq.functions.polars.expressions import expressions
 from wpinq.functions.traced.columnar import Columnar, columns_read, projected
+from wpinq.functions.traced.expression import Expression, Untraced
 from wpinq.functions.traced.probe import agrees
 from wpinq.functions.traced.trace import trace
-from wpinq.functions.traced.tree import Node, Untraced
 from wpinq.records.kinds import declared
 from wpinq.records.schema import Kind, Schema
 
@@ -36,6 +36,7 @@ def bind(
     call: str,
     *,
     columns: Sequence[str] | Mapping[str, object] | None = None,
+    condition: bool = False,
 ) -> Function:
     """Bind a function or expression to columns.
 
@@ -44,6 +45,7 @@ def bind(
         schema: The columns of the input.
         call: Name of the call, for messages: `map`.
         columns: Names of the outputs, or names with types.
+        condition: Whether its truth is wanted, so that SQL text is a condition.
 
     Raises:
         PlanError: The parameters do not fit the columns, or the outputs do not fit `columns`.
@@ -52,7 +54,7 @@ def bind(
     if isinstance(function, str):
         from wpinq.functions.sql.bind import predicate, projection
 
-        return predicate(function, schema, call) if call == "filter" else projection(function, schema, call, columns)
+        return predicate(function, schema, call) if condition else projection(function, schema, call, columns)
     if isinstance(function, pl.Expr):
         return expressions([function], schema, call, columns)
     if isinstance(function, (list, tuple)):
@@ -145,7 +147,9 @@ def _traced(plain: Plain, wanted: Declared, call: str) -> Function:
     return function
 
 
-def _meaning(nodes: list[Node], steps: list[Node], schema: Schema, reads: tuple[str, ...], output: Schema) -> bytes:
+def _meaning(
+    nodes: list[Expression], steps: list[Expression], schema: Schema, reads: tuple[str, ...], output: Schema
+) -> bytes:
     done = tuple(sorted({step.code() for step in steps}))
     python = sys.version_info[:2] if steps else ()  # what letters and numbers do is Python's
     about = (columns_code(schema, reads), columns_code(output))

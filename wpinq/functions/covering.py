@@ -32,7 +32,7 @@ class Uncovered(Exception):  # noqa: N818
 
 def own(thing: Any) -> dict[str, Any]:
     """The fields of a dataclass, but for those that are only shown."""
-    return {one.name: getattr(thing, one.name) for one in fields(thing) if one.metadata != SHOWN}
+    return {field.name: getattr(thing, field.name) for field in fields(thing) if field.metadata != SHOWN}
 
 
 def covered(value: Any, node: Callable[[Any], bytes | None]) -> Field:
@@ -51,7 +51,7 @@ def covered(value: Any, node: Callable[[Any], bytes | None]) -> Field:
     if type(value) is float:
         return ("float", value.hex())
     if type(value) is tuple:
-        return tuple(covered(one, node) for one in value)
+        return tuple(covered(item, node) for item in value)
     if isinstance(value, Enum):
         return (type(value).__qualname__, value.name)
     if hasattr(value, "covered"):
@@ -62,17 +62,17 @@ def covered(value: Any, node: Callable[[Any], bytes | None]) -> Field:
     if known is not None:
         return ("step", known)
     if is_dataclass(value) and not isinstance(value, type):
-        return (type(value).__qualname__, *(covered((name, one), node) for name, one in own(value).items()))
+        return (type(value).__qualname__, *(covered((name, entry), node) for name, entry in own(value).items()))
     raise Uncovered
 
 
 def digest(values: Iterable[object], node: Callable[[Any], bytes | None]) -> bytes:
     """A digest of values as far as they are known; of what is not, it says no more than that it is not."""
 
-    def told(value: object) -> Field:
+    def known_or_none(value: object) -> Field:
         try:
             return covered(value, node)
         except Uncovered:
             return None
 
-    return hashlib.blake2b(encode(*map(told, values)), digest_size=32).digest()
+    return hashlib.blake2b(encode(*map(known_or_none, values)), digest_size=32).digest()

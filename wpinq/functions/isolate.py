@@ -53,7 +53,7 @@ def each(step: Callable[[tuple[Any, ...]], Any], records: Iterable[tuple[Any, ..
     """
     if running():
         raise PlanError("a function used wpinq while it ran; functions must depend on their record alone.")
-    found: list[Any] = []
+    result: list[Any] = []
     failed: list[type[BaseException]] = []
     stop = threading.Event()
 
@@ -61,7 +61,7 @@ def each(step: Callable[[tuple[Any, ...]], Any], records: Iterable[tuple[Any, ..
         _inside.function = True
         try:
             for record in records:
-                found.append(_outcome(step, record))
+                result.append(_outcome(step, record))
                 if stop.is_set():
                     return
         except BaseException as error:  # noqa: BLE001  its text could quote a record: only its type leaves
@@ -76,7 +76,7 @@ def each(step: Callable[[tuple[Any, ...]], Any], records: Iterable[tuple[Any, ..
             stop.set()
     if failed:
         raise EngineError(f"a function of the dataflow stopped ({failed[0].__name__}); nothing was answered.")
-    return found
+    return result
 
 
 def _outcome(step: Callable[[tuple[Any, ...]], Any], record: tuple[Any, ...]) -> Any:

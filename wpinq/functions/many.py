@@ -21,7 +21,7 @@ from wpinq.records.values import encode
 
 PLACE = "\0place"
 COUNT = "\0count"
-MOST = 720_720  # outputs of one record; a record with more is dropped, so a generator that never ends does end
+MAX_OUTPUTS = 720_720  # outputs of one record; a record with more is dropped, so a generator that never ends does end
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +34,11 @@ class Many(Plain):
         Raises:
             Dropped: The function raised, or returned what is no iterable of records.
         """
-        (found,) = each(self._listed, [plain_record(record, self.schema, self.reads)])
-        if found is None:
+        (result,) = each(self._listed, [plain_record(record, self.schema, self.reads)])
+        if result is None:
             raise Dropped
         kinds = [column.kind for column in self.output]
-        return [tuple(read(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in found]
+        return [tuple(read(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in result]
 
     def apply_many(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
         """Map all rows of a frame.
@@ -47,8 +47,8 @@ class Many(Plain):
             The output columns, `PLACE` (from 0) and `COUNT`, followed by `keep`; one row for each output of each row.
         """
         rows, distinct, records = self._distinct(frame, keep)
-        found = each(self._listed, records)
-        outputs = list(self._numbered(found))
+        result = each(self._listed, records)
+        outputs = list(self._numbered(result))
         columns: list[Any] = list(zip(*outputs, strict=True)) or [()] * (3 + len(self.output))
         origin, place, count, *values = columns
         results = [
@@ -75,7 +75,7 @@ class Many(Plain):
         result = self._result(values)
         if isinstance(result, (set, frozenset)):
             result = sorted(result, key=encode)
-        items = list(islice(result, MOST + 1))
-        if len(items) > MOST:
+        items = list(islice(result, MAX_OUTPUTS + 1))
+        if len(items) > MAX_OUTPUTS:
             raise Misfit
         return [self._written(item) for item in items]

@@ -46,42 +46,42 @@ class Plain(Function):
     @property
     def covered(self) -> tuple[object, ...] | None:
         """The function and its platform; a function that changed what it holds is a new one every time."""
-        found = super().covered
-        if found is None or (self.held.restless and capture(self.function).code != self.held.code):
+        result = super().covered
+        if result is None or (self.held.restless and capture(self.function).code != self.held.code):
             return None
-        return (*found, platform(zoned=self.held.zoned))
+        return (*result, platform(zoned=self.held.zoned))
 
     def call(self, record: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: D102
-        (found,) = each(self._mapped, [plain_record(record, self.schema, self.reads)])
-        if found is None:
+        (result,) = each(self._mapped, [plain_record(record, self.schema, self.reads)])
+        if result is None:
             raise Dropped
-        return tuple(read(value, column.kind) for value, column in zip(found, self.output, strict=True))
+        return tuple(read(value, column.kind) for value, column in zip(result, self.output, strict=True))
 
     def test(self, record: tuple[Any, ...]) -> bool:  # noqa: D102
         return self.tests([record])[0]
 
     def tests(self, records: Sequence[tuple[Any, ...]]) -> list[bool]:  # noqa: D102
         given = [plain_record(record, self.schema, self.reads) for record in records]
-        return [found is True for found in each(self._tested, given)]
+        return [result is True for result in each(self._tested, given)]
 
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
         rows, distinct, records = self._distinct(frame, keep)
-        found = each(self._mapped, records)
-        outcomes = [outcome for outcome in found if outcome is not None]
+        result = each(self._mapped, records)
+        outcomes = [outcome for outcome in result if outcome is not None]
         columns = list(zip(*outcomes, strict=True)) or [()] * len(self.output)
         results = [
             series(f"\0out {place}", values, column.kind)
             for place, (values, column) in enumerate(zip(columns, self.output, strict=True))
         ]
-        mapped = distinct.filter(pl.Series([outcome is not None for outcome in found], dtype=pl.Boolean))
+        mapped = distinct.filter(pl.Series([outcome is not None for outcome in result], dtype=pl.Boolean))
         joined = rows.join(mapped.with_columns(results), on=distinct.columns, how="inner", nulls_equal=True)
         names = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
         return joined.select(*names, *keep)
 
     def predicate(self, frame: pl.DataFrame) -> pl.Series:  # noqa: D102
         rows, distinct, records = self._distinct(frame, ())
-        found = each(self._tested, records)
-        mask = distinct.with_columns(pl.Series(MASK, [outcome is True for outcome in found], dtype=pl.Boolean))
+        result = each(self._tested, records)
+        mask = distinct.with_columns(pl.Series(MASK, [outcome is True for outcome in result], dtype=pl.Boolean))
         joined = rows.join(mask, on=distinct.columns, how="left", nulls_equal=True, maintain_order="left")
         return joined.get_column(MASK)
 

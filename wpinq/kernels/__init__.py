@@ -1,11 +1,11 @@
-"""Compiled kernels: 900 lines of C, compiled when the package is built, called through ctypes; or nothing.
+"""Compiled kernels: 600 lines of C, compiled when the package is built, called through ctypes; or nothing.
 
 Everything works without them. Where there was no compiler, or the library is not that of the sources beside it, the
 same results come from NumPy, Polars and plain Python, which is the only other path: `loops` has what runs there.
 
     hashes.c        identities: SipHash
+    repeats.c       equal values near by, made one
     sums.c          adding up by identity or by number; a digit of noise
-    reservoirs.c    what is kept of each person
     paths.c         the nearest staircase of two noisy curves
     posteriors.c    the posterior over staircases
     graphs.c        random graphs with given degrees
@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from wpinq.kernels.build import LIBRARY, digest
 from wpinq.kernels.loops import SIGNATURES
+from wpinq.kernels.repeats import SIGNATURES as REPEATS
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 Weights: TypeAlias = npt.NDArray[np.int64]
@@ -36,12 +37,6 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_tally": (_N, (_P, _I, _P, _N, _N, _P, _P)),
     "wpinq_items": (_N, (_P, _I, _P, _P)),
     "wpinq_count": (None, (_N, _P, _N, _P)),
-    "wpinq_number": (_N, (_P, _N, _P, _P, _P)),
-    "wpinq_code": (_N, (_P, _N, _P, _P)),
-    "wpinq_spread": (None, (_P, _P, _N, _N, _P)),
-    "wpinq_put": (_N, (_P, _N, _P, _P, _P, _P)),
-    "wpinq_give": (_N, (_P, _P)),
-    "wpinq_rows": (None, (_P, _N, _P, _P)),
     "wpinq_digit": (_N, (_N, _P, ctypes.c_uint64, _I, _P)),
 }
 
@@ -55,7 +50,7 @@ def load() -> ctypes.CDLL | None:
             return None
     except (OSError, ValueError):
         return None
-    for name, (result, arguments) in (_SIGNATURES | SIGNATURES).items():
+    for name, (result, arguments) in (_SIGNATURES | SIGNATURES | REPEATS).items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library
@@ -149,8 +144,8 @@ class Sums:
     def _items(self) -> tuple[Words, Weights]:
         most = int(self._used[0]) + 1
         ids, weights = np.empty((most, 2), np.uint64), np.empty(most, np.int64)
-        found = self._library.wpinq_items(self._slots.ctypes.data, self._bits, ids.ctypes.data, weights.ctypes.data)
-        return ids[:found], weights[:found]
+        result = self._library.wpinq_items(self._slots.ctypes.data, self._bits, ids.ctypes.data, weights.ctypes.data)
+        return ids[:result], weights[:result]
 
     def _clear(self, bits: int) -> None:
         self._bits, self._slots, self._used = bits, np.zeros((2**bits + 1, 3), np.uint64), np.zeros(1, np.int64)

@@ -13,10 +13,10 @@ LIBRARY = Path(__file__).with_name("kernels.dll" if sys.platform == "win32" else
 
 def digest() -> bytes:
     """Tells one version of the sources from another."""
-    found = hashlib.blake2b(digest_size=16)
+    result = hashlib.blake2b(digest_size=16)
     for source in SOURCES:
-        found.update(hashlib.blake2b(source.read_bytes()).digest())
-    return found.hexdigest().encode()
+        result.update(hashlib.blake2b(source.read_bytes()).digest())
+    return result.hexdigest().encode()
 
 
 def compile_kernels() -> Path | None:

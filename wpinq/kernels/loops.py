@@ -68,7 +68,7 @@ def compiled(plain: Callable[P, R]) -> Callable[P, R]:
         library = sys.modules["wpinq.kernels"].LIB
         if library is None:
             return plain(*arguments, **keywords)
-        given = [_converted(code, one) for code, one in zip(codes, _unpacked(arguments), strict=True)]
+        given = [_converted(code, item) for code, item in zip(codes, _unpacked(arguments), strict=True)]
         return cast(R, give(getattr(library, name)(*given)))
 
     return run
@@ -85,11 +85,11 @@ def compiled_items(plain: Callable[P, R]) -> Callable[P, R]:
 
 
 def _unpacked(arguments: tuple[Any, ...]) -> Iterator[Any]:
-    for one in arguments:
-        if isinstance(one, tuple):
-            yield from _unpacked(one)
+    for argument in arguments:
+        if isinstance(argument, tuple):
+            yield from _unpacked(argument)
         else:
-            yield one
+            yield argument
 
 
 def _converted(code: str, given: Any) -> Any:

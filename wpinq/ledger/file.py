@@ -28,7 +28,7 @@ TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, m
 VERSION = 1
 ENDS = ("", ".secret", ".head", ".head.new", ".lock", "-wal", "-shm", "-journal", ".live", ".live.lock")
 """What stands beside a ledger, by the ends of the names; the ledger itself first, what `live(recover=)` keeps last."""
-PATIENCE = 60.0
+LOCK_TIMEOUT = 60.0
 
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
@@ -127,7 +127,7 @@ class FileStore:
             self._refuse_links()
             self._complete()
             uri = f"{self.path.as_uri()}?mode=rw"
-            with closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)) as connection:
+            with closing(sqlite3.connect(uri, uri=True, timeout=LOCK_TIMEOUT, isolation_level=None)) as connection:
                 for pragma in _PRAGMAS:
                     connection.execute(f"PRAGMA {pragma}").close()
                 if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
@@ -205,11 +205,11 @@ class FilePages:
         """Read all rows; whatever is not of the right type is damage."""
         if self._empty:
             return []
-        found = self._connection.execute("SELECT number, body, mac FROM entries ORDER BY number").fetchall()
-        for number, body, mac in found:
+        result = self._connection.execute("SELECT number, body, mac FROM entries ORDER BY number").fetchall()
+        for number, body, mac in result:
             if not (isinstance(number, int) and isinstance(body, str) and isinstance(mac, bytes)):
                 raise RefusedError(_DAMAGED + ".")
-        return [Row(*row) for row in found]
+        return [Row(*row) for row in result]
 
     def head(self) -> Head:
         """Read the head file."""

@@ -5,10 +5,10 @@ Source: privacy rule 38.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
+from wpinq import storage
 from wpinq.ledger.chain import Head, RefusedError
 
 VERSION = 1
@@ -23,9 +23,9 @@ def read(path: Path) -> Head:
     text = path.read_bytes()[:256].decode("ascii", "replace")
     words = text.split()
     if len(words) == 4 and words[2].isdecimal() and re.fullmatch("[0-9a-f]{64}", words[3]):
-        found = Head(int(words[2]), bytes.fromhex(words[3]))
-        if text == _text(found):
-            return found
+        result = Head(int(words[2]), bytes.fromhex(words[3]))
+        if text == _text(result):
+            return result
     raise RefusedError(f"its head {path.name} is damaged; put back the newest copy of the ledger and its head.")
 
 
@@ -35,15 +35,4 @@ def _text(head: Head) -> str:
 
 def write(path: Path, head: Head) -> None:
     """Replace the head file durably: it is the old one or the new one, whatever happens."""
-    draft = path.with_name(path.name + ".new")
-    flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-    with open(os.open(draft, flags, 0o600), "w", encoding="ascii") as file:  # noqa: PTH123
-        file.write(_text(head))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    storage.write(path, _text(head).encode("ascii"), draft=path.with_name(path.name + ".new"))

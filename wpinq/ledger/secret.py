@@ -13,11 +13,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import NoReturn
 
+from wpinq import storage
 from wpinq.errors import LedgerError
 from wpinq.records.fields import Field, encode
 
@@ -89,7 +89,7 @@ class Secret:
             LedgerError: It cannot be written.
         """
         try:
-            _create(path, self._key)
+            storage.write(path, self._key, replace=False)
         except OSError as error:
             raise _refused(path, error) from None
 
@@ -165,23 +165,3 @@ def _read(path: Path) -> bytes:
     if len(key) != SIZE:
         raise LedgerError(f"secret {path}: not {SIZE} bytes long: damaged, or another file; restore it from a backup.")
     return key
-
-
-def _create(path: Path, key: bytes) -> None:
-    """Make a secret's file, whole or not at all; one that another process made first stays."""
-    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123
-            file.write(key)
-            file.flush()
-            os.fsync(descriptor)
-        with suppress(FileExistsError):
-            os.link(draft, path)
-    finally:
-        draft.unlink()
-    directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

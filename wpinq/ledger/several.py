@@ -15,7 +15,7 @@ from wpinq.ledger.ledger import Ledger
 
 Request: TypeAlias = tuple[Ledger, Charge]
 """A charge, and the ledger that is asked for it."""
-Place: TypeAlias = tuple[tuple[int, int], tuple[str, str]]
+ChargeKey: TypeAlias = tuple[tuple[int, int], tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -47,20 +47,20 @@ def merged(requests: Iterable[Request]) -> tuple[Request, ...]:
 
     The people of two sources that share a ledger lose the sum.
     """
-    found: dict[Place, Request] = {}
+    result: dict[ChargeKey, Request] = {}
     for ledger, charge in requests:
-        before = found.get(_place(ledger, charge))
+        before = result.get(_charge_key(ledger, charge))
         costs = charge.costs if before is None else (*before[1].costs, *charge.costs)
-        found[_place(ledger, charge)] = (
+        result[_charge_key(ledger, charge)] = (
             ledger,
             Charge(charge.question, costs, charge.version, charge.label, charge.analyst),
         )
-    return tuple(found.values())
+    return tuple(result.values())
 
 
 def distinct(requests: Iterable[Request]) -> list[Request]:
     """The requests of several questions, each of which was merged, without those that are there twice."""
-    return list({_place(ledger, charge): (ledger, charge) for ledger, charge in requests}.values())
+    return list({_charge_key(ledger, charge): (ledger, charge) for ledger, charge in requests}.values())
 
 
 def charge_all(requests: Sequence[Request]) -> list[bool]:
@@ -80,16 +80,16 @@ def charge_all(requests: Sequence[Request]) -> list[bool]:
     ledgers = {ledger._store.key: ledger for ledger, _ in requests}
     with ExitStack() as stack:
         sessions = {key: stack.enter_context(ledgers[key]._session()) for key in sorted(ledgers)}
-        charged: dict[Place, bool] = {}
+        charged: dict[ChargeKey, bool] = {}
         for ledger, charge in merged(requests):
             session = sessions[ledger._store.key]
             try:
-                charged[_place(ledger, charge)] = session.charge(charge)
+                charged[_charge_key(ledger, charge)] = session.charge(charge)
             except BudgetError as error:
                 raise _together(error, charge, ledger._books, session.accountant) from None
         for session in sessions.values():
             session.commit()
-    return [charged[_place(ledger, charge)] for ledger, charge in requests]
+    return [charged[_charge_key(ledger, charge)] for ledger, charge in requests]
 
 
 def price_all(requests: Sequence[Request]) -> list[Price]:
@@ -99,20 +99,20 @@ def price_all(requests: Sequence[Request]) -> list[Price]:
         LedgerError: A ledger cannot be trusted or read.
     """
     ledgers = {ledger._store.key: ledger for ledger, _ in requests}
-    found = []
+    result = []
     for key, ledger in ledgers.items():
         accountant = ledger._now()
         after = accountant.spent
-        for one, charge in merged(requests):
-            if one._store.key == key and charge.key not in accountant.charges:
+        for item, charge in merged(requests):
+            if item._store.key == key and charge.key not in accountant.charges:
                 after = after.including(charge.costs)
         left = accountant.budget - accountant.spent.epsilon, accountant.delta - accountant.spent.delta
-        found.append(
+        result.append(
             Price(
                 accountant.name, after.epsilon - accountant.spent.epsilon, after.delta - accountant.spent.delta, *left
             )
         )
-    return found
+    return result
 
 
 def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Accountant) -> BudgetError:
@@ -134,5 +134,5 @@ def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Ac
     return before.refusal(charge, whole, left, f"{why} of data set {before.name!r}")
 
 
-def _place(ledger: Ledger, charge: Charge) -> Place:
+def _charge_key(ledger: Ledger, charge: Charge) -> ChargeKey:
     return ledger._store.key, charge.key

@@ -72,8 +72,8 @@ class Changes:
             first, last = done // size - gone, epochs // size - gone
             if first < min(last, 0):
                 raise NotReadyError("observe: the epoch is held no more; see live(keep=...).")
-            for one in kept[first:last]:
-                total = total + one.lookup(bins, ids)
+            for item in kept[first:last]:
+                total = total + item.lookup(bins, ids)
             done = epochs // size * size
             size //= WIDTH
         return total

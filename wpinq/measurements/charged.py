@@ -17,7 +17,7 @@ from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import charge_all, distinct
 from wpinq.measurements.quote import Quote
-from wpinq.measurements.run import settle, wait
+from wpinq.measurements.settle import settle, wait
 from wpinq.noise import MODULUS, Words, histogram_digest
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def charge(queries: Sequence[ChargedQuery]) -> None:
         pay(quotes)
         for query, quote in zip(queries, quotes, strict=True):
             if quote.epochs is not None and query not in _paid:
-                quote.epochs.log.asked.append((query, quote.epochs.root))
+                quote.epochs.log.pending.append((query, quote.epochs.root))
             _paid.add(query)
     for query in queries:
         if not query.settled:

@@ -23,11 +23,11 @@ from wpinq.measurements.quote import Quote
 from wpinq.measurements.timeline import Timeline
 from wpinq.noise import Mechanism, Words, mechanism
 from wpinq.noise.accuracy import level_of_each
+from wpinq.noise.counting_tree import ELDERS, Tree
 from wpinq.noise.tails import half_width
 from wpinq.noise.threshold import refuse_other_law
-from wpinq.noise.tree import ELDERS, Tree
 from wpinq.operators.contribution.first import First
-from wpinq.operators.parallel import meet
+from wpinq.operators.parallel import combines_records
 from wpinq.operators.window import Window
 from wpinq.plan.node import Node
 from wpinq.plan.stability import Survey
@@ -81,12 +81,12 @@ class ContinualMeasurement(Measurement):
                 law than that of the nodes of the tree; or see `price`.
         """
         refuse_unless_linear(survey.steps)
-        found = quoted(
+        result = quoted(
             survey, epsilon, cls, noise=noise, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
             fields=("continual", cls.tree.text),
         )  # fmt: skip
-        refuse_other_law(found.mechanism, "measure(continual=True)")
-        return found
+        refuse_other_law(result.mechanism, "measure(continual=True)")
+        return result
 
     @property
     def settled(self) -> bool:
@@ -153,7 +153,7 @@ class ContinualMeasurement(Measurement):
             NotReadyError: See `observe`.
         """
         rest = 1 - level_of_each(exact(level, "interval(level=...)"), bins)
-        scales = [float(self._level(one).scale) for one, _, _ in self.tree.parts(self._asked(epoch))]
+        scales = [float(self._level(item).scale) for item, _, _ in self.tree.parts(self._asked(epoch))]
         return half_width(scales, float(rest)) / self._unit
 
     def explain(self) -> str:
@@ -224,7 +224,7 @@ def refuse_unless_linear(walk: Iterable[Node]) -> None:
     for node in walk:
         if isinstance(node, Window):
             raise PlanError("measure(continual=True): leave it out; each window is measured when it has closed.")
-        if not isinstance(node, First) and meet(node):
+        if not isinstance(node, First) and combines_records(node):
             raise PlanError(
                 f"measure(continual=True): {node.title} is not linear for each record, so one early record can move "
                 "every later epoch. Use window(...) and measure each window when it has closed, or measure an epoch."

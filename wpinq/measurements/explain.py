@@ -12,9 +12,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.exact import Amount, decimal, positive
+from wpinq.measurements.shown import beside_noise
 from wpinq.operators.align import fit_noise
 from wpinq.operators.parallel import each_is_charged
 from wpinq.operators.window import Window
+from wpinq.plan.bias import biases
 from wpinq.plan.node import Node, Source, fingerprints, steps
 from wpinq.plan.stability import Survey
 
@@ -53,7 +55,8 @@ def explain(self: Builder[Any], epsilon: Amount | None = None) -> str:
 def show_measured(root: Node, epsilon: Fraction | None, mechanism: str = "geometric", noise: Sequence[str] = ()) -> str:
     """Print and return the tree of a plan and the cost of measuring it; `noise` replaces the lines about one scale."""
     survey = Survey.of(root)
-    text = "\n".join([*_cost(survey, epsilon, mechanism, noise), *tree(root), "", *_uses(survey)])
+    cost = [*_cost(survey, epsilon, mechanism, noise), *bias_lines(root)]
+    text = "\n".join([*cost, *tree(root), "", *_uses(survey)])
     print(text)  # noqa: T201
     return Shown(text)
 
@@ -63,7 +66,7 @@ def tree(root: Node) -> list[str]:
     lines: list[str] = []
     digests = fingerprints(root)
     same = {node: digests[node] or node for node in steps(root)}
-    readers = Counter(same[one] for node in {same[n]: n for n in same}.values() for one in node.inputs)
+    readers = Counter(same[source_node] for node in {same[n]: n for n in same}.values() for source_node in node.inputs)
     numbers: dict[object, int] = {}
 
     def visit(node: Node, lead: str, branch: str) -> None:
@@ -71,12 +74,12 @@ def tree(root: Node) -> list[str]:
         if node.inputs and readers[same[node]] > 1:
             numbers.setdefault(same[node], len(numbers) + 1)
         number = f" [{numbers[same[node]]}]" if same[node] in numbers else ""
-        new = not again and digests[node] is None and all(digests[one] is not None for one in node.inputs)
+        new = not again and digests[node] is None and all(digests[entry] is not None for entry in node.inputs)
         facts = _facts(node) + (", no fingerprint: a new question every time" if new else "")
         lines.append(f"{lead}{branch}{node.title}{number}{', as above' if again else facts}")
         deeper = lead + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
-        for place, one in enumerate(() if again else node.inputs, start=1):
-            visit(one, deeper, "└─ " if place == len(node.inputs) else "├─ ")
+        for place, item in enumerate(() if again else node.inputs, start=1):
+            visit(item, deeper, "└─ " if place == len(node.inputs) else "├─ ")
 
     visit(root, "", "")
     return lines
@@ -88,11 +91,11 @@ def _facts(node: Node) -> str:
     factors = sorted(set(node.stability), reverse=True)
     part = f", part {node.part[1]}" if node.part else ""
     rounding = f", {node.rounding}" if node.rounding else ""
-    return f"  {node.schema}  stability {' and '.join(short(one) for one in factors)}{part}{rounding}"
+    return f"  {node.schema}  stability {' and '.join(short(factor) for factor in factors)}{part}{rounding}"
 
 
 def cost_lines(
-    epsilon: Fraction, scale: Fraction, resolution: int, moves: Mapping[DataSet, Fraction], *, mechanism: str,
+    epsilon: Fraction, scale: Fraction, resolution: int, sensitivities: Mapping[DataSet, Fraction], *, mechanism: str,
     noise: Sequence[str] = (), often: str = "",
 ) -> list[str]:  # fmt: skip
     """What a measurement costs each data set and is worth.
@@ -101,7 +104,7 @@ def cost_lines(
         epsilon: What it costs the privacy unit.
         scale: Of its noise, in weight.
         resolution: Steps of a geometric noise in a weight of 1.
-        moves: For each data set how far one unit of it can move what is measured, in weight.
+        l1: For each data set how far one unit of it can move what is measured, in weight.
         mechanism: "geometric" or "laplace".
         noise: Replaces the lines about one scale.
         often: How often it is charged; see `how_often`.
@@ -111,7 +114,15 @@ def cost_lines(
         f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
         f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
     ]
-    return lines + [f"  data set {data.name!r}: epsilon {decimal(move / scale)}{often}" for data, move in moves.items()]
+    return lines + [
+        f"  data set {data.name!r}: epsilon {decimal(move / scale)}{often}" for data, move in sensitivities.items()
+    ]
+
+
+def bias_lines(root: Node) -> list[str]:
+    """What answers differ by that is no noise."""
+    text = beside_noise(biases(root))
+    return [f"  {text[0].lower()}{text[1:]}"] if text else []
 
 
 def how_often(survey: Survey) -> str:
@@ -124,9 +135,15 @@ def how_often(survey: Survey) -> str:
 def _cost(survey: Survey, epsilon: Fraction | None, mechanism: str, noise: Sequence[str]) -> list[str]:
     if epsilon is None:
         return [f"measure(epsilon)  noise of scale {short(survey.scale(Fraction(1)))} / epsilon"]
-    resolution, moves = survey.root.resolution, survey.sensitivities
+    resolution, sensitivities = survey.root.resolution, survey.sensitivities
     return cost_lines(
-        epsilon, survey.scale(epsilon), resolution, moves, mechanism=mechanism, noise=noise, often=how_often(survey)
+        epsilon,
+        survey.scale(epsilon),
+        resolution,
+        sensitivities,
+        mechanism=mechanism,
+        noise=noise,
+        often=how_often(survey),
     )
 
 

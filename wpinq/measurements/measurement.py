@@ -24,8 +24,9 @@ from wpinq.measurements.charged import ChargedQuery, pay
 from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import show_measured
 from wpinq.measurements.publish import names_of, present, private_threshold, probability
+from wpinq.measurements.published import Release, ordered
 from wpinq.measurements.quote import Quote, price
-from wpinq.measurements.table import Release, ordered
+from wpinq.measurements.shown import nearly
 from wpinq.noise import Mechanism, mechanism
 from wpinq.noise.accuracy import epsilon_within, level_of_each
 from wpinq.plan.stability import Survey
@@ -65,9 +66,9 @@ def quoted(
     Raises:
         PlanError: There is no such mechanism, the scale is out of range; or see `price`.
     """
-    found = mechanism(noise, survey.scale(epsilon) * survey.root.resolution)
+    result = mechanism(noise, survey.scale(epsilon) * survey.root.resolution)
     return price(
-        survey, epsilon, call="measure", kind=kind, mechanism=found, fields=(found.name, *fields), name=name,
+        survey, epsilon, call="measure", kind=kind, mechanism=result, fields=(result.name, *fields), name=name,
         analyst=analyst, epochs=epochs,
     )  # fmt: skip
 
@@ -188,7 +189,9 @@ class Measurement(ChargedQuery):
     def _table(self, frame: pl.DataFrame, tau: int | None, delta: Fraction) -> Release:
         total = redacted("release", lambda: self._sum(*self._parts(frame)))
         passes = np.full(len(total), True) if tau is None else (total >= tau).astype(np.bool_)
-        table = ordered(frame.filter(passes), self._divided(total[passes]), self.node.schema)
+        table = ordered(
+            frame.filter(passes), self._divided(total[passes]), self.node.schema, whole=self.node.held.whole
+        )
         return Release(table, (tau or 0) / self._unit, float(delta), self.interval())
 
     @property
@@ -233,4 +236,4 @@ class Measurement(ChargedQuery):
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
-        return f"<measurement {name}{self.node.schema}, epsilon {decimal(self.epsilon)}, scale {decimal(self.scale)}>"
+        return f"<measurement {name}{self.node.schema}, epsilon {decimal(self.epsilon)}, scale {nearly(self.scale)}>"

@@ -70,9 +70,9 @@ def quote(
         kind = WindowedMeasurement
     else:
         survey, epochs = opened(survey)
-    found = quoted(survey, amount, kind, noise=mechanism, name=name, analyst=analyst, epochs=epochs)
+    result = quoted(survey, amount, kind, noise=mechanism, name=name, analyst=analyst, epochs=epochs)
     each = kind is WindowedMeasurement and each_is_charged(survey)
-    return found.but(of=self._node, charges=() if each else found.charges)
+    return result.but(of=self._node, charges=() if each else result.charges)
 
 
 _quoted = quote  # `measure` has an argument of that name
@@ -116,11 +116,11 @@ def measure(
         BudgetError: It costs more than is left; nothing was charged and nothing drawn.
         LedgerError: The ledger cannot be trusted or written; nothing was drawn.
     """
-    found = _quoted(
+    result = _quoted(
         self, epsilon, name, mechanism, analyst, within=within, confidence=confidence, continual=continual
     ) if quote is None else _given(self, quote, epsilon, within, name, analyst, continual or None,
                                    None if mechanism == "geometric" else mechanism)  # fmt: skip
-    made: Measurement = self._commit([found])[0]
+    made: Measurement = self._commit([result])[0]
     return made
 
 
@@ -130,7 +130,7 @@ def _given(collection: Builder[Any], quote: Quote[Measurement], *more: object) -
         raise PlanError(f"measure(quote=...): takes what quote(...) gave, and got {type(quote).__name__}.")
     if quote.of is not collection._node:
         raise PlanError("measure(quote=...): the quote is of another collection; measure the one that was quoted.")
-    if any(one is not None for one in more):
+    if any(item is not None for item in more):
         raise PlanError("measure(quote=...): epsilon=, name= and all else are those of the quote; leave them.")
     return quote
 

@@ -15,8 +15,10 @@ import numpy as np
 import polars as pl
 
 from wpinq.errors import EngineError, PlanError
-from wpinq.measurements.run import compute
-from wpinq.plan.node import Node, Record, Shape, Stateless, Unary, Weighted, fingerprints, sources
+from wpinq.measurements.settle import compute
+from wpinq.plan.forms import Unary
+from wpinq.plan.node import Node, Record, Weighted, fingerprints, sources
+from wpinq.plan.shapes import Shape, Stateless
 from wpinq.records import canonical
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.identity import identities
@@ -33,7 +35,7 @@ def refuse_unnamed(node: Node, call: str) -> None:
     digests = fingerprints(node)
     if digests[node] is not None or is_steps(node.schema):
         return
-    step = next(one for one, digest in digests.items() if digest is None)
+    step = next(item for item, digest in digests.items() if digest is None)
     raise PlanError(
         f"{call}: the bins are named by computing the plan once more, and the function of {step.title} has no "
         "fingerprint: it holds or looks at something that may be another thing by then, such as an object of a class. "
@@ -62,15 +64,7 @@ class Tap(Unary):
     key: bytes = field(repr=False)
     wanted: Ids = field(repr=False)
     seen: list[pl.DataFrame] = field(default_factory=list, repr=False)
-
-    @property
-    def title(self) -> str:
-        """How errors call it."""
-        return "release"
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """All columns of the bins."""
-        return (frozenset(self.schema.names),)
+    shown = "release"
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Each record by itself."""

@@ -28,7 +28,7 @@ from wpinq.records.schema import Schema
 from wpinq.state.histogram import Histogram, is_steps
 from wpinq.state.table import Ids, Weights
 
-LOT = 1 << 20
+BINS_PER_LOT = 1 << 20
 """Bins that are looked at together."""
 
 Bins: TypeAlias = tuple["Ids | Weights", Ids, Weights]
@@ -47,7 +47,7 @@ def probability(delta: Amount, call: str) -> Fraction:
     return number
 
 
-def moves(survey: Survey) -> int:
+def l1_sensitivity(survey: Survey) -> int:
     """The largest movement that one unit of a data set can cause, in units of 1/resolution, rounded up.
 
     It is the movement that costs epsilon. Without a delta nothing else is needed: a unit of two data sets of one ledger
@@ -68,7 +68,7 @@ def private_threshold(node: Node, noise: Mechanism, delta: Fraction) -> int:
     refuse_other_law(noise, "release")
     scale = noise.scale * noise.grid
     return max(
-        least_threshold(scale, noise.grid, unit.moves, unit.times * delta, unit.most)
+        least_threshold(scale, noise.grid, unit.l1, unit.data_sets * delta, unit.linf)
         for unit in unit_sensitivities(node)
     )
 
@@ -77,14 +77,14 @@ def present(histogram: Histogram, node: Node) -> Iterator[Bins]:
     """All bins of non-zero weight, in lots, in an order that follows from the histogram alone."""
     ids, _ = histogram.content()
     if not is_steps(node.schema):
-        for first in range(0, len(ids), LOT):
-            some = ids[first : first + LOT]
+        for first in range(0, len(ids), BINS_PER_LOT):
+            some = ids[first : first + BINS_PER_LOT]
             yield some, some, histogram.lookup(pl.DataFrame(), some)
         return
     starts, ends = ids.view(np.int64)[:, 0], ids.view(np.int64)[:, 1]
     past = np.cumsum(ends - starts)
-    for first in range(0, int(past[-1]) if len(past) else 0, LOT):
-        number = np.arange(first, min(first + LOT, int(past[-1])))
+    for first in range(0, int(past[-1]) if len(past) else 0, BINS_PER_LOT):
+        number = np.arange(first, min(first + BINS_PER_LOT, int(past[-1])))
         piece = np.searchsorted(past, number, "right")
         integers: Weights = (ends[piece] - (past[piece] - number)).astype(np.int64)
         frame = pl.DataFrame({node.schema.names[0]: integers})

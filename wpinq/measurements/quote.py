@@ -22,7 +22,7 @@ from wpinq.exact import decimal
 from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Charge, Cost, Price, Request, merged, price_all, wording
 from wpinq.measurements.epochs import Epochs
-from wpinq.measurements.explain import cost_lines, how_often
+from wpinq.measurements.explain import bias_lines, cost_lines, how_often
 from wpinq.measurements.naming import refuse_unnamed
 from wpinq.noise import FORMAT
 from wpinq.operators.window import Window
@@ -160,13 +160,14 @@ class Quote(Generic[C_co]):
         return _known(replace(self, **changes))
 
     def __str__(self) -> str:
-        found = getattr(self.mechanism, "name", "")
+        result = getattr(self.mechanism, "name", "")
         often = how_often(Survey.of(self.node))
         lines = cost_lines(
-            self.epsilon, self.scale, self.node.resolution, self.sensitivities, mechanism=found, often=often
+            self.epsilon, self.scale, self.node.resolution, self.sensitivities, mechanism=result, often=often
         )
+        lines += bias_lines(self.node)
         try:
-            lines += [_pays(one) for one in self.prices]
+            lines += [_pays(item) for item in self.prices]
         except LedgerError as error:
             lines.append(f"  what is left is not known: {error}")
         return "\n".join(lines)
@@ -219,12 +220,14 @@ def price(
     plan = survey.fingerprint or os.urandom(32)
     key = (values.FORMAT, FORMAT, about, plan, label, *fields, node.resolution, scale)
     question = blake2b(encode(*key), digest_size=32).hexdigest()
-    moves = {data: survey.sensitivities[data] for data in survey.sources}
-    found = Quote(
-        call, node, epsilon, delta, scale, label, who, moves, mechanism, key, question, (), epochs, kind
+    sensitivities = {data: survey.sensitivities[data] for data in survey.sources}
+    result = Quote(
+        call, node, epsilon, delta, scale, label, who, sensitivities, mechanism, key, question, (), epochs, kind
     )  # fmt: skip
-    asked = [(data.ledger, _charge(found, question, data, paid)) for data, paid in _costs(survey, scale, delta).items()]
-    return _known(replace(found, charges=merged(asked)))
+    asked = [
+        (data.ledger, _charge(result, question, data, paid)) for data, paid in _costs(survey, scale, delta).items()
+    ]
+    return _known(replace(result, charges=merged(asked)))
 
 
 def _costs(survey: Survey, scale: Fraction, delta: Fraction) -> dict[DataSet, tuple[Cost, ...]]:

@@ -13,10 +13,10 @@ from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.charged import ChargedQuery, commit
 from wpinq.measurements.epochs import answered_from
 from wpinq.measurements.naming import refuse_unnamed
-from wpinq.measurements.publish import moves, names_of, present, probability
+from wpinq.measurements.publish import l1_sensitivity, names_of, present, probability
+from wpinq.measurements.published import by_name
 from wpinq.measurements.quote import Quote, price
 from wpinq.measurements.sensitivity import unit_sensitivities
-from wpinq.measurements.table import by_name
 from wpinq.noise.selection import PartitionSelection, selection
 from wpinq.operators.align import fit_noise
 from wpinq.plan.stability import Survey
@@ -58,8 +58,8 @@ def select(
         survey, cost, call="select", kind=Selection, mechanism=_mechanism(survey, cost, lost),
         fields=("selection", lost), name=name, analyst=analyst, delta=lost, epochs=epochs,
     )  # fmt: skip
-    (found,) = commit([quote])
-    return found
+    (result,) = commit([quote])
+    return result
 
 
 def _mechanism(survey: Survey, epsilon: Fraction, delta: Fraction) -> PartitionSelection:
@@ -68,10 +68,10 @@ def _mechanism(survey: Survey, epsilon: Fraction, delta: Fraction) -> PartitionS
     In each ledger a step of 1 costs the same epsilon, that of the data set whose unit moves furthest. The least delta
     of such a step is enough for all.
     """
-    furthest = moves(survey)
+    furthest = l1_sensitivity(survey)
     fits = [
-        selection(epsilon * one.moves / furthest, delta * one.times, one.moves)
-        for one in unit_sensitivities(survey.root)
+        selection(epsilon * unit_sensitivity.l1 / furthest, delta * unit_sensitivity.data_sets, unit_sensitivity.l1)
+        for unit_sensitivity in unit_sensitivities(survey.root)
     ]
     return min(fits, key=lambda one: one.delta)
 

@@ -10,12 +10,14 @@ from typing import Protocol
 from wpinq.errors import PlanError
 from wpinq.operators.contribution.sample import Bound
 from wpinq.operators.contribution.share import Share
+from wpinq.operators.contribution.unit_key import origin
 from wpinq.operators.parallel import linear, parallel
 from wpinq.operators.partition import Part
 from wpinq.operators.window import Window
 from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Node, Read, Shape, Source, fingerprints, sources, steps
+from wpinq.plan.node import Node, Source, fingerprints, sources, steps
 from wpinq.plan.rewrite import rewrite
+from wpinq.plan.shapes import Read, Shape
 from wpinq.sources.log import Closed, Log
 from wpinq.state.histogram import Histogram
 
@@ -32,12 +34,12 @@ class Timeline(Log):
     """What a live source was sent, with what is asked about it.
 
     Attributes:
-        asked: Charged queries that wait for the open epoch to close, each with its plan over the open source.
+        pending: Charged queries that wait for the open epoch to close, each with its plan over the open source.
         plans: The plans that are kept up to date.
         versions: The data set as of the end of each epoch, as far as anybody asked.
     """
 
-    asked: list[tuple[Answerable, Node]] = field(default_factory=list)
+    pending: list[tuple[Answerable, Node]] = field(default_factory=list)
     plans: set[Hashable] = field(default_factory=set)
     versions: dict[int, DataSet] = field(default_factory=dict)
 
@@ -45,7 +47,7 @@ class Timeline(Log):
         """Let go of what nothing may ask for any more."""
         with self.lock:
             super().forget()
-            for epoch in [one for one in self.versions if one <= self.forgotten]:
+            for epoch in [item for item in self.versions if item <= self.forgotten]:
                 del self.versions[epoch]
 
 
@@ -60,10 +62,10 @@ def live_log(root: Node) -> Timeline | None:
 
 def log_of(read: Iterable[DataSet]) -> Timeline | None:
     """The live source among some data sets; see `live_log`."""
-    found = [data.reader for data in read if isinstance(data.reader, Timeline)]
-    if len(found) > 1:
+    result = [data.reader for data in read if isinstance(data.reader, Timeline)]
+    if len(result) > 1:
         raise PlanError("measure(...): the plan reads two live sources; send the records of both to one of them.")
-    return found[0] if found else None
+    return result[0] if result else None
 
 
 def name_of(root: Node) -> Hashable:
@@ -79,7 +81,7 @@ def refuse_forgotten(log: Timeline, root: Node) -> None:
     """
     if log.whole:
         return
-    if name_of(root) not in log.plans and name_of(root) not in {name_of(one) for _, one in log.asked}:
+    if name_of(root) not in log.plans and name_of(root) not in {name_of(item) for _, item in log.pending}:
         raise PlanError(
             f"measure(...): {log.name} keeps {log.keep} epochs, and has let go of its first ones; measure a plan "
             "before that, or windows, or give live(keep=...) more."
@@ -147,10 +149,32 @@ def _one_window(node: Window, epoch: int) -> Window:
     below = node.source
     if isinstance(below, Source) and isinstance(below.data.reader, Closed):
         return replace(node, source=Slice(below.data, node))
-    if isinstance(below, (Bound, Share)) and isinstance(below.source.data.reader, Closed):
+    if isinstance(below, (Bound, Share)) and isinstance(origin(below).data.reader, Closed):
         group = node.group if parallel(node) else f"{node.group}, window {node.number} by itself"
-        return replace(node, group=group, source=replace(below, source=Slice(below.source.data, node)))
+        return replace(node, group=group, source=replace(below, source=_only(node, below.source)))
     return node if parallel(node) else replace(node, group=f"{node.group} at epoch {epoch}")
+
+
+def _only(window: Window, entered: Node) -> Node:
+    """The records of one window, before they are bounded."""
+    if isinstance(entered, Source):
+        return Slice(entered.data, window)
+    return Within(entered, window.at, window.span, window.length, "", window.number)
+
+
+@dataclass(frozen=True, eq=False)
+class Within(Window):
+    """Plan node of the records of one window before they are bounded, where its time may have been computed.
+
+    It is no part: the window above the bound is.
+    """
+
+    shown = "within one window({0.length}, at={0.at})"
+
+    @property
+    def part(self) -> None:
+        """None: nothing is priced by it."""
+        return
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,5 +189,5 @@ class Slice(Source):
         closed = self.data.reader
         assert isinstance(shape, Read)  # noqa: S101  a source is read
         assert isinstance(closed, Closed)  # noqa: S101  see `_one_window`
-        only = replace(closed, at=self.window.at, mask=self.window.mask)
+        only = replace(closed, at=self.window.at, mask=self.window.rows)
         return Read(replace(self.data, reader=only), shape.columns)

@@ -23,7 +23,7 @@ from wpinq.plan.stability import Survey
 from wpinq.records.bins import bin_frame
 from wpinq.records.schema import Kind
 
-MOST = 1000
+MAX_HELD_WINDOWS = 1000
 """Windows whose answers are held at once for a live source that does not keep all."""
 
 
@@ -33,10 +33,10 @@ def windows(walk: Iterable[Node]) -> list[Window]:
     Raises:
         PlanError: They are of several lengths, so no single window could be asked for.
     """
-    found = [node for node in walk if isinstance(node, Window) and node.number is None]
-    if len({(node.span, node.kind) for node in found}) > 1:
+    result = [node for node in walk if isinstance(node, Window) and node.number is None]
+    if len({(node.span, node.kind) for node in result}) > 1:
         raise PlanError("measure(...): the plan has windows of several lengths or types; one window must be of one.")
-    return found
+    return result
 
 
 class WindowedMeasurement(Measurement):
@@ -109,7 +109,7 @@ class WindowedMeasurement(Measurement):
             bin_frame(asked, self.node.schema)  # mistakes show before a window is charged
         if not isinstance(window, (list, tuple)):
             return self.at(window).observe_many(asked)
-        return np.stack([one.observe_many(asked) for one in self._at(window)])
+        return np.stack([item.observe_many(asked) for item in self._at(window)])
 
     def release(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse: each window is released by itself.
@@ -143,11 +143,11 @@ class WindowedMeasurement(Measurement):
         """
         if self._log is None or not self._log.forgotten + 1 < epoch <= self._log.closed:
             return []
-        before, until = self._log.until(epoch - 1), self._log.until(epoch)
-        if before is None or until is None:
+        before, watermark = self._log.watermark(epoch - 1), self._log.watermark(epoch)
+        if before is None or watermark is None:
             return []
         span = self._first.span
-        return [self._first.time(number) for number in range(before // span, until // span)]
+        return [self._first.time(number) for number in range(before // span, watermark // span)]
 
     def _at(self, times: Sequence[Any]) -> list[Measurement]:
         """The measurements of some windows, of which all are charged or none."""
@@ -155,10 +155,10 @@ class WindowedMeasurement(Measurement):
         plans = {number: self._closed(number) for number in numbers}
         quotes = {number: self._quote(number, plan) for number, plan in plans.items() if number not in self._made}
         self._made |= zip(quotes, commit(list(quotes.values())), strict=True)
-        found = [self._made[number] for number in numbers]
-        while self._log is not None and self._log.keep is not None and len(self._made) > MOST:
+        result = [self._made[number] for number in numbers]
+        while self._log is not None and self._log.keep is not None and len(self._made) > MAX_HELD_WINDOWS:
             del self._made[min(self._made)]
-        return found
+        return result
 
     def _quote(self, number: int, plan: Node) -> Quote[Measurement]:
         survey, noise = Survey.of(rewrite(plan, partial(_numbered, number))), self._mechanism.name

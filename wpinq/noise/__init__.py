@@ -10,9 +10,8 @@
     selection    optimal partition selection
     exponential  permute-and-flip, for ranks
 
-Only what charges and answers imports this room (questions, measurements, selections, aggregates), and no
-float ever touches a sampler. What a sampler makes of a key is stored by releases that people rely on, so
-it may never change under the same `FORMAT`.
+Only charged queries import this package (measurements, selections, aggregates). No sampler computes with floats.
+Published answers must be reproducible, so a sampler's output for a key never changes under the same `FORMAT`.
 """
 
 from __future__ import annotations
@@ -55,12 +54,12 @@ class Mechanism(Protocol):
 
     @property
     def law(self) -> str:
-        """Which distribution it has; each class names its own. What is proved for one law refuses others."""
+        """The distribution of the noise; each class names its own. A proof for one law refuses mechanisms of others."""
         ...
 
     @property
     def scale(self) -> Fraction:
-        """Movement over scale is the privacy loss; in units of 1/resolution."""
+        """Sensitivity divided by scale is epsilon; in units of 1/resolution."""
         ...
 
     @property

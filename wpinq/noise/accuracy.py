@@ -1,4 +1,4 @@
-"""From accuracy to noise: the epsilon that a wanted interval takes, and intervals that hold for many bins at once."""
+"""The least epsilon for a wanted accuracy, and intervals that hold for many bins at once."""
 
 from __future__ import annotations
 
@@ -43,16 +43,14 @@ def level_of_each(level: Fraction, bins: int) -> Fraction:
     return Fraction(min(high, (1 << _BITS) - 1), 1 << _BITS)
 
 
-def epsilon_within(
-    noise: Callable[[Fraction], Mechanism], moves: Fraction, within: Fraction, level: Fraction
-) -> Fraction:
+def epsilon_within(noise: Callable[[Fraction], Mechanism], l1: Fraction, within: Fraction, level: Fraction) -> Fraction:
     """Find the least epsilon, in four significant digits, for which a bin is within a distance of the truth.
 
     Args:
         noise: Makes the mechanism of a scale.
-        moves: The largest movement of one unit, in units of 1/resolution.
-        within: The wanted half width, in units of 1/resolution, above zero.
-        level: How often it shall hold.
+        l1: The L1 sensitivity, in units of 1/resolution.
+        within: The wanted half width of the interval, in units of 1/resolution, above zero.
+        level: The probability with which the interval holds the truth.
 
     Raises:
         PlanError: The level is not strictly between 0 and 1, or nearer to one of them than 10^-30, or the distance is
@@ -61,18 +59,18 @@ def epsilon_within(
     if not 0 < level < 1:
         raise PlanError(f"measure(confidence=...): {decimal(level)} is not strictly between 0 and 1; write 0.95, say.")
     rest = 1 - level
-    if min(level, rest) < _LEAST or not _LEAST < moves / within < 1 / _LEAST:
+    if min(level, rest) < _LEAST or not _LEAST < l1 / within < 1 / _LEAST:
         raise PlanError("measure(within=..., confidence=...): no noise is as narrow, as wide or as sure as that.")
 
     def enough(index: int) -> bool:
-        scale = moves / _number(index)
+        scale = l1 / _number(index)
         if not SMALLEST <= scale <= LARGEST:
             return scale < SMALLEST
         own = noise(scale)
         return own.half_width(level) <= within * own.grid
 
     spread = -math.log1p(-float(level)) if 2 * level < 1 else -math.log(float(rest))
-    guess = math.floor(math.log10(moves / within) + math.log10(spread))
+    guess = math.floor(math.log10(l1 / within) + math.log10(spread))
     low, high = _DIGITS * (guess - 3), _DIGITS * (guess + 3)
     while enough(low):
         low -= _DIGITS

@@ -1,6 +1,6 @@
 """A keyed digest of a measured histogram: order-free, additive over shards, never shown.
 
-It stands in the key of the noise as a second line of defence, so a changed answer never meets old noise.
+The key of the noise depends on it, as a second line of defence: a changed histogram never gets the old noise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def histogram_digest(key: bytes, identities: NDArray[Any], weights: NDArray[Any]
 
     The function is a CBC-MAC of two blocks, the identity and then the weight, under two independent keys
     of 128 bits each; at a fixed length that is pseudorandom (Bellare, Kilian and Rogaway, 2000). Each
-    identity must stand in one row only, or the sum speaks of another histogram.
+    identity must be in one row only, or the digest would be that of another histogram.
 
     Args:
         key: 32 bytes, derived for this purpose alone.

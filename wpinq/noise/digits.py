@@ -1,4 +1,4 @@
-"""Exact thresholds: the binary expansions of the probabilities that a sampler compares words with.
+"""Exact probabilities of binary digits: the thresholds that a sampler compares pseudorandom words with.
 
 A geometric variable with ratio r = exp(-1/scale) has independent binary digits; digit j is 1 with
 probability r^(2^j) / (1 + r^(2^j)), and some digit from J on is 1 with probability r^(2^J). These are
@@ -48,7 +48,7 @@ def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The probability exp(-x), or exp(-x) / (1 + exp(-x)) where `odds`, as an endless row of words."""
+    """The binary expansion of exp(-x), or with `odds` of exp(-x) / (1 + exp(-x)), as an endless sequence of words."""
 
     x: Fraction
     odds: bool

@@ -1,4 +1,4 @@
-"""Choosing one of many by its loss: permute-and-flip, an exact exponential mechanism without its replacement."""
+"""Permute-and-flip: the exponential mechanism, sampled without replacement, exactly."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _NEVER = 45
 class PermuteAndFlip:
     """Go through the candidates in random order and take each with probability exp(-rate * loss), until one is taken.
 
-    The exponential mechanism does the same with replacement: it draws candidates until one is taken. Without, the cost
-    is the same and the expected loss is never larger. The order is that of 128 pseudorandom bits of each candidate's
-    identity, which never agree; the coin compares its endless word with exp(-rate * loss), exactly. A candidate without
-    loss is always taken, and there is one.
+    The exponential mechanism does the same with replacement: it draws candidates until one is taken. Without
+    replacement epsilon is the same and the expected loss is never larger. Candidates are ordered by 128 pseudorandom
+    bits of each identity, which never agree; a candidate's coin compares an endless pseudorandom word with
+    exp(-rate * loss), exactly. At least one candidate has loss 0, and such a candidate is always taken.
 
     Attributes:
-        rate: Of the losses; when no loss moves by more than s, the privacy loss is 2 rate s.
+        rate: Of the losses; if the sensitivity of every loss is at most s, epsilon is 2 rate s.
 
     Source: McKenna and Sheldon, "Permute-and-flip: a new mechanism for differentially private selection", NeurIPS 2020.
     McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007, for the exponential mechanism.
@@ -39,13 +39,13 @@ class PermuteAndFlip:
         """Choose a candidate.
 
         Args:
-            words: The question's words.
+            words: The query's pseudorandom words.
             identities: Shape (n, 2), uint64.
             losses: Shape (n,): whole numbers, the least of them 0.
-            turn: Tells several choices among the same candidates apart.
+            turn: The number of this choice, where several are made among the same candidates.
 
         Returns:
-            Its place.
+            The index of the chosen candidate.
         """
         rows = checked(identities)
         taken = self._flip(words, rows, losses, turn)

@@ -24,13 +24,13 @@ class DiscreteLaplace:
     """Noise N on the integers with P(N = k) = (1 - r) / (1 + r) * r^|k|, r = exp(-1/scale).
 
     N is the difference of two geometric variables, whose binary digits are independent: digit j is 1
-    when a 64-bit word lies below its threshold; equal first words are settled by further words. Digits
-    from J on come from one word compared with r^(2^J) < 2^-64: each hit in a row adds 2^J. Every bin
-    takes J + 1 words and compares them all; what is rare depends on the words alone, never on data.
+    when a 64-bit word lies below its threshold; equal first words are decided by further words. Digits
+    from J on come from one word compared with r^(2^J) < 2^-64: each consecutive hit adds 2^J. Every bin
+    takes J + 1 words and compares them all; rare further work depends on the words alone, never on data.
 
     Attributes:
-        scale: In units of 1/resolution, up to 2^57; the privacy loss is the movement over the scale. A smaller one than
-            1/1000 is taken as 1/1000: more noise than asked, and still none but with probability 2 exp(-1000).
+        scale: In units of 1/resolution, up to 2^57; epsilon is sensitivity divided by scale. A scale below 1/1000 is
+            raised to 1/1000: that is more noise than needed, and still 0 except with probability 2 exp(-1000).
 
     Raises:
         PlanError: The scale is not above 0, or above 2^57.
@@ -54,10 +54,10 @@ class DiscreteLaplace:
         object.__setattr__(self, "scale", max(self.scale, SMALLEST))
 
     def draw(self, words: WordSource, identities: NDArray[Any]) -> NDArray[np.int64]:
-        """Draw the noise of each identity: one identity has one noise, whatever the batch and order.
+        """Draw the noise of each identity; it depends on key and identity only, not on batch or order.
 
         Args:
-            words: The release's words.
+            words: The measurement's pseudorandom words.
             identities: Shape (n, 2), uint64.
 
         Returns:
@@ -72,8 +72,8 @@ class DiscreteLaplace:
     def half_width(self, level: Fraction) -> int:
         """Find the least t with P(|N| <= t) >= level, exactly.
 
-        P(|N| > t) = 2 r^(t+1) / (1 + r). As r is transcendental this never equals 1 - level, so bounds
-        that get closer decide every comparison.
+        P(|N| > t) = 2 r^(t+1) / (1 + r). As r is transcendental this never equals 1 - level, so every
+        comparison is decided by integer bounds of enough precision.
 
         Raises:
             PlanError: The level is not strictly between 0 and 1.
@@ -133,7 +133,7 @@ def _move(noise: NDArray[np.int64], row: int, step: int) -> None:
 def _plain_digits(
     words: WordSource, identities: NDArray[np.uint64], digits: list[Threshold], noise: NDArray[np.int64]
 ) -> None:
-    """The same digits. Eight of both variables gather in bytes before they are subtracted."""
+    """The digits without the C kernel: eight digits of both variables are packed into bytes, then subtracted."""
     for first in range(0, len(digits), 8):
         packed = np.zeros((len(identities), 2), dtype=np.uint8)
         for j in range(first, min(first + 8, len(digits))):
@@ -152,7 +152,7 @@ def _below(words: WordSource, identities: NDArray[np.uint64], limit: Threshold, 
 
 
 def _bernoulli(words: WordSource, identity: NDArray[np.uint64], side: int, limit: Threshold, index: int) -> bool:
-    """Compare one endless word with one endless threshold: the first words that differ decide."""
+    """Compare an endless pseudorandom word with an endless threshold: the first 64-bit words that differ decide."""
     depth = 0
     while (word := int(words.pair(identity, number(index, depth))[0, side])) == limit.word(depth):
         depth += 1
@@ -160,7 +160,7 @@ def _bernoulli(words: WordSource, identity: NDArray[np.uint64], side: int, limit
 
 
 def _hits(words: WordSource, identity: NDArray[np.uint64], side: int, tail: Threshold, index: int) -> int:
-    """Count the hits in a row of the tail, the first of which was seen; 64 of them are below 2^-4096."""
+    """Count consecutive hits of the tail, after the first; 64 of them have a probability below 2^-4096."""
     hits = 1
     while hits < _MOST_HITS and _bernoulli(words, identity, side, tail, index + hits):
         hits += 1

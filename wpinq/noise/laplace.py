@@ -20,9 +20,9 @@ FINEST = 20
 class GridLaplace:
     """Laplace noise on a grid of 2^-20 of a unit of 1/resolution, exactly.
 
-    A measurement adds in grid steps and divides last: `(true * grid + draw) / grid`. True counts lie on
-    the resolution and the grid refines it, so this is the discrete Laplace of `scale * grid` steps, with
-    the same privacy loss and no float before the division. (Floats leak: Mironov, "On significance of
+    A measurement adds in grid steps and divides last: `(true * grid + draw) / grid`. True weights are
+    whole numbers of grid steps too, so this is the discrete Laplace mechanism of `scale * grid` steps, with
+    the same epsilon and no float before the division. (Floats leak: Mironov, "On significance of
     the least significant bits for differential privacy", 2012.)
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Optimal partition selection: which bins exist, with the largest probabilities that (epsilon, delta) allows."""
+"""Optimal partition selection: names existing bins, each with the largest probability that (epsilon, delta) allows."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class PartitionSelection:
         """Decide for each bin, by its identity and weight.
 
         Args:
-            words: The question's words.
+            words: The query's pseudorandom words.
             identities: Shape (n, 2), uint64.
-            weights: Shape (n,): whole numbers of units of 1/resolution.
+            weights: Shape (n,): in units of 1/resolution.
         """
         rows = checked(identities)
         levels, place = np.unique(weights, return_inverse=True)
@@ -89,7 +89,7 @@ class PartitionSelection:
         return low, high
 
     def _fall(self, m: int, turn: int, bits: int) -> tuple[int, int]:
-        """Bound q^m (1 - pi(n1)) - (1 - q^m) delta q / (1 - q): what is left to 1."""
+        """Bound 1 - pi(n1 + m) = q^m (1 - pi(n1)) - (1 - q^m) delta q / (1 - q)."""
         work = bits + 64
         one = 1 << work
         (q_low, q_high), (p_low, p_high) = exp_bounds(self.epsilon, work), exp_bounds(m * self.epsilon, work)
@@ -102,7 +102,7 @@ class PartitionSelection:
         return low >> 64, -(-high >> 64)
 
     def _tie(self, words: WordSource, identity: NDArray[np.uint64], weight: int) -> bool:
-        """Compare the endless word with pi, place by place, after a first word that did not decide."""
+        """Compare the endless word with pi, where the first 64 bits are equal."""
         depth = 1
         while True:
             word = int(words.pair(identity, depth)[0, 0])
@@ -112,18 +112,18 @@ class PartitionSelection:
             depth += 1
 
 
-def selection(epsilon: Fraction, delta: Fraction, moves: int) -> PartitionSelection:
-    """The selection of which `moves` steps of 1, spread in any way, cost epsilon and delta.
+def selection(epsilon: Fraction, delta: Fraction, l1: int) -> PartitionSelection:
+    """The selection that costs epsilon and delta for a unit with L1 sensitivity `l1`, however it spreads its weight.
 
-    w steps in one bin cost w eps' and delta' (e^(w eps') - 1) / (e^eps' - 1). That is convex in w, so all steps in one
-    bin are the worst: eps' = epsilon / moves, delta' = delta (e^eps' - 1) / (e^epsilon - 1), rounded down.
+    w steps of 1 in one bin cost w eps' and delta' (e^(w eps') - 1) / (e^eps' - 1). That is convex in w, so all steps in
+    one bin are the worst case: eps' = epsilon / l1, delta' = delta (e^eps' - 1) / (e^epsilon - 1), rounded down.
     """
-    if moves == 1:
+    if l1 == 1:
         return PartitionSelection(epsilon, delta)
-    bits = 128 + _bits_of(epsilon) + moves.bit_length() + max(0, (moves / epsilon).__ceil__().bit_length())
-    (p_low, _), (_, q_high) = exp_bounds(epsilon, bits), exp_bounds(epsilon / moves, bits)
+    bits = 128 + _bits_of(epsilon) + l1.bit_length() + max(0, (l1 / epsilon).__ceil__().bit_length())
+    (p_low, _), (_, q_high) = exp_bounds(epsilon, bits), exp_bounds(epsilon / l1, bits)
     one = 1 << bits  # (1/q - 1) / (1/p - 1) = p (1 - q) / (q (1 - p))
-    return PartitionSelection(epsilon / moves, delta * Fraction(p_low * (one - q_high), q_high * (one - p_low)))
+    return PartitionSelection(epsilon / l1, delta * Fraction(p_low * (one - q_high), q_high * (one - p_low)))
 
 
 @lru_cache(maxsize=256)
@@ -154,5 +154,5 @@ def _past(selection: PartitionSelection, n: int) -> bool:
 
 
 def _bits_of(x: Fraction) -> int:
-    """How many bits e^x has before its point, and some."""
+    """More bits than the integer part of e^x has."""
     return int(x * 3 / 2) + 2

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 def half_width(scales: Sequence[float], rest: float) -> float:
     """A distance that the sum of discrete Laplace noises of these scales exceeds with at most this probability.
 
-    Chernoff's bound on both sides, with the exact moments: P(|S| > t) <= 2 exp(-x t) prod (1 - r)^2 / ((1 - r e^x)
-    (1 - r e^-x)), r = exp(-1 / scale), at the best x below 1 / max(scale). It is a bound, and no closer than that.
+    It is Chernoff's bound on both sides, with exact moments: P(|S| > t) <= 2 exp(-x t) prod (1 - r)^2 / ((1 - r e^x)
+    (1 - r e^-x)), r = exp(-1 / scale), at the best of a thousand x below 1 / max(scale). It is not tight.
 
     >>> 59 < half_width([10.0], 0.01) < 80
     True

@@ -1,19 +1,19 @@
-"""How high a threshold must be, so that bins which a unit alone brought in are published with probability delta only.
+"""The least threshold at which bins that only one unit is in are published with probability at most delta.
 
-One unit moves a histogram by M units of 1/resolution in all, and one bin by at most C. Spread over bins that nobody
-else is in, with w_i >= 1 in bin i, it is seen with probability 1 - prod P(w_i + N < tau) = 1 - exp(-sum f(w_i)), where
-f(w) = -log P(w + N < tau) rises and, as the noise is log-concave, is convex. So more weight is worse and sum w_i = M.
-For a given number m of bins a convex sum is largest at a corner of 1 <= w_i <= C, sum w_i = M: bins of C, bins of 1,
-and one of r between. One bin more takes 1 from the bin of r, which adds f(1) - (f(r) - f(r - 1)): that grows while r
-falls, so between two m at which r is 1 (or C) the sum is convex in m and largest at an end. Among these ends, a bins
-of C and M - a C bins of 1, it is linear in a. With M = q C + s that leaves three: M bins of 1; q bins of C and s of 1;
-and, where m begins, q bins of C and one of s. Everything is decided by integer bounds that get closer, nothing is
+Let M be the L1 and C the L-infinity sensitivity, in units of 1/resolution. A unit that is spread over bins of its own,
+with w_i >= 1 in bin i, is seen with probability 1 - prod P(w_i + N < tau) = 1 - exp(-sum f(w_i)), where
+f(w) = -log P(w + N < tau) increases and, as the noise is log-concave, is convex. So the worst case has sum w_i = M.
+For a given number m of bins a convex sum is largest at a vertex of 1 <= w_i <= C, sum w_i = M: some bins have C, some
+have 1, and one has r between. One more bin takes 1 from that bin, which adds f(1) - (f(r) - f(r - 1)); this grows while
+r falls. So between two m at which r is 1 (or C) the sum is convex in m, and largest at an end. At these ends, a bins of
+C and M - a C bins of 1, the sum is linear in a. With M = q C + s three cases are left: M bins of 1; q bins of C and s
+of 1; and, where m begins, q bins of C and one of s. All comparisons use integer bounds of enough precision; nothing is
 rounded.
 
-M and C are what one unit moves through all data sets that it may be in: of several with one ledger their sums, and
-delta is then what all of them are charged (`selection.spread`). Outside of the event that is bounded here what is
-published is a function of the noisy weights, so epsilon is that of the measurement. Source: Korolova, Kenthapadi,
-Mishra and Ntoulas, WWW 2009 (thresholds); the corners are proved above.
+M and C are the sensitivities through all data sets that a unit may be in: for several data sets of one ledger they are
+sums, and delta is the sum of what these are charged (`measurements/sensitivity.py`). Outside of the event whose
+probability is bounded here, the published table is a function of the noisy weights, so it costs no further epsilon.
+Source: Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009 (thresholds); the three cases are proved above.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from wpinq.errors import PlanError
 from wpinq.noise.digits import exp_bounds
 
 LAW = "discrete Laplace"
-"""The law that the bounds here hold for, on the resolution or on a finer grid."""
+"""The distribution for which the bounds here hold, in units of 1/resolution or on a finer grid."""
 
 Bounds = tuple[int, int]
 """A number from below and from above, in units of 2^-bits."""
 
 
 def refuse_other_law(noise: object, call: str) -> None:
-    """Refuse a mechanism whose own class does not name the law that is known here; a subclass may draw otherwise.
+    """Refuse a mechanism whose own class does not name `LAW`; a subclass that does not may draw otherwise.
 
     Raises:
         PlanError: It has another law, or names none; nothing was charged.
     """
-    found = vars(type(noise)).get("law")
-    if found != LAW:
+    result = vars(type(noise)).get("law")
+    if result != LAW:
         raise PlanError(
-            f"{call}: it is proved for noise of the law {LAW} alone, and this mechanism's law is {found}; give the "
+            f"{call}: it is proved for noise of the law {LAW} alone, and this mechanism's law is {result}; give the "
             "bins with release(keys=...), or take mechanism='geometric'. Nothing was charged."
         )
 
@@ -60,7 +60,7 @@ def tail_bounds(scale: Fraction, k: int, bits: int) -> Bounds:
 
 
 def any_bounds(chances: Iterable[tuple[Bounds, int]], bits: int) -> Bounds:
-    """Bound 2^bits * P(a trial hits), for independent trials: so many of each chance."""
+    """Bound 2^bits * P(at least one success), for independent trials, given as probabilities with their numbers."""
     one = 1 << bits
     low = high = one  # of the probability that none does
     for chance, trials in chances:
@@ -80,20 +80,20 @@ def power(base: int, exponent: int, bits: int, *, up: bool) -> int:
     return result
 
 
-def seen_bounds(scale: Fraction, grid: int, moves: int, tau: int, bits: int, *, most: int | None = None) -> Bounds:
-    """Bound 2^bits * delta: that a unit of `moves` units of 1/resolution shows, in the worst way to spread them.
+def seen_bounds(scale: Fraction, grid: int, l1: int, tau: int, bits: int, *, linf: int | None = None) -> Bounds:
+    """Bound 2^bits * delta: the probability that a bin of a unit alone is published, in the worst case.
 
     Args:
-        scale: Of the noise, in steps; `grid` steps are one unit of 1/resolution.
+        scale: Of the noise, in steps.
         grid: Steps in a unit of 1/resolution.
-        moves: The largest movement of all bins by a unit, in units of 1/resolution.
-        tau: A bin is published when weight and noise reach it, in steps.
+        l1: The L1 sensitivity, in units of 1/resolution.
+        tau: The threshold: a bin is published if weight plus noise reach it, in steps.
         bits: Precision.
-        most: The largest movement of one bin; by default all of it.
+        linf: The L-infinity sensitivity; by default the L1 sensitivity.
     """
-    most = moves if most is None else min(most, moves)
-    full, rest = divmod(moves, most)
-    ways = (((1, moves),), ((most, full), (1, rest)), ((most, full), (rest, 1 if rest else 0)))
+    linf = l1 if linf is None else min(linf, l1)
+    full, rest = divmod(l1, linf)
+    ways = (((1, l1),), ((linf, full), (1, rest)), ((linf, full), (rest, 1 if rest else 0)))
     shown = [
         any_bounds(((tail_bounds(scale, tau - weight * grid, bits), bins) for weight, bins in way), bits)
         for way in ways
@@ -102,8 +102,8 @@ def seen_bounds(scale: Fraction, grid: int, moves: int, tau: int, bits: int, *, 
 
 
 @lru_cache(maxsize=256)
-def least_threshold(scale: Fraction, grid: int, moves: int, delta: Fraction, most: int | None = None) -> int:
-    """Find the least tau >= 1 at which a unit shows with probability delta at the most; see `seen_bounds`.
+def least_threshold(scale: Fraction, grid: int, l1: int, delta: Fraction, linf: int | None = None) -> int:
+    """Find the least tau >= 1 for which the probability that `seen_bounds` bounds is at most delta.
 
     >>> least_threshold(Fraction(1), 1, 1, Fraction(1, 10**6))
     15
@@ -111,20 +111,20 @@ def least_threshold(scale: Fraction, grid: int, moves: int, delta: Fraction, mos
     [73, 66]
     """
     high = 1
-    while _shows(scale, grid, moves, high, delta, most=most):
+    while _shows(scale, grid, l1, high, delta, linf=linf):
         high *= 2
     low = high // 2  # it shows at low, or low is 0
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _shows(scale, grid, moves, middle, delta, most=most) else (low, middle)
+        low, high = (middle, high) if _shows(scale, grid, l1, middle, delta, linf=linf) else (low, middle)
     return high
 
 
-def _shows(scale: Fraction, grid: int, moves: int, tau: int, delta: Fraction, *, most: int | None) -> bool:
-    """Whether it shows with more than delta. That is algebraic in exp(-1/scale), so it never equals a rational."""
+def _shows(scale: Fraction, grid: int, l1: int, tau: int, delta: Fraction, *, linf: int | None) -> bool:
+    """Whether that probability is above delta. It is algebraic in exp(-1/scale), so it never equals a rational."""
     bits = 128
     while True:
-        low, high = seen_bounds(scale, grid, moves, tau, bits, most=most)
+        low, high = seen_bounds(scale, grid, l1, tau, bits, linf=linf)
         if low > delta * (1 << bits):
             return True
         if high <= delta * (1 << bits):

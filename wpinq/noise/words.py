@@ -1,10 +1,10 @@
 """The keyed pseudorandom function behind all noise: a bin's identity in, 64-bit words out.
 
 Each (release key, word number) has its own AES key, and the block is the 128-bit identity alone, so
-two different bins or numbers can never meet in one cipher input (privacy rule 6). A bin that nobody
-asks for costs nothing, and any process that holds the key gets the same words in any order.
+two different bins or numbers never have the same cipher input (privacy rule 6). Words are computed for
+observed bins only, and every process that holds the key computes the same words in any order.
 
-AES is a permutation: it stands for a random function up to n^2 / 2^129 for n bins.
+AES is a permutation; for n bins its advantage over a random function is at most n^2 / 2^129.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from wpinq.errors import InternalError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
 
-PIECE = 4096
+IDENTITIES_PER_PIECE = 4096
 """Identities in a piece: 64 kB of blocks and as much of words stay in the second-level cache."""
 
 _PERSON = b"wpinq word key 1"
 
 
 class WordSource(Protocol):
-    """Whatever gives words for identities: `Words`, or a test that feeds chosen ones."""
+    """Gives words for identities: `Words`, or in tests a source of chosen words."""
 
     def pair(self, identities: NDArray[np.uint64], number: int) -> NDArray[np.uint64]:
         """Give two words for each identity: shape (n, 2) in, shape (n, 2) out."""
@@ -94,5 +94,5 @@ def checked(identities: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def pieces(length: int) -> Iterator[slice]:
-    """Cut `length` rows into slices of at most `PIECE`."""
-    return (slice(start, start + PIECE) for start in range(0, length, PIECE))
+    """Cut `length` rows into slices of at most `IDENTITIES_PER_PIECE`."""
+    return (slice(start, start + IDENTITIES_PER_PIECE) for start in range(0, length, IDENTITIES_PER_PIECE))

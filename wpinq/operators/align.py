@@ -8,7 +8,7 @@ dither (`operators/dither.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -21,7 +21,9 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions.covering import digest
 from wpinq.operators.dither import GRID, draws, rounded
-from wpinq.plan.node import Keyed, Node, Record, Shape, Stateless, Unary, Weighted, sources, steps
+from wpinq.plan.forms import Linear, Unary
+from wpinq.plan.node import Node, Record, Weighted, sources, steps
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records import canonical
 from wpinq.records.batch import Batch, integers, weight_series
 from wpinq.records.identity import identities
@@ -29,7 +31,7 @@ from wpinq.records.kinds import series, write
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.records.values import KEY_SIZE
 from wpinq.records.weights import fits
-from wpinq.state.pointwise import Points, Pointwise
+from wpinq.state.pointwise import Pointwise, PointwiseRule
 from wpinq.state.table import Ids, Weights
 
 FINEST = 2**80
@@ -38,13 +40,13 @@ FINEST = 2**80
 SPARE = 4
 """What is left of a gain for the step that room is made for."""
 
-DITHERED = Fraction(2**16 + 1, 2**16)
+DITHER_STABILITY = Fraction(2**16 + 1, 2**16)
 """Stability of a step with a keyed dither, of the most that a unit moves its input; `operators/dither.py` says how."""
 
-PRICED = ("place", "group")
+PART_FIELDS = ("place", "group")
 """Fields that name the parts which cost as one: drawn at random where the key of the parts has no fingerprint."""
 
-ROUNDED = "rounded to 2^-40, right on average"
+ROUNDING_NOTE = "rounded to 2^-40, right on average"
 """How `explain` tells of a dither."""
 
 
@@ -114,45 +116,41 @@ def aligned(nodes: Sequence[Node], call: str) -> list[Node]:
 
 
 @dataclass(frozen=True, eq=False)
-class Align(Unary):
+class Align(Linear):
     """The same records under other names, as more general types, or at a finer resolution."""
 
     onto: Schema
     fine: int
+    shown = "align"
 
     @property
     def schema(self) -> Schema:
-        """The columns that both sides share."""
         return self.onto
 
     @property
     def resolution(self) -> int:
-        """The resolution that both sides share."""
         return self.fine
 
     @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return "align"
+    def local(self) -> Mapping[str, str]:
+        """Columns whose kind is as before."""
+        return {new: old for new, old in self._places.items() if self.onto[new].kind is self.source.schema[old].kind}
+
+    @property
+    def _places(self) -> dict[str, str]:
+        return dict(zip(self.onto.names, self.source.schema.names, strict=True))
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """The columns in the same places."""
-        return (frozenset(old for old, new in self._places() if new in needed),)
+        return (frozenset(old for new, old in self._places.items() if new in needed),)
 
-    def lower(self, needed: frozenset[str]) -> Shape:
+    def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
+        return [(record, Fraction(1))]
+
+    def apply(self, batch: Batch) -> Batch:
         """Rename, write ranges out, encode."""
-        places = {new: old for old, new in self._places() if new in needed}
-        return Stateless(partial(self._apply, places or dict([self._places()[0][::-1]])))
-
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Nothing moves."""
-        return dict(inputs[0])
-
-    def _places(self) -> list[tuple[str, str]]:
-        return list(zip(self.source.schema.names, self.onto.names, strict=True))
-
-    def _apply(self, places: dict[str, str], batch: Batch) -> Batch:
-        batch = batch.project(places).refine(self.source.held, self.held)
+        batch = batch.project({new: old for new, old in self._places.items() if old in batch.schema})
+        batch = batch.refine(self.source.held, self.held)
         batch = batch.expand(name for name in batch.schema.ranged if not self.onto[name].ranged)
         changed = [column for column in batch.schema if self.onto[column.name].kind is not column.kind]
         frame = batch.frame.with_columns(canonical.encoded(batch.frame[column.name], column.kind) for column in changed)
@@ -168,47 +166,27 @@ class Coarse(Unary):
                 below 2^-180.
     """
 
+    shown = "dither(2^-40)"
+    resolution = GRID
+    stability = (DITHER_STABILITY,)
+    rounding = ROUNDING_NOTE
+
     @property
     def schema(self) -> Schema:
-        """The same columns, written out."""
         return self.source.schema.expanded()
-
-    @property
-    def resolution(self) -> int:
-        """2^40."""
-        return GRID
-
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return "dither(2^-40)"
-
-    @property
-    def stability(self) -> tuple[Fraction, ...]:
-        """A hair above 1."""
-        return (DITHERED,)
-
-    @property
-    def rounding(self) -> str:
-        """The dither."""
-        return ROUNDED
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """The whole record is the key."""
-        return (frozenset(self.schema.names),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
         rule = partial(self._rule, dither_key(self))
-        points = Points(self.schema, self.schema.kept(needed), 1, self.source.held, self.held, rule)
+        points = PointwiseRule(self.schema, self.schema.kept(needed), 1, self.source.held, self.held, rule)
         return Keyed((self.schema.names,), lambda _: Pointwise(points, record_key(self)))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Round each weight by the record's dither."""
         ids = record_ids(inputs[0], self.schema, record_key(self))
         units = np.array([int(weight * self.source.resolution) for weight in inputs[0].values()], object)
-        found = self._round(dither_key(self), units, ids)
-        return {record: Fraction(weight, GRID) for record, weight in zip(inputs[0], found.tolist(), strict=True)}
+        result = self._round(dither_key(self), units, ids)
+        return {record: Fraction(weight, GRID) for record, weight in zip(inputs[0], result.tolist(), strict=True)}
 
     def _rule(self, key: bytes, weights: Sequence[pl.Series], ids: Callable[[], Ids]) -> pl.Series:
         return weight_series(self._round(key, integers(weights[0]), ids()), self.held)
@@ -228,7 +206,7 @@ def dither_key(node: Node) -> bytes:
     Functions that have no fingerprint are left out, since all processes of a cluster must find one key. Plans that
     differ in nothing else share their dithers; each is charged, so that each may go wrong by itself.
     """
-    depth = sum(DITHERED in one.stability for one in steps(node))
+    depth = sum(DITHER_STABILITY in step.stability for step in steps(node))
     made = blake2b(key=record_key(node), digest_size=KEY_SIZE, person=b"wpinq dither")
     made.update(depth.to_bytes(8, "little") + _known(node))
     return made.digest()
@@ -236,12 +214,12 @@ def dither_key(node: Node) -> bytes:
 
 def _known(root: Node) -> bytes:
     """A digest of what a plan means, as far as that can be told."""
-    found: dict[Node, bytes] = {}
+    result: dict[Node, bytes] = {}
     for node in steps(root):
-        own = (pair for pair in node.meaning.items() if pair[0] not in PRICED)
+        own = (pair for pair in node.meaning.items() if pair[0] not in PART_FIELDS)
         what = (type(node).__qualname__, *own, *node.inputs, node.schema, node.resolution)
-        found[node] = digest(what, lambda one: found.get(one) if isinstance(one, Node) else None)
-    return found[root]
+        result[node] = digest(what, lambda one: result.get(one) if isinstance(one, Node) else None)
+    return result[root]
 
 
 def record_ids(records: Iterable[tuple[Any, ...]], schema: Schema, key: bytes) -> Ids:

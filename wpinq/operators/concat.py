@@ -7,8 +7,9 @@ from fractions import Fraction
 
 from wpinq.operators.align import aligned, node_of
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Merge, Node, Record, Shape, Weighted
-from wpinq.records.schema import Schema
+from wpinq.plan.forms import Binary
+from wpinq.plan.node import Record, Weighted
+from wpinq.plan.shapes import Merge, Shape
 
 
 def concat(self: Builder[C], other: Builder[C]) -> C:
@@ -34,39 +35,20 @@ def concat(self: Builder[C], other: Builder[C]) -> C:
 
 
 @dataclass(frozen=True, eq=False)
-class Sum(Node):
+class Sum(Binary):
     """Plan node of `concat` and `subtract`."""
 
-    left: Node
-    right: Node
     sign: int
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """Both."""
-        return (self.left, self.right)
-
-    @property
-    def schema(self) -> Schema:
-        """The columns of both."""
-        return self.left.schema
-
-    @property
-    def resolution(self) -> int:
-        """The resolution of both."""
-        return self.left.resolution
+    apart = True
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
         return "concat" if self.sign > 0 else "subtract"
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """The same columns of both."""
         return (needed, needed)
 
     def lower(self, needed: frozenset[str]) -> Shape:
-        """A signed sum."""
         return Merge((1, self.sign), self.schema.kept(needed), self.held)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:

@@ -9,9 +9,11 @@ from fractions import Fraction
 import polars as pl
 
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Keyed, Record, Shape, Unary, Weighted
+from wpinq.plan.forms import Unary
+from wpinq.plan.node import Record, Weighted
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.schema import Schema
-from wpinq.state.pointwise import Points, Pointwise
+from wpinq.state.pointwise import Pointwise, PointwiseRule
 from wpinq.state.table import Ids
 
 
@@ -33,27 +35,19 @@ def distinct(self: Builder[C]) -> C:
 class Distinct(Unary):
     """Plan node of `distinct`."""
 
+    shown = "distinct"
+    apart = True
+
     @property
     def schema(self) -> Schema:
-        """The columns of its input, written out."""
         return self.source.schema.expanded()
-
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return "distinct"
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """The whole record is the key."""
-        return (frozenset(self.schema.names),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
-        points = Points(self.schema, self.schema.kept(needed), 1, self.held, self.held, self._clamp)
+        points = PointwiseRule(self.schema, self.schema.kept(needed), 1, self.held, self.held, self._clamp)
         return Keyed((self.schema.names,), lambda key: Pointwise(points, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Record by record."""
         return {record: min(max(weight, Fraction(0)), Fraction(1)) for record, weight in inputs[0].items()}
 
     def _clamp(self, weights: Sequence[pl.Series], ids: Callable[[], Ids]) -> pl.Series:

@@ -25,7 +25,7 @@ GRID = 2**40
 
 def draws(key: bytes, *ids: Ids) -> Weights:
     """64 pseudorandom bits for each row, as Python integers, from the row's identities."""
-    words = [np.ascontiguousarray(one[:, i]) for one in ids for i in (0, 1)]
+    words = [np.ascontiguousarray(item[:, i]) for item in ids for i in (0, 1)]
     closed = np.full(len(ids[0]), np.uint64((16 * len(ids)) << 56))
     return siphash(key, [*words, closed])[:, 0].astype(object)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
+
+import polars as pl
 
 from wpinq.functions import Function, bind
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted
-from wpinq.records.batch import Batch
-from wpinq.records.schema import Schema
+from wpinq.plan.forms import Where
+from wpinq.plan.node import Record
 
 
 def filter(self: Builder[C], predicate: object) -> C:
@@ -31,38 +30,23 @@ def filter(self: Builder[C], predicate: object) -> C:
     >>> evaluate(protected(user="text", page="text").filter(lambda page: page != "b"), [("ann", "a"), ("bob", "b")])
     {('ann', 'a'): 1}
     """
-    return self._then(Filter(self._node, bind(predicate, self._node.schema, "filter")))
+    return self._then(Filter(self._node, bind(predicate, self._node.schema, "filter", condition=True)))
 
 
 @dataclass(frozen=True, eq=False)
-class Filter(Unary):
+class Filter(Where):
     """Plan node of `filter`."""
 
     predicate: Function
-
-    @cached_property
-    def schema(self) -> Schema:
-        """The columns of its input; those that the predicate reads are written out."""
-        return self.source.schema.expanded(self.predicate.reads)
+    shown = "filter({0.predicate.note})"
+    apart = True
 
     @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return f"filter({self.predicate.note})"
+    def reads(self) -> tuple[str, ...]:
+        return self.predicate.reads
 
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """What is needed later and what the predicate reads."""
-        return (needed | frozenset(self.predicate.reads),)
+    def accepts(self, record: Record) -> bool:
+        return self.predicate.test(record)
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """A mask."""
-        return Stateless(self._apply)
-
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Call the predicate on each record."""
-        kept = self.predicate.tests(list(inputs[0]))
-        return {record: weight for (record, weight), keep in zip(inputs[0].items(), kept, strict=True) if keep}
-
-    def _apply(self, batch: Batch) -> Batch:
-        batch = batch.expand(name for name in self.predicate.reads if batch.schema[name].ranged)
-        return Batch(batch.frame.filter(self.predicate.predicate(batch.frame)), batch.schema)
+    def mask(self, frame: pl.DataFrame) -> pl.Series:
+        return self.predicate.predicate(frame)

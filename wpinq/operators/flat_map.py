@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import polars as pl
 
 from wpinq.errors import PlanError
-from wpinq.functions import Dropped, Many, bind_many
-from wpinq.functions.many import COUNT, MOST, PLACE
+from wpinq.functions import Many, bind_many
+from wpinq.functions.many import COUNT, MAX_OUTPUTS, PLACE
 from wpinq.operators.align import fit_resolution
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted
+from wpinq.plan.forms import Linear
+from wpinq.plan.node import Record
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
 
@@ -61,15 +62,15 @@ def flat_map(
 
 
 @dataclass(frozen=True, eq=False)
-class FlatMap(Unary):
+class FlatMap(Linear):
     """Plan node of `flat_map`: `parts` is the L of its rule."""
 
     function: Many
     parts: int
+    bias = "the outputs of a record share its weight, so it is no count of outputs"
 
     @property
     def schema(self) -> Schema:
-        """What the function returns."""
         return self.function.output
 
     @property
@@ -79,33 +80,18 @@ class FlatMap(Unary):
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
-        return f"flat_map({'' if self.parts == MOST else f'in parts of 1/{self.parts}; '}{self.function.note})"
+        return f"flat_map({'' if self.parts == MAX_OUTPUTS else f'in parts of 1/{self.parts}; '}{self.function.note})"
 
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """What the function reads."""
-        return (frozenset(self.function.reads or self.source.schema.names[:1]),)
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.function.reads or self.source.schema.names[:1]
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """Linear, record by record."""
-        return Stateless(self._apply)
+    def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
+        made = self.function.call_many(record)
+        for place, output in enumerate(made):
+            yield output, Fraction((self.parts + place) // len(made), self.parts)
 
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Call the function on each record."""
-        out: dict[Record, Fraction] = {}
-        for record, weight in inputs[0].items():
-            try:
-                made = self.function.call_many(record)
-            except Dropped:
-                continue
-            for place, output in enumerate(made):
-                part = weight * Fraction((self.parts + place) // len(made), self.parts)
-                out[output] = out.get(output, Fraction(0)) + part
-        return out
-
-    def _apply(self, batch: Batch) -> Batch:
-        batch = batch.select(self.function.reads or batch.schema.names[:1])
-        batch = batch.expand(batch.schema.ranged)
+    def apply(self, batch: Batch) -> Batch:
         made = self.function.apply_many(batch.frame, [WEIGHT])
         coefficient = (pl.col(PLACE) + self.parts) // pl.col(COUNT)
         weight = pl.col(WEIGHT).cast(self.held.column) * coefficient

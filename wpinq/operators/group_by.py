@@ -17,14 +17,16 @@ from wpinq.functions import bind
 from wpinq.operators.align import fit_resolution, record_key
 from wpinq.operators.keys import Extend, keyed
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Keyed, Record, Shape, Unary, Weighted
+from wpinq.plan.forms import Unary
+from wpinq.plan.node import Record, Weighted
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.batch import WEIGHT
 from wpinq.records.kinds import code, declared
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.records.values import encode, joined
 from wpinq.state.bykey import KEY, ByKey, Port
 
-MOST = 1 << 20
+MAX_COPIES = 1 << 20
 """Copies of one record in a whole group: bounded, so that running out of memory cannot reveal a heavy record."""
 NEXT, SIZE, CODE = "\0next", "\0size", "\0code"
 
@@ -72,10 +74,10 @@ def group_by(
     node, keys = keyed(fit_resolution(self._node, 2), key, "group_by(key=...)")
     if whole and node.resolution != 1:
         raise PlanError("group_by(whole=True): the weights are not whole here; leave it out, or group earlier.")
-    if whole and node.gain > MOST:
+    if whole and node.gain > MAX_COPIES:
         raise PlanError(
-            f"group_by(whole=True): one record can weigh more than {MOST:,} here, and a group would hold it as often; "
-            "leave it out, or let records weigh less."
+            f"group_by(whole=True): one record can weigh more than {MAX_COPIES:,} here, and a group would hold it as "
+            "often; leave it out, or let records weigh less."
         )
     if reduce is len:
         (name, kind), *more = declared(columns or ["value"], "group_by(reduce=len)")
@@ -123,12 +125,12 @@ class GroupBy(Unary):
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
         return f"group_by({', '.join(self.keys)}{', len' if self.count else ''}{', whole' if self.whole else ''})"
 
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """Whole records: which of them are one is a matter of all columns."""
-        return (frozenset(self.source.schema.names),)
+    @property
+    def bias(self) -> str:
+        """That groups are weighed, not counted."""
+        return "" if self.whole else "a group weighs half a record, so it is no count of groups"
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Records by key."""
@@ -141,12 +143,12 @@ class GroupBy(Unary):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Level by level, key by key."""
         names = self.source.schema.names
-        found: dict[Record, dict[Record, Fraction]] = defaultdict(dict)
+        result: dict[Record, dict[Record, Fraction]] = defaultdict(dict)
         for record, weight in inputs[0].items():
             values = dict(zip(names, record, strict=True))
-            found[tuple(values[name] for name in self.keys)][tuple(values[name] for name in self.own)] = weight
+            result[tuple(values[name] for name in self.keys)][tuple(values[name] for name in self.own)] = weight
         out: dict[Record, Fraction] = defaultdict(Fraction)
-        for key, group in found.items():
+        for key, group in result.items():
             for members, weight in self._levels(group):
                 out[(*key, len(members) if self.count else tuple(sorted(members, key=encode)))] += weight
         return out
@@ -169,12 +171,12 @@ class GroupBy(Unary):
         parts = [rows.filter(pl.col(WEIGHT) > 0)]
         if not self.whole:
             parts.append(rows.filter(pl.col(WEIGHT) < 0))
-        found = []
+        result = []
         for sign, part in zip((1, -1), parts, strict=False):
             sized = part.with_columns(pl.col(WEIGHT) * sign)
             groups = self._gathered(sized) if self.whole else self._prefixes(sized)
-            found.append(groups.with_columns(pl.col(WEIGHT).cast(kind) * sign))
-        return [pl.concat(found).select(*self.schema.names, WEIGHT)]
+            result.append(groups.with_columns(pl.col(WEIGHT).cast(kind) * sign))
+        return [pl.concat(result).select(*self.schema.names, WEIGHT)]
 
     def _prefixes(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The first so many records of each key, wherever the next weight is smaller."""

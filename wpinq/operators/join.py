@@ -21,20 +21,30 @@ import numpy as np
 
 from wpinq.errors import PlanError
 from wpinq.functions import bind
-from wpinq.operators.align import DITHERED, ROUNDED, common_resolution, dither_key, node_of, record_ids, record_key
+from wpinq.operators.align import (
+    DITHER_STABILITY,
+    ROUNDING_NOTE,
+    common_resolution,
+    dither_key,
+    node_of,
+    record_ids,
+    record_key,
+)
 from wpinq.operators.dither import GRID, draws
 from wpinq.operators.keys import both_keyed
 from wpinq.operators.map import Map
-from wpinq.operators.pairs import Joined, Pairs, Rule
+from wpinq.operators.pairs import Joined, Pairs, PairWeighting
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Keyed, Node, Record, Shape, Weighted
+from wpinq.plan.forms import Binary
+from wpinq.plan.node import Record, Weighted
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.schema import Column, Schema
 from wpinq.records.weights import WeightType
 from wpinq.state.bykey import Port
 
 BITS = 40
 LEAST_BITS = 32
-MOST = 2**LEAST_BITS
+LARGEST_AT_MOST = 2**LEAST_BITS
 ROOM = 80  # bits of a resolution; those of 2^40 records and of pairs that weigh 64 for each are left (`weights.py`)
 SPARE_BITS = 6
 KEY_BITS = 20  # of the number of the heaviest records in a key that keeps its pairs
@@ -98,7 +108,9 @@ def join(
     >>> evaluate(towns, [("ann", "a")], [("ann", "Rome")])
     {('a', 'Rome'): Fraction(549755813887, 1099511627776)}
     """
-    if at_most is not None and (isinstance(at_most, bool) or not isinstance(at_most, int) or not 0 < at_most <= MOST):
+    if at_most is not None and (
+        isinstance(at_most, bool) or not isinstance(at_most, int) or not 0 < at_most <= LARGEST_AT_MOST
+    ):
         raise PlanError("join(at_most=...): give a whole number from 1 to 2^32.")
     sides, keys = both_keyed((self._node, node_of(other, "join")), on, left, right, "join")
     whole = Join(*sides, *keys, None, at_most)
@@ -117,20 +129,13 @@ def _made(whole: Join, result: object, columns: Sequence[str] | Mapping[str, obj
 
 
 @dataclass(frozen=True, eq=False)
-class Join(Node):
+class Join(Binary):
     """Plan node of `join`: the columns of `chosen`, or all."""
 
-    left: Node
-    right: Node
     left_keys: tuple[str, ...]
     right_keys: tuple[str, ...]
     chosen: tuple[str, ...] | None
     at_most: int | None
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """Both sides."""
-        return (self.left, self.right)
 
     @cached_property
     def places(self) -> dict[str, tuple[int, Column]]:
@@ -138,11 +143,11 @@ class Join(Node):
         names = [(name, 0, self.left.schema[name]) for name in self.left_keys]
         names += [(c.name, 0, c) for c in self.left.schema if c.name not in self.left_keys]
         names += [(c.name, 1, c) for c in self.right.schema if c.name not in self.right_keys]
-        found: dict[str, tuple[int, Column]] = {}
+        result: dict[str, tuple[int, Column]] = {}
         for name, side, column in names:
-            fresh = Schema(tuple(Column(n, c.kind) for n, (_, c) in found.items())).fresh(name) if found else name
-            found[fresh] = (side, column)
-        return {name: place for name, place in found.items() if self.chosen is None or name in self.chosen}
+            fresh = Schema(tuple(Column(n, c.kind) for n, (_, c) in result.items())).fresh(name) if result else name
+            result[fresh] = (side, column)
+        return {name: place for name, place in result.items() if self.chosen is None or name in self.chosen}
 
     @cached_property
     def schema(self) -> Schema:
@@ -173,9 +178,9 @@ class Join(Node):
         return self._pairs_gain * self.stability[0]
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> PairWeighting:
         """How pairs are weighed."""
-        return Rule(self.scale, self.fine, self.at_most)
+        return PairWeighting(self.scale, self.fine, self.at_most)
 
     @property
     def resolution(self) -> int:
@@ -185,29 +190,31 @@ class Join(Node):
     @property
     def stability(self) -> tuple[Fraction, ...]:
         """1, and a hair above it with a dither."""
-        return (Fraction(1) if self.scale else DITHERED,) * 2
+        return (Fraction(1) if self.scale else DITHER_STABILITY,) * 2
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
         keys = [
-            one if one == two else f"{one} = {two}" for one, two in zip(self.left_keys, self.right_keys, strict=True)
+            left_key if left_key == two else f"{left_key} = {two}"
+            for left_key, two in zip(self.left_keys, self.right_keys, strict=True)
         ]
         bound = f"; at most {self.at_most:,}" if self.at_most else ""
         return f"join({', '.join(keys)}{bound})" + ("" if self.scale else " with dither")
+
+    @property
+    def bias(self) -> str:
+        """That pairs are weighed, not counted."""
+        keys = f"; a key that weighs {self.at_most:,} or more is not in it" if self.at_most else ""
+        return f"a pair of the join weighs 1 / (its key's records on both sides), so it is no count of pairs{keys}"
 
     @property
     def rounding(self) -> str:
         """The factor that pays for the floor, or the dither."""
         most = f"{self.at_most:,}" if self.at_most else ""
         if self.scale is None:
-            return ROUNDED + (f", after keys that weigh D keep 1 - D/{most}" if most else "")
+            return ROUNDING_NOTE + (f", after keys that weigh D keep 1 - D/{most}" if most else "")
         most = most or f"2^{(self.scale // self.fine).bit_length() - 1}"
         return f"pairs of a key that weighs D keep 1 - D/{most} of their weight"
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """Whole records: their absolute weights are summed by key."""
-        return (frozenset(self.left.schema.names), frozenset(self.right.schema.names))
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Records by key. A dither is drawn for whole output records, so its columns are never pruned."""
@@ -254,7 +261,7 @@ class Join(Node):
 
 
 def _by_key(given: Weighted, places: list[int], resolution: int) -> dict[Record, list[tuple[Record, int]]]:
-    found: dict[Record, list[tuple[Record, int]]] = defaultdict(list)
+    result: dict[Record, list[tuple[Record, int]]] = defaultdict(list)
     for record, weight in given.items():
-        found[tuple(record[place] for place in places)].append((record, int(weight * resolution)))
-    return found
+        result[tuple(record[place] for place in places)].append((record, int(weight * resolution)))
+    return result

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,9 +10,10 @@ from functools import cached_property
 import polars as pl
 
 from wpinq.errors import PlanError
-from wpinq.functions import Dropped, Function, bind
+from wpinq.functions import Function, bind
 from wpinq.operators.align import common_resolution
-from wpinq.plan.node import Node, Record, Shape, Stateless, Unary, Weighted
+from wpinq.plan.forms import Linear
+from wpinq.plan.node import Node, Record
 from wpinq.records.batch import END, WEIGHT, Batch
 from wpinq.records.schema import Column, Schema
 
@@ -34,9 +34,9 @@ def keyed(node: Node, key: object, call: str, name: str = "key") -> tuple[Node, 
     """
     if isinstance(key, str):
         key = (key,)
-    if isinstance(key, Sequence) and all(isinstance(one, str) for one in key):
+    if isinstance(key, Sequence) and all(isinstance(item, str) for item in key):
         names = tuple(key)
-        node.schema.select([node.schema[one].name for one in names])
+        node.schema.select([node.schema[entry].name for entry in names])
         return node, names
     function = bind(key, node.schema, call)
     if function.projection is not None:
@@ -73,7 +73,7 @@ def both_keyed(
 
 
 @dataclass(frozen=True, eq=False)
-class Extend(Unary):
+class Extend(Linear):
     """Records with further columns, which are a function of them.
 
     Stability:  1; each record goes to one place, or is dropped where the function has no value.
@@ -92,7 +92,6 @@ class Extend(Unary):
 
     @cached_property
     def schema(self) -> Schema:
-        """The record and the outputs of the function."""
         columns = list(self.source.schema.expanded(self.function.reads).select(self.kept))
         for place, column in enumerate(self.function.output, 1):
             several = "" if len(self.function.output) == 1 else f"_{place}"
@@ -102,33 +101,21 @@ class Extend(Unary):
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
         return f"{'reduce' if self.name is None else 'with ' + self.name}({self.function.note})"
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.function.reads
+
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """What is needed later and what the function reads."""
-        read = needed & frozenset(self.kept) | frozenset(self.function.reads)
-        return (read or frozenset(self.source.schema.names[:1]),)
+        return (needed & frozenset(self.kept) | frozenset(self.reads),)
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """The function on columns, beside the record."""
-        return Stateless(self._apply)
+    def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
+        values = dict(zip(self.source.schema.names, record, strict=True))
+        made = self.function.call(tuple(values[name] for name in self.given))
+        return [((*(values[name] for name in self.kept), *made), Fraction(1))]
 
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Call the function on each record."""
-        names = self.source.schema.names
-        given, kept = ([names.index(name) for name in some] for some in (self.given, self.kept))
-        out: dict[Record, Fraction] = defaultdict(Fraction)
-        for record, weight in inputs[0].items():
-            try:
-                made = self.function.call(tuple(record[place] for place in given))
-            except Dropped:
-                continue
-            out[(*(record[place] for place in kept), *made)] += weight
-        return out
-
-    def _apply(self, batch: Batch) -> Batch:
-        batch = batch.expand(name for name in self.function.reads if batch.schema[name].ranged)
+    def apply(self, batch: Batch) -> Batch:
         kept = tuple(name for name in batch.schema.names if name in self.kept)
         ends = [END + name for name in batch.schema.ranged if name in kept]
         frame = batch.frame.with_columns(pl.col(name).alias(ASIDE + name) for name in kept)

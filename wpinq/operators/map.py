@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from wpinq.functions import Dropped, Function, bind
+from wpinq.functions import Function, bind
+from wpinq.functions.traced.columnar import Columnar
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted
+from wpinq.plan.forms import Linear
+from wpinq.plan.node import Record
 from wpinq.records.batch import WEIGHT, Batch
-from wpinq.records.schema import Column, Schema
+from wpinq.records.schema import Column, Kind, Schema
+
+EXACT = (Kind.TEXT, Kind.INT, Kind.BOOL)
+"""What a function of columns passes on as it is; of other types it writes equal values alike."""
 
 
 def map(self: Builder[C], function: object, columns: Sequence[str] | Mapping[str, object] | None = None) -> C:
@@ -39,10 +44,11 @@ def map(self: Builder[C], function: object, columns: Sequence[str] | Mapping[str
 
 
 @dataclass(frozen=True, eq=False)
-class Map(Unary):
-    """Plan node of `map`."""
+class Map(Linear):
+    """Plan node of `map`. A mere choice of columns moves no values, and is the same however it was written."""
 
     function: Function
+    shown = "map({0.function.note})"
 
     @cached_property
     def schema(self) -> Schema:
@@ -58,44 +64,37 @@ class Map(Unary):
         return Schema(tuple(columns))
 
     @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return f"map({self.function.note})"
+    def local(self) -> Mapping[str, str]:
+        """Columns that the function only passes on."""
+        if self.function.projection is not None:
+            return self._chosen
+        parts = self.function.nodes if isinstance(self.function, Columnar) else ()
+        pairs = zip(self.schema.names, parts, strict=False)
+        return {name: part.options[0] for name, part in pairs if part.name == "column" and part.kind in EXACT}
 
     @property
     def meaning(self) -> Mapping[str, object]:
-        """The function; a mere choice of columns is the same however it was written."""
-        if self.function.projection is None:
-            return super().meaning
-        return {"chosen": self.function.projection}
+        chosen = self.function.projection
+        return super().meaning if chosen is None else {"chosen": chosen}
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What the function reads; a mere choice looks at no values."""
+        chosen = self.function.projection is not None
+        return () if chosen else self.function.reads or self.source.schema.names[:1]
+
+    @property
+    def _chosen(self) -> dict[str, str]:
+        return dict(zip(self.schema.names, self.function.projection or (), strict=False))
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """What the function reads; of a mere choice of columns, those that are chosen and needed."""
-        if self.function.projection is None:
-            return (frozenset(self.function.reads or self.source.schema.names[:1]),)
-        chosen = zip(self.schema.names, self.function.projection, strict=True)
-        return (frozenset(source for name, source in chosen if name in needed),)
+        """What the function reads; of a mere choice, the columns that are chosen and needed."""
+        return (frozenset(self.reads) | {old for new, old in self._chosen.items() if new in needed},)
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """A choice of columns moves no values; everything else is the function on columns."""
-        if self.function.projection is None:
-            return Stateless(self._apply)
-        chosen = zip(self.schema.names, self.function.projection, strict=True)
-        wanted = {name: source for name, source in chosen if name in needed}
-        return Stateless(lambda batch: batch.project(wanted or dict(list(chosen)[:1])))
+    def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
+        return [(self.function.call(record), Fraction(1))]
 
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Call the function on each record."""
-        out: dict[Record, Fraction] = {}
-        for record, weight in inputs[0].items():
-            try:
-                image = self.function.call(record)
-            except Dropped:
-                continue
-            out[image] = out.get(image, Fraction(0)) + weight
-        return out
-
-    def _apply(self, batch: Batch) -> Batch:
-        batch = batch.select(self.function.reads or batch.schema.names[:1])
-        batch = batch.expand(batch.schema.ranged)
+    def apply(self, batch: Batch) -> Batch:
+        if self.function.projection is not None:
+            return batch.project({new: old for new, old in self._chosen.items() if old in batch.schema})
         return Batch(self.function.apply(batch.frame, [WEIGHT]), self.schema)

@@ -1,7 +1,7 @@
 """What a join makes of the rows of some keys: pairs of groups, written out in pieces.
 
 Each side is first summed over the records of a key that agree in all columns that are read later, and the groups are
-paired, `PIECE` at a time. Whoever takes the pieces adds them up as they come, so no more pairs exist at once.
+paired, `PAIRS_PER_PIECE` at a time. Whoever takes the pieces adds them up as they come, so no more pairs exist at once.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from wpinq.state.waiting import Waiting
 LEFT, RIGHT, TOTAL, COUNT, RATE = "\0left", "\0right", "\0total", "\0count", "\0rate"
 ON = "\0key "
 """What the names of key columns begin with."""
-PIECE = 1 << 21
+PAIRS_PER_PIECE = 1 << 21
 """Pairs that are written out at a time."""
 
 
 @dataclass(frozen=True)
-class Rule:
+class PairWeighting:
     """How pairs are weighed; see `join`.
 
     Attributes:
@@ -74,7 +74,7 @@ class Pairs:
 
     schema: Schema
     columns: Sequence[Mapping[str, str]]
-    rule: Rule
+    rule: PairWeighting
     keys: tuple[bytes, bytes]
 
     def __call__(self, sides: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
@@ -85,9 +85,9 @@ class Pairs:
                 stand in several rows if they agree in sign.
         """
         on = [name for name in sides[0].columns if name.startswith(ON)]
-        left, right = (_groups(*one, on) for one in zip(sides, self.columns, (LEFT, RIGHT), strict=True))
+        left, right = (_groups(*item, on) for item in zip(sides, self.columns, (LEFT, RIGHT), strict=True))
         counts = (pl.lit(0, pl.Int64), (pl.col(RIGHT) != 0).cast(pl.Int64))
-        sized = (side.select(*on, TOTAL, one.alias(COUNT)) for side, one in zip((left, right), counts, strict=True))
+        sized = (side.select(*on, TOTAL, count.alias(COUNT)) for side, count in zip((left, right), counts, strict=True))
         keys = pl.concat(sized).group_by(on).agg(pl.col(TOTAL, COUNT).sum()).filter(pl.col(COUNT) > 0)
         if self.rule.scale:
             top, cut = (pl.lit(number, pl.Int128) for number in (self.rule.scale**2, self.rule.cut))
@@ -127,12 +127,12 @@ def _groups(rows: pl.DataFrame, columns: Mapping[str, str], weight: str, on: Seq
 
 
 def pieces(left: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Cut groups into runs of at most `PIECE` pairs, or of one group; one run, perhaps empty, at the least."""
+    """Cut groups into runs of at most `PAIRS_PER_PIECE` pairs, or of one group; at least one run, perhaps empty."""
     ends = left[COUNT].cum_sum().to_numpy()
     start = 0
     while True:
         done = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + PIECE, side="right")))
+        stop = max(start + 1, int(np.searchsorted(ends, done + PAIRS_PER_PIECE, side="right")))
         yield left[start:stop]
         if stop >= left.height:
             return

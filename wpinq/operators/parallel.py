@@ -15,20 +15,21 @@ from __future__ import annotations
 
 from wpinq.operators.contribution.sample import Bound
 from wpinq.operators.contribution.share import Share
-from wpinq.operators.contribution.unit_key import UnitKey
+from wpinq.operators.contribution.unit_key import UnitKey, origin
 from wpinq.operators.window import Window
-from wpinq.plan.node import Keyed, Node, sources, steps
+from wpinq.plan.node import Node, sources, steps
+from wpinq.plan.shapes import Keyed
 from wpinq.plan.stability import Survey
 
 
-def meet(node: Node) -> bool:
+def combines_records(node: Node) -> bool:
     """Whether records meet in a step, so that what becomes of one may depend on others."""
     return isinstance(node.lower(frozenset(node.schema.names)), Keyed)
 
 
 def linear(root: Node) -> bool:
     """Whether a unit moves the output alike at every epoch: no records of a live source meet up to there."""
-    return not any(meet(node) for node in steps(root) if any(data.grows for data in sources(node)))
+    return not any(combines_records(node) for node in steps(root) if any(data.grows for data in sources(node)))
 
 
 def parallel(window: Window) -> bool:
@@ -42,8 +43,8 @@ def parallel(window: Window) -> bool:
         return True
     if not isinstance(below, (Bound, Share)):
         return False
-    own = UnitKey(below.source.data.unit, below.source.schema)
-    return own.span is not None and own.columns[1] == window.at and window.span % own.span == 0
+    own = UnitKey(origin(below).data.unit, below.source.schema)
+    return own.span is not None and own.unit.columns[1] == window.at and window.span % own.span == 0
 
 
 def each_is_charged(survey: Survey) -> bool:

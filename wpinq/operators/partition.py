@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -13,7 +14,8 @@ import polars as pl
 from wpinq.errors import BinError, PlanError
 from wpinq.operators.keys import keyed
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted, fingerprints
+from wpinq.plan.forms import Where
+from wpinq.plan.node import Record, fingerprints
 from wpinq.records.batch import Batch
 from wpinq.records.kinds import read, stored, write
 from wpinq.records.schema import Column, Schema
@@ -83,7 +85,7 @@ def _text(values: tuple[Any, ...], columns: tuple[Column, ...]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Part(Unary):
+class Part(Where):
     """Plan node of one part of a partition: `own` are the columns of the collection before its key was made."""
 
     keys: tuple[str, ...]
@@ -91,48 +93,40 @@ class Part(Unary):
     place: tuple[str, str]
     own: tuple[str, ...]
 
+    apart = True
+
     @property
+    def reads(self) -> tuple[str, ...]:
+        return self.keys
+
+    @cached_property
     def schema(self) -> Schema:
-        """The columns of the collection; those of the key are written out."""
-        return self.source.schema.expanded(self.keys).select(self.own)
+        return super().schema.select(self.own)
 
     @property
     def part(self) -> tuple[str, str] | None:
-        """The partition and the part."""
         return self.place
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
         return f"partition({', '.join(self.keys)})[{self.place[1]}]"
 
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """What is needed later and the key."""
-        return (needed | frozenset(self.keys),)
+    def accepts(self, record: Record) -> bool:
+        schema = self.source.schema
+        given = dict(zip(schema.names, record, strict=True))
+        key = [write(given[name], schema[name].kind) for name in self.keys]
+        return all(_same(item, two) for item, two in zip(key, self.values, strict=True))
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """A mask."""
-        return Stateless(self._apply)
+    def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
+        own = tuple(value for name, value in zip(self.source.schema.names, record, strict=True) if name in self.own)
+        return [(own, weight) for _, weight in super().image(record)]
 
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Compare each record's key."""
-        names = self.source.schema.names
-        columns = [self.source.schema[name] for name in self.keys]
-        places = [names.index(name) for name in self.keys]
-        own = [names.index(name) for name in self.own]
-        out: dict[Record, Fraction] = {}
-        for record, weight in inputs[0].items():
-            key = tuple(write(record[place], column.kind) for place, column in zip(places, columns, strict=True))
-            if all(_same(one, two) for one, two in zip(key, self.values, strict=True)):
-                out[tuple(record[place] for place in own)] = weight
-        return out
-
-    def _apply(self, batch: Batch) -> Batch:
-        batch = batch.expand(name for name in self.keys if batch.schema[name].ranged)
+    def mask(self, frame: pl.DataFrame) -> pl.Expr:
         pairs = zip(self.keys, self.values, strict=True)
-        tests = [stored(batch.schema[name]).eq_missing(pl.lit(value)) for name, value in pairs]
-        kept = [name for name in batch.schema.names if name in self.own]
-        return Batch(batch.frame.filter(pl.all_horizontal(tests)), batch.schema).select(kept)
+        return pl.all_horizontal(stored(self.source.schema[name]).eq_missing(pl.lit(value)) for name, value in pairs)
+
+    def apply(self, batch: Batch) -> Batch:
+        return super().apply(batch).select(self.own)
 
 
 def _same(one: Any, two: Any) -> bool:

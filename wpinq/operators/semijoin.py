@@ -19,7 +19,8 @@ from wpinq.errors import PlanError
 from wpinq.operators.align import common_resolution, node_of, record_ids, record_key
 from wpinq.operators.keys import both_keyed, keyed
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Keyed, Node, Record, Shape, Weighted
+from wpinq.plan.node import Node, Record, Weighted
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.batch import WEIGHT
 from wpinq.records.schema import Schema
 from wpinq.records.weights import CAPACITY
@@ -130,12 +131,10 @@ class Fill(Node):
 
     @property
     def schema(self) -> Schema:
-        """The columns of the first."""
         return self.sides[0].schema.select(self.own).expanded()
 
     @property
     def resolution(self) -> int:
-        """The resolution of both."""
         return common_resolution(self.sides)[1]
 
     @cached_property
@@ -150,16 +149,19 @@ class Fill(Node):
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
         name = "limit" if self.bound else "antijoin" if self.above else "semijoin"
         return f"{name}({', '.join(self.keys[0])}{f', {self.bound}' if self.bound else ''})"
+
+    @property
+    def bias(self) -> str:
+        """What a limit cuts."""
+        return f"what is beyond {self.bound} of one {' and '.join(self.keys[0])} is not in it" if self.bound else ""
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """Whole records, whose hash orders them, and the keys of the other side."""
         return (frozenset(self.sides[0].schema.names), *(frozenset(keys) for keys in self.keys[1:]))
 
     def lower(self, needed: frozenset[str]) -> Shape:
-        """Records by key."""
         keep = self.schema.kept(needed)
         first = Port(self.sides[0].schema.expanded(), self.keys[0], keep, self.sides[0].held, self.held)
         others = [

@@ -22,7 +22,9 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.operators.align import fit_resolution
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Keyed, Record, Shape, Unary, Weighted
+from wpinq.plan.forms import Unary
+from wpinq.plan.node import Record, Weighted
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.batch import END, WEIGHT, Batch, weight_series
 from wpinq.records.identity import identities
 from wpinq.records.schema import Column, Kind, Schema, check_name
@@ -56,17 +58,17 @@ def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str 
     {('a', 1): 1, ('a', 2): 1}
     """
     many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
-    slices = tuple(positive(one, "shave(thickness=...)") for one in many)
+    slices = tuple(positive(item, "shave(thickness=...)") for item in many)
     require(name, TEXT, "shave(name=...)")
     check_name(name, "shave(name=...)")
     if not slices:
         raise PlanError("shave(thickness=...): takes a thickness, or a sequence of some; there is none.")
-    finest = math.lcm(*(one.denominator for one in slices))
+    finest = math.lcm(*(entry.denominator for entry in slices))
     gain = self._node.gain
-    if slices[-1] * MOST < gain:  # the one that repeats
+    if slices[-1] * MAX_SLICES < gain:  # the one that repeats
         raise PlanError(
             f"shave(thickness=...): one record can weigh {decimal(gain)} here and would make too many slices, "
-            f"more than {MOST:,}; cut them {decimal(gain / MOST)} thick or thicker."
+            f"more than {MAX_SLICES:,}; cut them {decimal(gain / MAX_SLICES)} thick or thicker."
         )
     node = Shave(fit_resolution(self._node, finest), slices, name)
     if sum(slices) * node.resolution >= (THICKEST**2 if node.held.wide else THICKEST):
@@ -74,9 +76,9 @@ def shave(self: Builder[C], thickness: Amount | Sequence[Amount] = 1, name: str 
     return self._then(node)
 
 
-Held: TypeAlias = tuple[WeightType, WeightType]
+HeldWeights: TypeAlias = tuple[WeightType, WeightType]
 """How the weights of records and of slices are held."""
-MOST = 1 << 20
+MAX_SLICES = 1 << 20
 """Slices of one record: bounded, so that running out of memory cannot reveal that a heavy record exists. It also keeps
 the number of any slice below 2^61, since no record weighs more than 2^40 gains."""
 SMALL = 1 << 16
@@ -92,6 +94,7 @@ class Shave(Unary):
 
     thickness: tuple[Fraction, ...]
     name: str
+    apart = True
 
     @cached_property
     def schema(self) -> Schema:
@@ -102,21 +105,16 @@ class Shave(Unary):
     @property
     def resolution(self) -> int:
         """Fine enough for every thickness."""
-        return math.lcm(self.source.resolution, *(one.denominator for one in self.thickness))
+        return math.lcm(self.source.resolution, *(thickness.denominator for thickness in self.thickness))
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
-        shown = ", ".join(decimal(one) for one in self.thickness)
+        shown = ", ".join(decimal(thickness) for thickness in self.thickness)
         return f"shave({'' if self.thickness == (Fraction(1),) else shown})"
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """The whole record is the key."""
-        return (frozenset(self.source.schema.names),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself, so the record is its own key."""
-        units = tuple(int(one * self.resolution) for one in self.thickness)
+        units = tuple(int(thickness * self.resolution) for thickness in self.thickness)
         held = (self.source.held, self.held)
         if is_steps(self.source.schema):
             return Keyed(((),), lambda key: RangedSlices(self.schema, needed, units, held))
@@ -139,7 +137,9 @@ class Shave(Unary):
 class Slices(State):
     """The weights of records by identity; slices leave as ranges of the index."""
 
-    def __init__(self, schema: Schema, keep: tuple[str, ...], units: tuple[int, ...], held: Held, key: bytes) -> None:
+    def __init__(
+        self, schema: Schema, keep: tuple[str, ...], units: tuple[int, ...], held: HeldWeights, key: bytes
+    ) -> None:
         self._schema, self._units, self._held, self._key = schema, units, held, key
         self._records = Schema(schema.columns[:-1])
         self._keep = keep
@@ -188,7 +188,7 @@ class Slices(State):
 class RangedSlices(State):
     """The weights over a ranged column as a step function; slices leave as boxes of the column and the index."""
 
-    def __init__(self, schema: Schema, needed: frozenset[str], units: tuple[int, ...], held: Held) -> None:
+    def __init__(self, schema: Schema, needed: frozenset[str], units: tuple[int, ...], held: HeldWeights) -> None:
         self._schema, self._needed, self._units, self._held = schema, needed, units, held
         self._steps, self._pending = (Steps(held[1].array) for _ in range(2))
 
@@ -231,9 +231,9 @@ def _distinct(weights: Integers) -> tuple[Integers, Integers]:
     """Distinct weights, and how often each occurs; most are small, and need not be sorted to be counted."""
     small = (weights >= 0) & (weights < SMALL)
     counts = np.bincount(weights[small])
-    found = np.flatnonzero(counts)
+    result = np.flatnonzero(counts)
     others, times = np.unique(weights[~small], return_counts=True)
-    return np.concatenate([found, others]), np.concatenate([counts[found], times])
+    return np.concatenate([result, others]), np.concatenate([counts[result], times])
 
 
 def moved_slices(before: Integers, after: Integers, units: tuple[int, ...]) -> dict[str, Integers]:

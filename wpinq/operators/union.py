@@ -11,9 +11,11 @@ import polars as pl
 
 from wpinq.operators.align import Align, aligned, node_of
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Keyed, Node, Record, Shape, Weighted, fingerprints
+from wpinq.plan.forms import Binary
+from wpinq.plan.node import Record, Weighted, fingerprints
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.schema import Schema
-from wpinq.state.pointwise import Points, Pointwise
+from wpinq.state.pointwise import Pointwise, PointwiseRule
 from wpinq.state.table import Ids
 
 
@@ -43,31 +45,18 @@ def union(self: Builder[C], other: Builder[C]) -> C:
 
 
 @dataclass(frozen=True, eq=False)
-class Extreme(Node):
+class Extreme(Binary):
     """Plan node of `union` and `intersect`."""
 
-    left: Node
-    right: Node
     larger: bool
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """Both."""
-        return (self.left, self.right)
+    apart = True
 
     @property
     def schema(self) -> Schema:
-        """The columns of both, written out."""
         return self.left.schema.expanded()
 
     @property
-    def resolution(self) -> int:
-        """The resolution of both."""
-        return self.left.resolution
-
-    @property
     def title(self) -> str:
-        """How `explain` shows it."""
         return "union" if self.larger else "intersect"
 
     @property
@@ -79,24 +68,18 @@ class Extreme(Node):
         that meet are the same whichever side comes first, and a record that moves by d moves the larger and the smaller
         of its two weights by d together.
         """
-        pair = [one.source if isinstance(one, Align) else one for one in self.inputs]
+        pair = [source_node.source if isinstance(source_node, Align) else source_node for source_node in self.inputs]
         digests = fingerprints(*pair)
         known = sorted(digest for digest in map(digests.get, pair) if digest is not None)
         return (f"pair {sha256(b''.join(known)).hexdigest()}", self.title) if len(known) == 2 else None
 
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """The whole record is the key."""
-        names = frozenset(self.schema.names)
-        return (names, names)
-
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
         names = self.schema.names
-        points = Points(self.schema, self.schema.kept(needed), 2, self.held, self.held, self._choose)
+        points = PointwiseRule(self.schema, self.schema.kept(needed), 2, self.held, self.held, self._choose)
         return Keyed((names, names), lambda key: Pointwise(points, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Record by record."""
         choose = max if self.larger else min
         zero = Fraction(0)
         return {x: choose(inputs[0].get(x, zero), inputs[1].get(x, zero)) for x in {**inputs[0], **inputs[1]}}

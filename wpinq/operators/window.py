@@ -6,7 +6,6 @@ import datetime as dt
 import os
 import re
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import polars as pl
@@ -15,10 +14,10 @@ from wpinq.arguments import NAME, described, require
 from wpinq.errors import BinError, PlanError
 from wpinq.functions.covering import SHOWN
 from wpinq.plan.builder import Builder, C
-from wpinq.plan.node import Record, Shape, Stateless, Unary, Weighted, fingerprints
-from wpinq.records.batch import Batch
+from wpinq.plan.forms import Where
+from wpinq.plan.node import Record, fingerprints
 from wpinq.records.kinds import read, write
-from wpinq.records.schema import Column, Kind, Schema
+from wpinq.records.schema import Column, Kind
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -70,25 +69,25 @@ def span_of(length: object, column: Column, call: str) -> int:
     Raises:
         PlanError: The column holds no times, or it is no length of them above zero.
     """
-    found: object = None
+    result: object = None
     if column.kind is Kind.INT:
-        found = length if isinstance(length, int) and not isinstance(length, bool) else None
+        result = length if isinstance(length, int) and not isinstance(length, bool) else None
     elif column.kind in TIMES:
         if isinstance(length, dt.timedelta):
-            found = length // dt.timedelta(microseconds=1)
+            result = length // dt.timedelta(microseconds=1)
         elif isinstance(length, str) and (parts := re.fullmatch(r"([0-9]{1,9})([smhd])", length)):
-            found = int(parts[1]) * UNITS[parts[2]]
+            result = int(parts[1]) * UNITS[parts[2]]
     else:
         raise PlanError(
             f"{call}, at={column.name!r}: the column is of the type {column.kind.value}; declare it as a timestamp, "
             "a date or an integer, for example columns={'time': 'timestamp'}."
         )
-    if not isinstance(found, int) or not 0 < found < 2**62:
+    if not isinstance(result, int) or not 0 < result < 2**62:
         raise PlanError(
             f"{call}: not a length above zero of a column of the type {column.kind.value}; "
             "write '15m', '1h' or '1d' for times, and a whole number for whole numbers."
         )
-    return found
+    return result
 
 
 def moment(value: Any, kind: Kind) -> int:
@@ -98,12 +97,12 @@ def moment(value: Any, kind: Kind) -> int:
         BinError: It is not a value of this kind.
     """
     try:
-        found = write(value, kind)
+        result = write(value, kind)
     except Exception:  # noqa: BLE001  the text of a failed conversion is of no use
-        found = None
-    if not isinstance(found, int):
+        result = None
+    if not isinstance(result, int):
         raise BinError(f"window: {type(value).__name__} is not a time in a column of the type {kind.value}.")
-    return found * DAY if kind is Kind.DATE else found
+    return result * DAY if kind is Kind.DATE else result
 
 
 def ticks(column: Column) -> pl.Expr:
@@ -113,7 +112,7 @@ def ticks(column: Column) -> pl.Expr:
 
 
 @dataclass(frozen=True, eq=False)
-class Window(Unary):
+class Window(Where):
     """Plan node of `window`: of one window, or of all of them as long as it has no number."""
 
     at: str
@@ -122,10 +121,11 @@ class Window(Unary):
     group: str
     number: int | None = None
 
+    shown = "window({0.length}, at={0.at})"
+
     @property
-    def schema(self) -> Schema:
-        """The columns of its input; that of the time is written out."""
-        return self.source.schema.expanded((self.at,))
+    def reads(self) -> tuple[str, ...]:
+        return (self.at,)
 
     @property
     def kind(self) -> Kind:
@@ -136,11 +136,6 @@ class Window(Unary):
     def part(self) -> tuple[str, str] | None:
         """The windows, and which of them; "every" is what was paid before any was asked for."""
         return (self.group, "every" if self.number is None else str(self.number))
-
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return f"window({self.length}, at={self.at})"
 
     @property
     def start(self) -> int:
@@ -167,30 +162,14 @@ class Window(Unary):
         start = number * self.span
         return read(start // DAY if self.kind is Kind.DATE else start, self.kind)
 
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """What is needed later and the time."""
-        return (needed | {self.at},)
-
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """A mask."""
-        return Stateless(self._apply)
-
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Compare each record's time."""
-        place = self.source.schema.names.index(self.at)
-        start, end = self.start, self.end
-        times = {record: record[place] for record in inputs[0]}
-        return {
-            record: weight
-            for record, weight in inputs[0].items()
-            if times[record] is not None and start <= moment(times[record], self.kind) < end
-        }
+    def accepts(self, record: Record) -> bool:
+        time = record[self.source.schema.names.index(self.at)]
+        return time is not None and self.start <= moment(time, self.kind) < self.end
 
     @property
-    def mask(self) -> pl.Expr:
+    def rows(self) -> pl.Expr:
         """Which rows lie in the window."""
         return ticks(self.source.schema[self.at]).is_between(self.start, self.end, closed="left")
 
-    def _apply(self, batch: Batch) -> Batch:
-        batch = batch.expand([self.at] if batch.schema[self.at].ranged else [])
-        return Batch(batch.frame.filter(self.mask), batch.schema)
+    def mask(self, frame: pl.DataFrame) -> pl.Expr:
+        return self.rows

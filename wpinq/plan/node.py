@@ -1,27 +1,27 @@
 """The plan: what a collection means, as an immutable graph of nodes.
 
 A node holds everything that is true of an operator: its columns, its stability, its exact definition, and how it is
-lowered to one of five shapes. Engines see shapes and never operators; passes (`stability`, `explain`) see nodes and
-never engines. So it is operators + engines, not operators x engines.
+lowered to one of five shapes (`shapes.py`). Engines see shapes and never operators; passes (`stability`, `explain`) see
+nodes and never engines. So it is operators + engines, not operators x engines. Most operators are of a form that says
+most of it already (`forms.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from wpinq.errors import InternalError
 from wpinq.functions.covering import Uncovered, covered, own
-from wpinq.records.batch import Batch
+from wpinq.plan.shapes import Read, Shape
 from wpinq.records.fields import encode
 from wpinq.records.schema import Schema
 from wpinq.records.weights import WeightType
-from wpinq.state.states import State
 
 if TYPE_CHECKING:
     from wpinq.plan.dataset import DataSet
@@ -31,61 +31,13 @@ Weighted: TypeAlias = Mapping[Record, Fraction]
 """What the reference engine computes with: records and their exact weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Shape: batches of a protected source."""
-
-    data: DataSet
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Stateless:
-    """Shape: a linear function of each record alone."""
-
-    kernel: Callable[[Batch], Batch]
-
-
-@dataclass(frozen=True, slots=True)
-class Keyed:
-    """Shape: records meet only records of the same key.
-
-    Attributes:
-        keys: For each input the columns of its key; empty columns bring all records to one shard.
-        state: Makes the state of a shard, from the data set's identity key.
-        hashed: Whether the one key is the whole record, and the state a `HashedState`.
-    """
-
-    keys: tuple[tuple[str, ...], ...]
-    state: Callable[[bytes], State]
-    hashed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """Shape: a signed sum of the inputs, whose weights are first brought to one resolution.
-
-    Attributes:
-        factors: For each input what its weights are multiplied by.
-        columns: What of each input is summed: batches of one step all have the same columns.
-        held: How the weights of the sum are held.
-    """
-
-    factors: tuple[int, ...]
-    columns: tuple[str, ...]
-    held: WeightType
-
-    def kernel(self, factor: int, batch: Batch) -> Batch:
-        """What a batch of an input with this factor adds to the sum."""
-        return batch.select(self.columns).scale(factor, self.held)
-
-
-Shape: TypeAlias = Read | Stateless | Keyed | Merge
-"""The fifth shape, Measure, is the root of a run: a plan and the histogram that it ends in."""
-
-
 class Node(ABC):
-    """One step of a plan."""
+    """One step of a plan. What it does not say of itself is as in its first input."""
+
+    shown: ClassVar[str]
+    """Its title, with places for what it holds: "filter({0.predicate.note})"."""
+    apart: ClassVar[bool] = False
+    """Whether it does to the records of one value of a column what it would do to them if they were all."""
 
     @property
     @abstractmethod
@@ -93,19 +45,19 @@ class Node(ABC):
         """The steps that it reads."""
 
     @property
-    @abstractmethod
     def schema(self) -> Schema:
         """Its columns."""
+        return self.inputs[0].schema
 
     @property
-    @abstractmethod
     def resolution(self) -> int:
         """Its weights are whole numbers of 1/resolution."""
+        return self.inputs[0].resolution
 
     @property
-    @abstractmethod
     def title(self) -> str:
         """The call that made it, for people: `shave()`."""
+        return self.shown.format(self)
 
     @property
     def stability(self) -> tuple[Fraction, ...]:
@@ -118,7 +70,10 @@ class Node(ABC):
 
         By default what stability says; a step of which less is true says so.
         """
-        return sum((factor * one.gain for one, factor in zip(self.inputs, self.stability, strict=True)), Fraction(0))
+        return sum(
+            (factor * source_node.gain for source_node, factor in zip(self.inputs, self.stability, strict=True)),
+            Fraction(0),
+        )
 
     @cached_property
     def held(self) -> WeightType:
@@ -135,9 +90,20 @@ class Node(ABC):
         return ""
 
     @property
+    def bias(self) -> str:
+        """What is not in its output, or weighs otherwise, as a clause for people; empty where there is nothing."""
+        return ""
+
+    @property
     def part(self) -> tuple[str, str] | None:
         """The partition that it is a part of, and which part, when its siblings are disjoint from it."""
         return None
+
+    @property
+    def local(self) -> Mapping[str, str]:
+        """The columns that it keeps apart and passes on, each with its name before (`measurements/sensitivity.py`)."""
+        names = self.schema.names if self.apart else ()
+        return {name: name for name in names if all(name in source_node.schema for source_node in self.inputs)}
 
     @property
     def meaning(self) -> Mapping[str, object]:
@@ -147,9 +113,12 @@ class Node(ABC):
         """
         return own(self)
 
-    @abstractmethod
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """Which columns of each input are needed to compute the needed columns of the output."""
+        """Which columns of each input are needed to compute the needed columns of the output: by default whole records.
+
+        They are all needed where it matters which records are one.
+        """
+        return tuple(frozenset(source_node.schema.names) for source_node in self.inputs)
 
     @abstractmethod
     def lower(self, needed: frozenset[str]) -> Shape:
@@ -162,17 +131,17 @@ class Node(ABC):
 
 def steps(*roots: Node) -> list[Node]:
     """All steps of some plans, each once, inputs before what reads them."""
-    found: dict[Node, None] = {}
+    result: dict[Node, None] = {}
 
     def visit(node: Node) -> None:
-        if node not in found:
-            for one in node.inputs:
-                visit(one)
-            found[node] = None
+        if node not in result:
+            for source_node in node.inputs:
+                visit(source_node)
+            result[node] = None
 
     for root in roots:
         visit(root)
-    return list(found)
+    return list(result)
 
 
 def holding(node: Node) -> Node:
@@ -195,10 +164,10 @@ def fingerprints(*roots: Node) -> dict[Node, bytes | None]:
 
 def digests(walk: Iterable[Node]) -> dict[Node, bytes | None]:
     """See `fingerprints`, of steps that were walked already: inputs come before what reads them."""
-    found: dict[Node, bytes | None] = {}
+    result: dict[Node, bytes | None] = {}
     for node in walk:
-        found[node] = _digest(node, found)
-    return found
+        result[node] = _digest(node, result)
+    return result
 
 
 def _digest(node: Node, found: Mapping[Node, bytes | None]) -> bytes | None:
@@ -229,30 +198,8 @@ def sources(root: Node) -> list[DataSet]:
 
 def read_by(walk: Iterable[Node]) -> list[DataSet]:
     """See `sources`, of steps that were walked already."""
-    found = {node.data: None for node in walk if isinstance(node, Source)}
-    return sorted(found, key=lambda data: not data.live)
-
-
-@dataclass(frozen=True, eq=False)
-class Unary(Node):
-    """A step over one other step, with the same columns and resolution unless it says otherwise."""
-
-    source: Node
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """The one step that it reads."""
-        return (self.source,)
-
-    @property
-    def schema(self) -> Schema:
-        """The columns of its input."""
-        return self.source.schema
-
-    @property
-    def resolution(self) -> int:
-        """The resolution of its input."""
-        return self.source.resolution
+    result = {node.data: None for node in walk if isinstance(node, Source)}
+    return sorted(result, key=lambda data: not data.live)
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,6 +207,7 @@ class Source(Node):
     """The protected records themselves."""
 
     data: DataSet
+    shown = "protect({0.data.name})"
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -280,15 +228,6 @@ class Source(Node):
     def gain(self) -> Fraction:
         """A record weighs 1."""
         return Fraction(1)
-
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return f"protect({self.data.name})"
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """A source needs no other step."""
-        return ()
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Read the needed columns."""

@@ -23,7 +23,7 @@ def rewrite(root: Node, change: Callable[[Node], Node]) -> Node:
 
 def _over(node: Node, made: dict[Node, Node]) -> Node:
     """The step over changed inputs."""
-    if all(made[one] is one for one in node.inputs):
+    if all(made[source_node] is source_node for source_node in node.inputs):
         return node
     own = {field.name: getattr(node, field.name) for field in fields(node) if field.init}  # type: ignore[arg-type]
     new = {name: _changed(value, made) for name, value in own.items()}
@@ -33,4 +33,4 @@ def _over(node: Node, made: dict[Node, Node]) -> Node:
 def _changed(value: object, made: dict[Node, Node]) -> object:
     if isinstance(value, Node):
         return made[value]
-    return tuple(_changed(one, made) for one in value) if isinstance(value, tuple) else value
+    return tuple(_changed(item, made) for item in value) if isinstance(value, tuple) else value

@@ -20,10 +20,10 @@ from wpinq.plan.node import Node, Source, digests, read_by, steps
 if TYPE_CHECKING:
     from wpinq.plan.dataset import DataSet
 
-Parts: TypeAlias = tuple[tuple[str, str], ...]
+PartPath: TypeAlias = tuple[tuple[str, str], ...]
 """The partitions that a path goes through and the part it takes of each, from the source on."""
 
-Paths: TypeAlias = Mapping[tuple["DataSet", Parts], Fraction]
+Paths: TypeAlias = Mapping[tuple["DataSet", PartPath], Fraction]
 """For each source, and each way through partitions, the summed stability of its paths."""
 
 
@@ -60,25 +60,25 @@ class Survey:
     @cached_property
     def paths(self) -> Paths:
         """See `paths`."""
-        found: dict[Node, dict[tuple[DataSet, Parts], Fraction]] = {}
+        result: dict[Node, dict[tuple[DataSet, PartPath], Fraction]] = {}
         for node in self.steps:
-            reached: dict[tuple[DataSet, Parts], Fraction] = defaultdict(Fraction)
+            reached: dict[tuple[DataSet, PartPath], Fraction] = defaultdict(Fraction)
             if isinstance(node, Source):
                 reached[(node.data, ())] = Fraction(1)
-            own: Parts = (node.part,) if node.part else ()
-            for one, factor in zip(node.inputs, node.stability, strict=True):
-                for (data, parts), stability in found[one].items():
+            own: PartPath = (node.part,) if node.part else ()
+            for source_node, factor in zip(node.inputs, node.stability, strict=True):
+                for (data, parts), stability in result[source_node].items():
                     reached[(data, parts + own)] += stability * factor
-            found[node] = dict(reached)
-        return found[self.root]
+            result[node] = dict(reached)
+        return result[self.root]
 
     @cached_property
     def sensitivities(self) -> dict[DataSet, Fraction]:
         """See `sensitivities`."""
-        found: dict[DataSet, list[tuple[Parts, Fraction]]] = defaultdict(list)
+        result: dict[DataSet, list[tuple[PartPath, Fraction]]] = defaultdict(list)
         for (data, parts), stability in self.paths.items():
-            found[data].append((parts, stability * data.unit.bound))
-        return {data: _largest(ways) for data, ways in found.items()}
+            result[data].append((parts, stability * data.unit.bound))
+        return {data: _largest(ways) for data, ways in result.items()}
 
     def scale(self, epsilon: Fraction) -> Fraction:
         """See `noise_scale`.
@@ -104,10 +104,10 @@ def sensitivities(root: Node) -> dict[DataSet, Fraction]:
     return Survey.of(root).sensitivities
 
 
-def _largest(ways: list[tuple[Parts, Fraction]]) -> Fraction:
+def _largest(ways: list[tuple[PartPath, Fraction]]) -> Fraction:
     """The sum of what stands alone and, for each partition, of the largest of its parts."""
     alone = sum((move for parts, move in ways if not parts), Fraction(0))
-    groups: dict[str, dict[str, list[tuple[Parts, Fraction]]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[str, dict[str, list[tuple[PartPath, Fraction]]]] = defaultdict(lambda: defaultdict(list))
     for parts, move in ways:
         if parts:
             groups[parts[0][0]][parts[0][1]].append((parts[1:], move))

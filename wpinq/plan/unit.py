@@ -63,6 +63,13 @@ class Unit:
             _check_window(self.window)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that tell units apart."""
+        if self.column is None:
+            return ()
+        return (self.column, *(self.window[1:] if self.window else ()))
+
+    @property
     def bound(self) -> Fraction:
         """The total weight that one unit may hold: it multiplies the noise."""
         return Fraction(self.at_most or 1)
@@ -77,6 +84,17 @@ class Unit:
             return f"user ({self.column}){window}, a weight of 1 shared by its records"
         most = f", at most {self.per[1]} per {self.per[0]}" if self.per else ""
         return f"user ({self.column}){window}, at most {self.at_most} records{most}"
+
+    @property
+    def bias(self) -> str:
+        """What bounding a person's records keeps out of answers, as a clause; empty where the unit is a record."""
+        if self.column is None:
+            return ""
+        who = f"one {self.column}" + (f" in one window of {self.window[0]} by {self.window[1]}" if self.window else "")
+        if self.at_most is None:
+            return f"the records of {who} share a weight of 1, so it is no count of records"
+        most = f", and beyond {self.per[1]} of one {self.per[0]}," if self.per else ""
+        return f"records beyond {self.at_most} of {who}{most} are not in it"
 
     def __str__(self) -> str:
         return self.text

@@ -16,7 +16,7 @@ from wpinq.arguments import NAME, require
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import decimal, exact
 from wpinq.postprocess.paths.corridor import Ints
-from wpinq.postprocess.posterior.evidence import Evidence, Noise
+from wpinq.postprocess.posterior.evidence import Evidence, NoiseTerms
 
 DRAWS = 100_000
 
@@ -81,7 +81,7 @@ class Fit:
         if self.method != "posterior":
             return own
         low, high = (summary(rows) for _, rows in self.evidence.staircases((0.25, 0.75)))
-        told = {name: min(max(round(one), low[name]), high[name]) for name, one in self.evidence.sums().items()}
+        told = {name: min(max(round(item), low[name]), high[name]) for name, item in self.evidence.sums().items()}
         return {**own, **told}
 
     def quantile(self, q: float) -> int:
@@ -149,7 +149,7 @@ class Fit:
             return max(min(math.floor(value - width), own), 0), max(math.ceil(value + width), own)
         self.quantile(of)
         low, high = self._band((1 + level) / 2, rows=True)
-        (fewest, most), answers = (int(np.count_nonzero(one)) for one in (low, high)), []
+        (fewest, most), answers = (int(np.count_nonzero(item)) for item in (low, high)), []
         for curve, items in ((low, most), (high, max(fewest, 1))):
             rank = items - max(math.ceil(of * items), 1)
             answers.append(int(curve[rank]) if 0 <= rank < len(curve) else 0)
@@ -200,10 +200,10 @@ def summary(sequence: Ints) -> dict[str, int]:
 
 def probability(level: float, call: str) -> float:
     """Insist that a level is between 0 and 1."""
-    found = number(level, f"fit.{call}(level=...)")
-    if not 0 < found < 1:
-        raise PlanError(f"fit.{call}(level=...): {decimal(found)} is no probability between 0 and 1, such as 0.9.")
-    return float(found)
+    result = number(level, f"fit.{call}(level=...)")
+    if not 0 < result < 1:
+        raise PlanError(f"fit.{call}(level=...): {decimal(result)} is no probability between 0 and 1, such as 0.9.")
+    return float(result)
 
 
 def number(value: object, call: str) -> Fraction:
@@ -215,7 +215,7 @@ def number(value: object, call: str) -> Fraction:
 
 
 @cache
-def half_width(noise: Noise, level: float) -> int:
+def half_width(noise: NoiseTerms, level: float) -> int:
     """Return what the sum of independent noises exceeds with probability 1 - `level` at most.
 
     Of one noise by its distribution, of more by drawing: a sum of Laplace variables is a difference of two gamma ones.

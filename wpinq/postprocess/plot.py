@@ -77,7 +77,7 @@ def draw(fit: Drawable, true_cdf: NDArray[np.int64] | None = None, title: str | 
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     cdf, sequence, noisy_cdf, noisy_sequence = (
-        np.asarray(one, dtype=np.float64) for one in (fit.cdf, fit.sequence, fit.noisy_cdf, fit.noisy_sequence)
+        np.asarray(item, dtype=np.float64) for item in (fit.cdf, fit.sequence, fit.noisy_cdf, fit.noisy_sequence)
     )
     layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08, wspace=0.04)
     figure = Figure(figsize=(11, 5.2), layout=layout, facecolor="white")
@@ -140,7 +140,7 @@ def _points(axes: Axes, name: str, noisy: Floats) -> None:
 
 def _band(axes: Axes, band: tuple[ArrayLike, ArrayLike]) -> None:
     """Shade the region between two staircases."""
-    low, high = (np.asarray(one, dtype=np.float64) for one in band)
+    low, high = (np.asarray(item, dtype=np.float64) for item in band)
     if len(high):
         x, below, above = _steps(low, high)
         axes.fill_between(x, below, above, color=BAND, alpha=0.35, lw=0, zorder=2, label=f"{LEVEL:.0%} band")
@@ -179,7 +179,7 @@ def _steps(*curves: Floats, closed: bool = False) -> tuple[Floats, ...]:
     x = np.repeat(bounds + 0.5, 2)[1:-1]
     corners = [np.repeat(np.maximum(curve[bounds[:-1]], BOTTOM / 10), 2) for curve in curves]
     if closed:
-        x, corners = np.append(x, x[-1]), [np.append(one, BOTTOM / 10) for one in corners]
+        x, corners = np.append(x, x[-1]), [np.append(corner, BOTTOM / 10) for corner in corners]
     return x, *corners
 
 

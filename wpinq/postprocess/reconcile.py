@@ -31,7 +31,7 @@ from wpinq.postprocess.posterior.horizon import Observable, observe_enough
 Method: TypeAlias = Literal["posterior", "path", "squares"]
 Prior: TypeAlias = Literal["uniform", "smooth"]
 
-LEAST, MOST = Fraction(1, 10**9), Fraction(10**12)
+LEAST_SCALE, LARGEST_SCALE = Fraction(1, 10**9), Fraction(10**12)
 """Scales that double precision tells apart, squared and in ratio."""
 
 
@@ -127,8 +127,8 @@ def values(curve: Any, name: str) -> npt.NDArray[Any]:
     except ValueError:
         array = np.asarray(None)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iuf":
-        found = f"{array.ndim} dimensions, {array.size} entries of type {array.dtype}"
-        raise PlanError(f"reconcile({name}=...): expected one row of numbers, largest bin count first; found {found}.")
+        result = f"{array.ndim} dimensions, {array.size} entries of type {array.dtype}"
+        raise PlanError(f"reconcile({name}=...): expected one row of numbers, largest bin count first; found {result}.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise PlanError(f"reconcile({name}=...): found nan or inf; pass finite numbers only.")
     return np.require(array, np.int64 if array.dtype.kind == "i" else np.float64, ["C", "W"])
@@ -143,6 +143,6 @@ def read_scales(scales: Any) -> tuple[Fraction, Fraction]:
         raise PlanError(str(error)) from None
     except (TypeError, ValueError):
         raise PlanError("reconcile(scales=...): expected (scale of cdf, scale of sequence).") from None
-    if min(pair) < LEAST or max(pair) > MOST:
+    if min(pair) < LEAST_SCALE or max(pair) > LARGEST_SCALE:
         raise PlanError("reconcile(scales=...): scales of noise are expected between 10**-9 and 10**12.")
     return pair

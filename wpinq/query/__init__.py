@@ -12,7 +12,7 @@ answer     measured, published, and finished by what touches released numbers on
 from __future__ import annotations
 
 from wpinq.query.answer import Answer, sql
-from wpinq.query.asked import Statement
-from wpinq.query.statement import prepare
+from wpinq.query.prepare import prepare
+from wpinq.query.statement import Statement
 
 __all__ = ["Answer", "Statement", "prepare", "sql"]

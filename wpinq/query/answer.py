@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from wpinq.aggregates import Answer as Aggregate
-from wpinq.aggregates import Asked, Quantile
-from wpinq.aggregates.options import Bounds
+from wpinq.aggregates import Quantile, QuotedAggregate
+from wpinq.aggregates.keywords import Bounds
 from wpinq.arguments import MAPPING, TEXT, takes
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
@@ -19,12 +19,12 @@ from wpinq.measurements.charged import ChargedQuery, commit
 from wpinq.measurements.measurement import Measurement
 from wpinq.measurements.naming import refuse_unnamed
 from wpinq.measurements.publish import probability
+from wpinq.measurements.published import readable
 from wpinq.measurements.quote import Quote
-from wpinq.measurements.table import readable
 from wpinq.plan.node import sources
-from wpinq.query.asked import Statement
-from wpinq.query.numbers import Charged
-from wpinq.query.statement import prepare
+from wpinq.query.numbers import ChargeNames
+from wpinq.query.prepare import prepare
+from wpinq.query.statement import Statement
 from wpinq.query.tables import CALL
 from wpinq.records import canonical
 from wpinq.records.bins import bin_frame
@@ -40,6 +40,7 @@ class Answer:
         intervals: For each cell that is an aggregate, the 95% interval of its noise; None for others.
         cost: What it cost the privacy unit: `epsilon` and `delta`.
         measurements: What was measured: for each count, or what groups were published from, then for other aggregates.
+        bias: What bounds, clamping and weights keep out of them, which no interval holds.
         threshold: What the noisy count of a group had to reach for the group to be published; None where groups were
             given, or there are none.
     """
@@ -49,6 +50,7 @@ class Answer:
     intervals: tuple[tuple[tuple[float, float] | None, ...], ...]
     cost: dict[str, float]
     measurements: tuple[ChargedQuery, ...]
+    bias: tuple[str, ...]
     threshold: float | None = None
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -64,6 +66,8 @@ class Answer:
             "rows": self.rows,
             "intervals": self.intervals,
             "cost": self.cost,
+            "intervals are of": "noise alone, with probability 0.95 each",
+            "beside noise": self.bias,
             "threshold": self.threshold,
         }
 
@@ -122,10 +126,10 @@ def sql(
     given = known is not None
     share = cost / asked.parts(given)
     lost = None if known is not None or delta is None else probability(delta, "sql(delta=...)")
-    charged = Charged(name=name, analyst=analyst)
+    charged = ChargeNames(name=name, analyst=analyst)
     counts = _counts(asked, share, lost, charged)
     numbers = _numbers(asked, share, charged)
-    made = commit([*counts, *(one.quote for one in numbers)])
+    made = commit([*counts, *(entry.quote for entry in numbers)])
     counted: list[Measurement] = made[: len(counts)]
     threshold = None
     if known is None:
@@ -133,28 +137,30 @@ def sql(
         published = counted[asked.widest].release(delta=lost)
         known, threshold = published.frame.select(asked.keys), published.threshold
     answers = [
-        number.of(one.answer(query), known)
-        for number, one, query in zip(asked.numbers, numbers, made[len(counts) :], strict=True)
+        number.of(item.answer(query), known)
+        for number, item, query in zip(asked.numbers, numbers, made[len(counts) :], strict=True)
     ]
     paid = {"epsilon": float(cost), "delta": float(lost or 0)}
     return replace(_finished(asked, known, counted, answers, paid), threshold=threshold)
 
 
-def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: Charged) -> list[Quote[Measurement]]:
+def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: ChargeNames) -> list[Quote[Measurement]]:
     """The counts, or one that nobody asked for, from which groups are published; with what that costs."""
-    found = [one.quote(share, **charged) for one in (*asked.counts, *asked.published_from(lost is None))]
+    result = [item.quote(share, **charged) for item in (*asked.counts, *asked.published_from(lost is None))]
     if lost is not None:
-        refuse_unnamed(found[asked.widest].node, CALL)
-        found[asked.widest] = found[asked.widest].publishing("release", lost)
-    return found
+        refuse_unnamed(result[asked.widest].node, CALL)
+        result[asked.widest] = result[asked.widest].publishing("release", lost)
+    return result
 
 
-def _numbers(asked: Statement, share: Fraction, charged: Charged) -> list[Asked[Aggregate | Quantile]]:
+def _numbers(asked: Statement, share: Fraction, charged: ChargeNames) -> list[QuotedAggregate[Aggregate | Quantile]]:
     """The other aggregates. Those that follow from one measurement have one quote, fingerprint or not."""
     quotes: dict[tuple[str, Any], Quote[Any]] = {}
-    found = [one.quote(share, charged) for one in asked.numbers]
-    shared = [quotes.setdefault(number.measured, one.quote) for number, one in zip(asked.numbers, found, strict=True)]
-    return [replace(one, quote=quote) for one, quote in zip(found, shared, strict=True)]
+    result = [item.quote(share, charged) for item in asked.numbers]
+    shared = [
+        quotes.setdefault(number.measured, entry.quote) for number, entry in zip(asked.numbers, result, strict=True)
+    ]
+    return [replace(item, quote=quote) for item, quote in zip(result, shared, strict=True)]
 
 
 def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | None:
@@ -162,8 +168,8 @@ def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | 
     if not asked.keys:
         return pl.DataFrame({"all": [0]})
     if keys is not None:
-        found = canonical.distinct(bin_frame(keys, asked.schema), asked.schema)
-        return found.with_columns(readable(found[one.name], one.kind) for one in asked.schema)
+        result = canonical.distinct(bin_frame(keys, asked.schema), asked.schema)
+        return result.with_columns(readable(result[column.name], column.kind) for column in asked.schema)
     if delta is None:
         raise PlanError(f"{CALL}: which groups there are is private too; give keys=, or delta= (for example 1e-6).")
     allowed = sources(asked.groups._node)[0].ledger.delta_budget
@@ -176,16 +182,16 @@ def _columns(
     groups: pl.DataFrame, counted: Sequence[Measurement], numbers: Sequence[Aggregate | Quantile]
 ) -> list[pl.Series]:
     """Each count and number of each group, and the ends of its interval."""
-    found = []
-    for place, one in enumerate(counted):
-        count = pl.Series(f"count {place}", one.observe_many(groups if groups.width > 1 else groups.to_series()))
-        found += [count, (count - one.interval()).alias(f"low count {place}"),
-                  (count + one.interval()).alias(f"high count {place}")]  # fmt: skip
+    result = []
+    for place, item in enumerate(counted):
+        count = pl.Series(f"count {place}", item.observe_many(groups if groups.width > 1 else groups.to_series()))
+        result += [count, (count - item.interval()).alias(f"low count {place}"),
+                  (count + item.interval()).alias(f"high count {place}")]  # fmt: skip
     for place, number in enumerate(numbers):
         ends = number.table().get_columns()[-3:]
         names = (f"number {place}", f"low number {place}", f"high number {place}")
-        found += [column.alias(name) for column, name in zip(ends, names, strict=True)]
-    return found
+        result += [column.alias(name) for column, name in zip(ends, names, strict=True)]
+    return result
 
 
 def _finished(
@@ -198,19 +204,19 @@ def _finished(
     """HAVING, ORDER BY, LIMIT and the columns of the answer, from released numbers."""
     keys = [groups[name].alias(f"key {place}") for place, name in enumerate(groups.columns)]
     frame = pl.DataFrame([*(keys if asked.keys else []), *_columns(groups, counted, numbers)])
-    reader = asked.reader()
+    translator = asked.translator()
     if asked.having is not None:
-        frame = frame.filter(reader.condition(asked.having).value)
+        frame = frame.filter(translator.condition(asked.having).value)
     if asked.order:
         terms, descending, first = zip(*asked.order, strict=True)
-        by = [reader.term(node).value for node in terms]
-        frame = frame.sort(by, descending=descending, nulls_last=[not one for one in first], maintain_order=True)
+        by = [translator.term(node).value for node in terms]
+        frame = frame.sort(by, descending=descending, nulls_last=[not entry for entry in first], maintain_order=True)
     frame = frame.slice(*asked.limit)
-    cells = frame.select(reader.term(item.node).value.alias(str(place)) for place, item in enumerate(asked.items))
+    cells = frame.select(translator.term(item.node).value.alias(str(place)) for place, item in enumerate(asked.items))
     ends = [_interval(frame, item.node) for item in asked.items]
-    asked_of = [one if isinstance(one, Quantile) else one.measurement for one in numbers]
+    asked_of = [number if isinstance(number, Quantile) else number.measurement for number in numbers]
     labels = tuple(item.label for item in asked.items)
-    return Answer(labels, tuple(cells.rows()), tuple(zip(*ends, strict=True)), cost, (*counted, *asked_of))
+    return Answer(labels, tuple(cells.rows()), tuple(zip(*ends, strict=True)), cost, (*counted, *asked_of), asked.bias)
 
 
 def _interval(frame: pl.DataFrame, node: Any) -> list[tuple[float, float] | None]:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import ceil, floor, trunc
 from typing import Any, TypeAlias
 
-from wpinq.aggregates.options import Bounds
+from wpinq.aggregates.keywords import Bounds
 from wpinq.aggregates.scale import ends
 from wpinq.errors import PlanError
 from wpinq.exact import exact
@@ -50,15 +50,15 @@ class Declared:
         given = self._given(what)
         if given is not None:
             return given
-        found = self._reach(what)
-        if found is None:
+        result = self._reach(what)
+        if result is None:
             name = plainly(what)
             others = "" if type(what).__name__ == "Column" else ", or those of its columns"
             raise PlanError(f"{CALL}: {plainly(node)}: numbers need declared bounds, which do not depend on the data: "
                             f"bounds={{{name!r}: (low, high)}}, or --bounds "
                             f"'{name}=LOW..HIGH'{others}.")  # fmt: skip
-        low, high = found
-        return found if low < high else (min(low, Fraction(0)), max(high, Fraction(0 if low else 1)))
+        low, high = result
+        return result if low < high else (min(low, Fraction(0)), max(high, Fraction(0 if low else 1)))
 
     def check(self) -> None:
         """Refuse bounds that are most likely misspelled: of no column, and of an expression that is not asked for.
@@ -99,9 +99,9 @@ class Declared:
         return RULES[kind](*known) if len(known) == len(parts) else None
 
     def _hull(self, nodes: Iterable[Any]) -> Reach | None:
-        found = [self._reach(node) for node in nodes if type(node).__name__ != "Null"]
-        known = [one for one in found if one is not None]
-        if not known or len(known) < len(found):
+        result = [self._reach(node) for node in nodes if type(node).__name__ != "Null"]
+        known = [item for item in result if item is not None]
+        if not known or len(known) < len(result):
             return None
         return min(low for low, _ in known), max(high for _, high in known)
 
@@ -111,23 +111,23 @@ def _read(key: str, canonical: Callable[[Any], Any]) -> list[Any]:
     if not isinstance(key, str):
         return []
     try:
-        return [canonical(one) for one in parsed(key, CALL)[:1]]
+        return [canonical(item) for item in parsed(key, CALL)[:1]]
     except PlanError:
         return []
 
 
 def _corners(one: Reach, other: Reach) -> Reach:
-    found = [left * right for left in one for right in other]
-    return min(found), max(found)
+    result = [left * right for left in one for right in other]
+    return min(result), max(result)
 
 
 def _quotient(one: Reach, other: Reach) -> Reach | None:
     """Of doubles, or of integers, whose quotient is cut off."""
     if other[0] <= 0 <= other[1]:
         return None
-    found = [left / right for left in one for right in other]
-    found += [Fraction(trunc(quotient)) for quotient in found]
-    return min(found), max(found)
+    result = [left / right for left in one for right in other]
+    result += [Fraction(trunc(quotient)) for quotient in result]
+    return min(result), max(result)
 
 
 def _remainder(one: Reach, other: Reach) -> Reach:
@@ -148,7 +148,7 @@ def _size(one: Reach) -> Reach:
 def _branches(node: Any) -> list[Any]:
     """The results of CASE; without ELSE there is NULL, which is no number."""
     default = node.args.get("default")
-    return [*(one.args["true"] for one in node.args["ifs"]), *([] if default is None else [default])]
+    return [*(arg.args["true"] for arg in node.args["ifs"]), *([] if default is None else [default])]
 
 
 RULES: dict[str, Callable[..., Reach | None]] = {

@@ -40,19 +40,21 @@ def _unfiltered(node: Any) -> Any:
     if type(node).__name__ != "Filter" or node.find(exp.Window):
         return node
     aggregate, test = node.this.copy(), node.expression.this
-    operand = next((one for one in aggregate.find_all(exp.Ordered, exp.Distinct)), aggregate)
-    for one in operand.expressions or [operand.this]:
-        value = exp.Literal.number(1) if type(one).__name__ == "Star" else one.copy()
-        one.replace(exp.Case(ifs=[exp.If(this=test.copy(), true=value)]))
+    operand = next((entry for entry in aggregate.find_all(exp.Ordered, exp.Distinct)), aggregate)
+    for item in operand.expressions or [operand.this]:
+        value = exp.Literal.number(1) if type(item).__name__ == "Star" else item.copy()
+        item.replace(exp.Case(ifs=[exp.If(this=test.copy(), true=value)]))
     return aggregate
 
 
-def label(node: Any) -> str:
-    """What PostgreSQL would call a column of the answer."""
+def label(node: Any, *, whole: bool) -> str:
+    """What PostgreSQL would call a column of the answer; a count of weights that are no whole numbers is none."""
     from sqlglot import exp
 
     if type(node).__name__ in ("Alias", "Column"):
         return str(node.alias_or_name)
+    if type(node).__name__ == "Count" and not whole:
+        return "weighted_sum"
     inner = node.this if isinstance(node, exp.WithinGroup) else node
     return str(inner.sql_name()).lower() if isinstance(inner, exp.AggFunc) else type(inner).__name__.lower()
 

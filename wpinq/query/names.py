@@ -29,9 +29,9 @@ class OutputNames:
     def __init__(self, selected: list[Any], tables: Tables) -> None:
         self._tables = tables
         self._meant: dict[str, list[Any]] = {}
-        for one in selected:
-            name = _output_name(one)
-            meant = one.this if type(one).__name__ == "Alias" else one
+        for item in selected:
+            name = _output_name(item)
+            meant = item.this if type(item).__name__ == "Alias" else item
             if name is not None and meant not in self._meant.setdefault(name, []):
                 self._meant[name].append(meant)
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import polars as pl
 
-from wpinq.aggregates import Answer, Asked, Quantile
+from wpinq.aggregates import Answer, Quantile, QuotedAggregate
 from wpinq.aggregates.groups import groups as grouped
-from wpinq.aggregates.options import Bounds, Options
+from wpinq.aggregates.keywords import Bounds, Options
 from wpinq.aggregates.quantiles import ask_max, ask_median, ask_min, ask_quantile
 from wpinq.aggregates.scale import limits
 from wpinq.aggregates.sums import ask_mean, ask_stdev, ask_sum, ask_variance
@@ -24,7 +24,7 @@ from wpinq.query.tables import CALL, plainly
 if TYPE_CHECKING:
     from wpinq.collection import Collection
 
-Ask: TypeAlias = "Callable[..., Asked[Answer | Quantile]]"
+Ask: TypeAlias = "Callable[..., QuotedAggregate[Answer | Quantile]]"
 
 AGGREGATES: dict[str, tuple[str, Ask]] = {
     "Sum": ("sum", ask_sum),
@@ -64,7 +64,7 @@ def unknown_function(node: Any) -> str:
     return f"there is no function {shown(name)} here; {known}"
 
 
-class Charged(TypedDict):
+class ChargeNames(TypedDict):
     """The name of a charge, and the analyst who is charged."""
 
     name: str | None
@@ -102,7 +102,14 @@ class Number:
         low, high = (decimal(exact(bound, CALL)) for bound in self.bounds)
         return f"{self.written}, clamped to {low}..{high}"
 
-    def quote(self, epsilon: Fraction, charged: Charged) -> Asked[Answer | Quantile]:
+    @property
+    def bias(self) -> str:
+        """What bounds do to it, as a clause."""
+        extreme = ", and its interval ends at the bound" if self.measured[0] in ("min", "max") else ""
+        low, high = (decimal(exact(bound, CALL)) for bound in self.bounds)
+        return f"numbers of {self.written} are clamped to {low}..{high}{extreme}"
+
+    def quote(self, epsilon: Fraction, charged: ChargeNames) -> QuotedAggregate[Answer | Quantile]:
         """Quote it in each group, or in all; which groups there are changes no price."""
         *by, column = self.collection.columns
         nobody: list[Any] | None = [] if by else None
@@ -148,5 +155,5 @@ def _ranked(node: Any) -> tuple[Fraction, Any]:
         raise PlanError(
             f"{CALL}: {plainly(node)}: write PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x), with one number."
         )
-    found = exact(share.this, CALL)
-    return (1 - found if order[0].args.get("desc") else found), order[0].this
+    result = exact(share.this, CALL)
+    return (1 - result if order[0].args.get("desc") else result), order[0].this

@@ -14,9 +14,9 @@ import polars as pl
 from wpinq.collection import Collection
 from wpinq.errors import PlanError, SourceError
 from wpinq.functions.sql.bind import column, named
-from wpinq.functions.sql.bind import reader as translating
-from wpinq.functions.sql.reader import Reader
+from wpinq.functions.sql.bind import translator as translating
 from wpinq.functions.sql.terms import Term, shown, together
+from wpinq.functions.sql.translator import Translator
 from wpinq.records import canonical
 from wpinq.records.schema import Kind, Schema, polars_type
 
@@ -44,13 +44,13 @@ class Tables:
         self.given = given
         self.present: list[pl.Expr] = []
         self._columns: dict[str, dict[str, Term]] = {}
-        alias, found = self._table(first)
-        if not isinstance(found, Collection):
+        alias, result = self._table(first)
+        if not isinstance(result, Collection):
             raise PlanError(
                 f"{CALL}: {alias} is a public table; name the protected table in FROM, and join the others."
             )
-        self.base = found
-        self._columns[alias] = _base_columns(found)
+        self.base = result
+        self._columns[alias] = _base_columns(result)
         for join in joins:
             self._join(join)
 
@@ -82,18 +82,18 @@ class Tables:
             raise PlanError(f"{CALL}: {shown(node)}: write table.column.")
         table = node.args.get("table")
         aliases = [named(table, list(self._columns), CALL, "table")] if table else list(self._columns)
-        found = []
+        result = []
         for alias in aliases:
             try:
-                found.append((alias, named(node.this, list(self._columns[alias]), CALL)))
+                result.append((alias, named(node.this, list(self._columns[alias]), CALL)))
             except PlanError:
                 if table:
                     raise
-        if len(found) > 1:
+        if len(result) > 1:
             raise PlanError(
-                f"{CALL}: {shown(node)} is a column of {' and '.join(alias for alias, _ in found)}; say which."
+                f"{CALL}: {shown(node)} is a column of {' and '.join(alias for alias, _ in result)}; say which."
             )
-        return exp.column(found[0][1], table=found[0][0], quoted=True) if found else None
+        return exp.column(result[0][1], table=result[0][0], quoted=True) if result else None
 
     @property
     def names(self) -> str:
@@ -126,10 +126,10 @@ class Tables:
         }:
             raise PlanError(f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON one equality, make no row "
                             "that no record stands for.")  # fmt: skip
-        alias, found = self._table(join.this)
-        if isinstance(found, Collection):
+        alias, result = self._table(join.this)
+        if isinstance(result, Collection):
             raise PlanError(f"{CALL}: {shown(join)} {PROTECTED_JOIN}.")
-        schema, frame = _public(found, alias)
+        schema, frame = _public(result, alias)
         theirs = {
             name: column(_identifier(name), schema, CALL) for name in schema.names if schema[name].kind is not Kind.ANY
         }
@@ -143,9 +143,9 @@ class Tables:
         using, on = join.args.get("using"), join.args.get("on")
         if using and len(using) == 1:
             others = {name: table for name, table in self._columns.items() if name != alias}
-            found = [table[using[0].name] for table in others.values() if using[0].name in table]
-            if len(found) == 1:
-                return found[0], self._columns[alias][named(using[0], schema.names, CALL)]
+            result = [table[using[0].name] for table in others.values() if using[0].name in table]
+            if len(result) == 1:
+                return result[0], self._columns[alias][named(using[0], schema.names, CALL)]
         while type(on).__name__ == "Paren":
             on = on.this
         if type(on).__name__ == "EQ":
@@ -153,7 +153,7 @@ class Tables:
             if self._sides(one) == {alias}:
                 one, other = other, one
             if self._sides(other) == {alias} and alias not in self._sides(one):
-                return reader(self).term(one), reader(self).term(other)
+                return translator(self).term(one), translator(self).term(other)
         raise PlanError(f"{CALL}: {shown(join)}: join ON one equality, between an expression over columns of "
                         f"{shown(alias)} and one over those of the tables before it.")  # fmt: skip
 
@@ -165,17 +165,17 @@ class Tables:
         """
         if type(node).__name__ != "Column":
             return node
-        found = self.canonical(node)
-        if found is None:
+        result = self.canonical(node)
+        if result is None:
             raise PlanError(f"{CALL}: no column {shown(node)}; there are {self.names}.")
-        return found
+        return result
 
     @staticmethod
     def _sides(node: Any) -> set[str]:
         """The tables whose columns an expression reads."""
         from sqlglot import exp
 
-        return {one.text("table") for one in node.find_all(exp.Column)}
+        return {item.text("table") for item in node.find_all(exp.Column)}
 
     def _look_up(
         self, alias: str, ours: Term, key: Term, schema: Schema, frame: pl.DataFrame, *, required: bool, text: str
@@ -197,7 +197,7 @@ class Tables:
             self.present.append(ours.value.is_in(old) if old else pl.lit(False))
 
 
-def reader(tables: Tables) -> Reader:
+def translator(tables: Tables) -> Translator:
     """Translates expressions over the columns of the tables."""
     return translating(tables.resolve, CALL, spelled=plainly)
 
@@ -222,13 +222,13 @@ def _identifier(name: str) -> Any:
 
 def _base_columns(collection: Collection) -> dict[str, Term]:
     schema = collection._node.schema
-    found = {}
-    for one in schema:
-        any_ = one.kind is Kind.ANY
-        found[one.name] = (
-            Term(pl.col(one.name), Kind.ANY, one.name) if any_ else column(_identifier(one.name), schema, CALL)
+    result = {}
+    for item in schema:
+        any_ = item.kind is Kind.ANY
+        result[item.name] = (
+            Term(pl.col(item.name), Kind.ANY, item.name) if any_ else column(_identifier(item.name), schema, CALL)
         )
-    return found
+    return result
 
 
 def _public(table: Any, alias: str) -> tuple[Schema, pl.DataFrame]:
@@ -241,11 +241,11 @@ def _public(table: Any, alias: str) -> tuple[Schema, pl.DataFrame]:
 
     paired = isinstance(table, tuple) and len(table) == 2 and isinstance(table[1], Mapping)
     source, columns = table if paired else (table, None)
-    reader = open_source(source, columns=columns)
-    empty = pl.DataFrame(schema={one.name: polars_type(one.kind) for one in reader.schema})
-    frame = canonical.frame(pl.concat([empty, *reader.batches(reader.schema.names)]), reader.schema)
+    translator = open_source(source, columns=columns)
+    empty = pl.DataFrame(schema={item.name: polars_type(item.kind) for item in translator.schema})
+    frame = canonical.frame(pl.concat([empty, *translator.batches(translator.schema.names)]), translator.schema)
     if frame.height > LARGEST:
         raise SourceError(
             f"{CALL}: the public table {alias} has more than {LARGEST:,} rows; leave out what is not needed."
         )
-    return reader.schema, frame
+    return translator.schema, frame

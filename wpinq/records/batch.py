@@ -108,8 +108,8 @@ class Batch:
         """Add up the weights of equal rows and drop what cancels."""
         keys = [name for name in self.frame.columns if name != WEIGHT]
         rows = canonical.bits(self.frame.lazy())
-        found = rows.group_by(keys).agg(pl.col(WEIGHT).sum()).filter(pl.col(WEIGHT) != 0).select(self.frame.columns)
-        return Batch(canonical.numbers(found, self.schema).collect(), self.schema)
+        result = rows.group_by(keys).agg(pl.col(WEIGHT).sum()).filter(pl.col(WEIGHT) != 0).select(self.frame.columns)
+        return Batch(canonical.numbers(result, self.schema).collect(), self.schema)
 
     def scale(self, factor: int, held: WeightType | None = None) -> Batch:
         """Multiply every weight, and hold the products as this type says, or as the weights were held."""

@@ -100,10 +100,10 @@ def _only(*types: type, but: tuple[type, ...] = ()) -> Callable[[Any], Any]:
 
 
 def _integer(value: Any) -> int:
-    found = decode(encode(value))
-    if type(found) is not int or not -(2**63) <= found < 2**63:
+    result = decode(encode(value))
+    if type(result) is not int or not -(2**63) <= result < 2**63:
         raise TypeError
-    return found
+    return result
 
 
 def _any(value: Any) -> bytes | None:
@@ -114,12 +114,12 @@ def _any(value: Any) -> bytes | None:
 def _number(value: Any) -> float | None:
     if not isinstance(value, (numbers.Number, np.generic)):
         raise TypeError
-    found = decode(encode(value))
-    if found is None:  # NaN
+    result = decode(encode(value))
+    if result is None:  # NaN
         return None
-    if abs(found) != float("inf") and Fraction(float(found)) != Fraction(found):
+    if abs(result) != float("inf") and Fraction(float(result)) != Fraction(result):
         raise TypeError
-    return float(found) + 0.0  # -0.0 + 0.0 is 0.0
+    return float(result) + 0.0  # -0.0 + 0.0 is 0.0
 
 
 def _boolean(value: Any) -> bool:
@@ -136,10 +136,10 @@ def _text(value: Any) -> str:
 
 def _aware(wanted: bool) -> Callable[[Any], dt.datetime]:
     def convert(value: Any) -> dt.datetime:
-        found: dt.datetime = _only(dt.datetime)(value)
-        if (found.tzinfo is not None) is not wanted:
+        result: dt.datetime = _only(dt.datetime)(value)
+        if (result.tzinfo is not None) is not wanted:
             raise TypeError
-        return found.astimezone(dt.UTC) if wanted else found
+        return result.astimezone(dt.UTC) if wanted else result
 
     return convert
 

@@ -54,7 +54,7 @@ def column(series: pl.Series, kind: Kind) -> pl.Series:
 
 def frame(found: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     """A frame in whose columns of a schema stands what they may hold; its other columns stay."""
-    return found.with_columns(column(found[one.name], one.kind) for one in schema)
+    return found.with_columns(column(found[item.name], item.kind) for item in schema)
 
 
 def bits(found: Frame) -> Frame:
@@ -64,7 +64,7 @@ def bits(found: Frame) -> Frame:
 
 def numbers(found: Frame, columns: Iterable[Column]) -> Frame:
     """The rows whose numbers were written as bits."""
-    floats = [one.name for one in columns if one.kind is Kind.FLOAT]
+    floats = [item.name for item in columns if item.kind is Kind.FLOAT]
     return found.with_columns(pl.col(floats).reinterpret(dtype=pl.Float64()))
 
 
@@ -82,8 +82,8 @@ def encoded(series: pl.Series, kind: Kind) -> pl.Series:
     (values,) = numbers(once, [Column(HELD, kind)])
     codes = [None if value is None else encode(value) for value in values]
     lookup = once.with_columns(pl.Series("\0code", codes, dtype=pl.Binary))
-    found = rows.join(lookup, on=HELD, how="left", nulls_equal=True, maintain_order="left")
-    return found["\0code"].alias(series.name)
+    result = rows.join(lookup, on=HELD, how="left", nulls_equal=True, maintain_order="left")
+    return result["\0code"].alias(series.name)
 
 
 def _within(value: pl.Expr, kind: Kind) -> pl.Expr:

@@ -8,7 +8,7 @@ costs accuracy, never privacy. Source: privacy rules 6 and 10.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
@@ -32,13 +32,8 @@ def identities(frame: pl.DataFrame, schema: Schema, key: bytes) -> Words:
     Returns:
         An array of shape (rows, 2).
     """
-    columns = column_identities(frame, schema, key)
-    return columns[0] if len(columns) == 1 else tuple_identities(columns, key)
-
-
-def column_identities(frame: pl.DataFrame, schema: Schema, key: bytes) -> list[Words]:
-    """The identities of the values in each of a frame's columns, as `identities` takes them."""
-    return [_column(frame[column.name], column.kind, key) for column in schema]
+    columns = [_column(frame[column.name], column.kind, key) for column in schema]
+    return columns[0] if len(columns) == 1 else _tuple(columns, key)
 
 
 def integer_identities(numbers: np.ndarray, key: bytes) -> Words:
@@ -46,9 +41,9 @@ def integer_identities(numbers: np.ndarray, key: bytes) -> Words:
     return _fixed(np.asarray(numbers, np.int64).view(np.uint64), np.uint64(ord("i")), key)
 
 
-def tuple_identities(columns: Sequence[Words], key: bytes) -> Words:
-    """Identities of records of several columns, from those of their values."""
-    words = [column[:, i] for column in columns for i in (0, 1)]
+def _tuple(columns: list[Words], key: bytes) -> Words:
+    """Hash the identities of a tuple's items, closed by the family of tuples."""
+    words = [np.ascontiguousarray(column[:, i]) for column in columns for i in (0, 1)]
     size = words[0].shape[0]
     length = (16 * len(columns) + 1) % 256
     words.append(np.full(size, np.uint64((length << 56) | ord("c"))))
@@ -59,10 +54,10 @@ def _column(series: pl.Series, kind: Kind, key: bytes) -> Words:
     if kind is Kind.ANY:
         return _any(series.fill_null(NULL), key)
     family = _FAMILIES.get(kind)
-    found = _messages(series, family, key) if family else _fixed(*_PAYLOADS[kind](series), key)
+    result = _messages(series, family, key) if family else _fixed(*_PAYLOADS[kind](series), key)
     if series.null_count():
-        found[series.is_null().to_numpy()] = _messages(pl.Series([NULL]), b"", key)
-    return found
+        result[series.is_null().to_numpy()] = _messages(pl.Series([NULL]), b"", key)
+    return result
 
 
 def _fixed(payload: Words, family: Words | np.uint64, key: bytes) -> Words:
@@ -82,7 +77,7 @@ def _messages(series: pl.Series, family: bytes, key: bytes) -> Words:
         return hash_views(LIB, key, views, family[0] if family else -1)
     import pyarrow as pa
 
-    closed = series + family.decode() if text else pl.Series([one + family for one in series], dtype=pl.Binary)
+    closed = series + family.decode() if text else pl.Series([column + family for column in series], dtype=pl.Binary)
     array = closed.to_arrow().cast(pa.large_binary())
     _, offsets, data = array.buffers()
     start = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
@@ -91,13 +86,11 @@ def _messages(series: pl.Series, family: bytes, key: bytes) -> Words:
 
 def _any(series: pl.Series, key: bytes) -> Words:
     """Canonical bytes are hashed as they are; the few nested tuples among them item by item."""
-    found = _messages(series, b"", key)
+    result = _messages(series, b"", key)
     for row in series.bin.ends_with(b"c").arg_true():
         parts = [_any(pl.Series([item], dtype=pl.Binary), key) for item in items(series[row])]
-        found[row] = (
-            tuple_identities(parts, key) if parts else siphash(key, [np.array([1 << 56 | ord("c")], np.uint64)])
-        )
-    return found
+        result[row] = _tuple(parts, key) if parts else siphash(key, [np.array([1 << 56 | ord("c")], np.uint64)])
+    return result
 
 
 def _integers(series: pl.Series) -> tuple[Words, np.uint64]:

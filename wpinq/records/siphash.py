@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from wpinq.kernels import LIB, Words, hash_words
 
-PIECE = 16384
+MESSAGES_PER_PASS = 16384
 """Messages that NumPy hashes at a time: six arrays of that length stay in the cache."""
 
 
@@ -31,8 +31,10 @@ def siphash(key: bytes, words: Sequence[Words]) -> Words:
     if LIB is not None:
         return hash_words(LIB, key, words)
     out = np.empty((len(words[0]), 2), np.uint64)
-    for start in range(0, len(out), PIECE):
-        _siphash(key, [word[start : start + PIECE] for word in words], out[start : start + PIECE])
+    for start in range(0, len(out), MESSAGES_PER_PASS):
+        _siphash(
+            key, [word[start : start + MESSAGES_PER_PASS] for word in words], out[start : start + MESSAGES_PER_PASS]
+        )
     return out
 
 

@@ -108,12 +108,12 @@ def joined(codes: Iterable[bytes]) -> bytes:
 
 def items(code: bytes) -> list[bytes]:
     """The encodings of a tuple's items, from the tuple's encoding."""
-    found, position, end = [], 0, len(code) - 1
+    result, position, end = [], 0, len(code) - 1
     while position < end:
         size = int.from_bytes(code[position : position + 4], "little")
-        found.append(code[position + 4 : position + 4 + size])
+        result.append(code[position + 4 : position + 4 + size])
         position += 4 + size
-    return found
+    return result
 
 
 def _text(value: str) -> bytes:

@@ -50,7 +50,7 @@ class Draft(Collection):
 
 def only_measures(rehearsed: Mapping[str, Measurement], views: Collection) -> bool:
     """Whether a script that was run on these views did nothing but make the measurements that it returned."""
-    returned = {one.question for one in rehearsed.values()}
+    returned = {item.question for item in rehearsed.values()}
     rows = sources(views._node)[0].ledger.entries()
     return all(row.kind == "open" or (row.kind == "charge" and row.question in returned) for row in rows)
 
@@ -62,6 +62,6 @@ def charged(script: Callable[[Collection], dict[str, Measurement]], views: Colle
         BudgetError: Its measurements cost more together than is left; nothing was charged.
     """
     draft = Draft(views._node, views, [])
-    found = script(draft)
+    result = script(draft)
     charge(draft.made)
-    return found
+    return result

@@ -49,8 +49,8 @@ def load(given: str) -> Dataflow:
 
     def dataflow(views: Collection) -> dict[str, Measurement]:
         with _told(path):
-            found = function(views)
-        return _checked(found, path)
+            result = function(views)
+        return _checked(result, path)
 
     return dataflow
 
@@ -93,8 +93,8 @@ def rehearsed(dataflow: Dataflow, views: Collection) -> Rehearsal:
     from wpinq.scripts.draft import only_measures
 
     with contextlib.redirect_stdout(io.StringIO()):
-        found = dataflow(views)
-    return Rehearsal(dataflow, found, only_measures(found, views))
+        result = dataflow(views)
+    return Rehearsal(dataflow, result, only_measures(result, views))
 
 
 def no_records(schema: Schema, budget: Fraction, name: str = "views", unit: Unit | None = None) -> Collection:
@@ -127,7 +127,7 @@ def find(given: str) -> Path:
     with contextlib.suppress(OSError):  # a name may be longer than any file's
         if path.is_file():
             return path
-    known = sorted(one.stem for one in HOME.glob("[!_]*.py"))
+    known = sorted(item.stem for item in HOME.glob("[!_]*.py"))
     if path.stem in known and path.parent in (Path(), Path("dataflows")) and path.suffix in ("", ".py"):
         return HOME / f"{path.stem}.py"
     raise PlanError(f"{given}: no such dataflow script; give a path, or one of {', '.join(known)}.")
@@ -138,10 +138,10 @@ def _checked(found: Any, path: Path) -> dict[str, Measurement]:
 
     if not isinstance(found, Mapping) or not found:
         raise PlanError(f"{path}: dataflow(views) returned no dict of measurements by name.")
-    for name, one in found.items():
-        if not isinstance(name, str) or not isinstance(one, Measurement):
+    for name, item in found.items():
+        if not isinstance(name, str) or not isinstance(item, Measurement):
             raise PlanError(
-                f"{path}: dataflow(views) returned {type(one).__name__} under {name!r}; "
+                f"{path}: dataflow(views) returned {type(item).__name__} under {name!r}; "
                 "names are text, and a measurement is made by collection.measure(epsilon=...)."
             )
     return dict(found)
@@ -157,6 +157,6 @@ def _told(path: Path) -> Any:
     except SyntaxError as error:
         raise PlanError(f"{path}, line {error.lineno}: {error.msg}.") from None
     except (Exception, SystemExit) as error:  # noqa: BLE001  a script may raise anything, and end itself
-        lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
+        lines = [item.lineno for item in traceback.extract_tb(error.__traceback__) if item.filename == str(path)]
         where = f"{path}, line {lines[-1]}" if lines else f"{path}"
         raise PlanError(f"{where}: {type(error).__name__}; run the script by itself to see more.") from None

@@ -86,19 +86,19 @@ def _database(source: object) -> object:
 def _open_files(source: str | Path, columns: Columns, header: bool) -> Reader:
     from wpinq.sources.files import Files
 
-    found = Files.find(source)
-    if found.form == "parquet":
+    result = Files.find(source)
+    if result.form == "parquet":
         from wpinq.sources.tables.parquet import open_parquet
 
-        return open_parquet(found, columns)
-    if found.form == "log":
+        return open_parquet(result, columns)
+    if result.form == "log":
         from wpinq.sources.text.weblog import open_weblog
 
-        return open_weblog(found, columns)
-    if found.form == "pairs":
-        from wpinq.sources.text.pairs import open_pairs
+        return open_weblog(result, columns)
+    if result.form == "pairs":
+        from wpinq.sources.text.whitespace import open_pairs
 
-        return open_pairs(found, columns)
+        return open_pairs(result, columns)
     from wpinq.sources.text.csv import open_csv
 
-    return open_csv(found, columns, header)
+    return open_csv(result, columns, header)

@@ -22,8 +22,8 @@ from wpinq.sources.tables.parquet import ParquetReader
 from wpinq.sources.text import grammar
 from wpinq.sources.text.csv import TextReader
 from wpinq.sources.text.lines import Block, as_block, as_lines, opened
-from wpinq.sources.text.pairs import is_comment, single_blanks
 from wpinq.sources.text.weblog import LINE, SCHEMA, WebLogReader, parse
+from wpinq.sources.text.whitespace import is_comment, single_blanks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -164,12 +164,12 @@ def _check_block(reader: TextReader, block: Block, first: int, file: str | None,
     if reader.quotes:
         tests.append((QUOTING, pc.and_not(quoted, grammar.well_quoted(lines, reader.delimiter))))
     for reason, wrong in [*tests, (RAGGED, bare_width)]:
-        found = numbers.filter(pc.and_(keep, wrong)).to_numpy()
-        report.add(reason, found, len(found), file=file)
+        result = numbers.filter(pc.and_(keep, wrong)).to_numpy()
+        report.add(reason, result, len(result), file=file)
         keep = pc.and_not(keep, wrong)
     for quotes, mask in ((False, pc.and_not(keep, quoted)), (True, pc.and_(keep, quoted))):
-        found = numbers.filter(mask).to_numpy()
-        _check_rows(reader, as_block(lines.filter(mask)), found, report, quotes=quotes, file=file)
+        result = numbers.filter(mask).to_numpy()
+        _check_rows(reader, as_block(lines.filter(mask)), result, report, quotes=quotes, file=file)
 
 
 def _check_log(block: Block, first: int, file: str | None, report: Report) -> None:

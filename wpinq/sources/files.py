@@ -85,7 +85,7 @@ class Files:
             raise SourceError("the path holds a NUL byte.")
         with reading(given):
             single = Path(given).exists()
-            paths = [Path(given)] if single else [Path(found) for found in sorted(glob.glob(given, recursive=True))]  # noqa: PTH207
+            paths = [Path(given)] if single else [Path(result) for result in sorted(glob.glob(given, recursive=True))]  # noqa: PTH207
         if single and paths[0].is_dir():
             raise SourceError(f"{given}: is a directory; pass a pattern such as '{Path(given) / '*.parquet'}'.")
         if not paths:

@@ -33,11 +33,11 @@ class Epoch:
 
     Attributes:
         frame: Its records, with their weights.
-        until: Up to which time its windows are closed; times as columns store them.
+        watermark: Up to which time its windows are closed; times as columns store them.
     """
 
     frame: pl.DataFrame
-    until: int | None
+    watermark: int | None
 
 
 @dataclass(eq=False, repr=False)
@@ -80,7 +80,7 @@ class Log(HeldReader):
         """Take in records for the epoch that is open."""
         self._sent.append(canonical.frame(frame.select(self.schema.names), self.schema))
 
-    def ready(self, until: int | None) -> Epoch:
+    def ready(self, watermark: int | None) -> Epoch:
         """What the open epoch is if it is closed now: equal records are counted together, and no clock goes back.
 
         Raises:
@@ -88,8 +88,8 @@ class Log(HeldReader):
         """
         if self.records + sum(frame.height for frame in self._sent) > CAPACITY:
             raise SourceError(f"advance: {self.name} was sent more records than can be counted, 2^40; make another.")
-        before = self.until(self.closed)
-        latest = before if until is None else until if before is None else max(before, until)
+        before = self.watermark(self.closed)
+        latest = before if watermark is None else watermark if before is None else max(before, watermark)
         sent = pl.concat([Batch.empty(self.schema).frame.drop(WEIGHT), *self._sent], how="vertical_relaxed")
         counted = canonical.bits(sent).group_by(self.schema.names).agg(pl.len().cast(pl.Int64).alias(WEIGHT))
         return Epoch(canonical.numbers(counted, self.schema), latest)
@@ -105,13 +105,13 @@ class Log(HeldReader):
         """Let go of what nothing may ask for any more."""
         with self.lock:
             while self.keep is not None and len(self._epochs) > 2 * self.keep:
-                self._before = self._epochs.pop(0).until
+                self._before = self._epochs.pop(0).watermark
                 self.forgotten += 1
 
-    def until(self, epoch: int) -> int | None:
+    def watermark(self, epoch: int) -> int | None:
         """Up to which time windows are closed at the end of an epoch that is held; None for none."""
         number = epoch - self.forgotten
-        return self._epochs[number - 1].until if number > 0 else self._before
+        return self._epochs[number - 1].watermark if number > 0 else self._before
 
     def closing(self, end: int) -> int | None:
         """The first epoch at whose end all windows that end by this time were closed; None if none was yet.
@@ -120,7 +120,7 @@ class Log(HeldReader):
             NotReadyError: What they hold is kept no more.
         """
         least = -(1 << 63)
-        place = bisect_left(self._epochs, end, key=lambda one: least if one.until is None else one.until)
+        place = bisect_left(self._epochs, end, key=lambda one: least if one.watermark is None else one.watermark)
         if place == len(self._epochs):
             return None
         epoch = self.forgotten + place + 1

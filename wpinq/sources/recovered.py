@@ -25,7 +25,7 @@ from wpinq.records.schema import Schema
 from wpinq.sources.columns import Reader, Steady, wanted
 from wpinq.storage import opened, private, sealed, write
 
-PART = 1 << 25
+BYTES_PER_PART = 1 << 25
 """Bytes of files that make a part; there are at least `LEAST` parts."""
 LEAST = 16
 HEAD = "belongs-to"
@@ -98,7 +98,7 @@ class Recovered:
             frame = self._kept(schema, part)
             if frame is None:
                 read = self.reader.batches(schema.names, share=(part, self.parts), progress=progress)
-                held = (Batch.of(canonical.frame(one, schema), schema) for one in read)
+                held = (Batch.of(canonical.frame(item, schema), schema) for item in read)
                 frame = Batch.concat(held, schema).consolidate().frame
                 self._keep(schema, part, frame)
             if frame.height:
@@ -136,11 +136,11 @@ def recovered(reader: Reader, place: Path, key: bytes) -> Recovered:
     Raises:
         SourceError: It belongs to another dataflow, data set or version, others may read it, or it cannot be used.
     """
-    parts = max(LEAST, (reader.total_bytes or 0) // PART)
+    parts = max(LEAST, (reader.total_bytes or 0) // BYTES_PER_PART)
     head = place / HEAD
     try:
         private(place)
-        if not head.exists() and any(one.suffix == ".part" for one in place.iterdir()):
+        if not head.exists() and any(item.suffix == ".part" for item in place.iterdir()):
             raise SourceError(f"--recover {place}: it lacks {HEAD!r}; give a new directory.")
         if not head.exists():
             write(head, sealed(key, HEAD, str(parts).encode()))

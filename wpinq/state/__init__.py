@@ -3,6 +3,7 @@
 table      weights by identity
 steps      weights over ranges of integers
 dense      counts of integers that lie dense
+repeats    equal values of a column, made one before they are hashed
 waiting    changes that wait to be taken in
 pointwise  the state of a step that maps weights of one record
 bykey      the state of a step whose output is found key by key

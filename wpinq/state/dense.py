@@ -13,11 +13,11 @@ from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Kind, Schema
 from wpinq.state.table import Weights
 
-MOST = 1 << 21
+MAX_PLACES = 1 << 21
 """The length of the array, of 16 megabytes, that a thread may have."""
-ROWS = 1 << 24
+ROWS_PER_ROUND = 1 << 24
 """Rows that are counted before what was counted goes on, so that a reader can be stopped."""
-PIECE = 1 << 15
+PLACES_PER_BATCH = 1 << 15
 """Places of the array that leave in one batch."""
 SPARSE = 8
 """Integers on an average place of the array may be this rare, one in so many places."""
@@ -80,12 +80,12 @@ class Dense:
 
     def take(self) -> Iterator[Batch]:
         """What was counted, piece by piece, with its numbers as weights; nothing is counted afterwards."""
-        for start in range(0, len(self._counts), PIECE):
-            counts = self._counts[start : start + PIECE]
-            found = np.flatnonzero(counts)
-            if len(found):
-                numbers = found + (self._low + start)
-                yield Batch(pl.DataFrame({self._schema.names[0]: numbers, WEIGHT: counts[found]}), self._schema)
+        for start in range(0, len(self._counts), PLACES_PER_BATCH):
+            counts = self._counts[start : start + PLACES_PER_BATCH]
+            result = np.flatnonzero(counts)
+            if len(result):
+                numbers = result + (self._low + start)
+                yield Batch(pl.DataFrame({self._schema.names[0]: numbers, WEIGHT: counts[result]}), self._schema)
         self.rows, self._edges, self._counts = 0, [], np.zeros(0, np.int64)
 
     def _reach(self, edges: list[int], rows: int) -> bool:
@@ -93,14 +93,14 @@ class Dense:
 
         Room is made in whole pieces: an array that often grows by a little leaves its size in memory each time.
         """
-        if edges and max(edges) - min(edges) > min(SPARSE * rows, MOST):
+        if edges and max(edges) - min(edges) > min(SPARSE * rows, MAX_PLACES):
             return False
         self.rows = rows
         if not edges:
             return True
         low, high = self._edges = [min(edges), max(edges)]
         if low < self._low or high > self._low + len(self._counts):
-            low, high = low // PIECE * PIECE, -(-high // PIECE) * PIECE
+            low, high = low // PLACES_PER_BATCH * PLACES_PER_BATCH, -(-high // PLACES_PER_BATCH) * PLACES_PER_BATCH
             counts = np.zeros(high - low, np.int64)
             counts[self._low - low :][: len(self._counts)] = self._counts
             self._low, self._counts = low, counts

@@ -14,11 +14,11 @@ from wpinq.state.steps import Steps
 from wpinq.state.table import Ids, Table, Weights
 from wpinq.state.waiting import Tally
 
-Part: TypeAlias = tuple[Ids, Weights] | tuple[Weights, Weights, Weights]
+HistogramPart: TypeAlias = tuple[Ids, Weights] | tuple[Weights, Weights, Weights]
 """Identities and weights; or the starts, ends and weights of steps."""
 Content: TypeAlias = tuple[Ids, Weights]
 """Identities, or the starts and ends of steps as words; and their weights, or these as words."""
-PART = 1 << 21
+IDENTITIES_PER_PART = 1 << 21
 """Identities that make a part, of 48 megabytes."""
 LARGE = 8
 """A change of one in so many bins is large."""
@@ -79,16 +79,16 @@ class Histogram:
         before = mine.lookup(ids)
         return _content(ids, before), _content(ids, before + more)
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[HistogramPart]:
         """What another process needs to add these weights to its own."""
         store = self._settled()
         if isinstance(store, Steps):
             return [store.pieces()]
         ids, weights = store.items()
-        cuts = (slice(start, start + PART) for start in range(0, len(ids), PART))
-        return [(np.ascontiguousarray(ids[one]), weights[one]) for one in cuts]
+        cuts = (slice(start, start + IDENTITIES_PER_PART) for start in range(0, len(ids), IDENTITIES_PER_PART))
+        return [(np.ascontiguousarray(ids[cut]), weights[cut]) for cut in cuts]
 
-    def add(self, part: Part) -> None:
+    def add(self, part: HistogramPart) -> None:
         """Add a part of another process's weights."""
         if len(part) == 3 and isinstance(self._store, Steps):
             self._store.add(*part)

@@ -20,12 +20,12 @@ from wpinq.records.weights import WeightType
 from wpinq.state.table import Ids, Table, combine
 from wpinq.state.waiting import Waiting
 
-Rule: TypeAlias = Callable[[Sequence[pl.Series], Callable[[], Ids]], pl.Series]
+PointFunction: TypeAlias = Callable[[Sequence[pl.Series], Callable[[], Ids]], pl.Series]
 """From the weights of some records at each input, and their identities if it asks, to their weights in the output."""
 
 
 @dataclass(frozen=True)
-class Points:
+class PointwiseRule:
     """What a pointwise step is.
 
     Attributes:
@@ -42,7 +42,7 @@ class Points:
     ports: int
     before: WeightType
     after: WeightType
-    rule: Rule
+    rule: PointFunction
 
     @property
     def sides(self) -> list[str]:
@@ -58,7 +58,7 @@ class Points:
 class Pointwise:
     """Weights by record: of the first change in columns, of all changes by identity."""
 
-    def __init__(self, points: Points, key: bytes) -> None:
+    def __init__(self, points: PointwiseRule, key: bytes) -> None:
         self._points, self._key = points, key
         self._pending = [Waiting(points.schema) for _ in points.sides]
         self._first: list[Batch] = []
@@ -99,7 +99,7 @@ class Pointwise:
 class _Tables:
     """The weights of records at each input by identity."""
 
-    def __init__(self, points: Points, key: bytes) -> None:
+    def __init__(self, points: PointwiseRule, key: bytes) -> None:
         self._points, self._key = points, key
         self._type = points.before.array
         self._tables = [Table(self._type) for _ in points.sides]
@@ -108,11 +108,11 @@ class _Tables:
         """How the output moves with changes, which are taken in."""
         points = self._points
         changes = [change.consolidate() for change in changes]
-        found = [identities(change.frame, points.schema, self._key) for change in changes]
-        ids = np.concatenate(found)
+        result = [identities(change.frame, points.schema, self._key) for change in changes]
+        ids = np.concatenate(result)
         rows, ids, _ = combine(ids, np.ones(len(ids), np.int64))
         before, after = [], []
-        for table, own, change in zip(self._tables, found, changes, strict=True):
+        for table, own, change in zip(self._tables, result, changes, strict=True):
             moved = Table(self._type)
             moved.add(*combine(own, change.weights)[1:])
             before.append(table.lookup(ids))
@@ -123,5 +123,5 @@ class _Tables:
         return points.ruled(records, weight_series(weight, points.after))
 
     def _ruled(self, weights: Sequence[np.ndarray], ids: Ids) -> np.ndarray:
-        columns = [weight_series(one, self._points.before) for one in weights]
+        columns = [weight_series(weight, self._points.before) for weight in weights]
         return integers(self._points.rule(columns, lambda: ids))

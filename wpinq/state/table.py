@@ -76,10 +76,10 @@ class Table:
         Present or absent take the same steps, and so does a table that holds nothing: it looks into a run of one
         identity that weighs nothing, or its time would tell that it is empty.
         """
-        found: Weights = np.zeros(len(ids), self._dtype)
+        result: Weights = np.zeros(len(ids), self._dtype)
         for run in [run for run in self._runs if len(run.ids)] or [self._nothing()]:
-            found = found + _find(run, ids)
-        return found
+            result = result + _find(run, ids)
+        return result
 
     def _nothing(self) -> Run:
         return _run(np.zeros((1, 2), np.uint64), np.zeros(1, self._dtype))
@@ -138,14 +138,14 @@ def _order(ids: Ids) -> Rows:
 
 def _find(run: Run, wanted: Ids) -> Weights:
     """Binary search by the first word, then step over those that agree in it alone."""
-    found = np.zeros(len(wanted), run.weights.dtype)
+    result = np.zeros(len(wanted), run.weights.dtype)
     position = np.searchsorted(run.ids[:, 0], np.ascontiguousarray(wanted[:, 0]))
     for _ in range(run.tie):
         inside = np.minimum(position, len(run.ids) - 1)
         hit = (position < len(run.ids)) & (run.ids[inside] == wanted).all(axis=1)
-        found = np.where(hit, run.weights[inside], found)
+        result = np.where(hit, run.weights[inside], result)
         position = position + 1
-    return found
+    return result
 
 
 def _longest_tie(ids: Ids) -> int:

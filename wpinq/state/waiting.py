@@ -11,9 +11,9 @@ from wpinq.records.identity import identities
 from wpinq.records.schema import Schema
 from wpinq.state.table import Ids, Weights, combine
 
-ROWS = 1 << 21
+MAX_WAITING_ROWS = 1 << 21
 """Rows that wait before equal records are made one."""
-PIECE = 1 << 15
+ROWS_PER_PASS = 1 << 15
 """Rows whose identities are made and added up at a time: they stay in the cache."""
 
 
@@ -46,7 +46,7 @@ class Waiting:
 
     def _hold(self, batches: list[Batch]) -> None:
         self._batches, self._rows = batches, sum(map(len, batches))
-        self._most = max(ROWS, 2 * self._rows)
+        self._most = max(MAX_WAITING_ROWS, 2 * self._rows)
 
 
 class Tally:
@@ -76,7 +76,7 @@ class Tally:
             self._waiting.absorb(batch)
             return
         batch = batch.expand(batch.schema.ranged)
-        for frame in batch.frame.iter_slices(PIECE):
+        for frame in batch.frame.iter_slices(ROWS_PER_PASS):
             piece = Batch(frame, batch.schema)
             self._sums.add(self._ids(piece), piece.weights)
 
@@ -88,14 +88,14 @@ class Tally:
     def take(self) -> tuple[Ids, Weights]:
         """Distinct identities in order with their weights, as `combine` gives them; nothing waits afterwards."""
         batch = self._waiting.take()
-        found = [(self._ids(batch), batch.weights), *self._added]
+        result = [(self._ids(batch), batch.weights), *self._added]
         self._added = []
         if self._sums is not None:
             summed = self._sums.take()
-            if not any(len(ids) for ids, _ in found):
+            if not any(len(ids) for ids, _ in result):
                 return summed
-            found.append(summed)
-        return combine(np.concatenate([ids for ids, _ in found]), np.concatenate([one for _, one in found]))[1:]
+            result.append(summed)
+        return combine(np.concatenate([ids for ids, _ in result]), np.concatenate([item for _, item in result]))[1:]
 
     def _ids(self, batch: Batch) -> Ids:
         return identities(batch.frame, self._schema, self._key)

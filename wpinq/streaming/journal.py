@@ -35,7 +35,7 @@ NAME = "epochs"
 
 
 @dataclass(frozen=True)
-class Bound(os.PathLike[str]):
+class DataflowDirectory(os.PathLike[str]):
     """The directory of a journal that is also bound to a dataflow: another one cannot go on with it.
 
     Attributes:
@@ -96,7 +96,7 @@ class Journal:
         """
         number = self._number + 1
         buffer = io.BytesIO()
-        about = json.dumps([epoch.until, positions]).encode()
+        about = json.dumps([epoch.watermark, positions]).encode()
         buffer.write(len(about).to_bytes(SIZE, "little") + about)
         epoch.frame.write_ipc(buffer, compression="zstd")
         frame = sealed(self._key, _name(number, self._chain), buffer.getvalue())
@@ -203,16 +203,16 @@ class Journal:
             place += SIZE + size
 
     def _bytes(self, place: int, size: int) -> bytes:
-        found = bytearray()
-        while len(found) < size and (some := os.pread(self._file.fileno(), size - len(found), place + len(found))):
-            found += some
-        return bytes(found)
+        result = bytearray()
+        while len(result) < size and (some := os.pread(self._file.fileno(), size - len(result), place + len(result))):
+            result += some
+        return bytes(result)
 
     def _epoch(self, number: int, chain: bytes, frame: bytes) -> tuple[Epoch, Positions]:
         content = opened(self._key, _name(number, chain), frame)
         size = SIZE + int.from_bytes(content[:SIZE], "little")
-        until, positions = json.loads(content[SIZE:size])
-        return Epoch(pl.read_ipc(io.BytesIO(content[size:])), until), positions
+        watermark, positions = json.loads(content[SIZE:size])
+        return Epoch(pl.read_ipc(io.BytesIO(content[size:])), watermark), positions
 
 
 def _next(chain: bytes, frame: bytes) -> bytes:

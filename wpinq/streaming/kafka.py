@@ -25,9 +25,9 @@ from wpinq.errors import SourceError
 from wpinq.records.schema import Kind, Schema
 from wpinq.streaming.messages import READ
 
-LOT = 10_000
+MESSAGES_PER_CALL = 10_000
 """Messages that are asked of the client at a time."""
-PATIENCE = 10.0
+BROKER_TIMEOUT = 10.0
 """Seconds in which a broker must answer."""
 QUIET = 1.0
 """Seconds without a message after which what a partition still seems to hold are marks of transactions."""
@@ -147,7 +147,7 @@ class Followed:
         from confluent_kafka import TopicPartition
 
         place = TopicPartition(self._topic.topic, int(name.partition("-")[0]))
-        low, high = self._watch.get_watermark_offsets(place, timeout=PATIENCE)
+        low, high = self._watch.get_watermark_offsets(place, timeout=BROKER_TIMEOUT)
         following, latest = self._offsets.get(name, low), time.monotonic()
         if not low <= following <= high:
             raise SourceError(
@@ -160,7 +160,7 @@ class Followed:
                 following, latest = part.snapshot(), time.monotonic()
                 yield messages
                 self._offsets[name] = following
-            elif time.monotonic() - latest > (QUIET if name in self._offsets else PATIENCE):
+            elif time.monotonic() - latest > (QUIET if name in self._offsets else BROKER_TIMEOUT):
                 self._skipped[name] = high
 
     def _frames(self, messages: list[Any]) -> Iterator[pl.DataFrame]:
@@ -191,10 +191,10 @@ def reach(topic: Topic) -> None:
 
 def _partitions(topic: Topic, watch: Any) -> list[str]:
     """The partitions that there are by now, as the connector names them; it would wait for a broker for ever."""
-    found = watch.list_topics(topic.topic, timeout=PATIENCE).topics[topic.topic]
-    if found.error is not None:
+    result = watch.list_topics(topic.topic, timeout=BROKER_TIMEOUT).topics[topic.topic]
+    if result.error is not None:
         raise KeyError
-    return [f"{number}-{topic.topic}" for number in sorted(found.partitions)]
+    return [f"{number}-{topic.topic}" for number in sorted(result.partitions)]
 
 
 def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
@@ -223,7 +223,7 @@ def _connect(topic: Topic) -> tuple[Any, Any]:
         raise SourceError("kafka(...): install wpinq[kafka], which brings confluent-kafka.") from None
     config = CONFIG | dict(topic.config)
     with _said(topic):
-        source = KafkaSource(topic.brokers, [topic.topic], add_config=config, batch_size=LOT)
+        source = KafkaSource(topic.brokers, [topic.topic], add_config=config, batch_size=MESSAGES_PER_CALL)
         watch = {"bootstrap.servers": ",".join(topic.brokers), "group.id": "wpinq", "enable.auto.commit": False}
         return source, Consumer({**watch, **config})
 

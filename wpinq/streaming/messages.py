@@ -25,8 +25,10 @@ def _json(values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataF
     text = valid_text(values, "message")
     objects = text.str.json_path_match("$").str.starts_with("{").fill_null(value=False)
     text = text.filter(objects)
-    found = [_field(text.str.json_path_match(f'$["{one.name}"]').alias(one.name), one.kind) for one in schema]
-    return in_columns(found if times is None else [*found, times.filter(objects)])
+    result = [
+        _field(text.str.json_path_match(f'$["{column.name}"]').alias(column.name), column.kind) for column in schema
+    ]
+    return in_columns(result if times is None else [*result, times.filter(objects)])
 
 
 def _field(text: pl.Series, kind: Kind) -> pl.Series:
@@ -55,11 +57,11 @@ def _separated(delimiter: str, values: pa.Array, times: pl.Series | None, schema
     frames = [pl.DataFrame(schema={column.name: polars_type(column.kind) for column in columns})]
     for rows, quotes in grammar.rows(grammar.without_returns(block), delimiter):
         table = grammar.fields(rows, delimiter, len(columns), range(len(columns)), quotes=quotes)
-        frames.append(in_columns([convert.from_field(*one) for one in zip(table.columns, columns, strict=True)]))
-    found = pl.concat(frames)
+        frames.append(in_columns([convert.from_field(*item) for item in zip(table.columns, columns, strict=True)]))
+    result = pl.concat(frames)
     if times is None:
-        return found
-    return found.with_columns(pl.col("\0arrived").cast(times.dtype).alias(times.name))
+        return result
+    return result.with_columns(pl.col("\0arrived").cast(times.dtype).alias(times.name))
 
 
 def _log(values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:

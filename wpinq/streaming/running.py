@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
-from wpinq.engines.live import Item, LiveFlow
+from wpinq.engines.live import FlowItem, LiveFlow
 from wpinq.engines.reading import batches
 from wpinq.errors import EngineError
 from wpinq.measurements.charged import digest_after, digest_of
@@ -14,7 +14,8 @@ from wpinq.measurements.continual import ContinualMeasurement
 from wpinq.measurements.timeline import Answerable, Timeline, name_of
 from wpinq.operators.contribution.first import First
 from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Node, Read, sources, steps
+from wpinq.plan.node import Node, sources, steps
+from wpinq.plan.shapes import Read
 from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 
@@ -22,7 +23,7 @@ TORN = "the live source did not take in an epoch as a whole; make another source
 
 
 @dataclass
-class Kept:
+class MaintainedPlan:
     """One plan.
 
     Attributes:
@@ -68,7 +69,7 @@ class Running:
 
     def __init__(self, data: DataSet, log: Timeline) -> None:
         self._data, self._log, self._key = data, log, data.identity_key
-        self._kept: dict[Hashable, Kept] = {}
+        self._kept: dict[Hashable, MaintainedPlan] = {}
         self._flow: LiveFlow | None = None
         self._whole = True
 
@@ -85,7 +86,7 @@ class Running:
         self.tear()
         with self._log.lock:  # a query of the epoch is charged before, or is of the next one
             batch = close()
-            asked, self._log.asked = self._log.asked, []
+            asked, self._log.pending = self._log.pending, []
         wanted = [(measurement, self._keep(root)) for measurement, root in asked]
         if self._kept:
             if self._flow is None or len(self._flow.roots) < len(self._kept):
@@ -122,10 +123,10 @@ class Running:
         if self._flow is not None:
             self._flow.close()
 
-    def _keep(self, root: Node) -> Kept:
+    def _keep(self, root: Node) -> MaintainedPlan:
         name = name_of(root)
         self._log.plans.add(name)
-        return self._kept.setdefault(name, Kept(root, Histogram(root.schema, self._key, root.held.array)))
+        return self._kept.setdefault(name, MaintainedPlan(root, Histogram(root.schema, self._key, root.held.array)))
 
     def _restart(self) -> None:
         """A flow is frozen: with new plans a new one starts, over all that was sent before. New plans come last."""
@@ -139,7 +140,7 @@ class Running:
         for kept, total in list(zip(self._kept.values(), totals, strict=True))[known:]:
             kept.total = total
 
-    def _lots(self) -> Iterator[list[Item]]:
+    def _lots(self) -> Iterator[list[FlowItem]]:
         """All that was sent, at once, or epoch by epoch where a plan depends on the order."""
         sent = list(self._sent())
         ordered = any(isinstance(node, First) for kept in self._kept.values() for node in steps(kept.root))
@@ -147,21 +148,21 @@ class Running:
         if ordered:
             yield from ([item] for item in sent)
 
-    def _push(self, items: Sequence[Item]) -> list[Histogram]:
+    def _push(self, items: Sequence[FlowItem]) -> list[Histogram]:
         if self._flow is None or not items:
-            return [Histogram(one.root.schema, self._key, one.root.held.array) for one in self._kept.values()]
+            return [Histogram(item.root.schema, self._key, item.root.held.array) for item in self._kept.values()]
         return self._flow.push(items)
 
-    def _sent(self) -> Iterator[Item]:
+    def _sent(self) -> Iterator[FlowItem]:
         """All epochs before the one that was just closed."""
         schema = self._log.schema
         for frame in self._log.held(self._log.closed - 1):
             yield self._data, Batch(frame, schema)
 
-    def _finite(self) -> Iterator[Item]:
+    def _finite(self) -> Iterator[FlowItem]:
         """The other sources of the plans, which are read once."""
         for data in {data: None for kept in self._kept.values() for data in sources(kept.root)}:
             if data is not self._data:
                 data.check()
                 for lot in batches(Read(data, data.reader.schema.names), (0, 1), None):
-                    yield from ((data, one) for one in lot)
+                    yield from ((data, item) for item in lot)

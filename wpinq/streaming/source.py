@@ -20,20 +20,21 @@ from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Ledger, wording
 from wpinq.measurements.timeline import Timeline
+from wpinq.operators.contribution.before import before
 from wpinq.operators.contribution.sample import bounded
-from wpinq.operators.window import moment
+from wpinq.operators.contribution.unit_key import origin
 from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Source
+from wpinq.plan.node import Node, Source
 from wpinq.plan.unit import Unit
 from wpinq.records.schema import Kind
 from wpinq.sources import Columns
 from wpinq.sources.columns import named
 from wpinq.sources.log import Epoch
-from wpinq.streaming.given import frames
 from wpinq.streaming.growing import Growing
-from wpinq.streaming.journal import Bound, Journal, Positions
+from wpinq.streaming.journal import DataflowDirectory, Journal, Positions
 from wpinq.streaming.kafka import Followed, Topic
 from wpinq.streaming.running import TORN, Running
+from wpinq.streaming.sent import frames, stored_time
 
 if TYPE_CHECKING:
     from wpinq.ledger.secret import Secret
@@ -52,6 +53,8 @@ def live(
     keep: int | None = None,
     recover: str | os.PathLike[str] | None = None,
     secret: Secret | None = None,
+    where: object = None,
+    derive: Mapping[str, object] | None = None,
 ) -> Live:
     """Protect records that are still to come.
 
@@ -79,6 +82,7 @@ def live(
             the last closed epoch ended. It needs a ledger. The directory is read through at a restart and grows by some
             bytes a record for ever, with `keep` too, which lets go of epochs in memory alone.
         secret: The secret of the data set; by default the one beside the ledger, or the environment's.
+        where, derive: Steps on each record before a person's are bounded; see `protect`.
 
     All plans that are measured are steps of one dataflow. Should one step fail, the source ends for all of them, and
     every later question about an open epoch is refused: that one step failed would be seen. No record can make a step
@@ -119,16 +123,17 @@ def live(
     place = None if ledger is None else Path(ledger)
     amount, extra = positive(budget, "live(budget=...)"), None if delta is None else exact(delta, "live(delta=...)")
     rehearsal = Ledger.open(None, name=name, unit=unit.text, budget=amount)
-    bounded(Source(DataSet(log, rehearsal, name, "", unit, declared=False)))  # mistakes show before a ledger is made
+    first = before(log.schema, unit, where, derive, "live")
+    bounded(first.over(Source(DataSet(log, rehearsal, name, "", unit, declared=False))))  # before a ledger is made
     book = Ledger.open(place, name=name, unit=unit.text, budget=amount, delta=extra, secret=secret)
     journal = None
     if recover is not None and place is not None:
-        script = recover.script if isinstance(recover, Bound) else b""
+        script = recover.script if isinstance(recover, DataflowDirectory) else b""
         key = book.secret.derive("journal", name, unit.text, repr(log.schema), script)
         journal = Journal(Path(recover), place.with_name(place.name + ".live"), key)
     version = os.urandom(16).hex() if journal is None else journal.version
     data = DataSet(log, book, name, f"live {version}", unit, declared=False)
-    return Live(data, log, lateness, journal)
+    return Live(first.over(Source(data)), log, lateness, journal)
 
 
 class Live(Collection):
@@ -142,13 +147,13 @@ class Live(Collection):
         "_resuming", "_running",
     )  # fmt: skip
 
-    def __init__(self, data: DataSet, log: Timeline, lateness: dt.timedelta | None, journal: Journal | None) -> None:
-        super().__init__(bounded(Source(data)))
-        self._data, self._log, self._lateness = data, log, lateness
+    def __init__(self, records: Node, log: Timeline, lateness: dt.timedelta | None, journal: Journal | None) -> None:
+        super().__init__(bounded(records))
+        self._data, self._log, self._lateness = origin(records).data, log, lateness
         self._followed: dict[str, Growing | Followed] = {}
         self._journal, self._resumed, self._resuming = journal, journal is None, False
         self._positions: Positions = {}
-        self._lock, self._running = threading.RLock(), Running(data, log)
+        self._lock, self._running = threading.RLock(), Running(self._data, log)
         self._end = weakref.finalize(self, _closed, self._running, journal, self._followed)
 
     @property
@@ -214,9 +219,9 @@ class Live(Collection):
         refuse_inside("advance")
         with self._lock:
             self._check()
-            epoch = self._log.ready(self._clock() if until is None else _moment(until))
+            epoch = self._log.ready(self._clock() if until is None else stored_time(until))
             if self._journal is not None:
-                self._positions |= {name: one.positions() for name, one in self._followed.items()}
+                self._positions |= {name: item.positions() for name, item in self._followed.items()}
                 self._running.tear()  # an interrupt leaves an epoch that is written and not closed
                 try:
                     self._journal.append(epoch, self._positions)
@@ -280,18 +285,7 @@ class Live(Collection):
 
 def _closed(running: Running, journal: Journal | None, followed: Mapping[str, Growing | Followed]) -> None:
     running.close()
-    for one in followed.values():
-        one.close()
+    for item in followed.values():
+        item.close()
     if journal is not None:
         journal.close()
-
-
-def _moment(until: object) -> int:
-    """A time as columns store it: microseconds, or ones where it is a whole number."""
-    if isinstance(until, dt.datetime):
-        return moment(until, Kind.TIME if until.tzinfo is None else Kind.INSTANT)
-    if isinstance(until, dt.date):
-        return moment(until, Kind.DATE)
-    if isinstance(until, int) and not isinstance(until, bool):
-        return until
-    raise PlanError(f"advance(until=...): {type(until).__name__} is not a time; give a datetime, a date or an integer.")

@@ -7,7 +7,7 @@ stability    whether a dataflow moves no further than it states; needs hypothesi
 Nothing here reads a protected source: whoever evaluates a plan gives the records.
 """
 
-from wpinq.testing.given import distance, evaluate, protected
+from wpinq.testing.evaluation import distance, evaluate, protected
 from wpinq.testing.neighbours import Neighbours, inputs, neighbours
 from wpinq.testing.stability import check_stability
 

@@ -12,7 +12,7 @@ from wpinq.errors import PlanError
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Record, Source
 from wpinq.records.schema import Kind
-from wpinq.testing.given import leaves
+from wpinq.testing.evaluation import leaves
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -64,8 +64,8 @@ def inputs(collection: Collection, values: Values = None) -> SearchStrategy[tupl
     """
     st = needed("hypothesis.strategies")
     records = [st.lists(_records(source, values), max_size=MANY) for source in leaves(collection)]
-    found: SearchStrategy[tuple[list[Record], ...]] = st.tuples(*records)
-    return found
+    result: SearchStrategy[tuple[list[Record], ...]] = st.tuples(*records)
+    return result
 
 
 def neighbours(collection: Collection, values: Values = None) -> SearchStrategy[Neighbours]:
@@ -85,8 +85,8 @@ def neighbours(collection: Collection, values: Values = None) -> SearchStrategy[
         with_one = [[*records, *unit] if at == place else records for at, records in enumerate(without)]
         return Neighbours(tuple(without), tuple(with_one), read[place].data)
 
-    found: SearchStrategy[Neighbours] = st.composite(draw_both)()
-    return found
+    result: SearchStrategy[Neighbours] = st.composite(draw_both)()
+    return result
 
 
 def needed(module: str) -> ModuleType:
@@ -117,7 +117,7 @@ def _one_unit(source: Source, records: list[Record]) -> list[Record]:
     if unit.column is None:
         return records[:1]
     fixed = {names.index(name) for name in (unit.column, *(unit.window[1:] if unit.window else ()))}
-    return [tuple(records[0][at] if at in fixed else value for at, value in enumerate(one)) for one in records]
+    return [tuple(records[0][at] if at in fixed else value for at, value in enumerate(record)) for record in records]
 
 
 def _others(source: Source, records: list[Record], own: Record) -> list[Record]:

@@ -7,7 +7,7 @@ from wpinq.collection import Collection
 from wpinq.engines import reference
 from wpinq.operators.align import fit_noise
 from wpinq.plan.stability import sensitivities
-from wpinq.testing.given import distance, leaves, weighed
+from wpinq.testing.evaluation import distance, leaves, weighed
 from wpinq.testing.neighbours import Neighbours, Values, needed, neighbours
 
 
@@ -51,7 +51,7 @@ def check_stability(collection: Collection, *, examples: int = 200, values: Valu
 
     def moves_within(pair: Neighbours) -> None:
         without, with_one = (
-            reference.run(root, {one: weighed(one, records) for one, records in zip(read, side, strict=True)})
+            reference.run(root, {item: weighed(item, records) for item, records in zip(read, side, strict=True)})
             for side in pair[:2]
         )
         moved, most = distance(without, with_one), stated[pair.data]

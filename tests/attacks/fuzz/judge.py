@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from attacks.fuzz import oracle
 from attacks.fuzz.case import Case
-from attacks.fuzz.run import Asked, Content, Trace, run
+from attacks.fuzz.run import Content, QuotedAggregate, Trace, run
 
 from wpinq.measurements.select import Selection
 from wpinq.plan.node import sources as read_by
@@ -45,7 +45,7 @@ def flow(one: Trace, other: Trace) -> Iterator[str]:
         yield "D other questions are asked"
 
 
-def answered(one: Trace, other: Trace) -> Iterator[tuple[Asked, Asked]]:
+def answered(one: Trace, other: Trace) -> Iterator[tuple[QuotedAggregate, QuotedAggregate]]:
     """Questions of both runs that have an answer, each once."""
     seen = set()
     for with_it, without in zip(one.asked, other.asked, strict=True):
@@ -109,7 +109,7 @@ def touched(case: Case) -> set[int]:
 
 def ids(trace: Trace) -> Iterator[str]:
     """Questions of one id were answered from one histogram, and mean the same."""
-    seen: dict[str, Asked] = {}
+    seen: dict[str, QuotedAggregate] = {}
     for asked in trace.asked:
         before = seen.setdefault(asked.question.question, asked)
         if before.content is not None and asked.content is not None and before.content != asked.content:
@@ -129,7 +129,7 @@ def same(one: Trace, other: Trace, way: str) -> Iterator[str]:
 # ---- arithmetic
 
 
-def moves(one: Asked, other: Asked) -> Fraction:
+def moves(one: QuotedAggregate, other: QuotedAggregate) -> Fraction:
     """Summed absolute difference, in weight; of a continual one, of the stream of changes."""
     steps = is_steps(one.question.node.schema)
     if one.changes or other.changes:
@@ -155,7 +155,7 @@ def apart(one: Content, other: Content, steps: bool) -> int:
     return total
 
 
-def own_bins(one: Asked, other: Asked) -> list[int]:
+def own_bins(one: QuotedAggregate, other: QuotedAggregate) -> list[int]:
     """The weights of bins that are nothing without the unit."""
     mine, others = one.content or {}, other.content or {}
     if is_steps(one.question.node.schema):
@@ -187,7 +187,7 @@ def published(question: object, tau: int) -> Callable[[int], Decimal]:
     return chance
 
 
-def dithered(asked: Asked) -> int:
+def dithered(asked: QuotedAggregate) -> int:
     return asked.question.node.resolution >= 2**40
 
 

@@ -12,7 +12,7 @@ from attacks.fuzz import pools
 from attacks.fuzz.case import Case, Table
 from attacks.fuzz.equal import UnknownError, Weights, canon, gathered, held
 from attacks.fuzz.names import NAMES
-from attacks.fuzz.run import Asked, Trace
+from attacks.fuzz.run import QuotedAggregate, Trace
 from attacks.fuzz.told import Told, unknown
 
 from wpinq.errors import BinError
@@ -74,11 +74,11 @@ def check(case: Case, trace: Trace) -> Iterator[str]:
             yield f"C line {asked.line}: the histogram is not the one that is defined"
 
 
-def agreed(asked: Asked) -> bool:
+def agreed(asked: QuotedAggregate) -> bool:
     return asked.question.node.resolution < 2**40 and type(asked.question).__name__ in ("Measurement", "Selection")
 
 
-def window_of(asked: Asked) -> int | None:
+def window_of(asked: QuotedAggregate) -> int | None:
     from wpinq.operators.window import Window
     from wpinq.plan.node import steps
 
@@ -117,7 +117,7 @@ def read_again(case: Case, trace: Trace) -> tuple[dict[int, Told], dict[int, int
     return told, epochs
 
 
-def as_content(weights: Weights, asked: Asked) -> dict[object, int]:
+def as_content(weights: Weights, asked: QuotedAggregate) -> dict[object, int]:
     """Weights by the identity of the record, as the public answer to a bin finds them."""
     node = asked.question.node
     records = [record for record, _ in weights.values()]
@@ -133,7 +133,7 @@ def as_content(weights: Weights, asked: Asked) -> dict[object, int]:
     return {tuple(one): int(unit) for one, unit in zip(found.tolist(), units, strict=True)}
 
 
-def written_out(asked: Asked) -> dict[object, int]:
+def written_out(asked: QuotedAggregate) -> dict[object, int]:
     content = asked.content or {}
     if not is_steps(asked.question.node.schema):
         return {key: weight for key, weight in content.items() if weight}

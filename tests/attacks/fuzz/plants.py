@@ -31,7 +31,8 @@ from wpinq.measurements import timeline as versions
 from wpinq.measurements.sensitivity import UnitSensitivity, unit_sensitivities
 from wpinq.plan import node as plan
 from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Merge, Node
+from wpinq.plan.node import Node
+from wpinq.plan.shapes import Merge
 from wpinq.records import canonical
 from wpinq.records.fields import encode
 from wpinq.records.schema import Kind
@@ -116,7 +117,7 @@ def shared_delta() -> list[Any]:
 
     def largest(node: Node) -> list[UnitSensitivity]:
         return [
-            UnitSensitivity(-(-one.moves // one.times), -(-one.most // one.times), 1)
+            UnitSensitivity(-(-one.l1 // one.data_sets), -(-one.linf // one.data_sets), 1)
             for one in unit_sensitivities(node)
         ]
 

@@ -34,7 +34,7 @@ Content = dict[object, int]
 
 
 @dataclass
-class Asked:
+class QuotedAggregate:
     """One question, and what was answered from.
 
     Attributes:
@@ -65,7 +65,7 @@ class Trace:
     """
 
     events: list[tuple[object, ...]] = field(default_factory=list)
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[QuotedAggregate] = field(default_factory=list)
     columns: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     stderr: str = ""
@@ -184,13 +184,13 @@ WATCH = [0]
 def watched() -> Iterator[Trace]:
     """Note every question and its histogram."""
     trace = Trace()
-    made: dict[int, Asked] = {}
+    made: dict[int, QuotedAggregate] = {}
     init, answer, receive = ChargedQuery.__init__, ChargedQuery.answer_from, ContinualMeasurement.receive
     taken = Measurement._passing
 
     def created(self: ChargedQuery, *args: object, **options: object) -> None:
         init(self, *args, **options)  # type: ignore[arg-type]
-        made[id(self)] = Asked(self, WATCH[0])
+        made[id(self)] = QuotedAggregate(self, WATCH[0])
         trace.asked.append(made[id(self)])
 
     def answered(self: ChargedQuery, histogram: Histogram, *rest: object) -> None:

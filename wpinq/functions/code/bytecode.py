@@ -26,13 +26,13 @@ def arity(code: CodeType) -> int | None:
     (3, None)
     """
     steps = list(dis.get_instructions(code))
-    found: set[int | None] = set()
+    result: set[int | None] = set()
     for place, step in enumerate(steps):
         if step.opname == "RETURN_CONST":
-            found.add(_size(step.argval))
+            result.add(_size(step.argval))
         elif step.opname == "RETURN_VALUE":
-            found.update(_built(origin) for origin in _origins(steps, place))
-    size = found.pop() if len(found) == 1 else None
+            result.update(_built(origin) for origin in _origins(steps, place))
+    size = result.pop() if len(result) == 1 else None
     return size or None
 
 
@@ -77,14 +77,14 @@ def nested(code: CodeType) -> Iterator[CodeType]:
 def global_names(code: CodeType) -> tuple[str, ...]:
     """Names that the code, or what it defines, looks up outside of itself, sorted."""
     loads = ("LOAD_GLOBAL", "LOAD_NAME")
-    found = {step.argval for part in nested(code) for step in dis.get_instructions(part) if step.opname in loads}
-    return tuple(sorted(found))
+    result = {step.argval for part in nested(code) for step in dis.get_instructions(part) if step.opname in loads}
+    return tuple(sorted(result))
 
 
 def own_builtins(function: Any) -> dict[str, Any]:
     """What a function finds where no outer name is: Python's own names."""
-    found: dict[str, Any] = function.__builtins__
-    return found
+    result: dict[str, Any] = function.__builtins__
+    return result
 
 
 def cells(function: FunctionType) -> tuple[CellType, ...]:

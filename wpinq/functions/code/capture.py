@@ -128,7 +128,7 @@ class Walk:
         return given, None
 
     def _all(self, given: Iterable[Any]) -> tuple[list[Any], tuple[Any, ...]]:
-        taken = [self.take(one) for one in given]
+        taken = [self.take(item) for item in given]
         return [copy for copy, _ in taken], tuple(form for _, form in taken)
 
     def _container(self, given: Any) -> Taken | None:
@@ -199,24 +199,24 @@ class Walk:
         first, keywords = (made.args, made.keywords) if type(made) is functools.partial else ((), {})
         if type(given) is not operator.itemgetter:
             texts = (argument for argument in (*first, *arguments) if isinstance(argument, str))
-            for name in [one for text in texts for one in text.split(".")]:
+            for name in [item for text in texts for item in text.split(".")]:
                 self._known(name)
         (copied, named), forms = self._all(((*first, *arguments), keywords))
         return type(given)(*copied, **named), ("getter", type(given).__name__, *forms)
 
     def _module(self, module: ModuleType, looked: frozenset[str]) -> Taken:
         """A module with no more of it than is looked up; a library's is no other than the user's."""
-        found = sorted(looked & vars(module).keys())
+        result = sorted(looked & vars(module).keys())
         before, self.known = self.known, True
         copies, forms = (
-            zip(*(self.take(vars(module)[name], looked) for name in found), strict=True) if found else ((), ())
+            zip(*(self.take(vars(module)[name], looked) for name in result), strict=True) if result else ((), ())
         )
         known, self.known = self.known, self.known and before
-        if not found or not known or "__getattr__" in vars(module):  # what is not known stays where it was looked up
+        if not result or not known or "__getattr__" in vars(module):  # what is not known stays where it was looked up
             return self._unknown(module)
         copy = ModuleType(module.__name__)
-        vars(copy).update(zip(found, copies, strict=True))
-        return copy, ("module", tuple(found), forms)
+        vars(copy).update(zip(result, copies, strict=True))
+        return copy, ("module", tuple(result), forms)
 
     def _function(self, given: Any) -> Taken:
         """A function of the user's, of a library, or one that remembers its results, which then has its own memory."""
@@ -244,10 +244,10 @@ class Walk:
 
     def _globals(self, function: FunctionType) -> dict[str, Any]:
         """Outer names to be: Python's own as they are now, and no others, unless its code imports or makes classes."""
-        found = {name: function.__globals__[name] for name in ABOUT if name in function.__globals__}
+        result = {name: function.__globals__[name] for name in ABOUT if name in function.__globals__}
         own = own_builtins(function)
         wanted = set(own) if not pure(function.__code__) else set(global_names(function.__code__))
-        return found | {"__builtins__": {name: own[name] for name in wanted if name in own}}
+        return result | {"__builtins__": {name: own[name] for name in wanted if name in own}}
 
     def _fill(self, function: FunctionType, copy: FunctionType) -> Any:
         """Give a copy all that its function has, and tell it."""
@@ -268,8 +268,8 @@ class Walk:
         filled, kwdefaults = self._all(keywords.values())
         copy.__kwdefaults__ = dict(zip(keywords, filled, strict=True)) or None
         copy.__module__ = function.__module__
-        copy.__dict__.update({name: self.take(one)[0] if name == "__wrapped__" else one
-                              for name, one in function.__dict__.items()})  # fmt: skip
+        copy.__dict__.update({name: self.take(item)[0] if name == "__wrapped__" else item
+                              for name, item in function.__dict__.items()})  # fmt: skip
         self.zoned |= zoned(code)
         form = bytecode(code, lambda one: self.take(one)[1], named=not first)
         return (form, defaults, tuple(keywords), kwdefaults, tuple(closure), outer)

@@ -110,10 +110,10 @@ def library(value: Any) -> tuple[str, str]:
     if not isinstance(name, str) or not pythons(module) or any(map(denied, name.split("."))):
         raise Uncovered
     try:
-        found = functools.reduce(getattr, name.split("."), module)
+        result = functools.reduce(getattr, name.split("."), module)
     except AttributeError:
         raise Uncovered from None
-    if found is not value or not (home in MODULES or f"{home}.{name}" in FUNCTIONS or _builtin(home, name, value)):
+    if result is not value or not (home in MODULES or f"{home}.{name}" in FUNCTIONS or _builtin(home, name, value)):
         raise Uncovered
     return home, name
 

@@ -71,8 +71,8 @@ def inside(node: Any, schema: Schema, call: str) -> list[Any]:
         raise UntraceableError(
             f"{call}: the Polars expression {_word(name)} is not known to be element-wise; {INSTEAD}."
         )
-    found: list[Any] = _INSIDE[name](body, schema, call)
-    return found
+    result: list[Any] = _INSIDE[name](body, schema, call)
+    return result
 
 
 def columns(node: Any) -> Iterator[str]:

@@ -99,8 +99,8 @@ def _growth(node: Any, schema: Schema, call: str) -> int:
 
 def _integers(node: Any) -> list[int]:
     """The integer that a literal is; something too large where it is none."""
-    found = list(next(iter(node["Literal"].values())).values()) if "Literal" in node else []
-    return [one if isinstance(one, int) else GROWTH + 1 for one in found] or [GROWTH + 1]
+    result = list(next(iter(node["Literal"].values())).values()) if "Literal" in node else []
+    return [item if isinstance(item, int) else GROWTH + 1 for item in result] or [GROWTH + 1]
 
 
 def _name(node: Any) -> str:

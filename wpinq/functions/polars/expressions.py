@@ -18,7 +18,7 @@ import polars as pl
 from wpinq.errors import PlanError, UntraceableError
 from wpinq.functions.code.fingerprint import digest
 from wpinq.functions.function import Dropped, Function
-from wpinq.functions.outputs import columns_code, columns_of, named
+from wpinq.functions.output_columns import columns_code, columns_of, named
 from wpinq.functions.polars.admit import INSTEAD, admit, bare, columns, tree
 from wpinq.functions.polars.bounded import bounded
 from wpinq.functions.traced.columnar import FAILURES, truthful
@@ -52,9 +52,9 @@ class Expressions(Function):
         return bool(self.predicate(self._one(record))[0])
 
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
-        found = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
+        result = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
         values = [value.alias(f"\0out {place}") for place, value in enumerate(self.expressions)]
-        made = _each(frame, lambda part: part.with_columns(values).select(*found, *keep))
+        made = _each(frame, lambda part: part.with_columns(values).select(*result, *keep))
         return canonical.frame(made, self.output)
 
     def predicate(self, frame: pl.DataFrame) -> pl.Series:  # noqa: D102
@@ -69,8 +69,8 @@ class Expressions(Function):
 
     def _one(self, record: tuple[Any, ...]) -> pl.DataFrame:
         values = zip(self.reads, plain_record(record, self.schema, self.reads), strict=True)
-        found = [series(name, [value], self.schema[name].kind) for name, value in values]
-        return in_columns(found or [pl.Series(ONE, [0])])
+        result = [series(name, [value], self.schema[name].kind) for name, value in values]
+        return in_columns(result or [pl.Series(ONE, [0])])
 
 
 def expressions(
@@ -161,15 +161,15 @@ def _typed(part: pl.Expr, node: Any, schema: Schema, call: str) -> tuple[pl.Expr
     if passed is not None and schema[passed].kind is Kind.ANY:
         return part, Kind.ANY
     try:
-        (found,) = _empty(schema).select(part).collect_schema().dtypes()
+        (result,) = _empty(schema).select(part).collect_schema().dtypes()
     except pl.exceptions.PolarsError:
         raise PlanError(f"{call}: the expression {_shown(part, node)} does not fit the types of {schema}.") from None
-    kind = TYPES.get(type(found))
-    if isinstance(found, pl.Datetime):
-        kind = Kind.TIME if found.time_zone is None else Kind.INSTANT
+    kind = TYPES.get(type(result))
+    if isinstance(result, pl.Datetime):
+        kind = Kind.TIME if result.time_zone is None else Kind.INSTANT
     if kind is None:
         raise PlanError(
-            f"{call}: an expression of type {found} is no column here; cast it to text, a number, a boolean, bytes, a "
+            f"{call}: an expression of type {result} is no column here; cast it to text, a number, a boolean, bytes, a "
             "date, a timestamp or a duration."
         )
     return part.cast(polars_type(kind), strict=False), kind

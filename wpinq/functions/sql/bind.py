@@ -18,9 +18,9 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions.polars.expressions import Expressions, expressions
-from wpinq.functions.sql.reader import Reader, too_deep
-from wpinq.functions.sql.rules import RULES
+from wpinq.functions.sql.operators import RULES
 from wpinq.functions.sql.terms import Term, shown
+from wpinq.functions.sql.translator import Translator, too_deep
 from wpinq.records.schema import Kind, Schema
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 LONGEST = 20_000  # characters of a text
 
 
-def reader(resolve: Callable[[exp.Expression], Term], call: str, **more: Any) -> Reader:
-    """Translates expressions by the rules of SQL; see `Reader`."""
-    return Reader(resolve, call, RULES, **more)
+def translator(resolve: Callable[[exp.Expression], Term], call: str, **more: Any) -> Translator:
+    """Translates expressions by the rules of SQL; see `Translator`."""
+    return Translator(resolve, call, RULES, **more)
 
 
 def predicate(text: str, schema: Schema, call: str) -> Expressions:
@@ -43,7 +43,7 @@ def predicate(text: str, schema: Schema, call: str) -> Expressions:
     items = parsed(text, call)
     if len(items) != 1 or type(items[0]).__name__ == "Alias":
         raise PlanError(f"{call}: {shown(text)!r} is not one condition; join conditions with AND.")
-    term = reader(columns(schema, call), call).condition(items[0])
+    term = translator(columns(schema, call), call).condition(items[0])
     return expressions([term.value], schema, call, None)
 
 
@@ -55,14 +55,14 @@ def projection(
     Raises:
         PlanError: They are no SQL expressions over these columns, or not functions of one record.
     """
-    translate = reader(columns(schema, call), call)
+    translate = translator(columns(schema, call), call)
     return expressions([_named(item, translate) for item in parsed(text, call)], schema, call, names)
 
 
-def _named(item: exp.Expression, reader: Reader) -> pl.Expr:
+def _named(item: exp.Expression, translator: Translator) -> pl.Expr:
     if type(item).__name__ == "Alias":
-        return reader.term(item.this).value.alias(item.alias)
-    term = reader.term(item)
+        return translator.term(item.this).value.alias(item.alias)
+    term = translator.term(item)
     return term.value if type(item).__name__ == "Column" else term.value.alias("value")
 
 
@@ -92,7 +92,7 @@ def statement(text: str, call: str, skip: int = 0) -> Any:
 
     logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its warnings go to standard error
     try:
-        found = sqlglot.parse(text, dialect="postgres")
+        result = sqlglot.parse(text, dialect="postgres")
     except ParseError as error:
         where = error.errors[0] if error.errors else {}
         column = max((where.get("col") or 1) - (skip if where.get("line") == 1 else 0), 1)
@@ -104,9 +104,9 @@ def statement(text: str, call: str, skip: int = 0) -> Any:
         raise PlanError(f"{call}: this is not SQL; check its quotes.") from None
     except RecursionError:
         raise too_deep(call) from None
-    if len(found) != 1 or found[0] is None:
+    if len(result) != 1 or result[0] is None:
         raise PlanError(f"{call}: give one SQL {'expression' if skip else 'statement'}, without a semicolon.")
-    return found[0]
+    return result[0]
 
 
 def columns(schema: Schema, call: str) -> Callable[[exp.Expression], Term]:
@@ -143,6 +143,6 @@ def named(identifier: exp.Expression, names: Sequence[str], call: str, what: str
         return wanted
     alike = [] if identifier.args.get("quoted") else [name for name in names if name.lower() == wanted.lower()]
     if len(alike) != 1:
-        found = f"several {what}s" if alike else f"no {what}"
-        raise PlanError(f"{call}: {found} {shown(wanted)!r}; there are {', '.join(map(repr, names))}.")
+        result = f"several {what}s" if alike else f"no {what}"
+        raise PlanError(f"{call}: {result} {shown(wanted)!r}; there are {', '.join(map(repr, names))}.")
     return alike[0]

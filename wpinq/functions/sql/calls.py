@@ -13,7 +13,7 @@ from wpinq.records.schema import Kind, polars_type
 from wpinq.records.values import FIRST, LAST
 
 if TYPE_CHECKING:
-    from wpinq.functions.sql.reader import Reader
+    from wpinq.functions.sql.translator import Translator
 
 ONE = frozenset(["this"])
 TIMES = (Kind.DATE, Kind.TIME, Kind.INSTANT)
@@ -36,155 +36,159 @@ NAMES = {
 }
 
 
-def _argument(reader: Reader, node: Any, *kinds: Kind) -> Term:
+def _argument(translator: Translator, node: Any, *kinds: Kind) -> Term:
     """The argument of a function, of one of these types."""
-    term = reader.term(node)
+    term = translator.term(node)
     if term.kind is None or (term.quoted and Kind.TEXT not in kinds):
-        return to(term, kinds[0], reader.call)
+        return to(term, kinds[0], translator.call)
     if term.kind not in kinds:
         wanted = " or ".join(kind.value for kind in kinds)
-        raise PlanError(f"{reader.call}: {term.text} is of type {term.spoken}, and {wanted} is needed; cast it.")
+        raise PlanError(f"{translator.call}: {term.text} is of type {term.spoken}, and {wanted} is needed; cast it.")
     return term
 
 
 def _text(work: Callable[[Any], pl.Expr], kind: Kind = Kind.TEXT) -> Any:
-    def rule(reader: Reader, node: Any) -> Term:
-        found = work(_argument(reader, node.this, Kind.TEXT).value.str)
-        return Term(found.cast(polars_type(kind), strict=False), kind, "")
+    def rule(translator: Translator, node: Any) -> Term:
+        result = work(_argument(translator, node.this, Kind.TEXT).value.str)
+        return Term(result.cast(polars_type(kind), strict=False), kind, "")
 
     return rule
 
 
-def _absolute(reader: Reader, node: Any) -> Term:
-    term = _argument(reader, node.this, *NUMBERS)
+def _absolute(translator: Translator, node: Any) -> Term:
+    term = _argument(translator, node.this, *NUMBERS)
     wide = term.value.cast(pl.Int128, strict=False) if term.kind is Kind.INT else term.value
     return Term(wide.abs().cast(polars_type(term.kind or Kind.INT), strict=False), term.kind, "")
 
 
-def _round(reader: Reader, node: Any) -> Term:
+def _round(translator: Translator, node: Any) -> Term:
     """To the nearest even whole number, or to so many digits, half away from zero."""
-    digits = _whole(reader, node.args.get("decimals"), node, None)
+    digits = _whole(translator, node.args.get("decimals"), node, None)
     if digits is None:
-        found: Term = _rounded(lambda number: number.round(0, mode="half_to_even"))(reader, node)
-        return found
+        result: Term = _rounded(lambda number: number.round(0, mode="half_to_even"))(translator, node)
+        return result
     if not 0 <= digits <= 15:
-        raise PlanError(f"{reader.call}: {reader.spell(node)}: round to 0 to 15 digits.")
-    number = to(_argument(reader, node.this, *NUMBERS), Kind.FLOAT, reader.call)
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: round to 0 to 15 digits.")
+    number = to(_argument(translator, node.this, *NUMBERS), Kind.FLOAT, translator.call)
     return Term(number.value.round(digits, mode="half_away_from_zero"), Kind.FLOAT, "")
 
 
-def _end(reader: Reader, node: Any) -> Term:
+def _end(translator: Translator, node: Any) -> Term:
     """LEFT and RIGHT: so many characters of one end; below zero, all but so many of the other."""
-    value = _argument(reader, node.this, Kind.TEXT).value
-    size = _whole(reader, node.expression, node, None)
+    value = _argument(translator, node.this, Kind.TEXT).value
+    size = _whole(translator, node.expression, node, None)
     if size is None:
-        raise reader.refused(node)
-    found = value.str.head(size) if type(node).__name__ == "Left" else value.str.tail(size)
-    return Term(found, Kind.TEXT, "")
+        raise translator.refused(node)
+    result = value.str.head(size) if type(node).__name__ == "Left" else value.str.tail(size)
+    return Term(result, Kind.TEXT, "")
 
 
-def _most(reader: Reader, node: Any) -> Term:
+def _most(translator: Translator, node: Any) -> Term:
     """GREATEST and LEAST, which skip NULL."""
-    terms, kind = together([reader.term(one) for one in (node.this, *node.expressions)], reader.call)
-    found = terms[0].value
+    terms, kind = together([translator.term(item) for item in (node.this, *node.expressions)], translator.call)
+    result = terms[0].value
     for term in terms[1:]:
-        wins = found >= term.value if type(node).__name__ == "Greatest" else found <= term.value
-        found = pl.when(wins | term.value.is_null()).then(found).otherwise(term.value)
-    return Term(found, kind, "")
+        wins = result >= term.value if type(node).__name__ == "Greatest" else result <= term.value
+        result = pl.when(wins | term.value.is_null()).then(result).otherwise(term.value)
+    return Term(result, kind, "")
 
 
-def shifted(reader: Reader, node: Any) -> Term:
+def shifted(translator: Translator, node: Any) -> Term:
     """A time and an interval, which make a timestamp."""
     interval = node.expression
     number, unit = interval.args.get("this"), interval.args.get("unit")
     step = STEPS.get("" if unit is None else unit.name.lower().removesuffix("s"))
     most = 10**5 if step in ("1y", "1q") else 10**6  # of longer ones Polars makes no time at all
     count = whole_number(number.this, most) if type(number).__name__ == "Literal" else None
-    term = to(_argument(reader, node.this, *TIMES), Kind.TIME, reader.call)
+    term = to(_argument(translator, node.this, *TIMES), Kind.TIME, translator.call)
     if step is None or count is None or term.kind is Kind.INSTANT:
-        raise PlanError(f"{reader.call}: {reader.spell(node)}: write an interval as INTERVAL '90' DAY; there are "
-                        f"{', '.join(STEPS)}.")  # fmt: skip
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: write an interval as INTERVAL '90' DAY; "
+                        f"there are {', '.join(STEPS)}.")  # fmt: skip
     sign = "-" if type(node).__name__ == "Sub" else ""
-    found = term.value.dt.offset_by(f"{sign}{count * int(step[0])}{step[1:]}")
+    result = term.value.dt.offset_by(f"{sign}{count * int(step[0])}{step[1:]}")
     if term.constant is None:
-        return Term(found.clip(*BEYOND), Kind.TIME, "")
+        return Term(result.clip(*BEYOND), Kind.TIME, "")
     try:
-        return constant(pl.select(found).item(), Kind.TIME, reader.spell(node))
+        return constant(pl.select(result).item(), Kind.TIME, translator.spell(node))
     except ValueError:
-        raise PlanError(f"{reader.call}: {reader.spell(node)} lies outside of the years 1 to 9999.") from None
+        raise PlanError(f"{translator.call}: {translator.spell(node)} lies outside of the years 1 to 9999.") from None
 
 
 def _rounded(work: Callable[[pl.Expr], pl.Expr]) -> Any:
-    def rule(reader: Reader, node: Any) -> Term:
-        term = _argument(reader, node.this, *NUMBERS)
+    def rule(translator: Translator, node: Any) -> Term:
+        term = _argument(translator, node.this, *NUMBERS)
         return term if term.kind is Kind.INT else Term(work(term.value), Kind.FLOAT, "")
 
     return rule
 
 
-def _substring(reader: Reader, node: Any) -> Term:
+def _substring(translator: Translator, node: Any) -> Term:
     """Characters by number from 1; what lies before the first is counted, and is not there."""
-    value = _argument(reader, node.this, Kind.TEXT).value
-    start = _whole(reader, node.args.get("start"), node, 1)
-    length = _whole(reader, node.args.get("length"), node, None)
+    value = _argument(translator, node.this, Kind.TEXT).value
+    start = _whole(translator, node.args.get("start"), node, 1)
+    length = _whole(translator, node.args.get("length"), node, None)
     if start is None or (length is not None and length < 0):
-        raise PlanError(f"{reader.call}: {reader.spell(node)}: a length is not below zero.")
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: a length is not below zero.")
     first = max(start - 1, 0)
     size = None if length is None else max(start - 1 + length - first, 0)
     return Term(value.str.slice(first, size), Kind.TEXT, "")
 
 
-def _whole(reader: Reader, part: Any, node: Any, default: int | None) -> int | None:
+def _whole(translator: Translator, part: Any, node: Any, default: int | None) -> int | None:
     if part is None:
         return default
-    term = reader.term(part)
+    term = translator.term(part)
     if not isinstance(term.constant, int) or isinstance(term.constant, bool) or abs(term.constant) > 2**31:
-        raise PlanError(f"{reader.call}: {reader.spell(node)}: write positions as whole numbers.")
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: write positions as whole numbers.")
     return term.constant
 
 
-def _extract(reader: Reader, node: Any) -> Term:
+def _extract(translator: Translator, node: Any) -> Term:
     part = node.name.lower()
-    term = _argument(reader, node.expression, *TIMES)
+    term = _argument(translator, node.expression, *TIMES)
     if part not in PARTS or (term.kind is Kind.DATE and part in ("hour", "minute")):
-        raise PlanError(f"{reader.call}: {reader.spell(node)}: there are {', '.join(PARTS)} (of dates no hour).")
+        raise PlanError(
+            f"{translator.call}: {translator.spell(node)}: there are {', '.join(PARTS)} (of dates no hour)."
+        )
     return Term(PARTS[part](term.value.dt).cast(pl.Int64, strict=False), Kind.INT, "")
 
 
-def _truncated(reader: Reader, node: Any) -> Term:
+def _truncated(translator: Translator, node: Any) -> Term:
     """DATE_TRUNC; what it makes of a date is a date."""
     unit = node.args["unit"].name.lower()
-    term = _argument(reader, node.this, *TIMES)
+    term = _argument(translator, node.this, *TIMES)
     if unit not in STEPS or (term.kind is Kind.DATE and unit in ("hour", "minute")):
-        raise PlanError(f"{reader.call}: {reader.spell(node)}: there are {', '.join(STEPS)} (of dates no hour).")
+        raise PlanError(
+            f"{translator.call}: {translator.spell(node)}: there are {', '.join(STEPS)} (of dates no hour)."
+        )
     return Term(term.value.dt.truncate(STEPS[unit]), term.kind, "")
 
 
-def _coalesce(reader: Reader, node: Any) -> Term:
-    terms, kind = together([reader.term(one) for one in (node.this, *node.expressions)], reader.call)
+def _coalesce(translator: Translator, node: Any) -> Term:
+    terms, kind = together([translator.term(item) for item in (node.this, *node.expressions)], translator.call)
     return Term(pl.coalesce([term.value for term in terms]), kind, "")
 
 
-def _nullif(reader: Reader, node: Any) -> Term:
-    (one, other), kind = together([reader.term(node.this), reader.term(node.expression)], reader.call)
+def _nullif(translator: Translator, node: Any) -> Term:
+    (one, other), kind = together([translator.term(node.this), translator.term(node.expression)], translator.call)
     return Term(pl.when(one.value.ne_missing(other.value)).then(one.value), kind, "")
 
 
-def _cast(reader: Reader, node: Any) -> Term:
+def _cast(translator: Translator, node: Any) -> Term:
     asked = node.args["to"]
     kind = None if asked.expressions else NAMES.get(asked.this.name)
     if kind is None:
-        raise PlanError(f"{reader.call}: {reader.spell(node)}: cast to INTEGER, DOUBLE PRECISION, TEXT, BOOLEAN, DATE "
-                        "or TIMESTAMP.")  # fmt: skip
-    term = reader.term(node.this)
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: cast to INTEGER, DOUBLE PRECISION, TEXT, "
+                        "BOOLEAN, DATE or TIMESTAMP.")  # fmt: skip
+    term = translator.term(node.this)
     if term.kind is kind and not term.quoted:
         return term
     if term.kind is None or (term.quoted and kind in TIMES):
-        return to(term, kind, reader.call)
+        return to(term, kind, translator.call)
     work = CASTS.get((term.kind, kind))
     if term.kind is not kind and work is None:
-        raise PlanError(f"{reader.call}: {reader.spell(node)}: {term.text} is of type {term.spoken}, which has no cast "
-                        f"to {kind.value}.")  # fmt: skip
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: {term.text} is of type {term.spoken}, which has "
+                        f"no cast to {kind.value}.")  # fmt: skip
     return Term(work(term.value) if work else term.value, kind, "")
 
 

@@ -51,7 +51,7 @@ class Term:
 def shown(node: exp.Expression | str) -> str:
     """An expression as it was written, on one short line."""
     text = node if isinstance(node, str) else node.sql(dialect="postgres")
-    text = "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+    text = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 
@@ -100,7 +100,7 @@ def to(term: Term, kind: Kind, call: str) -> Term:
 def _wider(kind: Kind | None, term: Term, first: Term, call: str) -> Kind:
     if kind is not None and term.kind is kind:
         return kind
-    pair = frozenset(one for one in (kind, term.kind) if one is not None)
+    pair = frozenset(item for item in (kind, term.kind) if item is not None)
     if pair not in WIDER:
         raise PlanError(
             f"{call}: {first.text} is of type {first.spoken} and {term.text} of type {term.spoken}, which do not "

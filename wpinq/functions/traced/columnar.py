@@ -10,7 +10,7 @@ import polars as pl
 
 from wpinq.functions.function import Function
 from wpinq.functions.plain import Plain
-from wpinq.functions.traced.tree import Node, expression, safe
+from wpinq.functions.traced.expression import Expression, expression, safe
 from wpinq.records import canonical
 from wpinq.records.schema import Kind
 
@@ -30,8 +30,8 @@ class Columnar(Function):
         plain: The same function with the same kinds of outputs, run plainly.
     """
 
-    nodes: tuple[Node, ...]
-    steps: tuple[Node, ...]
+    nodes: tuple[Expression, ...]
+    steps: tuple[Expression, ...]
     plain: Plain
 
     def call(self, record: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: D102
@@ -79,16 +79,16 @@ def truthful(value: pl.Expr, kind: Kind) -> pl.Expr:
     return value != "" if kind is Kind.TEXT else value.is_not_null()
 
 
-def projected(nodes: Sequence[Node]) -> tuple[str, ...] | None:
+def projected(nodes: Sequence[Expression]) -> tuple[str, ...] | None:
     """The columns that these outputs are, when each is a column of its own."""
     names = tuple(node.options[0] for node in nodes if node.name == "column")
     return names if len(names) == len(nodes) == len(set(names)) else None
 
 
-def columns_read(names: Sequence[str], nodes: Sequence[Node]) -> frozenset[str]:
+def columns_read(names: Sequence[str], nodes: Sequence[Expression]) -> frozenset[str]:
     """Which of these columns the nodes look at."""
-    found = {name for node in nodes for name in node.columns()}
-    return frozenset(found & set(names))
+    result = {name for node in nodes for name in node.columns()}
+    return frozenset(result & set(names))
 
 
 def _split(frame: pl.DataFrame, test: pl.Expr | None) -> tuple[pl.DataFrame, pl.DataFrame | None]:
@@ -98,7 +98,9 @@ def _split(frame: pl.DataFrame, test: pl.Expr | None) -> tuple[pl.DataFrame, pl.
     return marked.filter(pl.col(SAFE)), marked.filter(~pl.col(SAFE))
 
 
-def _select(frame: pl.DataFrame, nodes: Sequence[Node], names: Sequence[str], keep: Sequence[str]) -> pl.DataFrame:
-    found = [expression(node).alias(f"\0out {place}") for place, node in enumerate(nodes)]
+def _select(
+    frame: pl.DataFrame, nodes: Sequence[Expression], names: Sequence[str], keep: Sequence[str]
+) -> pl.DataFrame:
+    result = [expression(node).alias(f"\0out {place}") for place, node in enumerate(nodes)]
     renamed = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(names)]
-    return frame.with_columns(found).select(*renamed, *keep)
+    return frame.with_columns(result).select(*renamed, *keep)

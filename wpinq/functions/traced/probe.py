@@ -11,7 +11,7 @@ import polars as pl
 
 from wpinq.functions.plain import Plain
 from wpinq.functions.traced.columnar import Columnar
-from wpinq.functions.traced.tree import Node
+from wpinq.functions.traced.expression import Expression
 from wpinq.records.kinds import read, series, write
 from wpinq.records.schema import Kind, Schema, in_columns
 
@@ -65,7 +65,7 @@ def agrees(function: Columnar, plain: Plain) -> bool:
     typed = {row[-1]: _free(row[:-1], kinds) for row in _rows(function.apply(frame, (ROW,)))}
     wanted = {row[-1]: row[:-1] for row in _rows(plain.apply(frame, (ROW,)))}
     missing = wanted.keys() - typed.keys()
-    return all(wanted.get(row) == found for row, found in typed.items()) and not any(
+    return all(wanted.get(row) == result for row, result in typed.items()) and not any(
         _fits(wanted[row], kinds) for row in missing
     )
 
@@ -87,7 +87,7 @@ def _fits(values: Sequence[bytes], kinds: Sequence[Kind]) -> bool:
     return True
 
 
-def probe_frame(schema: Schema, names: Sequence[str], nodes: Sequence[Node] = ()) -> pl.DataFrame:
+def probe_frame(schema: Schema, names: Sequence[str], nodes: Sequence[Expression] = ()) -> pl.DataFrame:
     """Rows of edge cases for these columns, each with a number in `ROW`."""
     pools = [_pool(schema[name].kind, nodes) for name in names]
     height = 1 + 4 * max(map(len, pools), default=1)
@@ -102,7 +102,7 @@ def probe_frame(schema: Schema, names: Sequence[str], nodes: Sequence[Node] = ()
     return in_columns([*columns, pl.Series(ROW, range(height), dtype=pl.UInt32)])
 
 
-def _pool(kind: Kind, nodes: Sequence[Node]) -> list[Any]:
+def _pool(kind: Kind, nodes: Sequence[Expression]) -> list[Any]:
     """The probe values of a kind as stored, with the neighbours of the constants that the function names."""
     stored = [write(value, kind) for value in VALUES[kind]]
     for constant in (constant for node in nodes for constant in node.constants() if constant.kind is kind):

@@ -11,7 +11,7 @@ import polars as pl
 from wpinq.records.schema import Kind
 
 SPACES = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"  # what str.strip() strips, within ASCII
-LEAST, MOST = -(2**63), 2**63 - 1
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def ascii_only(text: pl.Expr, *_: Any) -> pl.Expr:
 
 
 def _fits(exact: Callable[[pl.Expr, pl.Expr], pl.Expr]) -> Callable[..., pl.Expr]:
-    return lambda a, b: exact(a.cast(pl.Int128), b.cast(pl.Int128)).is_between(LEAST, MOST)
+    return lambda a, b: exact(a.cast(pl.Int128), b.cast(pl.Int128)).is_between(INT64_MIN, INT64_MAX)
 
 
 def _numbers(a: pl.Expr, b: pl.Expr) -> pl.Expr:
@@ -111,7 +111,7 @@ ORDERED = (Kind.INT, Kind.TEXT, Kind.BYTES, Kind.BOOL, Kind.DATE, Kind.TIME, Kin
 
 
 def _divides(a: pl.Expr, b: pl.Expr) -> pl.Expr:
-    return (b != 0) & ((a != LEAST) | (b != -1))
+    return (b != 0) & ((a != INT64_MIN) | (b != -1))
 
 
 def _rules() -> dict[tuple[Any, ...], Rule]:
@@ -127,8 +127,8 @@ def _rules() -> dict[tuple[Any, ...], Rule]:
         rules.update({(name, kind, kind): Rule(kind, combine) for kind in (yes, whole)})
     rules["floordiv", whole, whole] = Rule(whole, lambda a, b: a // b, _divides)
     rules["mod", whole, whole] = Rule(whole, lambda a, b: a % b, _divides)
-    rules["neg", whole] = Rule(whole, lambda a: -a, lambda a: a != LEAST)
-    rules["abs", whole] = Rule(whole, lambda a: a.abs(), lambda a: a != LEAST)
+    rules["neg", whole] = Rule(whole, lambda a: -a, lambda a: a != INT64_MIN)
+    rules["abs", whole] = Rule(whole, lambda a: a.abs(), lambda a: a != INT64_MIN)
     rules["add", text, text] = Rule(text, pl.concat_str)
     return rules | _text_rules() | _time_rules()
 

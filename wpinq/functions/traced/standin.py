@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from wpinq.functions.traced.expression import Expression, Untraced, constant, step
 from wpinq.functions.traced.rules import SPACES
-from wpinq.functions.traced.tree import Node, Untraced, constant, step
 from wpinq.records.schema import Kind
 
 CONSTANTS: dict[type, Kind] = {
@@ -27,7 +27,7 @@ class Standin:
 
     __slots__ = ("log", "node")
 
-    def __init__(self, node: Node, log: list[Node]) -> None:
+    def __init__(self, node: Expression, log: list[Expression]) -> None:
         self.node = node
         self.log = log
 
@@ -79,7 +79,7 @@ class Parts:
         return self.text.do("part", options=(self.separator, place))
 
 
-def lift(operand: object, wanted: Kind | None = None) -> Node:
+def lift(operand: object, wanted: Kind | None = None) -> Expression:
     """A stand-in's expression, or a constant's.
 
     Raises:

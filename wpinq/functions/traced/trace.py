@@ -14,8 +14,8 @@ from types import FunctionType
 from typing import Any
 
 from wpinq.functions.binding import Binding
+from wpinq.functions.traced.expression import Expression, Untraced, column, constant
 from wpinq.functions.traced.standin import CONSTANTS, Parts, Standin, length, lift
-from wpinq.functions.traced.tree import Node, Untraced, column, constant
 from wpinq.records.schema import Kind, Schema
 
 _STRAIGHT = """
@@ -30,7 +30,9 @@ METHODS = frozenset(_METHODS.split())
 CALLS: dict[str, Any] = {"len": length, "abs": abs}
 
 
-def trace(function: object, binding: Binding, schema: Schema, size: int | None) -> tuple[list[Node], list[Node]]:
+def trace(
+    function: object, binding: Binding, schema: Schema, size: int | None
+) -> tuple[list[Expression], list[Expression]]:
     """Call a straight function with stand-ins.
 
     Returns:
@@ -45,7 +47,7 @@ def trace(function: object, binding: Binding, schema: Schema, size: int | None) 
         function.__code__, _outside(function), function.__name__, function.__defaults__, function.__closure__
     )
     copy.__kwdefaults__ = function.__kwdefaults__
-    log: list[Node] = []
+    log: list[Expression] = []
     values = [Standin(column(name, schema[name].kind), log) for name in binding.reads]
     positional, keywords = binding.arguments(values)
     try:
@@ -83,7 +85,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _output(value: Any) -> Node:
+def _output(value: Any) -> Expression:
     if isinstance(value, Standin):
         return value.node
     if isinstance(value, Parts):
@@ -97,7 +99,7 @@ def _output(value: Any) -> Node:
     return _any(value)
 
 
-def _any(value: Any) -> Node:
+def _any(value: Any) -> Expression:
     try:
         return constant(value, Kind.ANY)
     except Exception:  # noqa: BLE001

@@ -49,19 +49,15 @@ def first(node: Node) -> Node:
 class First(Bound):
     """Plan node of a bound on users that never takes anything back."""
 
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return f"first({self.unit})"
+    shown = "first({0.unit})"
 
-    def kept(self, keep: tuple[str, ...]) -> State:
-        """How much was kept of each user."""
-        return Firsts(self.schema, self.unit, keep, self.source.data.sampling_key)
+    def state(self, keep: tuple[str, ...], key: bytes) -> State:
+        return Firsts(self.schema, self.unit, keep, self.data.sampling_key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """All in one epoch: each user's records one by one, in the order of their hashes."""
         records = list(inputs[0])
-        ranks = record_ids(records, self.schema, self.source.data.sampling_key).tolist()
+        ranks = record_ids(records, self.schema, self.data.sampling_key).tolist()
         unit_key = self.unit_key
         left: dict[bytes, Fraction] = {}
         out = {}
@@ -94,7 +90,7 @@ class Firsts:
         ranks = identities(arrived.frame, self._schema, self._key)
         room = np.maximum(self._most - self._kept.lookup(users), 0)
         columns = [*zip(USER, users.T, strict=True), *zip(RANK, ranks.T, strict=True), ("\0room", room)]
-        frame = arrived.frame.with_columns(pl.Series(name, np.ascontiguousarray(one)) for name, one in columns)
+        frame = arrived.frame.with_columns(pl.Series(name, np.ascontiguousarray(item)) for name, item in columns)
         before = pl.col(WEIGHT).cum_sum().over(USER) - pl.col(WEIGHT)
         weight = pl.min_horizontal(pl.col(WEIGHT), pl.max_horizontal(pl.col("\0room") - before, pl.lit(0, pl.Int64)))
         kept = frame.sort([*USER, *RANK]).with_columns(weight).filter(pl.col(WEIGHT) > 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,12 +10,10 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from wpinq import kernels
 from wpinq.operators.align import record_ids
-from wpinq.operators.contribution.reservoirs import Reservoirs
 from wpinq.operators.contribution.share import share
-from wpinq.operators.contribution.unit_key import UnitKey
-from wpinq.plan.node import Keyed, Node, Record, Shape, Source, Unary, Weighted
+from wpinq.operators.contribution.unit_key import ByUnit, UnitKey, origin
+from wpinq.plan.node import Node, Record, Weighted
 from wpinq.plan.unit import Unit
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.identity import identities
@@ -25,26 +22,26 @@ from wpinq.records.values import encode
 from wpinq.state.states import State
 from wpinq.state.table import Table, combine
 
-LOT = 1 << 20
+RECORDS_PER_LOT = 1 << 20
 """Records that compete at once: so many of those that wait at the least, so many of their copies at the most."""
 
-PLAIN = (
-    "there are no compiled kernels, so bounding people's records takes about ten times as long; "
-    "install wpinq again where there is a C compiler."
-)
 COPY, FRESH = "\0copy", "\0fresh"
 USER, RANK, PLACE = ("\0user0", "\0user1"), ("\0rank0", "\0rank1"), ("\0place0", "\0place1")
 
 
-def bounded(source: Source) -> Node:
-    """The records of a source as its unit lets them in: all, or of users a sample or a share of each."""
-    unit = source.data.unit
+def bounded(source: Node) -> Node:
+    """The records of a source as its unit lets them in: all, or of users a sample or a share of each.
+
+    Args:
+        source: The source, or what is done to each of its records before (`before.py`).
+    """
+    unit = origin(source).data.unit
     if unit.column is None:
         return source
     return share(source) if unit.at_most is None else bound(source)
 
 
-def bound(source: Source) -> Node:
+def bound(source: Node) -> Node:
     """Bound the contributions of each user of a source, as its unit says.
 
     Weights:    the copies of records with the smallest keyed hash of (all columns, number of the copy): of those of a
@@ -58,51 +55,33 @@ def bound(source: Source) -> Node:
     Raises:
         PlanError: The unit does not fit the columns.
     """
-    UnitKey(source.data.unit, source.schema).check()
-    if kernels.LIB is None:
-        warnings.warn(PLAIN, RuntimeWarning, stacklevel=2)
+    UnitKey(origin(source).data.unit, source.schema).check()
     return Bound(source)
 
 
 @dataclass(frozen=True, eq=False)
-class Bound(Unary):
+class Bound(ByUnit):
     """Plan node of `protect(unit=users(..., at_most=...))`."""
 
-    source: Source
+    shown = "sample({0.unit})"
 
     @property
     def unit(self) -> Unit:
         """The unit of the source."""
-        return self.source.data.unit
+        return self.data.unit
 
     @property
-    def unit_key(self) -> UnitKey:
-        """Whose records are counted together."""
-        return UnitKey(self.unit, self.source.schema)
+    def bias(self) -> str:
+        """What is beyond the bound."""
+        return self.unit.bias
 
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return f"sample({self.unit})"
-
-    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """The hash covers all columns."""
-        return (frozenset(self.source.schema.names),)
-
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """A user's records meet each other."""
-        keep = self.schema.kept(needed)
-        return Keyed(((self.unit_key.user,),), lambda _: self.kept(keep))
-
-    def kept(self, keep: tuple[str, ...]) -> State:
-        """What is kept of each user."""
-        given = self.schema, self.unit, keep, self.source.data.sampling_key
-        return Sample(*given) if kernels.LIB is None else Reservoirs(kernels.LIB, *given)
+    def state(self, keep: tuple[str, ...], key: bytes) -> State:
+        return Sample(self.schema, self.unit, keep, self.data.sampling_key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Rank all copies of all records, and go through them once."""
         copies = [(*record, n) for record, weight in inputs[0].items() for n in range(1, int(weight) + 1)]
-        ranks = record_ids(copies, _numbered(self.schema), self.source.data.sampling_key).tolist()
+        ranks = record_ids(copies, _numbered(self.schema), self.data.sampling_key).tolist()
         unit_key = self.unit_key
         what = self.schema.names.index(self.unit.per[0] if self.unit.per else unit_key.user)
         users, places, out = Counter[bytes](), Counter[tuple[bytes, bytes]](), Counter[Record]()
@@ -117,9 +96,7 @@ class Bound(Unary):
 
 
 class Sample:
-    """What is kept of each user, with the ranks that decide it, where there are no compiled kernels.
-
-    `Reservoirs` keeps the same, bit for bit. Records that were pushed out are forgotten.
+    """What is kept of each user, with the ranks that decide it; records that were pushed out are forgotten.
 
     Copies of a record are numbered and ranked one by one, a lot at a time, so that the sample is uniform; what was
     counted of a record is its number of copies. A source only adds records, so what was pushed out never comes back:
@@ -138,7 +115,7 @@ class Sample:
     def absorb(self, port: int, batch: Batch) -> None:
         """Let records compete for a place; in lots that grow with the sample, so that each is sorted a few times."""
         self._waiting.append(batch)
-        if sum(map(len, self._waiting)) > max(LOT, self._size):
+        if sum(map(len, self._waiting)) > max(RECORDS_PER_LOT, self._size):
             self._compete()
 
     def emit(self) -> Batch:
@@ -170,16 +147,16 @@ class Sample:
         return within.select((pl.col("inside") > 0) & (place <= self._unit.at_most)).collect().to_series()
 
     def _lots(self, batch: Batch) -> Iterator[pl.DataFrame]:
-        """Every copy of every record with its number, from 1 on: at least one lot, none larger than `LOT`."""
+        """Every copy of every record with its number, from 1: at least one lot, none larger than `RECORDS_PER_LOT`."""
         ids = identities(batch.frame, self._schema, self._key)
         known = self._copies.lookup(ids)
         self._copies.add(*combine(ids, batch.weights)[1:])
         ends = np.cumsum(batch.weights)
         starts = ends - batch.weights
-        for first in range(0, max(1, int(ends[-1])) if len(ends) else 1, LOT):
-            some = slice(np.searchsorted(ends, first, "right"), np.searchsorted(starts, first + LOT))
+        for first in range(0, max(1, int(ends[-1])) if len(ends) else 1, RECORDS_PER_LOT):
+            some = slice(np.searchsorted(ends, first, "right"), np.searchsorted(starts, first + RECORDS_PER_LOT))
             begin = pl.Series(1 + known[some] + np.maximum(first - starts[some], 0))
-            end = pl.Series(1 + known[some] + np.minimum(first + LOT, ends[some]) - starts[some])
+            end = pl.Series(1 + known[some] + np.minimum(first + RECORDS_PER_LOT, ends[some]) - starts[some])
             yield batch.frame[some].with_columns(pl.int_ranges(begin, end).alias(COPY)).explode(COPY)
 
     def _ranked(self, frame: pl.DataFrame) -> pl.DataFrame:

@@ -9,21 +9,22 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from wpinq.operators.contribution.unit_key import UnitKey
-from wpinq.plan.node import Keyed, Node, Record, Shape, Source, Unary, Weighted
+from wpinq.operators.contribution.unit_key import ByUnit, UnitKey, origin
+from wpinq.plan.node import Node, Record, Weighted
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
+from wpinq.state.states import State
 
 RESOLUTION = 720_720
 """The least common multiple of 1 to 16: up to 16 records share a weight without any rounding."""
 
-LOT = 1 << 20
+RECORDS_PER_LOT = 1 << 20
 """Records that are added up at once, at the least."""
 
 USER = ("\0user0", "\0user1")
 
 
-def share(source: Source) -> Node:
+def share(source: Node) -> Node:
     """Let the records of each user share a weight of 1.
 
     Weights:    out[x] = in[x] * floor(L / n) / L for the n records of x's user; L = 720,720, and beyond L records 0
@@ -34,39 +35,28 @@ def share(source: Source) -> Node:
     Raises:
         PlanError: The unit does not fit the columns.
     """
-    UnitKey(source.data.unit, source.schema).check()
+    UnitKey(origin(source).data.unit, source.schema).check()
     return Share(source)
 
 
 @dataclass(frozen=True, eq=False)
-class Share(Unary):
+class Share(ByUnit):
     """Plan node of `protect(unit=users(..., shared=True))`."""
 
-    source: Source
+    shown = "share({0.unit_key.user})"
+    resolution = RESOLUTION
 
     @property
-    def unit_key(self) -> UnitKey:
-        """Whose records share a weight."""
-        return UnitKey(self.source.data.unit, self.source.schema)
-
-    @property
-    def resolution(self) -> int:
-        """Fine enough for shares."""
-        return RESOLUTION
-
-    @property
-    def title(self) -> str:
-        """How `explain` shows it."""
-        return f"share({self.unit_key.user})"
+    def bias(self) -> str:
+        """That records weigh less than 1."""
+        return self.unit_key.unit.bias
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later, and who it was."""
-        return (needed | frozenset(self.unit_key.columns),)
+        return (needed | frozenset(self.unit_key.unit.columns),)
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """A user's records meet each other."""
-        keep = self.schema.kept(needed)
-        return Keyed(((self.unit_key.user,),), lambda key: Shares(self.schema, self.unit_key, keep, key))
+    def state(self, keep: tuple[str, ...], key: bytes) -> State:
+        return Shares(self.schema, self.unit_key, keep, key)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """User by user."""
@@ -88,14 +78,14 @@ class Shares:
 
     def __init__(self, schema: Schema, unit_key: UnitKey, keep: tuple[str, ...], key: bytes) -> None:
         self._unit_key, self._keep, self._key = unit_key, keep, key
-        self._records = Batch.empty(schema.select({*keep, *unit_key.columns}))
+        self._records = Batch.empty(schema.select({*keep, *unit_key.unit.columns}))
         self._given = Batch.empty(schema.select(keep))
         self._waiting: list[Batch] = []
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Add records, in lots that grow with what is held."""
         self._waiting.append(batch.select(self._records.schema.names))
-        if sum(map(len, self._waiting)) > max(LOT, len(self._records)):
+        if sum(map(len, self._waiting)) > max(RECORDS_PER_LOT, len(self._records)):
             self._gather()
 
     def emit(self) -> Batch:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.operators.window import moment, span_of, ticks
-from wpinq.plan.node import Record
+from wpinq.plan.dataset import DataSet
+from wpinq.plan.forms import Unary
+from wpinq.plan.node import Node, Record, Source
+from wpinq.plan.shapes import Keyed, Shape
 from wpinq.plan.unit import Unit
 from wpinq.records.identity import identities
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.records.values import encode
+from wpinq.state.states import State
 from wpinq.state.table import Ids
 
 NUMBER = "\0window"
@@ -37,7 +42,7 @@ class UnitKey:
         Raises:
             PlanError: It names a column that is not there, or its windows do not fit the column of the time.
         """
-        for name in (*self.columns, *(self.unit.per[:1] if self.unit.per else ())):
+        for name in (*self.unit.columns, *(self.unit.per[:1] if self.unit.per else ())):
             if name not in self.schema:
                 raise PlanError(f"protect(unit=...): no column {name!r}; there are {', '.join(self.schema.names)}.")
         _ = self.span
@@ -47,11 +52,6 @@ class UnitKey:
         """The column that names the person."""
         return str(self.unit.column)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that tell units apart."""
-        return (self.user, *(self.unit.window[1:] if self.unit.window else ()))
-
     @cached_property
     def span(self) -> int | None:
         """The length of a window, in the units of its column; None where the unit is the whole person."""
@@ -59,11 +59,6 @@ class UnitKey:
             return None
         length, at = self.unit.window
         return span_of(length, self.schema[at], "users(window=...)")
-
-    @property
-    def text(self) -> str:
-        """What it looks at, for fingerprints."""
-        return self.user if self.unit.window is None else repr((*self.columns, self.span))
 
     def ids(self, frame: pl.DataFrame, key: bytes) -> Ids:
         """The identity of the unit of each row."""
@@ -81,3 +76,32 @@ class UnitKey:
         time = values[self.unit.window[1]]
         kind = self.schema[self.unit.window[1]].kind
         return encode((values[self.user], None if time is None else moment(time, kind) // self.span))
+
+
+def origin(node: Node) -> Source:
+    """The one source that a chain of steps reads."""
+    while not isinstance(node, Source):
+        (node,) = node.inputs
+    return node
+
+
+@dataclass(frozen=True, eq=False)
+class ByUnit(Unary):
+    """A step in which the records of one unit meet, over a source or what is done to each record before."""
+
+    @property
+    def data(self) -> DataSet:
+        """The data set that the records are of."""
+        return origin(self).data
+
+    @property
+    def unit_key(self) -> UnitKey:
+        """Whose records meet."""
+        return UnitKey(self.data.unit, self.source.schema)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        return Keyed(((self.unit_key.user,),), partial(self.state, self.schema.kept(needed)))
+
+    @abstractmethod
+    def state(self, keep: tuple[str, ...], key: bytes) -> State:
+        """What a shard remembers of the records of each unit, from the key of identities."""

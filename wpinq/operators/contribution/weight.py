@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,11 +12,12 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, positive
-from wpinq.plan.node import Node, Record, Shape, Stateless, Unary, Weighted
+from wpinq.plan.forms import Linear
+from wpinq.plan.node import Node, Record
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Kind, Schema
 
-MOST = 2**53
+MAX_WEIGHT_STEPS = 2**53
 """Steps of the largest weight: a double tells them apart."""
 WHOLE = 2.0**52
 """From here on a double is a whole number, and a half more would round it."""
@@ -59,13 +61,13 @@ def weights(schema: Schema, column: str, max_weight: Amount = 1, step: Amount | 
         raise PlanError("protect(max_weight=...): it is below 1; multiply the column, so that weights reach 1.")
     if fine.numerator != 1:
         raise PlanError(f"weigh(step=...): {decimal(fine)} is not 1/n for a whole n.")
-    if math.floor(most) * fine.denominator >= MOST:
+    if math.floor(most) * fine.denominator >= MAX_WEIGHT_STEPS:
         raise PlanError(f"protect(max_weight=...): more than 2^53 steps of {decimal(fine)}; scale the column down.")
     return most, fine.denominator
 
 
 @dataclass(frozen=True, eq=False)
-class Weigh(Unary):
+class Weigh(Linear):
     """Plan node of `protect(weight=...)`."""
 
     column: str
@@ -89,26 +91,25 @@ class Weigh(Unary):
 
     @property
     def title(self) -> str:
-        """How `explain` shows it."""
         return f"weight({self.column}, at most {decimal(self.most)})"
+
+    @property
+    def bias(self) -> str:
+        """What is clamped."""
+        return f"{self.column} is clamped to -{decimal(self.most)}..{decimal(self.most)}"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.column,)
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What is needed later, and the weight."""
         return ((needed or frozenset(self.schema.names[:1])) | {self.column},)
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """Each record by itself."""
-        return Stateless(self._apply)
-
-    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Each record by itself."""
+    def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
         place = self.source.schema.names.index(self.column)
-        out: dict[Record, Fraction] = {}
-        for record, weight in inputs[0].items():
-            rest = record[:place] + record[place + 1 :]
-            units = self._units(record[place])
-            out[rest] = out.get(rest, Fraction(0)) + weight * Fraction(units, self.fine)
-        return out
+        units = self._units(record[place])
+        return [(record[:place] + record[place + 1 :], Fraction(units, self.fine))]
 
     def _units(self, value: object) -> int:
         if not isinstance(value, (int, float)) or math.isnan(value):
@@ -119,7 +120,7 @@ class Weigh(Unary):
         steps = min(max(number, -bound), bound) * self.fine
         return min(max(int(steps) if abs(steps) >= WHOLE else math.floor(steps + 0.5), -top), top)
 
-    def _apply(self, batch: Batch) -> Batch:
+    def apply(self, batch: Batch) -> Batch:
         bound, top = float(math.ceil(self.most)), math.floor(self.most * self.fine)
         number = pl.col(self.column).cast(pl.Float64).fill_nan(0.0).fill_null(0.0).clip(-bound, bound)
         steps = number * self.fine

@@ -135,10 +135,10 @@ def settle(start: float, look: Callable[[float], tuple[float, Answer]]) -> Answe
     """
     size = start
     for _ in range(SETTLING):
-        found, answer = look(math.pi / math.sqrt(6 * max(size, 1.0)))
-        if 0.8 <= (found + 1) / (size + 1) <= 1.25:
+        result, answer = look(math.pi / math.sqrt(6 * max(size, 1.0)))
+        if 0.8 <= (result + 1) / (size + 1) <= 1.25:
             break
-        size = found
+        size = result
     return answer
 
 
@@ -185,9 +185,9 @@ class Posterior:
 
     def bands(self, levels: tuple[float, ...]) -> Ints:
         """Return the quantiles, and for levels other than 0.5 the widest of those with other pulls of the prior."""
-        answers, found = self.quantiles(levels), float(self.quantiles((0.5,)).sum())
+        answers, result = self.quantiles(levels), float(self.quantiles((0.5,)).sum())
         low, high = (np.array([way * (level - 0.5) > 0 for level in levels]) for way in (-1, 1))
-        for pull in other_pulls(found, float(1 / self._weights[0])) if low.any() or high.any() else ():
+        for pull in other_pulls(result, float(1 / self._weights[0])) if low.any() or high.any() else ():
             _, chain = self._weighed(pull)
             others = np.minimum.accumulate(chain.quantiles(self._ends, levels), axis=1)
             answers[low] = np.minimum(answers, others)[low]

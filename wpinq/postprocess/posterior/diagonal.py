@@ -89,10 +89,10 @@ class Corner:
         """Which of `STEPS` predicts each bin best from the others; the search ends where it gets clearly worse."""
         best, score = 0, self.weighed(0).score + SPARE
         for number in range(1, len(STEPS)):
-            found = self.weighed(number).score
-            if found > score:
-                best, score = number, found
-            elif found < score - WORSE:
+            result = self.weighed(number).score
+            if result > score:
+                best, score = number, result
+            elif result < score - WORSE:
                 break
         return best
 
@@ -108,25 +108,25 @@ class Corner:
         for number in range(max(self.chosen - 1, 0), min(self.chosen + 2, len(STEPS))):
             for other in self._pulled(number):
                 answers = [
-                    one if level == 0.5 else wider(one, others, outward=level > 0.5)
-                    for level, one, others in zip(levels, answers, other.quantiles(levels), strict=True)
+                    answer if level == 0.5 else wider(answer, others, outward=level > 0.5)
+                    for level, answer, others in zip(levels, answers, other.quantiles(levels), strict=True)
                 ]
         return answers
 
     def _pulled(self, number: int) -> list[Weighed]:
         """Weigh with the pull of the most plausible size, and where that matters with none and with twice it."""
-        found = self.weighed(number)
+        result = self.weighed(number)
         if number not in self._others:
-            pulls = other_pulls(found.size, self._scale)
+            pulls = other_pulls(result.size, self._scale)
             self._others[number] = [self._look(STEPS[number], pull)[1] for pull in pulls]
-        return [found, *self._others[number]]
+        return [result, *self._others[number]]
 
     def weighed(self, number: int) -> Weighed:
         """Weigh all staircases, with the prior of the size that is most plausible; the last three are kept."""
         if number not in self._weighed:
-            found = settle(self._size, lambda pull: self._look(STEPS[number], pull))
-            self._size = max(found.size, 1.0)
-            self._weighed = {**dict(list(self._weighed.items())[-2:]), number: found}
+            result = settle(self._size, lambda pull: self._look(STEPS[number], pull))
+            self._size = max(result.size, 1.0)
+            self._weighed = {**dict(list(self._weighed.items())[-2:]), number: result}
         return self._weighed[number]
 
     def _look(self, step: float, pull: float) -> tuple[float, Weighed]:
@@ -136,9 +136,9 @@ class Corner:
         # what lies beyond is noise, and the other chain ends with as many
         noise = self._sides[0].beyond(self.reach) + self._sides[1].beyond(self.reach)
         marginals = [chain.marginals(noise + other.masses) for chain, other in zip(chains, chains[::-1], strict=True)]
-        score = sum(side.foretold(band, one) for (side, band), one in zip(weighing, marginals, strict=True))
-        found = Weighed((marginals[0], marginals[1]), score)
-        return found.size, found
+        score = sum(side.foretold(band, marginal) for (side, band), marginal in zip(weighing, marginals, strict=True))
+        result = Weighed((marginals[0], marginals[1]), score)
+        return result.size, result
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ class Weighed:
         answers = []
         for heights, lengths in zip(*(side.quantiles(levels) for side in self.sides), strict=True):
             size = min(int(np.count_nonzero(heights)), int(np.count_nonzero(lengths)))
-            pair = (np.minimum.accumulate(np.maximum(one[:size], size)) for one in (heights, lengths))
+            pair = (np.minimum.accumulate(np.maximum(item[:size], size)) for item in (heights, lengths))
             answers.append((next(pair), next(pair)))
         return answers
 

@@ -27,7 +27,7 @@ from wpinq.postprocess.posterior.smooth import SmoothPosterior
 Staircase: TypeAlias = tuple[Ints, Ints]
 """Heights of the columns and lengths of the rows, without zeros at their ends."""
 
-Noise: TypeAlias = tuple[tuple[float, int], ...]
+NoiseTerms: TypeAlias = tuple[tuple[float, int], ...]
 """Scales, and how many independent noises of each."""
 
 
@@ -45,13 +45,13 @@ class Evidence(Protocol):
     def staircases(self, levels: tuple[float, ...]) -> list[Staircase]:
         """Posterior quantiles, cell by cell."""
 
-    def distinct(self) -> tuple[float, Noise]:
+    def distinct(self) -> tuple[float, NoiseTerms]:
         """The number of items, with the noise on it."""
 
-    def largest(self) -> tuple[float, Noise]:
+    def largest(self) -> tuple[float, NoiseTerms]:
         """The largest multiplicity, with the noise on it."""
 
-    def records(self) -> tuple[float, Noise]:
+    def records(self) -> tuple[float, NoiseTerms]:
         """The total, with the noise on it."""
 
     def sums(self) -> dict[str, float]:
@@ -74,12 +74,14 @@ class Curves:
     def staircases(self, levels: tuple[float, ...]) -> list[Staircase]:
         """Posterior quantiles of the columns given, and of the rows that reach beyond them."""
         heights = self.posterior.bands(levels)
-        return [told(*pair) for pair in zip(heights, self._lengths(int(heights[:, -1].max()), levels), strict=True)]
+        return [
+            with_rows(*pair) for pair in zip(heights, self._lengths(int(heights[:, -1].max()), levels), strict=True)
+        ]
 
     def staircase(self, heights: Ints) -> Staircase:
         """Tell a path by rows too; where the horizon cut the columns, the rows go on by their posterior medians."""
         cut = len(heights) >= MOST_COLUMNS
-        return told(heights, self._lengths(int(heights[-1]), (0.5,))[0] if cut else heights[:0])
+        return with_rows(heights, self._lengths(int(heights[-1]), (0.5,))[0] if cut else heights[:0])
 
     def _lengths(self, last: int, levels: tuple[float, ...]) -> Ints:
         """Posterior quantiles of the rows that may reach beyond the columns, of which the last one is `last` high.
@@ -92,15 +94,15 @@ class Curves:
             return np.zeros((len(levels), 0), np.int64)
         return Posterior(rows, columns, self.scales[::-1]).bands(levels)
 
-    def distinct(self) -> tuple[float, Noise]:
+    def distinct(self) -> tuple[float, NoiseTerms]:
         """The first column."""
         return float(self.noisy[0][0]), ((float(self.scales[0]), 1),)
 
-    def largest(self) -> tuple[float, Noise]:
+    def largest(self) -> tuple[float, NoiseTerms]:
         """The first row."""
         return float(self.noisy[1][0]), ((float(self.scales[1]), 1),)
 
-    def records(self) -> tuple[float, Noise]:
+    def records(self) -> tuple[float, NoiseTerms]:
         """The columns and rows of the fitted corner's side, one at least, less the square that both count."""
         cdf, rows = self.staircases((0.5,))[0]
         side = max(int(np.count_nonzero(cdf > np.arange(len(cdf)))), 1)
@@ -149,15 +151,15 @@ class Cornered:
             raise PlanError(f"release(...): there are more than {MOST_ROWS:,} items; coarsen what is counted.")
         return [(whole(*pair, MOST_COLUMNS), whole(*pair[::-1], None)) for pair in pairs]
 
-    def distinct(self) -> tuple[float, Noise]:
+    def distinct(self) -> tuple[float, NoiseTerms]:
         """The first column and the cell on the diagonal before it."""
         return float(self.bins[0][0]) + 1, ((float(self.scale), 1),)
 
-    def largest(self) -> tuple[float, Noise]:
+    def largest(self) -> tuple[float, NoiseTerms]:
         """The first row."""
         return float(self.bins[1][0]), ((float(self.scale), 1),)
 
-    def records(self) -> tuple[float, Noise]:
+    def records(self) -> tuple[float, NoiseTerms]:
         """All bins that may hold more than noise."""
         reach = self.corner.reach
         return float(sum(bins[:reach].sum() for bins in self.bins)), ((float(self.scale), 2 * reach),)
@@ -172,7 +174,7 @@ class Cornered:
         return f"one corner, scale {decimal(self.scale)}"
 
 
-def told(heights: Ints, lengths: Ints) -> Staircase:
+def with_rows(heights: Ints, lengths: Ints) -> Staircase:
     """Join the columns given with the rows that reach beyond them; what neither speaks of stays empty.
 
     >>> [curve.tolist() for curve in told(np.array([3, 2]), np.array([4, 3]))]

@@ -19,7 +19,7 @@ from wpinq.postprocess.paths.corridor import Ints
 
 Floats = npt.NDArray[np.float64]
 
-Found = tuple[Floats, Floats, Floats]
+ForwardSums = tuple[Floats, Floats, Floats]
 
 NEVER = -1e18
 """Logarithmic weight of what cannot be; finite, so that differences stay numbers."""
@@ -30,7 +30,7 @@ FLOOR = 1e-300
 
 
 @compiled
-def forward(shares: Floats, band: tuple[Ints, Ints], starts: Ints, step: float, found: Found) -> None:
+def forward(shares: Floats, band: tuple[Ints, Ints], starts: Ints, step: float, found: ForwardSums) -> None:
     """Write the mass of all beginnings that are at least y high in their last column, scaled.
 
     Also what each column is scaled by, and the scaled masses of those that end after 1, 2, ... columns. What arrives at

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 
 from wpinq.arguments import instance, require
 from wpinq.errors import SourceError
+from wpinq.storage import appearing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +26,7 @@ BATCH = 1 << 20  # rows
 
 @contextmanager
 def replacing(call: str, path: str | Path, suffixes: tuple[str, ...]) -> Iterator[IO[bytes]]:
-    """Open a new file beside `path` and rename it to `path` at the end; on any failure nothing is left of it.
+    """Write a file whole or not at all; see `storage.appearing`.
 
     Args:
         call: The name of the public call, for the error.
@@ -40,16 +40,11 @@ def replacing(call: str, path: str | Path, suffixes: tuple[str, ...]) -> Iterato
     path = Path(path)
     if path.suffix.lower() not in suffixes or "\0" in str(path):
         raise SourceError(f"{call}({str(path)!r}): the file's name must end in one of {', '.join(suffixes)}.")
-    hidden = path.with_name(f".{path.name[:100]}.{secrets.token_hex(6)}.tmp")
     try:
         if path.is_dir():
             raise IsADirectoryError(21, "Is a directory")
-        try:
-            with hidden.open("xb") as file:
-                yield file
-            hidden.replace(path)
-        finally:
-            hidden.unlink(missing_ok=True)
+        with appearing(path, 0o666) as file:
+            yield file
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise SourceError(f"{call}({str(path)!r}): cannot be written: {reason}. Choose another place.") from None

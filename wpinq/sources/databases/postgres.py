@@ -87,15 +87,15 @@ class Postgres:
             SourceError: The server cannot be reached, refuses, or has no such columns.
         """
         with _connection(self) as cursor:
-            found = cursor.adbc_execute_schema(f"SELECT * FROM {self.rows}")  # noqa: S608  as below
-        native = {item.name: (item.metadata or {}).get(b"POSTGRESQL:type", b"").decode() for item in found}
+            result = cursor.adbc_execute_schema(f"SELECT * FROM {self.rows}")  # noqa: S608  as below
+        native = {item.name: (item.metadata or {}).get(b"POSTGRESQL:type", b"").decode() for item in result}
         import pyarrow as pa
 
-        types = {item.name: item.type if native[item.name] in NATIVE else pa.string() for item in found}
-        schema = arrays.schema_of(types, found.names, columns, self.where)
+        types = {item.name: item.type if native[item.name] in NATIVE else pa.string() for item in result}
+        schema = arrays.schema_of(types, result.names, columns, self.where)
         given = {} if columns is None else declared(columns)
         numbers = {name for name, type_ in native.items() if type_ == "numeric" and given.get(name) is None}
-        kinds = (replace(one, kind=Kind.FLOAT) if one.name in numbers else one for one in schema)
+        kinds = (replace(column, kind=Kind.FLOAT) if column.name in numbers else column for column in schema)
         return PostgresReader(Schema(tuple(kinds)), self, native)
 
 

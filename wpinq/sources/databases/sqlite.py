@@ -29,7 +29,7 @@ from wpinq.sources.databases.postgres import quoted
 from wpinq.sources.files import plain
 from wpinq.sources.tables import arrays
 
-ROWS = 1 << 16  # rows fetched at a time
+ROWS_PER_FETCH = 1 << 16  # rows fetched at a time
 WORDS = (  # the first that occurs in a declared type decides, as SQLite does it
     ("INT", Kind.INT), ("BOOL", Kind.BOOL), ("CHAR", Kind.TEXT), ("CLOB", Kind.TEXT), ("TEXT", Kind.TEXT),
     ("BLOB", Kind.BYTES), ("REAL", Kind.FLOAT), ("FLOA", Kind.FLOAT), ("DOUB", Kind.FLOAT), ("DATETIME", Kind.TIME),
@@ -60,13 +60,13 @@ class Sqlite:
         """
         with _connection(self) as cursor:
             opened = _version(self.path.resolve())
-            found = cursor.execute(f"PRAGMA main.table_info({quoted(self.table)})" if self.table is not None
+            result = cursor.execute(f"PRAGMA main.table_info({quoted(self.table)})" if self.table is not None
                                    else "PRAGMA temp.table_info(wpinq_rows)").fetchall()  # fmt: skip
-        names = [str(row[1], "utf-8", "replace") for row in found]
+        names = [str(row[1], "utf-8", "replace") for row in result]
         if not names:
             raise SourceError(f"{self.where}: there is no such table.")
         check_names(names, self.where)
-        own = {name: _kind(str(row[2], "utf-8", "replace")) for name, row in zip(names, found, strict=True)}
+        own = {name: _kind(str(row[2], "utf-8", "replace")) for name, row in zip(names, result, strict=True)}
         schema = chosen(own, columns, self.where)
         for column in schema:
             kind = own[column.name]
@@ -182,8 +182,8 @@ class SqliteReader:
             if _version(self.path) != self.opened:
                 raise SourceError(f"{self.place.where}: changed after it was opened; open it again.")
             cursor.execute(f"SELECT {chosen} FROM {rows}")  # noqa: S608  names are quoted, the query is the curator's
-            while found := cursor.fetchmany(ROWS):
-                cells = list(zip(*found, strict=True))
+            while result := cursor.fetchmany(ROWS_PER_FETCH):
+                cells = list(zip(*result, strict=True))
                 yield in_columns(
                     [_column(cells[2 * place : 2 * place + 2], column, self.own[column.name])
                      for place, column in enumerate(schema)]
@@ -201,10 +201,10 @@ def _version(path: Path) -> str:
     The number of changes is kept in the file's header, by whoever writes without a log: two changes may be of one size
     and fall into one tick of the clock. A log grows with each change.
     """
-    stats = [(str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in _files(path)]
+    stats = [(str(item), item.stat().st_size, item.stat().st_mtime_ns) for item in _files(path)]
     with path.open("rb") as file:
         changes = int.from_bytes(file.read(28)[24:], "big")
-    return plain("\n".join([*(" ".join(map(str, one)) for one in stats), str(changes)]))
+    return plain("\n".join([*(" ".join(map(str, stat)) for stat in stats), str(changes)]))
 
 
 def _kind(declared: str) -> Kind:
@@ -228,13 +228,13 @@ def _selected(column: Column, own: Kind) -> str:
 def _column(cells: Sequence[Sequence[Any]], column: Column, own: Kind) -> pl.Series:
     import pyarrow as pa
 
-    found, stored = cells
+    result, stored = cells
     if own is Kind.ANY:
-        return values.column(map(_value, found, stored), column)
+        return values.column(map(_value, result, stored), column)
     if own in TEXTS:
-        text = pa.chunked_array([pa.array(found, pa.binary())])
+        text = pa.chunked_array([pa.array(result, pa.binary())])
         return convert.from_field(text, Column(column.name, column.kind))
-    series = pl.Series(column.name, found, dtype=polars_type(Kind.INT if own is Kind.BOOL else own))
+    series = pl.Series(column.name, result, dtype=polars_type(Kind.INT if own is Kind.BOOL else own))
     if own is Kind.FLOAT and column.kind is Kind.INT:
         series = series.set(series.floor() != series, None)
     return series.cast(polars_type(own)).cast(polars_type(column.kind), strict=False)

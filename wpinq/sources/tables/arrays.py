@@ -52,8 +52,8 @@ def schema_of(types: Mapping[str, pa.DataType | None], names: list[str], columns
     for name in columns or ():
         if name in kinds and kinds[name] is None:
             raise SourceError(f"{where}: the column {name!r} is of type {types[name]}, which cannot be read.")
-    found = {name: kind for name, kind in kinds.items() if kind is not None}
-    schema = chosen(found, columns, where)
+    result = {name: kind for name, kind in kinds.items() if kind is not None}
+    schema = chosen(result, columns, where)
     for column in schema:
         if not compatible(types[column.name], column.kind):
             own = types[column.name]
@@ -121,19 +121,19 @@ def frame(batch: pa.RecordBatch, schema: Schema) -> pl.DataFrame:
     cells = [batch.column(column.name) for column in schema]
     if len(cells) == 1 and pa.types.is_dictionary(cells[0].type):
         return _counted(cells[0], schema.columns[0])
-    return in_columns([column(array, one) for array, one in zip(cells, schema, strict=True)])
+    return in_columns([column(array, item) for array, item in zip(cells, schema, strict=True)])
 
 
 def _counted(array: pa.DictionaryArray, one: Column) -> pl.DataFrame:
     import numpy as np
 
     places = series(array.indices)
-    found, missing = column(array.dictionary, one), places.null_count()
+    result, missing = column(array.dictionary, one), places.null_count()
     if missing:
-        places, found = places.drop_nulls(), found.extend_constant(None, 1)
-    counts = np.bincount(places.to_numpy(), minlength=len(found))
+        places, result = places.drop_nulls(), result.extend_constant(None, 1)
+    counts = np.bincount(places.to_numpy(), minlength=len(result))
     counts[-1:] += missing
-    frame = in_columns([found, pl.Series(WEIGHT, counts, dtype=pl.Int64)])
+    frame = in_columns([result, pl.Series(WEIGHT, counts, dtype=pl.Int64)])
     return frame if counts.all() else frame.filter(pl.col(WEIGHT) != 0)
 
 
@@ -151,7 +151,11 @@ def column(array: pa.Array, column: Column) -> pl.Series:
         return series(array.cast(pa.float64()), column.name)
     if pa.types.is_uint64(type_):
         return series(array, column.name).cast(polars_type(kind), strict=False)
-    natural = _natural(array, own).alias(column.name)
+    return declared(_natural(array, own).alias(column.name), own, kind)
+
+
+def declared(natural: pl.Series, own: Kind | None, kind: Kind) -> pl.Series:
+    """A column of one kind as a column of a compatible kind."""
     if own is kind:
         return natural
     if own is Kind.TEXT:

@@ -18,7 +18,7 @@ from wpinq.sources.readers import ObjectReader
 from wpinq.sources.tables import arrays
 from wpinq.sources.tables.tuples import TupleReader, kept
 
-ROWS = 1 << 19  # rows of a frame
+ROWS_PER_FRAME = 1 << 19  # rows of a frame
 WHERE = "the table"
 
 
@@ -89,7 +89,7 @@ class TableReader(ObjectReader):
             frames = self.table.select(names).collect_batches(maintain_order=False)
             return _arrow_slices(chain.from_iterable(frame.to_arrow().to_batches() for frame in frames), names)
         if isinstance(self.table, pl.DataFrame):
-            parts = (part.rechunk().to_arrow() for part in self.table.select(names).iter_slices(ROWS))
+            parts = (part.rechunk().to_arrow() for part in self.table.select(names).iter_slices(ROWS_PER_FRAME))
             return _arrow_slices(chain.from_iterable(part.to_batches() for part in parts), names)
         if _is_fixed(self.table):
             return _arrow_slices(_whole_batches(self.table.select(names)), names)
@@ -179,8 +179,8 @@ def column_of(cells: Any, column: Column) -> pl.Series:
 
 def _arrow_slices(batches: Any, names: list[str]) -> Iterator[dict[str, Any]]:
     for batch in batches:
-        for start in range(0, batch.num_rows, ROWS):
-            part = batch.slice(start, ROWS)
+        for start in range(0, batch.num_rows, ROWS_PER_FRAME):
+            part = batch.slice(start, ROWS_PER_FRAME)
             yield {name: part.column(name) for name in names}
 
 
@@ -189,16 +189,16 @@ def _whole_batches(table: Any) -> Iterator[Any]:
     import pyarrow as pa
 
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
-    for start in range(0, whole.num_rows, ROWS):
-        yield from whole.slice(start, ROWS).combine_chunks().to_batches()
+    for start in range(0, whole.num_rows, ROWS_PER_FRAME):
+        yield from whole.slice(start, ROWS_PER_FRAME).combine_chunks().to_batches()
 
 
 def _pandas_slices(table: Any, names: list[str]) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
 
     places = {str(name): place for place, name in enumerate(table.columns)}
-    for start in range(0, len(table), ROWS):
-        part = table.iloc[start : start + ROWS]
+    for start in range(0, len(table), ROWS_PER_FRAME):
+        part = table.iloc[start : start + ROWS_PER_FRAME]
         cells = {}
         for name in names:
             column = part.iloc[:, places[name]]

@@ -15,7 +15,7 @@ from wpinq.records.schema import Kind, Schema, in_columns, polars_type
 from wpinq.sources.columns import PAIR, Columns, named, wanted
 from wpinq.sources.readers import HeldReader
 
-ROWS = 1 << 16  # rows turned into columns at a time
+ROWS_PER_FRAME = 1 << 16  # rows turned into columns at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def open_tuples(records: Iterable[Any], columns: Columns) -> TupleReader:
     memos: list[dict[Any, Any]] = [{} for _ in schema]
     frames: list[pl.DataFrame] = []
     rows = proper(records, len(schema))
-    while part := list(islice(rows, ROWS)):
+    while part := list(islice(rows, ROWS_PER_FRAME)):
         cells = zip(schema, zip(*part, strict=True), memos, strict=True)
         frames.append(in_columns([values.column(items, column, memo) for column, items, memo in cells]))
     return kept(frames, schema)

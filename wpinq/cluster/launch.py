@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from wpinq.failures import Failure
     from wpinq.measurements.measurement import Measurement
 
-PATIENCE = 5.0
+LOSS_TIMEOUT = 5.0
 """Seconds in which the engine notices by itself that a process went away; afterwards this process is ended."""
 
 
@@ -47,20 +47,20 @@ class Cluster:
         self._host: Host | None = None
         self._plans = ""
 
-    def meet(self, told: Task) -> None:
+    def meet(self, task: Task) -> None:
         """Meet the others, who have been told; nothing has been charged yet.
 
         Raises:
             PlanError, SourceError, EngineError: They cannot compute this together.
         """
-        greeting = describe(told, rebuilt(told), self._addresses)
-        self._plans = greeting["dataflow"]
-        self._host = Host(self._addresses, told.meeting, self._alive)
+        hello = describe(task, rebuilt(task), self._addresses)
+        self._plans = hello["dataflow"]
+        self._host = Host(self._addresses, task.meeting, self._alive)
         for child in self._children:
-            _tell(child, json.dumps(asdict(told)).encode())
-        self._host.meet(greeting)
+            _tell(child, json.dumps(asdict(task)).encode())
+        self._host.meet(hello)
 
-    def compute(self, told: Task, measurements: Mapping[str, Measurement]) -> None:
+    def compute(self, task: Task, measurements: Mapping[str, Measurement]) -> None:
         """Answer all measurements.
 
         Raises:
@@ -70,19 +70,19 @@ class Cluster:
         from wpinq.failures import Failure
 
         assert self._host is not None  # noqa: S101  see `meet`
-        if same_plans(told, measurements) != self._plans:
+        if same_plans(task, measurements) != self._plans:
             raise EngineError("the script makes other measurements each time it is run; nothing was answered.")
         every = list(measurements.values())
         every[0].key_owner.check()
-        self._host.begin(self._lost, PATIENCE)
+        self._host.begin(self._lost, LOSS_TIMEOUT)
         try:
-            found = cluster.run(job(every, 0, self._addresses, Failure()), 0, self._addresses)
+            result = cluster.run(job(every, 0, self._addresses, Failure()), 0, self._addresses)
         except cluster.LostError as error:
-            raise EngineError(self._host.lost(PATIENCE) or str(error)) from None
-        self._host.rest()
-        for one, histogram in zip(every, found, strict=True):
-            if not one.settled:
-                one.answer_from(histogram)
+            raise EngineError(self._host.lost(LOSS_TIMEOUT) or str(error)) from None
+        self._host.stop_watching()
+        for item, histogram in zip(every, result, strict=True):
+            if not item.settled:
+                item.answer_from(histogram)
 
     def close(self, error: BaseException | None) -> None:
         """Tell the others how it ended."""
@@ -91,7 +91,7 @@ class Cluster:
             self._host.close(**({"ended": why} if error else {"done": ""}))
         for child in self._children:
             with suppress(subprocess.TimeoutExpired):
-                child.wait(PATIENCE if error is None else 0.2)
+                child.wait(LOSS_TIMEOUT if error is None else 0.2)
 
     def _alive(self) -> None:
         if any(child.poll() is not None for child in self._children):
@@ -104,7 +104,7 @@ class Cluster:
         _leave(why)
 
 
-def help_out(told: Task, process: int, addresses: Sequence[str]) -> None:
+def help_out(task: Task, process: int, addresses: Sequence[str]) -> None:
     """Be another process of a cluster.
 
     Raises:
@@ -112,22 +112,22 @@ def help_out(told: Task, process: int, addresses: Sequence[str]) -> None:
     """
     from wpinq.engines import cluster
 
-    with Member(addresses, process, told.meeting) as member:
+    with Member(addresses, process, task.meeting) as member:
         try:
             if process < len(addresses) - 1:
                 listen(addresses[process]).close()
-            every = rebuilt(told)
-            greeting = describe(told, every, addresses)
+            every = rebuilt(task)
+            hello = describe(task, every, addresses)
         except WpinqError as error:
             member.fail(str(error))
             raise
-        member.greet(greeting)
+        member.announce(hello)
         member.watch(_leave)
-        found = job(list(every.values()), process, addresses, cluster.Fatal(member.fail))
+        result = job(list(every.values()), process, addresses, cluster.FatalFailure(member.fail))
         try:
-            cluster.run(found, process, addresses)
+            cluster.run(result, process, addresses)
         except cluster.LostError:
-            member.wait(PATIENCE)  # process 0 says more, and ends this process
+            member.wait(LOSS_TIMEOUT)  # process 0 says more, and ends this process
             raise
         member.wait()
 
@@ -139,7 +139,7 @@ def helpers(number: int) -> Iterator[Cluster]:
     started: list[subprocess.Popen[bytes]] = []
     try:
         for process in range(1, number):
-            command = [sys.executable, "-m", "wpinq.cluster.run", str(process), ";".join(addresses)]
+            command = [sys.executable, "-m", "wpinq.cluster.launch", str(process), ";".join(addresses)]
             started.append(_spawn(command))
         with closing(Cluster(addresses, started)) as cluster:
             yield cluster
@@ -167,9 +167,9 @@ def job(every: Sequence[Measurement], process: int, addresses: Sequence[str], fa
     """What a process computes."""
     from wpinq.engines.flow import Job
 
-    hosts = [one.rpartition(":")[0] for one in addresses]
+    hosts = [address.rpartition(":")[0] for address in addresses]
     return Job(
-        [one.node for one in every],
+        [item.node for item in every],
         every[0].key_owner.identity_key,
         len(addresses),
         failure=failure,
@@ -202,12 +202,12 @@ def _free_ports(number: int) -> list[int]:
     """Ports that nobody uses."""
     held = [socket.socket() for _ in range(number)]
     try:
-        for one in held:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in held]
+        for item in held:
+            item.bind(("127.0.0.1", 0))
+        return [item.getsockname()[1] for item in held]
     finally:
-        for one in held:
-            one.close()
+        for entry in held:
+            entry.close()
 
 
 def _environment() -> dict[str, str]:
@@ -233,9 +233,9 @@ def main(words: Sequence[str]) -> None:
     except WpinqError:
         sys.exit(2)  # it has been told to the first process, which says so
     except BaseException as error:  # noqa: BLE001  its text may quote data
-        from wpinq.failures import told
+        from wpinq.failures import redact
 
-        end(told("the process", error))
+        end(redact("the process", error))
 
 
 if __name__ == "__main__":

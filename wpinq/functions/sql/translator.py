@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DEEPEST = 60  # nested operators of an expression
 
 
-class Reader:
+class Translator:
     """Translates the expressions of one text.
 
     Attributes:
@@ -66,9 +66,9 @@ class Reader:
         self._depth += 1
         if self._depth > DEEPEST:
             raise too_deep(self.call)
-        found = translate(self, node)
+        result = translate(self, node)
         self._depth -= 1
-        return Term(found.value, found.kind, self.spell(node), found.constant, found.quoted)
+        return Term(result.value, result.kind, self.spell(node), result.constant, result.quoted)
 
     def spell(self, node: exp.Expression) -> str:
         """How a part was written."""
@@ -79,7 +79,7 @@ class Reader:
 
     def refused(self, node: exp.Expression) -> PlanError:
         """Why a part cannot be a function of one record."""
-        inside = [type(one).__name__ for one in (node, *node.args.values())]
+        inside = [type(item).__name__ for item in (node, *node.args.values())]
         why = next(
             (_REASONS[kind] for kind in inside if kind in _REASONS),
             f"is not in the list of what is known to be {self.known}",

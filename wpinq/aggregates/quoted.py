@@ -15,7 +15,7 @@ A_co = TypeVar("A_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Asked(Generic[A_co]):
+class QuotedAggregate(Generic[A_co]):
     """A quoted aggregate.
 
     Attributes:

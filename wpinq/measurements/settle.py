@@ -66,10 +66,12 @@ def settle(query: PendingQuery) -> None:
         if query.settled:
             return
         with _lock:
-            together = {query} | {one for one in _waiting if one.key_owner is query.key_owner and not one.settled}
+            together = {query} | {
+                entry for entry in _waiting if entry.key_owner is query.key_owner and not entry.settled
+            }
         plans: dict[Node, list[PendingQuery]] = {query.node: []}  # repetitions of one plan share its histogram
-        for one in sorted(together, key=lambda one: one.question):
-            plans.setdefault(one.node, []).append(one)
+        for item in sorted(together, key=lambda one: one.question):
+            plans.setdefault(item.node, []).append(item)
         try:
             _answer(plans)
         except EngineError:
@@ -80,9 +82,9 @@ def settle(query: PendingQuery) -> None:
 
 def _answer(plans: Mapping[Node, Sequence[PendingQuery]]) -> None:
     for histogram, queries in zip(compute(list(plans)), plans.values(), strict=True):
-        for one in queries:
-            one.answer_from(histogram)
-            _forget([one])
+        for query in queries:
+            query.answer_from(histogram)
+            _forget([query])
 
 
 def _answer_one_by_one(plans: Mapping[Node, Sequence[PendingQuery]], asked: PendingQuery) -> None:

@@ -22,7 +22,7 @@ class Release:
     It iterates over pairs of a bin and its noisy weight. What is not in it is not known to exist or not to exist.
 
     Attributes:
-        frame: One row for each bin: its columns, and `count`.
+        frame: One row for each bin: its columns, and `count`, or `weighted_sum` where weights are no whole numbers.
         threshold: The least noisy weight that is published, 0 where bins were given by name.
         delta: What the publication cost, beside the epsilon of its measurement.
         half_width: Half the width of the 95% interval around one count, for its noise. Of bins that were chosen by a
@@ -42,9 +42,12 @@ class Release:
             yield (row[0] if len(row) == 2 else row[:-1]), row[-1]
 
 
-def ordered(frame: pl.DataFrame, counts: np.ndarray, schema: Schema) -> pl.DataFrame:
-    """Order bins by count and then by name, never by the data, and write them as people read them."""
-    label = schema.fresh("count")
+def ordered(frame: pl.DataFrame, counts: np.ndarray, schema: Schema, *, whole: bool) -> pl.DataFrame:
+    """Order bins by count and then by name, never by the data, and write them as people read them.
+
+    What is no count, since weights are fractions (of pairs of a join, of records that share one), is not called so.
+    """
+    label = schema.fresh("count" if whole else "weighted_sum")
     descending = [True] + [False] * len(schema)
     table = frame.with_columns(pl.Series(label, counts)).sort([label, *schema.names], descending=descending)
     return table.with_columns(readable(table[column.name], column.kind) for column in schema)

@@ -1,13 +1,17 @@
-"""A counting tree without a last epoch: which of its nodes make up an epoch, with which sign.
+"""The counting tree of continual release: which nodes, with which signs, sum to the count at an epoch.
 
-Level l has nodes of base^(l-1) epochs, side by side. An epoch lies in one node of each level, so a record moves one
-node of each level by its weight, and if level l spends epsilon / (l (l + 1)), all levels that there will ever be spend
-epsilon together. The sum up to an epoch is a signed sum of nodes: of the digits of the epoch's number in the base.
+It needs no last epoch.
 
-With base 2 this is the binary tree. With an odd base and digits from -(base - 1) / 2 on, a large digit is one node
-more on the next level less a few: so few levels and few nodes are needed, and with pure differential privacy the error
-is the smallest that is known. The nodes that are subtracted end later than the epoch, but what is counted in them
-cancels, and what is left of them is their noise.
+
+A node of level l covers base^(l-1) consecutive epochs. Each epoch lies in one node of each level, so a record changes
+one node of each level by its weight. If level l spends epsilon / (l (l + 1)), all levels together, however many there
+will be, spend epsilon. The sum up to an epoch is a signed sum of nodes, given by the digits of the epoch's number in
+the base.
+
+With base 2 this is the binary tree. With an odd base and digits from -(base - 1) / 2 to (base - 1) / 2, a large digit
+is written as one node of the next level minus a few nodes of this one. That needs few levels and few nodes; under pure
+differential privacy no smaller error is known. A subtracted node ends after the epoch, but its count cancels against
+the larger node that holds it, and only its noise stays.
 
 Source: Dwork, Naor, Pitassi, Rothblum, STOC 2010, and Chan, Shi, Song, ICALP 2010 (the tree); Andersson, Pagh, Steiner,
 Torkamani, "Count on Your Elders", arXiv 2408.07021 (base 19, negative digits); privacy rule 36 (levels for ever).
@@ -18,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Part: TypeAlias = tuple[int, int, int]
+TreeNode: TypeAlias = tuple[int, int, int]
 """A node and how it counts: level (from 1), index (from 0), sign."""
 
 
@@ -41,21 +45,21 @@ class Tree:
 
     @property
     def text(self) -> str:
-        """What the key of a release is bound to."""
+        """The tree's parameters as text, to which the key of a release is bound."""
         return f"tree of base {self.base}{', signed' if self.signed else ''}"
 
-    def parts(self, epoch: int) -> list[Part]:
+    def parts(self, epoch: int) -> list[TreeNode]:
         """The nodes whose signed sum is the sum of the epochs 1 to this one."""
-        found, position = [], 0
+        result, position = [], 0
         for level, digit in reversed(list(enumerate(self._digits(epoch), 1))):
             size = self.base ** (level - 1)
             first = position // size
             if digit > 0:
-                found += [(level, first + i, 1) for i in range(digit)]
+                result += [(level, first + i, 1) for i in range(digit)]
             else:
-                found += [(level, first - 1 - i, -1) for i in range(-digit)]
+                result += [(level, first - 1 - i, -1) for i in range(-digit)]
             position += digit * size
-        return found
+        return result
 
     def share(self, level: int) -> int:
         """A level spends 1/share of epsilon; these sum to 1 over all levels."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
 
-from wpinq.errors import SourceError
+from wpinq.errors import PlanError, SourceError
+from wpinq.operators.window import moment
 from wpinq.records import canonical
 from wpinq.records import python as values
 from wpinq.records.schema import Kind, Schema, in_columns, polars_type
@@ -47,12 +49,14 @@ def _table(table: Any, schema: Schema) -> list[pl.DataFrame]:
         return [table.select(schema.names).with_columns(utf8(text.cast(pl.Binary)) for text in texts)]
     kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
     reader = open_table(table, kinds)
-    found = []
+    result = []
     for frame in reader.batches(schema.names):
         held = ((canonical.column(frame[c.name], reader.schema[c.name].kind), c) for c in schema)
-        cells = [canonical.encoded(one, reader.schema[c.name].kind) if c.kind is Kind.ANY else one for one, c in held]
-        found.append(in_columns(cells))
-    return found
+        cells = [
+            canonical.encoded(item, reader.schema[c.name].kind) if c.kind is Kind.ANY else item for item, c in held
+        ]
+        result.append(in_columns(cells))
+    return result
 
 
 def _tuples(records: Iterable[Any], schema: Schema) -> pl.DataFrame:
@@ -61,3 +65,18 @@ def _tuples(records: Iterable[Any], schema: Schema) -> pl.DataFrame:
     rows = list(proper(records, len(schema)))
     columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
     return in_columns([values.column(items, column) for column, items in zip(schema, columns, strict=True)])
+
+
+def stored_time(until: object) -> int:
+    """A time as columns store it: microseconds, or ones where it is a whole number.
+
+    Raises:
+        PlanError: It is not a time.
+    """
+    if isinstance(until, dt.datetime):
+        return moment(until, Kind.TIME if until.tzinfo is None else Kind.INSTANT)
+    if isinstance(until, dt.date):
+        return moment(until, Kind.DATE)
+    if isinstance(until, int) and not isinstance(until, bool):
+        return until
+    raise PlanError(f"advance(until=...): {type(until).__name__} is not a time; give a datetime, a date or an integer.")

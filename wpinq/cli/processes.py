@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wpinq.cluster import run as cluster
+from wpinq.cluster import launch as cluster
 from wpinq.cluster.task import read_task, write_task
 from wpinq.errors import PlanError, SourceError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Others:
+class ClusterOptions:
     """The processes of a run.
 
     Attributes:
@@ -36,22 +36,22 @@ class Others:
     keys: Path | None
 
     @classmethod
-    def read(cls, number: int, process: int, addresses: str | None, keys: Path | None) -> Others:
+    def read(cls, number: int, process: int, addresses: str | None, keys: Path | None) -> ClusterOptions:
         """Read the options.
 
         Raises:
             PlanError: They do not fit together.
         """
-        found = tuple(one.strip() for one in (addresses or "").split(",") if one.strip())
-        if (keys is None) != (not found) or (found and number > 1):
+        result = tuple(item.strip() for item in (addresses or "").split(",") if item.strip())
+        if (keys is None) != (not result) or (result and number > 1):
             raise PlanError("--addresses and --keys go together, and not with --processes.")
-        if not all(one.rpartition(":")[0] and one.rpartition(":")[2].isdigit() for one in found):
+        if not all(entry.rpartition(":")[0] and entry.rpartition(":")[2].isdigit() for entry in result):
             raise PlanError("--addresses: write host:port of each process, as in a.example:2101,b.example:2101.")
-        if len(set(found)) < len(found) or len(found) == 1:
+        if len(set(result)) < len(result) or len(result) == 1:
             raise PlanError("--addresses: give two or more, each of another process.")
-        if not 0 <= process < max(len(found), 1):
+        if not 0 <= process < max(len(result), 1):
             raise PlanError(f"--process-id {process}: it counts the addresses, from 0.")
-        return cls(number, process, found, keys)
+        return cls(number, process, result, keys)
 
     @property
     def several(self) -> bool:
@@ -59,16 +59,16 @@ class Others:
         return self.number > 1 or len(self.addresses) > 1
 
     @contextmanager
-    def meeting(self, task: Callable[[DataSet], Task]) -> Iterator[Meeting]:
+    def meeting(self, task: Callable[[DataSet], Task]) -> Iterator[ClusterRun]:
         """Start or wait for the others; at the end of the block they are told how it ended."""
         if self.number > 1:
-            with cluster.helpers(self.number) as found:
-                yield Meeting(found, task)
+            with cluster.helpers(self.number) as result:
+                yield ClusterRun(result, task)
         elif self.addresses:
-            with cluster.closing(cluster.Cluster(self.addresses)) as found:
-                yield Meeting(found, task, self.keys)
+            with cluster.closing(cluster.Cluster(self.addresses)) as result:
+                yield ClusterRun(result, task, self.keys)
         else:
-            yield Meeting(None, task)
+            yield ClusterRun(None, task)
 
     def join(self, script: Path, source: str, recover: Path | None) -> None:
         """Be one of the others, with the script and the input as they lie on this machine.
@@ -78,11 +78,13 @@ class Others:
         """
         assert self.keys is not None  # noqa: S101  see `read`
         try:
-            told = read_task(self.keys.read_text(encoding="utf-8"))
+            shared_task = read_task(self.keys.read_text(encoding="utf-8"))
         except OSError as error:
             raise SourceError(f"--keys {self.keys}: {error.strerror}; process 0 writes it, copy it here.") from None
         kept = None if recover is None else str(recover)
-        cluster.help_out(replace(told, script=str(script), source=source, recover=kept), self.process, self.addresses)
+        cluster.help_out(
+            replace(shared_task, script=str(script), source=source, recover=kept), self.process, self.addresses
+        )
         if recover is not None:
             from wpinq.sources.recovered import forget
 
@@ -90,7 +92,7 @@ class Others:
 
 
 @dataclass
-class Meeting:
+class ClusterRun:
     """The first process among the others, if there are others.
 
     Attributes:
@@ -102,20 +104,20 @@ class Meeting:
     cluster: cluster.Cluster | None
     task: Callable[[DataSet], Task]
     keys: Path | None = None
-    told: Task | None = None
+    shared_task: Task | None = None
 
     def meet(self, views: Collection) -> Collection:
         """Meet the others; `views` are protected, and nothing has been charged yet."""
         if self.cluster is not None:
             from wpinq.plan.node import sources
 
-            self.told = self.task(sources(views._node)[0])
+            self.shared_task = self.task(sources(views._node)[0])
             if self.keys is not None:
-                write_task(self.told, self.keys)
-            self.cluster.meet(self.told)
+                write_task(self.shared_task, self.keys)
+            self.cluster.meet(self.shared_task)
         return views
 
     def compute(self, measurements: Mapping[str, Measurement]) -> None:
         """Compute with the others; alone there is nothing to do yet."""
-        if self.cluster is not None and self.told is not None:
-            self.cluster.compute(self.told, measurements)
+        if self.cluster is not None and self.shared_task is not None:
+            self.cluster.compute(self.shared_task, measurements)

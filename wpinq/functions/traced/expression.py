@@ -26,7 +26,7 @@ class Untraced(Exception):  # noqa: N818
 
 
 @dataclass(frozen=True)
-class Node:
+class Expression:
     """One step of a column expression.
 
     Attributes:
@@ -38,7 +38,7 @@ class Node:
 
     name: str
     kind: Kind
-    inputs: tuple[Node, ...] = ()
+    inputs: tuple[Expression, ...] = ()
     options: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Node:
         for node in self.inputs:
             yield from node.columns()
 
-    def constants(self) -> Iterator[Node]:
+    def constants(self) -> Iterator[Expression]:
         """The constants in it."""
         if self.name == "constant":
             yield self
@@ -68,17 +68,17 @@ class Node:
         return encode((*own, tuple((type(option).__name__, option) for option in self.options)))
 
 
-def column(name: str, kind: Kind) -> Node:
+def column(name: str, kind: Kind) -> Expression:
     """A column of the input."""
-    return Node("column", kind, (), (name,))
+    return Expression("column", kind, (), (name,))
 
 
-def constant(value: Any, kind: Kind) -> Node:
+def constant(value: Any, kind: Kind) -> Expression:
     """A constant, held as a column of this kind would store it."""
-    return Node("constant", kind, (), (write(value, kind),))
+    return Expression("constant", kind, (), (write(value, kind),))
 
 
-def step(name: str, inputs: tuple[Node, ...], options: tuple[Any, ...]) -> Node:
+def step(name: str, inputs: tuple[Expression, ...], options: tuple[Any, ...]) -> Expression:
     """A rule applied to expressions.
 
     Raises:
@@ -87,10 +87,10 @@ def step(name: str, inputs: tuple[Node, ...], options: tuple[Any, ...]) -> Node:
     rule = RULES.get((name, *(node.kind for node in inputs)))
     if rule is None or (rule.admits is not None and not rule.admits(*options)):
         raise Untraced
-    return Node(name, rule.kind, inputs, options)
+    return Expression(name, rule.kind, inputs, options)
 
 
-def expression(node: Node) -> pl.Expr:
+def expression(node: Expression) -> pl.Expr:
     """The value of a node, right wherever `safe` holds."""
     if node.name == "column":
         return pl.col(node.options[0])
@@ -102,24 +102,24 @@ def expression(node: Node) -> pl.Expr:
     return canonical(value, node.kind)
 
 
-def safe(nodes: Iterable[Node]) -> pl.Expr | None:
+def safe(nodes: Iterable[Expression]) -> pl.Expr | None:
     """Where the values of these nodes are what Python computes; None when that is everywhere."""
     tests = [test for node in dict.fromkeys(part for node in nodes for part in _parts(node)) for test in _tests(node)]
     return functools.reduce(lambda one, other: one & other, tests).fill_null(value=False) if tests else None
 
 
-def _parts(node: Node) -> Iterator[Node]:
+def _parts(node: Expression) -> Iterator[Expression]:
     for part in node.inputs:
         yield from _parts(part)
     yield node
 
 
-def _tests(node: Node) -> Iterator[pl.Expr]:
+def _tests(node: Expression) -> Iterator[pl.Expr]:
     if node.name == "column":
         yield pl.col(node.options[0]).is_not_null()
     elif node.name != "constant" and (test := _rule(node).safe) is not None:
         yield test(*map(expression, node.inputs), *node.options)
 
 
-def _rule(node: Node) -> Rule:
+def _rule(node: Expression) -> Rule:
     return RULES[(node.name, *(part.kind for part in node.inputs))]

@@ -81,14 +81,14 @@ def weighed(source: Source, records: Iterable[Any]) -> dict[Record, Fraction]:
         PlanError: A record has more or fewer values than the source has columns.
     """
     if isinstance(records, Mapping):
-        found = {_record(record): Fraction(weight) for record, weight in records.items()}
+        result = {_record(record): Fraction(weight) for record, weight in records.items()}
     else:
-        found = reference.weigh(map(_record, records))
+        result = reference.weigh(map(_record, records))
     names = source.schema.names
-    for record in found:
+    for record in result:
         if len(record) != len(names):
             raise PlanError(f"evaluate(...): a record has {len(record)} values; the columns are {', '.join(names)}.")
-    return found
+    return result
 
 
 def distance(one: Mapping[Record, int | Fraction], other: Mapping[Record, int | Fraction]) -> Fraction:

@@ -1,0 +1,41 @@
+"""What repeats near by in a column: some of its rows, and of how many rows each has the value."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Words: TypeAlias = npt.NDArray[np.uint64]
+Rows: TypeAlias = npt.NDArray[np.int64]
+Counts: TypeAlias = npt.NDArray[np.int64]
+
+_P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
+SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "wpinq_repeats_of_views": (_N, (_N, _P, _P, _I, _P, _P, _P)),
+    "wpinq_repeats_of_words": (_N, (_N, _P, _I, _P, _P, _P)),
+}
+BITS = 15
+"""The table has 2^15 places, of 786 kilobytes, and stays in the cache."""
+
+
+def of_views(library: ctypes.CDLL, array: Any) -> tuple[Rows, Counts]:
+    """Of an Arrow array of views without nulls; all counts sum to its length."""
+    _, views, *buffers = array.buffers()
+    pointers = (_P * max(len(buffers), 1))(*(buffer.address for buffer in buffers))
+    return _repeats(len(array), library.wpinq_repeats_of_views, views.address + 16 * array.offset, pointers)
+
+
+def of_words(library: ctypes.CDLL, words: Words) -> tuple[Rows, Counts]:
+    """Of words; all counts sum to their number."""
+    words = np.ascontiguousarray(words)
+    return _repeats(len(words), library.wpinq_repeats_of_words, words.ctypes.data)
+
+
+def _repeats(size: int, kernel: Any, *values: Any) -> tuple[Rows, Counts]:
+    rows, counts = np.empty(size, np.int64), np.empty(size, np.int64)
+    table = np.zeros((2**BITS, 3), np.uint64)
+    found = kernel(size, *values, BITS, table.ctypes.data, rows.ctypes.data, counts.ctypes.data)
+    return rows[:found], counts[:found]

@@ -1,7 +1,7 @@
-"""The books: what all rows of a ledger say together.
+"""The accountant: adds up the charges of a ledger, and refuses what does not fit the budget (a privacy filter).
 
-A row is checked by the same code when it is written and whenever it is read again, so reading a ledger
-recomputes every charge, every total and every refusal.
+A row is checked by the same code when it is written and whenever it is read, so reading a ledger recomputes every
+charge, every total and every refusal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Charge:
-    """One question to one data set, with all that it costs.
+    """The charge for one query to one data set.
 
     Args:
         question: The question's fingerprint, in hexadecimal digits.
@@ -46,7 +46,7 @@ class Charge:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What makes it the same question: its fingerprint, on one version."""
+        """Fingerprint and version; charges of equal keys are charged once."""
         return self.question, self.version
 
     def body(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def wording(given: object, call: str) -> str | None:
 class Entry:
     """One row of the ledger, as it is shown to the curator: no digest, no record, no count.
 
-    `epsilon` and `delta` are what was paid for a charge, and the new amount of a cap, budget or opening.
+    `epsilon` and `delta` are what was charged, or the new amount of a cap or budget.
     """
 
     number: int
@@ -98,7 +98,7 @@ class Entry:
 
 @dataclass
 class Accountant:
-    """The state of a ledger after some of its rows."""
+    """What the rows of a ledger add up to."""
 
     identity: str = ""
     name: str = ""
@@ -115,7 +115,7 @@ class Accountant:
     rows: list[Row] = field(default_factory=list)
 
     def draft(self) -> Accountant:
-        """A copy to write on; these books stay as they are."""
+        """A copy that can be changed; this object stays as it is."""
         result = copy(self)
         for name in ("entries", "charges", "seals", "poisoned", "caps", "paid", "rows"):
             setattr(result, name, copy(getattr(self, name)))
@@ -126,7 +126,7 @@ class Accountant:
 
         Args:
             body: The row's text, read.
-            row: The row itself, by which these books are known to go on with the same ledger.
+            row: The row itself; later reads compare it, to see that the ledger is the same.
 
         Raises:
             BudgetError: A charge that does not fit.
@@ -197,7 +197,7 @@ class Accountant:
         return BudgetError(message, requested=epsilon, remaining=left, spent=spent)
 
     def spent_on(self, analyst: str | None = None) -> tuple[tuple[str, Fraction], ...]:
-        """What was spent on what, by name; for an analyst, all others are one line without names."""
+        """What was spent, by name of the measurement; for one analyst, the sum of all others has no names."""
         sums: dict[str, Fraction] = {}
         for entry in self.entries:
             if entry.kind == "charge" and entry.epsilon is not None:

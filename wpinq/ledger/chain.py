@@ -1,7 +1,7 @@
-"""The chain of rows: each row's code covers the row before, so no row can be changed, moved, added or lost.
+"""The chain of rows: each row's authentication code covers the code before, so no row can be changed, moved or removed.
 
-Codes are made with the data set's secret. The head, kept in a file beside the ledger, names the number of
-rows and is itself coded, so an older copy of the ledger, valid by itself, is seen to be older.
+Codes are made with the data set's secret. The head, a file beside the ledger, holds the number of rows and a code over
+it, so an older copy of the ledger, which is a valid chain, is recognised as older.
 
 Source: privacy rules 38 and 39.
 """
@@ -21,7 +21,7 @@ START = bytes(32)
 
 
 class RefusedError(LedgerError):
-    """Why a ledger is refused, and what to do; the store that holds it puts its place in front."""
+    """Why a ledger is refused, and what to do; the store puts the ledger's path in front of the message."""
 
 
 OLDER = (
@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Head:
-    """How many rows were durable when the last answer could leave, and a code over the last of them."""
+    """The number of durable rows, and a code over the last of them; written before any answer is returned."""
 
     number: int
     mac: bytes
@@ -73,12 +73,12 @@ def verify(secret: Secret, rows: Sequence[Row], found: Head, known: int = 0) -> 
         secret: The data set's secret.
         rows: All rows.
         found: The head.
-        known: How many of the first rows are equal, byte for byte, to rows that this process verified before. Their
-            codes need no second computation, which would make the price of a question grow with every one asked before.
+        known: How many of the first rows equal, byte for byte, rows that this process verified before. Their codes are
+            not computed again, so that the time of a charge does not grow with the number of charges before.
 
     Returns:
-        True when the head is one row behind: a crash after the commit and before the head, where no
-        answer can have left, so the row is adopted as a charge.
+        True when the head is one row behind: the process crashed between writing the row and the head. No answer
+        can have been returned, and the row stays as a charge.
 
     Raises:
         RefusedError: The rows are not the ones written, or the head is of another history.

@@ -1,22 +1,23 @@
-"""What a question costs a data set, and how costs add up.
+"""What a query costs a data set, and how costs compose.
 
-A cost is one path from the data set to a measurement. Costs are summed, except that of the parts of one partition (or
-windows, or the union and intersection of one pair) only the largest counts: what a unit moves of a collection is split
-among its parts. By induction over the plan, `loss <= c(node) * |movement of node|`, where c(node) sums 1 / scale over
-the measurements of the node and the stability times c of the steps that read it, but takes the largest of its parts.
+A cost belongs to one path from the data set to a measurement. Costs are added up (sequential composition), except that
+of the parts of one partition (or its windows, or the union and intersection of one pair) only the largest counts
+(parallel composition): the change that one unit causes in a collection is divided among its parts. By induction over
+the plan, `loss <= c(node) * |change of node|`, where c(node) is the sum of 1 / scale over the measurements of the node
+and of stability times c over the steps that read it, or for parts the largest of theirs.
 
-That speaks of one collection, so a group stands for one: a partition, windows or a pair of one plan over one version of
-the data. Whoever names a group must see to that:
+This holds for the parts of one collection. A group is the name of that collection: a partition, windows or a pair of
+one plan over one version of the data. The code that names a group must observe:
 
-- Two versions of a data set are two collections, and so are two epochs of a live source. What depends on the version,
-  the fingerprint of a plan, is in the name of its group, and the costs of versions add up.
-- Epochs may share a group only where a unit moves the collection alike at each of them (once its records are there):
-  where all steps from the live source on are linear for each record, and the unit is a record. Below a step in which
-  records meet (also a bound on people, whose sample changes), one early record can move another part at every epoch;
-  there the epoch is in the name too (`wpinq.operators.parallel`).
-- A person is in many parts: its movement is split among them as a record's is, within its bound, at one epoch.
-- A continual measurement speaks of every epoch, but is made of linear steps, and of people it keeps the first records,
-  for ever: of the movement of all epochs together each part has its own share.
+- Two versions of a data set are two collections, and so are two epochs of a live source. The name of a group holds the
+  fingerprint of its plan, which depends on the version; so the costs of versions add up.
+- Epochs may share a group only if a unit causes the same change of the collection at each of them (once its records
+  have come): if all steps from the live source on are linear for each record, and the unit is a record. After a step
+  that combines records (also a bound on users, whose sample changes), one early record can change another part at every
+  epoch; there the name holds the epoch too (`wpinq.operators.parallel`).
+- A user is in many parts: at one epoch the user's change is divided among them as a record's is, within the bound.
+- A continual measurement answers for every epoch, but consists of linear steps, and keeps the first records of users,
+  for ever: the change of all epochs together is divided among the parts.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from wpinq.exact import exact
 
 ZERO = Fraction(0)
 ALLOWED = Fraction(1, 100_000)
-"""The delta of a new ledger where nothing is said: ten releases at their usual 1e-6."""
+"""The delta budget of a new ledger by default: ten releases at the default of 1e-6."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ class Cost:
 
     Args:
         epsilon: Privacy loss of the unit along this path, exact, not negative.
-        delta: Its failure probability, exact, not negative; not both are zero.
-        under: The parts that the path runs through, outermost first, each a pair of the fingerprint of
-            the partition, window or union-intersect pair, and the part's own name.
+        delta: Its failure probability, exact, not negative; epsilon and delta are not both zero.
+        under: The parts that the path goes through, outermost first: each the name of its group (the fingerprint of
+            the partition, windows or pair) and of the part.
 
     Raises:
         ExactnessError: An amount is not exact, is negative, or both are zero.
@@ -67,10 +68,10 @@ class Cost:
 
 @dataclass(frozen=True)
 class Composition:
-    """The total of many costs, as a tree of parts that is never changed, only extended.
+    """The total of many costs, as an immutable tree of groups and parts.
 
-    `plus` shares what it does not touch, so a charge can be priced without being made. Deltas are summed over parts as
-    well: a user is in many of them, and shows in each.
+    `plus` returns a new total, so a charge can be priced without being made. Deltas are added up over parts as well,
+    because one user may be in many parts, and seen in each.
 
     Source: McSherry, PINQ, SIGMOD 2009 (sequential and parallel composition).
 

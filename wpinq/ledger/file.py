@@ -1,8 +1,8 @@
 """A ledger in a SQLite file, with its lock and its head beside it.
 
-Order of a write, under one lock: commit the row (WAL, synchronous=FULL); write the head beside it and fsync;
-rename it and fsync the directory; only then return. Every use opens its own connection, so that nothing is
-shared between threads or over a fork, and a ledger at rest is one file.
+Order of a write, under one lock: commit the row (WAL, synchronous=FULL); write the new head beside the old and fsync;
+rename it and fsync the directory; only then return. Every use opens its own connection, so threads and forked processes
+share nothing, and a closed ledger is one file.
 
 Source: privacy rules 37 (not for network file systems) and 38.
 """
@@ -27,7 +27,7 @@ from wpinq.ledger.store import Pages
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
 VERSION = 1
 ENDS = ("", ".secret", ".head", ".head.new", ".lock", "-wal", "-shm", "-journal", ".live", ".live.lock")
-"""What stands beside a ledger, by the ends of the names; the ledger itself first, what `live(recover=)` keeps last."""
+"""Suffixes of the files that belong to a ledger: the ledger itself first, those of `live(recover=)` last."""
 LOCK_TIMEOUT = 60.0
 
 _ADVICE = {
@@ -70,7 +70,7 @@ class FileStore:
 
     @property
     def foreign(self) -> bool:
-        """What is here is another kind of file, and never was a ledger."""
+        """Whether the file is of another kind, and never was a ledger."""
         if self._head.exists():
             return False
         with self._trouble(), self.path.open("rb") as file:
@@ -78,7 +78,7 @@ class FileStore:
 
     @property
     def key(self) -> tuple[int, int]:
-        """The ledger's device and inode, as they were first found: what becomes of a file meanwhile changes no key."""
+        """The ledger's device and inode at the first use; a file that is replaced later does not change the key."""
         if self._key is None:
             with self._trouble():
                 state = self.path.stat()
@@ -86,16 +86,16 @@ class FileStore:
         return self._key
 
     def opened(self, given: Secret | None) -> Secret:
-        """The secret; where there is no ledger, begin one: the head of an empty chain, then its secret.
+        """The secret. Where there is no ledger, begin one: write the head of an empty chain, then the secret.
 
-        `locked` makes the empty ledger from the head. A head of nothing without a ledger or a secret is what a process
-        leaves that was killed in between; a secret without both is what is left of a ledger that was lost.
+        `locked` makes the empty ledger from the head. An empty chain's head without ledger and secret was left by a
+        process that was killed in between; a secret without both is left of a ledger that was lost.
 
         Args:
-            given: The secret that the caller or the environment gives; by default one is kept beside the ledger.
+            given: The secret from the caller or the environment; by default one is kept beside the ledger.
 
         Raises:
-            LedgerError: The ledger was here and is gone, or its secret is.
+            LedgerError: The ledger or its secret is missing.
         """
         with self._trouble(), self._held():
             kept = self._secret.exists()
@@ -117,7 +117,7 @@ class FileStore:
             return given or Secret.load(self._secret)
 
     def _begun(self) -> bool:
-        """There is a head of nothing, and no ledger."""
+        """Whether there is the head of an empty chain, and no ledger."""
         return not self.path.exists() and self._head.exists() and heads.read(self._head).number == 0
 
     @contextmanager
@@ -156,7 +156,7 @@ class FileStore:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """Hold the lock file: its own descriptor each time, so it excludes threads as it does processes."""
+        """Hold the lock file, by a descriptor of its own, so that it excludes threads as well as processes."""
         while True:
             descriptor = os.open(self._lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
@@ -173,7 +173,7 @@ class FileStore:
 
     @contextmanager
     def _trouble(self) -> Iterator[None]:
-        """Say which ledger, what is wrong and what to do; never chain what SQLite says about the contents."""
+        """Turn errors into messages that name the ledger and the remedy, without SQLite's text on the contents."""
         try:
             yield
         except RefusedError as refused:
@@ -202,7 +202,7 @@ class FilePages:
         self._empty = not schema
 
     def rows(self) -> list[Row]:
-        """Read all rows; whatever is not of the right type is damage."""
+        """Read all rows; a value of a wrong type is damage."""
         if self._empty:
             return []
         result = self._connection.execute("SELECT number, body, mac FROM entries ORDER BY number").fetchall()

@@ -1,4 +1,4 @@
-"""The head file: how many rows are durable, and a code over the last one, replaced as a whole.
+"""The head file: the number of durable rows and a code over the last one; it is replaced as a whole.
 
 Source: privacy rule 38.
 """
@@ -34,5 +34,5 @@ def _text(head: Head) -> str:
 
 
 def write(path: Path, head: Head) -> None:
-    """Replace the head file durably: it is the old one or the new one, whatever happens."""
+    """Replace the head file durably: after a crash it is the old one or the new one."""
     storage.write(path, _text(head).encode("ascii"), draft=path.with_name(path.name + ".new"))

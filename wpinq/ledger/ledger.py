@@ -1,8 +1,8 @@
 """The ledger: the durable budget of one data set.
 
-Charge first, durably; then compute; never refund. All versions of the data share one budget. What the
-ledger cannot detect: a backup or snapshot that restores ledger, secret and head together, and a copied
-directory, which is a second budget with the same secret.
+A query is charged first, durably, then computed, and never refunded. All versions of the data share one budget. The
+ledger cannot detect a backup or snapshot that restores ledger, secret and head together, nor a copied directory, which
+is a second budget with the same secret.
 
 Source: privacy rules 2, 3, 7, 25, 28, 38 and 39.
 """
@@ -31,8 +31,8 @@ from wpinq.ledger.store import MemoryStore, Store
 class Ledger:
     """The budget of one data set and everything that was charged to it; use `Ledger.open`.
 
-    Safe under threads and processes. Every use re-reads all rows and the head: a row must
-    be the one that was verified before, byte for byte, or is verified now.
+    Safe under threads and processes. Every use reads all rows and the head again: each row either equals, byte for
+    byte, a row that was verified before, or is verified now.
     """
 
     def __init__(self, store: Store, secret: Secret) -> None:
@@ -53,7 +53,7 @@ class Ledger:
             unit: The privacy unit and its bound, as text.
             budget: Epsilon that may be spent in all; None for what an existing ledger holds.
             delta: Delta that may be spent in all; None for what an existing ledger holds, and `ALLOWED` in a new one.
-            secret: The data set's secret; by default the environment's, else that of `PATH.secret`.
+            secret: The data set's secret; by default that of the environment, else that in `PATH.secret`.
 
         Raises:
             LedgerError: It is another data set's, or damaged, rolled back, forked, incomplete or not writable.
@@ -104,7 +104,7 @@ class Ledger:
 
     @property
     def identity(self) -> str:
-        """What tells it from every other ledger, also from one of the same name and secret."""
+        """A random name that no other ledger has, not even one of the same data set and secret."""
         return self._books.identity
 
     @property
@@ -125,7 +125,7 @@ class Ledger:
     def charge(
         self, question: str, costs: Sequence[Cost], *, version: str, label: str, analyst: str | None = None
     ) -> bool:
-        """Charge a question, durably, unless it has been charged before.
+        """Charge a query, durably, unless it has been charged before.
 
         Args:
             question: The question's fingerprint, in hexadecimal digits.
@@ -138,7 +138,7 @@ class Ledger:
             True when it was charged now, False when it was charged before and is free.
 
         Raises:
-            BudgetError: It does not fit; nothing was written.
+            BudgetError: It is more than is left; nothing was written.
             LedgerError: The ledger cannot be trusted or written, or the version is closed.
         """
         with self._session() as session:
@@ -147,12 +147,12 @@ class Ledger:
             return charged
 
     def seal(self, question: str, version: str, digest: bytes) -> None:
-        """Set the digest of the measured histogram before the first answer, or compare it with the one set.
+        """Store the digest of the measured histogram before the first answer; later, compare it with the stored one.
 
-        Only a code over the digest is kept, bound to the question, so equal histograms are not seen to be equal.
+        Only a code over the digest and the query is stored, so the ledger does not show which histograms are equal.
 
         Raises:
-            LedgerError: It is another digest; the version is closed now, for every question.
+            LedgerError: The digest differs; the version is now closed for every query.
 
         Source: privacy rules 2, 3 and 7.
         """
@@ -162,12 +162,12 @@ class Ledger:
             session.seal(question, version, digest)
 
     def check_version(self, version: str, content: bytes | None = None, read: str = "") -> None:
-        """Refuse a version that is closed; with `content`, set or compare the digest of the source's content.
+        """Refuse a closed version; with `content`, store or compare the digest of the source's content.
 
         Args:
             version: The version.
-            content: What was found.
-            read: Tells the ways of reading the source apart, where it depends on them what is found.
+            content: The digest of the content.
+            read: How the source was read, where the digest depends on that.
 
         Raises:
             LedgerError: The version is closed, or is now.
@@ -183,7 +183,7 @@ class Ledger:
             session.close(version)
 
     def cap(self, analyst: str, epsilon: Fraction) -> None:
-        """Cap what one analyst may spend of the budget. It is an allocation: answers are shared.
+        """Cap what one analyst may spend of the budget. It limits spending only: answers are shared by all analysts.
 
         Raises:
             ExactnessError: The cap is negative or above the budget.
@@ -240,7 +240,7 @@ class Ledger:
 
     @contextmanager
     def _session(self) -> Iterator[Session]:
-        """Lock, and read what is new; the books are remembered, so that they are read only once."""
+        """Lock the ledger and read its new rows; the totals of earlier rows are kept from the last session."""
         with self._store.locked() as pages:
             session = Session(pages, self._secret, self._books)
             self._books = session.accountant
@@ -249,7 +249,7 @@ class Ledger:
 
 
 def _place(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Store, Secret]:
-    """Find the ledger's store and its secret; make both where there is none and one is wanted."""
+    """Find the ledger's store and secret; where there are none and `new` is set, make both."""
     if secret is not None and not isinstance(secret, Secret):
         raise LedgerError("secret=: takes a wpinq.Secret(32 bytes); or set WPINQ_SECRET or WPINQ_SECRET_FILE.")
     if path is None:
@@ -262,7 +262,7 @@ def _place(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Stor
 
 
 def _check_place(path: Path) -> None:
-    """Refuse a path where there is no ledger; where a data file is, its own ledger is likely meant."""
+    """Refuse a path where there is no ledger; for a data file, name the ledger that is likely meant."""
     store = FileStore(path)
     if store.fresh or store.foreign:
         right = path.with_name(f"{path.name}.ledger")

@@ -1,11 +1,10 @@
-"""The secret of a data set, and every key that is derived from it.
+"""The secret of a data set, from which all of its keys are derived.
 
-Whoever holds the secret can subtract all noise. It is 32 random bytes, made before the data is read,
-kept in a file of its own (mode 0600) or given by the environment. Nothing shows it: not `repr`, `str`,
-`vars`, `copy` or `pickle`.
+Everyone who has the secret can subtract all noise. It is 32 random bytes, made before the data is read, and kept in a
+file of its own (mode 0600) or given by the environment. `repr`, `str`, `vars`, `copy` and `pickle` do not show it.
 
-Keys come from keyed BLAKE2b over an *injective* encoding of a purpose and its context, so that two
-different questions, or two purposes of one question, never share a stream.
+Keys come from keyed BLAKE2b over an *injective* encoding of a purpose and its context, so that two different queries,
+or two purposes of one query, never share pseudorandom words.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Secret:
     """The 32 bytes from which every key of a data set is derived. Never shown, never pickled.
 
     Args:
-        key: 32 bytes that nobody else knows; use `fresh` or `load_or_create` outside of tests.
+        key: 32 secret bytes; use `fresh` or `load_or_create` outside of tests.
 
     Raises:
         LedgerError: The key has another length.

@@ -1,4 +1,4 @@
-"""One locked look at a ledger: its rows, verified and entered in the books, and the rows still to be written."""
+"""One locked use of a ledger: its verified rows, the accountant's totals, and rows that are still to be written."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Session:
             _enter(self.accountant, row)
 
     def stage(self, body: dict[str, Any]) -> None:
-        """Check a row against the books and enter it; nothing is written yet.
+        """Check a row against the totals and add it; nothing is written yet.
 
         Raises:
             BudgetError: A charge that does not fit.
@@ -100,13 +100,13 @@ class Session:
             self.commit()
 
     def refuse_closed(self, version: str) -> None:
-        """Refuse a version whose data changed, in the same words for every question."""
+        """Refuse a version whose data changed, with the same message for every query."""
         if version in self.accountant.poisoned:
             raise LedgerError(CLOSED)
 
 
 def _enter(accountant: Accountant, row: Row) -> None:
-    """Enter a row that was read; its code was right, so only another version of wpinq explains a failure."""
+    """Add a row that was read. Its code is valid, so if it cannot be read another version of wpinq wrote it."""
     try:
         accountant.apply(json.loads(row.body), row)
     except (WpinqError, KeyError, ValueError, TypeError, AttributeError):

@@ -1,4 +1,4 @@
-"""What several charges cost together, over several data sets, each with a ledger of its own."""
+"""Charges to several data sets at once, each with a ledger of its own: all are charged, or none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Price:
 
     Attributes:
         name: The data set's name.
-        epsilon: What would be charged; 0 for what was charged before, and less for a part than its largest sibling.
+        epsilon: What would be charged now: 0 for a query that was charged before, and for a part of a partition only
+            what exceeds the costliest other part.
         delta: The same of delta.
         left: Epsilon that is left now, before it is charged.
         left_delta: Delta that is left now.
@@ -43,9 +44,9 @@ class Price:
 
 
 def merged(requests: Iterable[Request]) -> tuple[Request, ...]:
-    """The requests of one question, of which those to one ledger and version are added up.
+    """The requests of one query, where those to the same ledger and version are added up.
 
-    The people of two sources that share a ledger lose the sum.
+    A unit that is in two sources of one ledger loses the sum.
     """
     result: dict[ChargeKey, Request] = {}
     for ledger, charge in requests:
@@ -59,7 +60,7 @@ def merged(requests: Iterable[Request]) -> tuple[Request, ...]:
 
 
 def distinct(requests: Iterable[Request]) -> list[Request]:
-    """The requests of several questions, each of which was merged, without those that are there twice."""
+    """The requests of several queries, each once."""
     return list({_charge_key(ledger, charge): (ledger, charge) for ledger, charge in requests}.values())
 
 

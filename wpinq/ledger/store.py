@@ -1,4 +1,4 @@
-"""What a place that keeps a ledger does, and the one in the memory of a process."""
+"""Stores of ledgers: what a store must do, and one in the memory of a process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wpinq.ledger.chain import Head, Row
 
 
 class Pages(Protocol):
-    """A locked ledger: nobody else reads or writes it meanwhile."""
+    """A locked ledger: no other thread or process reads or writes it meanwhile."""
 
     def rows(self) -> list[Row]:
         """Read all rows, in order."""

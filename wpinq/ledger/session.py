@@ -22,15 +22,15 @@ CLOSED = (
 
 
 class Session:
-    """What is done to a ledger under one lock.
+    """One use of a ledger, under its lock.
 
     Args:
         pages: The locked ledger.
         secret: The data set's secret.
-        known: The books of an earlier session of the same ledger, so that only new rows are verified and entered.
+        known: The accountant of an earlier session of the same ledger, so that only new rows are verified and added.
 
     Attributes:
-        accountant: All rows that are durable, and those that are staged. Never those of an earlier session.
+        accountant: The totals of all durable rows and of those that are staged.
 
     Raises:
         RefusedError: The ledger cannot be trusted.

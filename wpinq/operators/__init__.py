@@ -1,10 +1,10 @@
-"""The transformations of wPINQ and PINQ, one a file: its method, its stability, its definition, its column kernel.
+"""The transformations of wPINQ and PINQ, one in each file: method, stability, definition and columnar kernel.
 
 Adding one is a new file here, a line in `collection.py` and in `README.md`, and a line in each of three tests that try
 every operator; `docs/contributing.md` says how. Everything else (engines, costs, `explain`) follows from the file.
 
-What is no method of a collection: `contribution/` (what a unit or a weight makes of a source), and `align`, `dither`,
-`keys`, `pairs` and `parallel` (what several operators are made of).
+Files without a method of collections: `contribution/` (contribution bounding and weights of a source), and `align`,
+`dither`, `keys`, `pairs` and `parallel`, which several operators use.
 """
 
 from wpinq.operators.concat import concat

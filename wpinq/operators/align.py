@@ -1,8 +1,8 @@
-"""What stands between operators: bringing steps to the same columns and resolution, and back to a coarser resolution.
+"""Steps between operators: to common columns and a common resolution, and back to a coarser resolution.
 
-Weights are exact integers at a resolution that the plan chooses, and operators that divide make it finer. Where it
-would not fit 128 bits any more, and before noise is added, it is brought back to 2^-40 by a keyed
-dither (`operators/dither.py`).
+Weights are whole numbers of 1/resolution; the plan chooses the resolution, and operators that divide make it finer.
+Where weights would not fit 128 bits any more, and before noise is added, a keyed dither brings the resolution back to
+2^40 (`operators/dither.py`).
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ FINEST = 2**80
 """No finer resolution is chosen where a dither can prevent it."""
 
 SPARE = 4
-"""What is left of a gain for the step that room is made for."""
+"""The factor by which the next step may increase the gain."""
 
 DITHER_STABILITY = Fraction(2**16 + 1, 2**16)
-"""Stability of a step with a keyed dither, of the most that a unit moves its input; `operators/dither.py` says how."""
+"""Stability of a step with a keyed dither, relative to the input's sensitivity; proved in `operators/dither.py`."""
 
 PART_FIELDS = ("place", "group")
-"""Fields that name the parts which cost as one: drawn at random where the key of the parts has no fingerprint."""
+"""Fields that name a group of parts; their values are random where the key of the partition has no fingerprint."""
 
 ROUNDING_NOTE = "rounded to 2^-40, right on average"
-"""How `explain` tells of a dither."""
+"""How `explain` describes a dither."""
 
 
 def fit_noise(node: Node) -> Node:
-    """The step itself, or its dither to 2^-40 where it is finer: noise lives on 2^-40 at the finest."""
+    """The step itself, or its dither where it is finer than 2^-40: noise is drawn at 2^-40 at the finest."""
     return dithered(node) if node.resolution > GRID else node
 
 
 def fit_resolution(node: Node, factor: int) -> Node:
-    """The step itself, or its dither to 2^-40 where a resolution finer by this factor would not fit."""
+    """The step itself, or its dither to 2^-40 where weights at a resolution finer by this factor would not fit."""
     fine = node.resolution * factor
     enough = fine <= FINEST and fits(fine, node.gain * SPARE)
     return node if enough or node.resolution <= GRID else dithered(node)
@@ -68,7 +68,7 @@ def dithered(node: Node) -> Node:
 
 
 def common_resolution(nodes: Sequence[Node]) -> tuple[list[Node], int]:
-    """Steps whose weights fit one resolution, and that resolution."""
+    """The steps, dithered where needed, and a resolution that all of them share without overflow."""
     resolution = math.lcm(*(node.resolution for node in nodes))
     enough = resolution <= GRID or fits(resolution, sum((node.gain for node in nodes), Fraction(0)))
     if resolution > FINEST or not enough:
@@ -161,9 +161,9 @@ class Align(Linear):
 class Coarse(Unary):
     """Plan node of the dither to 2^-40.
 
-    Stability:  1 + 2^-16 of the most that a unit may move the input (1 or more), not of what it does move: all records
-                together, of all parts, move by no more than the input and 2^-16 of that most, but for a probability
-                below 2^-180.
+    Stability:  1 + 2^-16, relative to the input's sensitivity (1 or more), not to its actual change: all records of all
+                parts together change by at most the change of the input plus 2^-16 of the sensitivity, except with
+                probability below 2^-180.
     """
 
     shown = "dither(2^-40)"
@@ -196,15 +196,15 @@ class Coarse(Unary):
 
 
 def record_key(node: Node) -> bytes:
-    """The key of the identities that a step orders or dithers records by, whatever other sources a run reads."""
+    """The key of the identities by which a step orders or dithers records, the same in every run."""
     return sources(node)[0].identity_key
 
 
 def dither_key(node: Node) -> bytes:
-    """A key of its own for each dither; those that lie on one path always differ, and so do those of different parts.
+    """The key of a dither. Dithers on one path have different keys, and so do those of different parts.
 
-    Functions that have no fingerprint are left out, since all processes of a cluster must find one key. Plans that
-    differ in nothing else share their dithers; each is charged, so that each may go wrong by itself.
+    It does not cover functions without a fingerprint, because all processes of a cluster must derive the same key.
+    Plans that differ in such functions only share their dithers; each is charged, and each may fail by itself.
     """
     depth = sum(DITHER_STABILITY in step.stability for step in steps(node))
     made = blake2b(key=record_key(node), digest_size=KEY_SIZE, person=b"wpinq dither")
@@ -213,7 +213,7 @@ def dither_key(node: Node) -> bytes:
 
 
 def _known(root: Node) -> bytes:
-    """A digest of what a plan means, as far as that can be told."""
+    """A digest of a plan, without the functions that have no fingerprint."""
     result: dict[Node, bytes] = {}
     for node in steps(root):
         own = (pair for pair in node.meaning.items() if pair[0] not in PART_FIELDS)

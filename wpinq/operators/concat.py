@@ -36,7 +36,7 @@ def concat(self: Builder[C], other: Builder[C]) -> C:
 
 @dataclass(frozen=True, eq=False)
 class Sum(Binary):
-    """Plan node of `concat` and `subtract`."""
+    """Plan node of `concat` and `subtract`: a signed sum."""
 
     sign: int
     apart = True

@@ -1,15 +1,15 @@
-"""Keyed dither: rounding that is fixed for each record, the same for every data set, and right on average.
+"""Keyed dither: pseudorandom rounding that depends on the record and a key alone, and is right on average.
 
-No deterministic rounding of single weights to a coarser resolution is stable, because some smallest step must jump a
-whole coarse one. With a dither that depends on the record alone, each record moves by a constant and a coin,
-independent of all others', with the mean of its ideal movement. Let a unit move the input by at most B in weight, B >=
-1, which is S = 2^40 B units. Then the sum over all records has a mean and a variance of at most S, and by Bernstein's
-inequality P(sum > S + 2^-16 S) < exp(-(2^-16 S)^2 / (2 S (1 + 2^-17))) < exp(-127 B) < 2^-180. So what holds is
-additive: 2^-16 of B for all records together, however little each of them, or each part of a partition, moves. Coins of
-different plans are independent too, so it holds for the sum over parts; asked one after the other, each plan has fresh
-coins whatever was answered before, and the same bound holds for the martingale (Freedman). What is asked of one plan n
-times, or of plans whose keys coincide (`dither_key`), is charged n times, and fails in one of n with less than n
-2^-180.
+No deterministic rounding of single weights to a coarser resolution is stable, because some smallest change must jump a
+whole coarse step. With a dither that depends on the record alone, the rounded weight of each record changes by a
+constant and a coin; the coins are independent, and the mean is the change without rounding. Let the sensitivity of the
+input be B >= 1, which is S = 2^40 B coarse steps. Then the sum over all records has a mean and a variance of at most S,
+and by Bernstein's inequality P(sum > S + 2^-16 S) < exp(-(2^-16 S)^2 / (2 S (1 + 2^-17))) < exp(-127 B) < 2^-180. So
+the guarantee is additive: 2^-16 of B for all records together, however small the change of each of them, or of each
+part of a partition, is. Coins of different plans are independent too, so it holds for the sum over parts. Of plans that
+are measured one after the other each has fresh coins, whatever was answered before, and the same bound holds for the
+martingale (Freedman). n measurements of one plan, or of plans whose keys coincide (`dither_key`), are charged n times,
+and one of them fails with probability less than n 2^-180.
 """
 
 from __future__ import annotations

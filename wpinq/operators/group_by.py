@@ -1,4 +1,4 @@
-"""Group by: the records of each key as one record, or as a few of falling weight."""
+"""Group by: gather the records of each key into groups of decreasing weight."""
 
 from __future__ import annotations
 

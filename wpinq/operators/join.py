@@ -1,11 +1,11 @@
-"""Join: pairs of records with equal keys, weighted so that no record can matter more than its own weight.
+"""Join: pairs of records with equal keys, weighted so that a change of one record changes the output by no more.
 
 A heavy key is aggregated, not expanded: each side is first summed over the records that agree in all columns that any
 later step reads, and the groups are paired. 150,000 records on each side of one key are one pair, if only the key is
-read. What tells pairs apart is written out a piece at a time, and each piece goes at once through all steps that follow
-and remember nothing (`map`, `filter`, `flat_map`, `concat` ...), behind which equal records are added up. So a join
-holds its inputs, and what the next step that remembers something has to hold anyway: the different records that reach
-it. Nothing is refused because the data are so; a bound on the pairs that holds for all data is `at_most`.
+read. Different pairs are written out piece by piece, and each piece goes at once through all following stateless steps
+(`map`, `filter`, `flat_map`, `concat` ...), after which equal records are added up. So a join holds its inputs, and the
+next step with a state holds the different records that reach it, as it would anyway. No data are refused for making too
+many pairs; `at_most` bounds the pairs for all data.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def join(
 
 
 def _made(whole: Join, result: object, columns: Sequence[str] | Mapping[str, object] | None) -> Map:
-    """The results of a function of the columns that it reads."""
+    """The join with the columns that the function reads, mapped by the function."""
     function = bind(result, whole.schema, "join(result=...)", columns=columns)
     pairs = replace(whole, chosen=function.reads or whole.schema.names[:1])
     try:
@@ -174,7 +174,7 @@ class Join(Binary):
 
     @cached_property
     def gain(self) -> Fraction:
-        """That of pairs, and what a dither adds."""
+        """The gain of pairs, times the stability of a dither."""
         return self._pairs_gain * self.stability[0]
 
     @property

@@ -1,4 +1,4 @@
-"""Keys: columns that are there already, or one that a function makes."""
+"""Keys of joins, groups and partitions: columns of the record, or a column that a function computes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a join makes of the rows of some keys: pairs of groups, written out in pieces.
+"""The pairs of a join, written out in pieces.
 
 Each side is first summed over the records of a key that agree in all columns that are read later, and the groups are
-paired, `PAIRS_PER_PIECE` at a time. Whoever takes the pieces adds them up as they come, so no more pairs exist at once.
+paired, `PAIRS_PER_PIECE` at a time. The caller adds up each piece as it comes, so no more pairs are in memory at once.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ PAIRS_PER_PIECE = 1 << 21
 
 @dataclass(frozen=True)
 class PairWeighting:
-    """How pairs are weighed; see `join`.
+    """The weights of pairs; see `join`.
 
     Attributes:
         scale: K of the exact rule; None where pairs are rounded by a dither.
         fine: Resolution of the inputs.
-        at_most: Keys that weigh so much have no pairs.
+        at_most: Keys that weigh this or more have no pairs.
     """
 
     scale: int | None
@@ -45,7 +45,7 @@ class PairWeighting:
 
     @property
     def cut(self) -> int:
-        """What is subtracted from K^2 / D: K, or more where keys are bounded."""
+        """The number that is subtracted from K^2 / D: K, or more where keys are bounded."""
         scale = self.scale or 0
         return max(scale, -(-(scale**2) // (self.fine * self.at_most))) if self.at_most else scale
 
@@ -63,7 +63,7 @@ class PairWeighting:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The rows of some keys on both sides, to their weighted pairs.
+    """Makes the weighted pairs of the rows of some keys.
 
     Attributes:
         schema: Columns of a pair.

@@ -1,12 +1,13 @@
-"""Which parts are parallel, so that together they cost what the largest of them costs.
+"""Parallel composition: of which parts the ledger charges only the costliest.
 
-Parts of one step are disjoint: what a unit moves of the step is split among them, so all parts together move no further
-than the step. That speaks of one collection. The step over a live source is another collection at each epoch, and parts
-that are measured at two epochs are parts of two. They are still parallel where a unit moves the step alike at every
-epoch from its own first on: where each step up to there is linear for each record, so that what becomes of a record
-depends on nothing else. Where records meet (`shave` over pages, a sample of each user), one early record moves another
-part at every epoch, and what the epochs cost adds up: the epoch is then part of the name by which the ledger knows the
-partition. A finite source has no epochs; two versions of it are two sources, and their parts two partitions.
+The parts of one step are disjoint: the change that a unit causes in the step is divided among them, so all parts
+together change no more than the step. This holds for one collection. A step over a live source is another collection at
+each epoch, and parts that are measured at two epochs belong to two collections. They still compose in parallel where a
+unit causes the same change of the step at every epoch from its first on: where every step from the source on is linear
+for each record, so that the output for a record depends on no other record. After a step that combines records (`shave`
+over pages, a sample of each user) one early record can change another part at every epoch, and the costs of epochs add
+up: the name of the partition in the ledger then holds the epoch. A finite source has no epochs; two versions of it are
+two sources, and their parts are parts of two partitions.
 
 Source: McSherry, PINQ, SIGMOD 2009 (parallel composition); the induction over plans is in `ledger/cost.py`.
 """
@@ -23,20 +24,20 @@ from wpinq.plan.stability import Survey
 
 
 def combines_records(node: Node) -> bool:
-    """Whether records meet in a step, so that what becomes of one may depend on others."""
+    """Whether a step combines records, so that its output for one record may depend on others."""
     return isinstance(node.lower(frozenset(node.schema.names)), Keyed)
 
 
 def linear(root: Node) -> bool:
-    """Whether a unit moves the output alike at every epoch: no records of a live source meet up to there."""
+    """Whether a unit changes the output alike at every epoch: no step over a live source combines records."""
     return not any(combines_records(node) for node in steps(root) if any(data.grows for data in sources(node)))
 
 
 def parallel(window: Window) -> bool:
     """Whether each unit is in one window only, whichever epochs the windows are measured at.
 
-    So it is where all steps below are linear. A person is in many windows, unless the unit is a person in one window of
-    which these are made: then nobody else's records, and none of another window, decide what is kept of it.
+    That holds where all steps below are linear. A person is in many windows, unless the unit is a person in one window
+    and these windows are unions of whole ones: then what is kept of a unit depends on its own records alone.
     """
     below = window.source
     if linear(below):
@@ -48,6 +49,6 @@ def parallel(window: Window) -> bool:
 
 
 def each_is_charged(survey: Survey) -> bool:
-    """Whether every window that is asked for is charged: a unit may move the plan in other ways than in one window."""
+    """Whether each measured window is charged: because a unit may change the plan outside of one window."""
     one = {node.group for node in survey.steps if isinstance(node, Window) and parallel(node)}
     return any(not any(group in one for group, _ in parts) for _, parts in survey.paths)

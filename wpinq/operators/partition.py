@@ -1,4 +1,4 @@
-"""Partition: the records of each of some declared keys, as collections of their own."""
+"""Partition: split a collection into one collection for each declared key."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def partition(self: Builder[C], key: object, parts: Iterable[Any]) -> dict[Any, 
     """Split a collection by a key into parts that are declared, never found in the data.
 
     Weights:    out[p][x] = in[x] where key(x) = p, else 0
-    Stability:  1 for each part, and 1 for all of them together, because a record of the collection is in one part at
-                the most: of the measurements of all parts only the part that costs the largest sum is charged. Records
-                of other keys are in no part. That holds for the parts of one collection: the live source's at another
-                epoch is another one, unless every step up to here is linear for each record and records are protected;
-                then a record moves the same part at every epoch. Otherwise parts that are measured at two epochs are
-                charged both (`wpinq.operators.parallel`).
+    Stability:  1 for each part, and 1 for all of them together, because a record is in at most one part: only the part
+                whose measurements cost most is charged (parallel composition). Records of other keys are in no part.
+                This holds for the parts of one collection. A live source at another epoch is another collection, unless
+                every step up to here is linear for each record and the unit is a record; then a record changes the same
+                part at every epoch. Otherwise the costs of parts at two epochs are added up
+                (`wpinq.operators.parallel`).
     Source:     McSherry, PINQ, SIGMOD 2009 ("Partition").
 
     Args:
@@ -79,7 +79,7 @@ def _stored(part: Any, columns: tuple[Column, ...]) -> tuple[Any, ...]:
 
 
 def _text(values: tuple[Any, ...], columns: tuple[Column, ...]) -> str:
-    """How a part is told from others: by what its column stores, since that is what records are compared with."""
+    """The name of a part: the stored values of its key, since records are compared with these."""
     held = tuple(decode(encode(read(value, column.kind))) for value, column in zip(values, columns, strict=True))
     return repr(held if len(held) > 1 else held[0])
 

@@ -126,7 +126,7 @@ class Fill(Node):
 
     @property
     def inputs(self) -> tuple[Node, ...]:
-        """Whose records are kept, and whose keys count."""
+        """The collection whose records are kept, and the one whose keys count."""
         return self.sides
 
     @property
@@ -139,7 +139,7 @@ class Fill(Node):
 
     @cached_property
     def gain(self) -> Fraction:
-        """Records only lose weight. Those of the other side are added up beside them, so both have to fit."""
+        """Records only lose weight; the other side's weights are added up in the same type, so both must fit."""
         return max(side.gain for side in self.sides)
 
     @property
@@ -172,7 +172,7 @@ class Fill(Node):
         return Keyed(self.keys, lambda _: ByKey([first, *others], self._compute, schema, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
-        """Line the records of each key up, and cut."""
+        """Order the records of each key, and cut their cumulative weight at the bound."""
         bounds: dict[Record, Fraction] = defaultdict(Fraction)
         for given, side, keys in zip(inputs[1:], self.sides[1:], self.keys[1:], strict=True):
             for record, weight in given.items():

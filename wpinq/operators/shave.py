@@ -151,7 +151,7 @@ class Slices(State):
         self._pending.absorb(batch)
 
     def absorb_hashed(self, records: Hashed) -> None:
-        """Keep the change until it is asked for; of no column of these records anything is kept."""
+        """Keep the change until `emit`; no column of these records is kept."""
         if isinstance(self._pending, Tally):
             self._pending.add(records.ids, records.weights)
 
@@ -216,7 +216,7 @@ class RangedSlices(State):
 
 
 def _alike(before: Integers, after: Integers) -> tuple[Integers, Integers, Integers]:
-    """Each movement of a weight once, and how many records made it."""
+    """Each distinct change of a weight, and how many records have it."""
     if before.dtype == object or len(before) < FEW:
         return before, after, np.ones(len(before), np.int64)
     if not before.any():

@@ -1,4 +1,4 @@
-"""Union: the larger of two weights. Its node is that of `intersect` too: both of one pair cost as much as one."""
+"""Union: the larger of two weights. `intersect` uses the same node: both of one pair together cost as much as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Window: the records of each stretch of time, as parts that are measured one by one."""
+"""Window: split a collection by time into windows, which are measured one by one."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def span_of(length: object, column: Column, call: str) -> int:
 
 
 def moment(value: Any, kind: Kind) -> int:
-    """A time that somebody asks for, in the units in which a column of this kind stores times.
+    """A given time, in the units in which a column of this kind stores times.
 
     Raises:
         BinError: It is not a value of this kind.

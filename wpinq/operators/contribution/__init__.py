@@ -1,1 +1,1 @@
-"""How much of a collection one privacy unit can be."""
+"""Contribution bounding: how much weight one privacy unit may have in a collection."""

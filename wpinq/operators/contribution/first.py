@@ -1,4 +1,4 @@
-"""First: keep the first records that each user contributed, so that a live bound never takes anything back."""
+"""First: keep the first records of each user, so that a bound over a live source never removes a counted record."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def first(node: Node) -> Node:
     Weights:    of the records of a user, in the order of their epochs, the first `at_most`; in one epoch in the order
                 of a keyed hash of all columns
     Stability:  1 for users: what is kept of one user depends on that user's records alone, and weighs `at_most` over
-                all epochs together. A sample of all that came (`Bound`) would push out what was counted before, so
-                that its changes would weigh more with every epoch.
-    Source:     Dwork, Naor, Pitassi, Rothblum, STOC 2010: what is observed for ever may only be added to.
+                all epochs together. A sample (`Bound`) would replace records that were counted before, so the sum of
+                its changes would grow with every epoch.
+    Source:     Dwork, Naor, Pitassi, Rothblum, STOC 2010: under continual observation records are only added.
 
     Raises:
         PlanError: The unit also bounds the records that share a value, which is not kept over epochs.
@@ -47,7 +47,7 @@ def first(node: Node) -> Node:
 
 @dataclass(frozen=True, eq=False)
 class First(Bound):
-    """Plan node of a bound on users that never takes anything back."""
+    """Plan node of a bound on users that never removes a record that it has kept."""
 
     shown = "first({0.unit})"
 

@@ -1,4 +1,4 @@
-"""Sample: keep a uniform sample of what each user contributed, so that one user is never more than a few records."""
+"""Sample: contribution bounding by a uniform sample of each user's records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wpinq.state.states import State
 from wpinq.state.table import Table, combine
 
 RECORDS_PER_LOT = 1 << 20
-"""Records that compete at once: so many of those that wait at the least, so many of their copies at the most."""
+"""Records that are ranked at once: at least so many waiting records, at most so many of their copies."""
 
 COPY, FRESH = "\0copy", "\0fresh"
 USER, RANK, PLACE = ("\0user0", "\0user1"), ("\0rank0", "\0rank1"), ("\0place0", "\0place1")

@@ -1,4 +1,4 @@
-"""Share: let all records of a user share one weight, so that nothing has to be cut off."""
+"""Share: contribution bounding without leaving out records: all records of a user share a weight of 1."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESOLUTION = 720_720
 """The least common multiple of 1 to 16: up to 16 records share a weight without any rounding."""
 
 RECORDS_PER_LOT = 1 << 20
-"""Records that are added up at once, at the least."""
+"""The least number of records that are added up at once."""
 
 USER = ("\0user0", "\0user1")
 
@@ -28,9 +28,9 @@ def share(source: Node) -> Node:
     """Let the records of each user share a weight of 1.
 
     Weights:    out[x] = in[x] * floor(L / n) / L for the n records of x's user; L = 720,720, and beyond L records 0
-    Stability:  1 for users: a user's records weigh n * floor(L / n) / L <= 1, and nobody else's move. It is not stable
-                for records, and not for continual release, where old shares would shrink. Where the unit is a user in
-                one window, read "user in one window" for "user".
+    Stability:  1 for users: a user's records weigh n * floor(L / n) / L <= 1, and no other user's weights change. It is
+                not stable for records, and not for continual release, where earlier shares would shrink. Where the unit
+                is a user in one window, read "user in one window" for "user".
 
     Raises:
         PlanError: The unit does not fit the columns.

@@ -1,4 +1,4 @@
-"""Whose records they are: what tells the units of a source apart, a person or a person in one window of time."""
+"""The unit key: the columns whose values name the privacy unit of a record, a person or a person in one window."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NUMBER = "\0window"
 
 @dataclass(frozen=True)
 class UnitKey:
-    """Tells the units of a source apart. Records without a time are those of one window more.
+    """Names the privacy unit of each record. Records without a time are in a window of their own.
 
     Attributes:
         unit: A unit that is a person.

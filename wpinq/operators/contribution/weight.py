@@ -1,4 +1,4 @@
-"""Weight: records that bring their own weight, from a column of the source."""
+"""Weight: take each record's weight from a column of the source, bounded."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ WHOLE = 2.0**52
 
 
 def weigh(node: Node, column: str, max_weight: Amount = 1, step: Amount | None = None) -> Node:
-    """Weigh records by a column, bounded and rounded; the column itself is gone then.
+    """Weigh records by a column, clamped and rounded, and drop the column.
 
     Weights:    out[x] = sum over the records (x, w) of round(clamp(w, -max_weight, max_weight)), to multiples of step
-    Stability:  max_weight; one record brings no more than that, whatever its column says (privacy rule 19).
+    Stability:  max_weight; a record weighs at most that, whatever its column holds (privacy rule 19).
 
     Args:
         node: The source.

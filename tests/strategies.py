@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from wpinq import testing
 from wpinq.collection import Collection
-from wpinq.engines import flow, reference
+from wpinq.engines import flow, local, reference
+from wpinq.engines.job import Job
 from wpinq.engines.shards import split
 from wpinq.engines.sharing import needed_columns, representatives
 from wpinq.operators.align import fit_noise, record_ids
@@ -126,10 +127,13 @@ def batch_of(weights, schema, held):
 
 
 def run_flow(collection, shards=1):
-    """Run the real engine on the records of the plan's own sources."""
+    """Run the real engines on the records of the plan's own sources: bytewax, and the loop that small files have."""
     root = fit_noise(collection._node)
     key = sources(root)[0].identity_key
-    return flow.run(flow.Job([root], key, shards=shards))[0]
+    found, looped = flow.run(Job([root], key, shards=shards))[0], local.run(Job([root], key))[0]
+    for one, other in zip(found.content(), looped.content(), strict=True):
+        assert np.array_equal(one, other)
+    return found
 
 
 def same(histogram, root, expected):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import wpinq
-from wpinq.engines import flow
+from wpinq.engines import flow, local
 from wpinq.ledger import Ledger
 from wpinq.ledger.secret import Secret
 from wpinq.noise import Words
@@ -48,18 +48,18 @@ def test_attack_07_amounts_are_exact_end_to_end(spent):
 def test_attack_16_a_failure_refunds_nothing_and_can_be_tried_again(views_file, spent, monkeypatch):
     views = wpinq.protect(views_file, budget="0.1")
     m = views.map(page).measure("0.1")
-    true = flow.run
+    true = local.run
 
     def broken(job):
         raise MemoryError
 
-    monkeypatch.setattr(flow, "run", broken)
+    monkeypatch.setattr(local, "run", broken)
     with pytest.raises(BaseException):  # noqa: B017
         m.observe("home")
     assert spent(views_file) == Fraction(1, 10)
     with pytest.raises(wpinq.BudgetError):
         views.filter(lambda page: page == "home").measure("0.1")
-    monkeypatch.setattr(flow, "run", true)
+    monkeypatch.setattr(local, "run", true)
     first = m.observe("home")
     assert wpinq.protect(views_file).map(page).measure("0.1").observe("home") == first
     assert spent(views_file) == Fraction(1, 10)
@@ -241,8 +241,8 @@ def test_rules_05_36_a_finite_collection_has_no_continual_release(spent):
 def test_rule_37_a_flow_holds_an_identity_key_and_nothing_else(views_file, monkeypatch):
     """What workers are given: plans and the identity key. No ledger, no release key, no noise is drawn in a run."""
     jobs = []
-    true = flow.run
-    monkeypatch.setattr(flow, "run", lambda job: jobs.append(job) or true(job))
+    true = local.run
+    monkeypatch.setattr(local, "run", lambda job: jobs.append(job) or true(job))
     views = wpinq.protect(views_file, budget=1)
     m = views.map(page).shave().measure("0.1")
     m.observe(("home", 1))
@@ -252,7 +252,7 @@ def test_rule_37_a_flow_holds_an_identity_key_and_nothing_else(views_file, monke
     held = [getattr(job, name) for name in job.__slots__]
     assert not any(isinstance(one, (Ledger, Secret, Words)) for one in held), "and nodes give a flow columns only"
     loaded = "[one for one in sys.modules if one.startswith(('wpinq.noise', 'wpinq.ledger'))]"
-    script = f"import wpinq.engines.flow, sys; print({loaded})"
+    script = f"import sys, wpinq.engines.flow, wpinq.engines.local; print({loaded})"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]", "engines load neither noise nor ledger"
 

@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.engines import flow
+from wpinq.engines import flow, local
 
 
 def only(function):
@@ -261,7 +261,8 @@ def test_attack_45_fits_and_synthesis_need_released_numbers_only(tmp_path):
     shutil.rmtree(home)
     monkey = pytest.MonkeyPatch()
     with monkey.context() as patch:
-        patch.setattr(flow, "run", lambda job: pytest.fail("a fit may not run a dataflow"))
+        for engine in (flow, local):
+            patch.setattr(engine, "run", lambda job: pytest.fail("a fit may not run a dataflow"))
         fit = wpinq.degrees.reconcile(np.array(counts), np.array(ranks), scales=scales)
         fit.synthesize(tmp_path / "synthetic.csv")
     assert (fit.cdf == direct.cdf).all()

@@ -114,7 +114,7 @@ def _lines(measurement, one):
 KILLED = """
 import os, signal, sys, wpinq
 from wpinq.measurements import charged, measurement
-from wpinq.engines import flow
+from wpinq.engines import local
 from wpinq.ledger import file
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 def after(function, times=1):
@@ -130,8 +130,8 @@ views = wpinq.protect(path, budget=1)
 if point == "before the charge": charged.charge_all = die
 if point == "row committed, head not": file.FilePages.adopt = die
 if point == "charged": charged.charge_all = after(charged.charge_all)
-if point == "before the run": flow.run = die
-if point == "after the run": flow.run = after(flow.run)
+if point == "before the run": local.run = die
+if point == "after the run": local.run = after(local.run)
 m = views.map(lambda user, page: page).measure("0.1")
 if point == "seal committed, head not": file.FilePages.adopt = die
 if point == "sealed": charged.Words = die

@@ -234,6 +234,16 @@ def test_fingerprints_tell_meanings_apart():
     assert bind("zip=1", SCHEMA, "filter").fingerprint == bind("( zip = 1 )", SCHEMA, "filter").fingerprint
 
 
+def test_a_columns_name_is_that_column_and_the_same_question_as_in_sql():
+    for name in SCHEMA.names:
+        short, parsed = bind(name, SCHEMA, "map"), bind(f'"{name}"', SCHEMA, "map")
+        assert (short.fingerprint, short.output, short.note) == (parsed.fingerprint, parsed.output, parsed.note)
+    words = Schema.of(null=Kind.INT, user=Kind.TEXT)
+    assert [bind(name, words, "map").projection for name in words.names] == [("null",), ("user",)]
+    with pytest.raises(PlanError, match=r"columns=\{'x': int\}"):
+        bind("x", Schema.of(x=Kind.ANY), "map")
+
+
 def test_a_condition_in_a_measured_dataflow():
     import wpinq
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import wpinq
-from wpinq.engines import flow
+from wpinq.engines import local
 from wpinq.ledger import Ledger
 from wpinq.plan.node import sources
 
@@ -77,8 +77,8 @@ def test_the_script_can_be_run_twice_for_one_charge(views_file):
 
 def test_one_run_answers_everything_that_waits(views_file, monkeypatch):
     runs = []
-    true_run = flow.run
-    monkeypatch.setattr(flow, "run", lambda job: runs.append(len(job.roots)) or true_run(job))
+    true_run = local.run
+    monkeypatch.setattr(local, "run", lambda job: runs.append(len(job.roots)) or true_run(job))
     pages = wpinq.protect(views_file, budget=10).map(page)
     measured = [pages.measure(1), pages.shave().measure(1), pages.filter(lambda page: page == "home").measure(1)]
     assert runs == []

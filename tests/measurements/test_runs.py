@@ -1,11 +1,12 @@
 """When dataflows run: once for all that wait, and no question fails or waits because of another one's plan."""
 
 import threading
+from functools import partial
 
 import pytest
 
 import wpinq
-from wpinq.engines import flow
+from wpinq.engines import flow, local
 from wpinq.errors import EngineError, SourceError
 
 ROWS = [("ann", "home"), ("bob", "home"), ("bob", "news")]
@@ -18,15 +19,16 @@ def protect(**more):
 @pytest.fixture
 def runs(monkeypatch):
     """What each run computes; plans of the marked steps fail."""
-    found, true, bad = [], flow.run, set()
+    found, bad = [], set()
 
-    def run(job):
+    def run(true, job):
         found.append(list(job.roots))
         if bad.intersection(job.roots):
             raise EngineError("a step failed with ValueError; please report this.")
         return true(job)
 
-    monkeypatch.setattr(flow, "run", run)
+    for engine in (flow, local):
+        monkeypatch.setattr(engine, "run", partial(run, engine.run))
     return found, bad
 
 

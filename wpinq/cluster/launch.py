@@ -26,7 +26,7 @@ from wpinq.cluster.task import Task, describe, read_task, rebuilt, same_plans
 from wpinq.errors import EngineError, WpinqError
 
 if TYPE_CHECKING:
-    from wpinq.engines.flow import Job
+    from wpinq.engines.job import Job
     from wpinq.failures import Failure
     from wpinq.measurements.measurement import Measurement
 
@@ -165,7 +165,7 @@ def closing(cluster: Cluster) -> Iterator[Cluster]:
 
 def job(every: Sequence[Measurement], process: int, addresses: Sequence[str], failure: Failure) -> Job:
     """What a process computes."""
-    from wpinq.engines.flow import Job
+    from wpinq.engines.job import Job
 
     hosts = [address.rpartition(":")[0] for address in addresses]
     return Job(

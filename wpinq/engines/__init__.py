@@ -2,6 +2,7 @@
 
 reference  dictionaries and fractions: the oracle of every test
 flow       columns on bytewax, over a finite source
+local      the same in a plain loop, over small files
 live       the same, kept up and given one epoch after another
 cluster    the same, on several processes
 reading    a source in batches, ahead of the flow

@@ -19,7 +19,8 @@ from typing import NoReturn, ParamSpec, TypeVar
 
 from bytewax._bytewax import cluster_main
 
-from wpinq.engines.flow import Job, build
+from wpinq.engines.flow import build
+from wpinq.engines.job import Job
 from wpinq.errors import EngineError
 from wpinq.failures import Failure, redact
 from wpinq.state.histogram import Histogram
@@ -50,7 +51,7 @@ def run(job: Job, process: int, addresses: Sequence[str]) -> list[Histogram]:
         LostError: Another process failed.
         SourceError, EngineError: A step of this process failed.
     """
-    result = [Histogram(root.schema, job.key, root.held.array) for root in job.roots]
+    result = job.empty()
     os.environ.pop("BYTEWAX_DATAFLOW_API_ENABLED", None)
     try:
         with _hidden():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 
 from wpinq.engines.exchange import Parcel
-from wpinq.engines.reading import batches
+from wpinq.engines.reading import until_failure
 from wpinq.failures import Failure
 from wpinq.plan.shapes import Read
 from wpinq.records.batch import Batch
@@ -24,23 +24,16 @@ class ReaderSource(DynamicSource[Batch]):
 
     def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSourcePartition[Batch]:
         """One worker's share."""
-        result = batches(self._read, (worker_index, worker_count), self._progress, self._beside)
-        return _Share(result, self._read.data.name, self._failure)
+        share = worker_index, worker_count
+        return _Share(until_failure(self._read, share, self._progress, self._failure, self._beside))
 
 
 class _Share(StatelessSourcePartition[Batch]):
-    def __init__(self, found: Generator[list[Batch], None, None], name: str, failure: Failure) -> None:
+    def __init__(self, found: Iterator[list[Batch]]) -> None:
         self._batches = found
-        self._next: Callable[[], list[Batch] | None] = failure.guard(
-            f"reading {name}", lambda: next(self._batches, None), None
-        )
 
     def next_batch(self) -> list[Batch]:
-        result = self._next()
-        if result is None:
-            self._batches.close()
-            raise StopIteration
-        return result
+        return next(self._batches)
 
 
 Counted: TypeAlias = "Histogram | Parcel[HistogramPart]"

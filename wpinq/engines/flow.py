@@ -7,10 +7,9 @@ at its end. Nothing here draws at random, charges anything or knows what a measu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias, TypeVar, assert_never, cast
+from typing import TypeVar, assert_never, cast
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow, Stream
@@ -29,49 +28,19 @@ from wpinq.engines.exchange import (
     keep_local,
     send,
 )
+from wpinq.engines.job import Job
 from wpinq.engines.linear import Linear, StepBatches
 from wpinq.engines.placement import labels
-from wpinq.engines.sharing import needed_columns, representatives
+from wpinq.engines.sharing import Lowered
 from wpinq.failures import Failure
-from wpinq.plan.node import Node, steps
+from wpinq.plan.node import Node
 from wpinq.plan.shapes import Keyed, Read
 from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
-from wpinq.state.states import HashedState, Piecewise, State
+from wpinq.state.states import HashedState, State
 
 V = TypeVar("V")
 W = TypeVar("W")
-
-Progress: TypeAlias = Callable[[int], None]
-"""Called with the number of bytes of files read so far. Never rows: their number is protected."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What one run computes.
-
-    Attributes:
-        roots: The plans to measure; their common steps run once.
-        key: Identity key of the data set.
-        shards: Into how many shards each keyed step is cut.
-        progress: Told how many bytes were read.
-        failure: Keeps the first failure of a step.
-        process: In a cluster, which of the processes this is; each holds the shard of its number.
-        beside: How many processes share the cores of this machine.
-    """
-
-    roots: Sequence[Node]
-    key: bytes
-    shards: int = 1
-    progress: Progress | None = None
-    failure: Failure = field(default_factory=Failure)
-    process: int | None = None
-    beside: int = 1
-
-    @property
-    def own(self) -> str | None:
-        """In a cluster, the label of what stays in this process."""
-        return None if self.process is None else labels(self.shards)[self.process]
 
 
 def run(job: Job) -> list[Histogram]:
@@ -81,15 +50,10 @@ def run(job: Job) -> list[Histogram]:
         SourceError: A source could not be read to its end.
         EngineError: A step failed; the message names it and never the data.
     """
-    result: list[Histogram] = []
-    job.failure.guard("the dataflow", _run, None)(job, result)
+    result = job.empty()
+    job.failure.guard("the dataflow", lambda: run_main(build(job, result)), None)()  # type: ignore[no-untyped-call]
     job.failure.raise_if_failed()
     return result
-
-
-def _run(job: Job, found: list[Histogram]) -> None:
-    found += [Histogram(root.schema, job.key, root.held.array) for root in job.roots]
-    run_main(build(job, found))  # type: ignore[no-untyped-call]
 
 
 def build(job: Job, found: list[Histogram]) -> Dataflow:
@@ -98,7 +62,7 @@ def build(job: Job, found: list[Histogram]) -> Dataflow:
     lowering = Lowering(flow, job)
     streams = lowering.streams()
     for number, root in enumerate(job.roots):
-        keyed = keep_local(f"measure_{number}_in", streams[lowering.chosen[root]], job.own or "all")
+        keyed = keep_local(f"measure_{number}_in", streams[lowering.plan.chosen[root]], job.own or "all")
         counted = op.stateful_batch(f"measure_{number}", keyed, _builder(partial(_Counter, root, job)))
         parts = op.map(f"measure_{number}_tag", counted, _tagger(number))
         if job.own:
@@ -114,31 +78,27 @@ class Lowering:
 
     Attributes:
         job: What is computed.
-        chosen: For each step the one that is computed in its place.
+        plan: Its steps as shapes.
         eager: Whether keyed steps answer every change at once, or only at the end.
     """
 
     eager = False
 
     def __init__(self, flow: Dataflow, job: Job) -> None:
-        self._flow, self.job, self.chosen = flow, job, representatives(job.roots)
-        self._needed = needed_columns(job.roots, self.chosen)
+        self._flow, self.job, self.plan = flow, job, Lowered(job)
 
     def streams(self) -> dict[Node, Stream[Batch]]:
         """For each representative step that a measurement or a keyed step reads, the stream of its batches."""
-        order = [node for node in steps(*self.job.roots) if self.chosen[node] is node]
-        shapes = {node: node.lower(self._needed[node]) for node in order}
-        readers = [node.inputs for node, shape in shapes.items() if isinstance(shape, Keyed)] + [self.job.roots]
-        read = dict.fromkeys(self.chosen[item] for some in readers for item in some)  # in one order in all processes
-        result: dict[Node, list[Stream[Batch]]] = {node: [] for node in read}
-        for number, (node, shape) in enumerate(shapes.items()):
+        plan = self.plan
+        result: dict[Node, list[Stream[Batch]]] = {node: [] for node in plan.read}
+        for number, (node, shape) in enumerate(plan.shapes.items()):
             if isinstance(shape, Read | Keyed):
-                follows = Linear(node, shapes, self.chosen, read, self.job.failure)
-                ups = [_merged(f"step_{number}_up_{i}", result[self.chosen[up]]) for i, up in enumerate(node.inputs)]
+                follows = plan.follows(node)
+                ups = [_merged(f"step_{number}_up_{i}", result[plan.chosen[up]]) for i, up in enumerate(node.inputs)]
                 out = self._step(f"step_{number}", node, shape, ups, follows)
                 for i, end in enumerate(follows.ends):
                     result[end].append(op.flat_map_batch(f"step_{number}_to_{i}", out, _picker(end)))
-        return {node: _merged(f"read_{number}", result[node]) for number, node in enumerate(read)}
+        return {node: _merged(f"read_{number}", result[node]) for number, node in enumerate(plan.read)}
 
     def _step(
         self, name: str, node: Node, shape: Read | Keyed, ups: list[Stream[Batch]], follows: Linear
@@ -190,10 +150,6 @@ def _builder(make: Callable[[], StatefulBatchLogic[V, W, None]]) -> Callable[[ob
     return lambda _resume: make()
 
 
-def _change(state: State, follows: Linear) -> StepBatches:
-    return follows.push_all(state.pieces()) if isinstance(state, Piecewise) else follows.push(state.emit())
-
-
 class _Step(StatefulBatchLogic[tuple[int, Parcel[KeyedRecords]], StepBatches, None]):
     """One shard of a keyed step, and the linear steps that follow."""
 
@@ -201,7 +157,7 @@ class _Step(StatefulBatchLogic[tuple[int, Parcel[KeyedRecords]], StepBatches, No
         self._eager = eager
         self._state = state
         self._absorb = failure.guard(title, self._absorbed, None)
-        self._emit: Callable[[], StepBatches] = failure.guard(title, lambda: _change(state, follows), {})
+        self._emit: Callable[[], StepBatches] = failure.guard(title, lambda: follows.change(state), {})
 
     def on_batch(self, values: list[tuple[int, Parcel[KeyedRecords]]]) -> tuple[list[StepBatches], bool]:
         for port, parcel in values:
@@ -225,7 +181,7 @@ class _Counter(StatefulBatchLogic[Batch, Counted, None]):
     """What a process counts of a measured histogram: in a cluster parts of it, to be sent to the first process."""
 
     def __init__(self, root: Node, job: Job) -> None:
-        self._histogram = Histogram(root.schema, job.key, root.held.array)
+        self._histogram = job.histogram(root)
         self._absorb = job.failure.guard("measure", self._histogram.absorb, None)
         whole: Callable[[], list[Counted]] = lambda: [self._histogram]  # noqa: E731
         parts: Callable[[], list[Counted]] = lambda: [Parcel(part) for part in self._histogram.parts()]  # noqa: E731

@@ -15,6 +15,7 @@ from wpinq.failures import Failure
 from wpinq.plan.node import Node
 from wpinq.plan.shapes import Merge, Shape, Stateless
 from wpinq.records.batch import Batch
+from wpinq.state.states import Piecewise, State
 from wpinq.state.waiting import Waiting
 
 Edge: TypeAlias = tuple[Node, Callable[[Batch], Batch | None]]
@@ -61,7 +62,11 @@ class Linear:
             result[node] = [entry for entry in (made if edges else [batch]) if entry]
         return {end: result[end] for end in self.ends if result[end]}
 
-    def push_all(self, pieces: Iterator[Batch]) -> StepBatches:
+    def change(self, state: State) -> StepBatches:
+        """What follows from what a step that remembers has to say now."""
+        return self._push_all(state.pieces()) if isinstance(state, Piecewise) else self.push(state.emit())
+
+    def _push_all(self, pieces: Iterator[Batch]) -> StepBatches:
         """What follows from a change that comes in pieces; equal records are added up as they come."""
         sums: dict[Node, Waiting] = {}
         for piece in pieces:

@@ -19,7 +19,8 @@ from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from bytewax.testing import run_main
 
-from wpinq.engines.flow import Job, Lowering
+from wpinq.engines.flow import Lowering
+from wpinq.engines.job import Job
 from wpinq.errors import EngineError
 from wpinq.failures import Failure, redact
 from wpinq.plan.node import Node
@@ -126,7 +127,7 @@ class LiveFlow:
         streams = lowering.streams()
         for number, root in enumerate(self.roots):
             absorb = self._failure.guard("measure", partial(self.absorb, number), None)
-            op.output(f"measure_{number}", streams[lowering.chosen[root]], _Absorber(absorb))
+            op.output(f"measure_{number}", streams[lowering.plan.chosen[root]], _Absorber(absorb))
         return flow
 
 

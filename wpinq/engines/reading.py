@@ -18,6 +18,7 @@ from typing import TypeVar
 import polars as pl
 
 from wpinq.errors import SourceError
+from wpinq.failures import Failure
 from wpinq.plan.shapes import Read
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
@@ -34,6 +35,14 @@ THREADED = 1 << 24
 MOST_THREADS = 4
 AHEAD = 3
 """Lots of a thread that are read, or being read, before they are asked for."""
+
+
+def until_failure(
+    read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, failure: Failure, beside: int = 1
+) -> Iterator[list[Batch]]:
+    """A share of a source in batches, to its end or to the first failure of the run."""
+    with closing(batches(read, share, progress, beside)) as found:
+        yield from iter(failure.guard(f"reading {read.data.name}", lambda: next(found, None), None), None)
 
 
 def batches(

@@ -1,10 +1,36 @@
-"""What several plans have in common, and which columns of it anything reads."""
+"""What several plans have in common, and which columns of it anything reads: plans as the shapes that engines run."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from wpinq.engines.job import Job
+from wpinq.engines.linear import Linear
 from wpinq.plan.node import Node, Source, fingerprints, steps
+from wpinq.plan.shapes import Keyed, Shape
+
+
+class Lowered:
+    """The steps of some plans as shapes, common steps once.
+
+    Attributes:
+        chosen: For each step the one that is computed in its place.
+        shapes: The shape of each step that is computed, inputs first.
+        read: The steps whose output is read by a measurement or by a step that remembers, in the same order in all
+            processes.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._failure, self.chosen = job.failure, representatives(job.roots)
+        needed = needed_columns(job.roots, self.chosen)
+        order = [node for node in steps(*job.roots) if self.chosen[node] is node]
+        self.shapes: dict[Node, Shape] = {node: node.lower(needed[node]) for node in order}
+        readers = [node.inputs for node, shape in self.shapes.items() if isinstance(shape, Keyed)] + [job.roots]
+        self.read = list(dict.fromkeys(self.chosen[one] for some in readers for one in some))
+
+    def follows(self, node: Node) -> Linear:
+        """The linear steps that follow a step."""
+        return Linear(node, self.shapes, self.chosen, self.read, self._failure)
 
 
 def representatives(roots: Sequence[Node]) -> dict[Node, Node]:

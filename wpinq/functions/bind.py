@@ -52,6 +52,8 @@ def bind(
         UntraceableError: An expression is not a function of one record.
     """
     if isinstance(function, str):
+        if not condition and _is_column(function, schema):
+            return expressions([pl.col(function)], schema, call, columns)
         from wpinq.functions.sql.bind import predicate, projection
 
         return predicate(function, schema, call) if condition else projection(function, schema, call, columns)
@@ -83,6 +85,11 @@ def bind_many(
     if isinstance(function, (pl.Expr, list, tuple)):
         raise PlanError(f"{call}: takes a Python function that returns a list of records, not Polars expressions.")
     return _plain(Many, function, schema, call, columns)
+
+
+def _is_column(text: str, schema: Schema) -> bool:
+    """Whether SQL text is no more than a column's name: then nothing is parsed, and what parses need not be loaded."""
+    return text.isidentifier() and text in schema.names and schema[text].kind is not Kind.ANY
 
 
 def _plain(

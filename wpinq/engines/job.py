@@ -1,0 +1,51 @@
+"""What an engine is asked to compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from wpinq.engines.placement import labels
+from wpinq.failures import Failure
+from wpinq.plan.node import Node
+from wpinq.state.histogram import Histogram
+
+Progress: TypeAlias = Callable[[int], None]
+"""Called with the number of bytes of files read so far. Never rows: their number is protected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one run computes.
+
+    Attributes:
+        roots: The plans to measure; their common steps run once.
+        key: Identity key of the data set.
+        shards: Into how many shards each keyed step is cut.
+        progress: Told how many bytes were read.
+        failure: Keeps the first failure of a step.
+        process: In a cluster, which of the processes this is; each holds the shard of its number.
+        beside: How many processes share the cores of this machine.
+    """
+
+    roots: Sequence[Node]
+    key: bytes
+    shards: int = 1
+    progress: Progress | None = None
+    failure: Failure = field(default_factory=Failure)
+    process: int | None = None
+    beside: int = 1
+
+    @property
+    def own(self) -> str | None:
+        """In a cluster, the label of what stays in this process."""
+        return None if self.process is None else labels(self.shards)[self.process]
+
+    def histogram(self, root: Node) -> Histogram:
+        """A histogram of a root, with nothing in it."""
+        return Histogram(root.schema, self.key, root.held.array)
+
+    def empty(self) -> list[Histogram]:
+        """One for each root."""
+        return [self.histogram(root) for root in self.roots]

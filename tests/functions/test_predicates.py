@@ -78,14 +78,14 @@ def duck():
 @given(conditions)
 def test_conditions_mean_what_duckdb_says(duck, text):
     found = [row[0] for row in duck.execute(f"SELECT coalesce(({text}), false) FROM people").fetchall()]
-    ours = bind(text, SCHEMA, "filter").predicate(FRAME).to_list()
+    ours = bind(text, SCHEMA, "filter", condition=True).predicate(FRAME).to_list()
     assert ours == found, text
 
 
 @settings(max_examples=20)
 @given(conditions)
 def test_one_record_at_a_time_gives_the_same(text):
-    function = bind(text, SCHEMA, "filter")
+    function = bind(text, SCHEMA, "filter", condition=True)
     assert [function.test(row) for row in FRAME.rows()] == function.predicate(FRAME).to_list()
 
 
@@ -180,7 +180,7 @@ def test_maps_name_their_columns():
 )  # fmt: skip
 def test_refused(text, reason):
     with pytest.raises(PlanError, match=reason) as caught:
-        bind(text, SCHEMA, "filter")
+        bind(text, SCHEMA, "filter", condition=True)
     assert str(caught.value).startswith("filter: ")
     assert "\n" not in str(caught.value)
     assert "\x1b" not in str(caught.value)
@@ -190,7 +190,7 @@ def test_refused(text, reason):
 @given(st.text(max_size=40) | st.text("zipname'\"()=<>-/*;,% \\$0123456789", max_size=60))
 def test_any_text_is_a_condition_or_one_clear_line(text):
     try:
-        function = bind(text, SCHEMA, "filter")
+        function = bind(text, SCHEMA, "filter", condition=True)
     except PlanError as error:
         assert "\n" not in str(error)
     else:
@@ -199,7 +199,7 @@ def test_any_text_is_a_condition_or_one_clear_line(text):
 
 def test_a_long_chain_is_no_deep_tree():
     text = " OR ".join(f"zip = {number}" for number in range(1000))
-    assert bind(text, SCHEMA, "filter").predicate(FRAME).to_list() == [
+    assert bind(text, SCHEMA, "filter", condition=True).predicate(FRAME).to_list() == [
         False,
         True,
         False,
@@ -215,23 +215,27 @@ def test_quotes_and_comments_are_those_of_sql():
     weird = Schema.of(**{'a"b': Kind.TEXT, "sélect": Kind.TEXT, "User": Kind.TEXT, "user": Kind.TEXT, "^a$": Kind.TEXT})
     frame = pl.DataFrame({'a"b': ["'; --"], "sélect": ["/*"], "User": ["A"], "user": ["b"], "^a$": ["x"]})
     for text in ["\"a\"\"b\" = '''; --'", "sélect = '/*' -- AND FALSE", "\"User\" = 'A' /* OR */", "user = 'b'"]:
-        assert bind(text, weird, "filter").predicate(frame).to_list() == [True], text
+        assert bind(text, weird, "filter", condition=True).predicate(frame).to_list() == [True], text
     with pytest.raises(PlanError, match="several columns 'USER'"):
-        bind("USER = 'b'", weird, "filter")
+        bind("USER = 'b'", weird, "filter", condition=True)
     with pytest.raises(PlanError, match="Polars reads as a pattern"):
-        bind("\"^a$\" = 'x'", weird, "filter")
+        bind("\"^a$\" = 'x'", weird, "filter", condition=True)
 
 
 def test_columns_of_any_value_need_a_type():
     with pytest.raises(PlanError, match=r"columns=\{'x': int\}"):
-        bind("x = 1", Schema.of(x=Kind.ANY), "filter")
+        bind("x = 1", Schema.of(x=Kind.ANY), "filter", condition=True)
 
 
 def test_fingerprints_tell_meanings_apart():
-    prints = {bind(text, SCHEMA, "filter").fingerprint for text in ("zip = 1", "zip = 2", "age = 1", "zip <> 1")}
+    prints = {
+        bind(text, SCHEMA, "filter", condition=True).fingerprint
+        for text in ("zip = 1", "zip = 2", "age = 1", "zip <> 1")
+    }
     assert len(prints) == 4
     assert None not in prints
-    assert bind("zip=1", SCHEMA, "filter").fingerprint == bind("( zip = 1 )", SCHEMA, "filter").fingerprint
+    spaced = bind("( zip = 1 )", SCHEMA, "filter", condition=True)
+    assert bind("zip=1", SCHEMA, "filter", condition=True).fingerprint == spaced.fingerprint
 
 
 def test_a_columns_name_is_that_column_and_the_same_question_as_in_sql():

@@ -13,8 +13,10 @@ from scipy.stats import chi2
 from strategies import Driver, distance, expected, run_flow, same
 
 import wpinq
+from wpinq import kernels
 from wpinq.engines import reference
 from wpinq.ledger.secret import Secret
+from wpinq.operators.contribution import reservoirs
 from wpinq.operators.contribution import sample as bounding
 
 ONE = Secret(bytes(range(32)))
@@ -79,11 +81,13 @@ def test_engine_keeps_what_the_definition_keeps(unit, records, shards, random):
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
+@pytest.mark.parametrize("library", [kernels.LIB, None], ids=["compiled", "plain"])
 @given(st.lists(views, min_size=1, max_size=4), st.integers(1, 3), st.sampled_from([1, 2, 5, 1 << 20]))
-@settings(max_examples=25)
-def test_sample_grows_with_the_records_and_retracts_what_is_pushed_out(unit, parts, shards, lot):
+@settings(max_examples=20)
+def test_sample_grows_with_the_records_and_retracts_what_is_pushed_out(library, unit, parts, shards, lot):
     collection = people((), unit)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "LIB", library)
         patch.setattr(bounding, "RECORDS_PER_LOT", lot)
         driver = Driver(collection, shards)
         so_far = []
@@ -158,13 +162,20 @@ def test_attack_30_a_person_with_a_million_records(pages, per):
     assert grown < 1_500_000, "kilobytes"
 
 
-def test_attack_30_one_row_of_a_heavy_weight_is_ranked_in_lots(monkeypatch):
+@pytest.mark.parametrize("compiled", [True, False])
+def test_attack_30_one_row_of_a_heavy_weight_is_ranked_in_lots(monkeypatch, compiled):
     """The state itself is given one row that stands for 100,000 copies."""
+    if compiled and kernels.LIB is None:
+        pytest.skip("there are no compiled kernels")
     monkeypatch.setattr(bounding, "RECORDS_PER_LOT", 1000)
+    monkeypatch.setattr(reservoirs, "PIECE", 1000)
+    kind, name = (reservoirs.Pool, "put") if compiled else (bounding.Sample, "_ranked")
+    if not compiled:
+        monkeypatch.setattr(kernels, "LIB", None)
     collection = people((), wpinq.users("user", at_most=5))
     largest = []
-    ranked = bounding.Sample._ranked
-    monkeypatch.setattr(bounding.Sample, "_ranked", lambda self, lot: largest.append(lot.height) or ranked(self, lot))
+    rank = getattr(kind, name)
+    monkeypatch.setattr(kind, name, lambda self, lot, *more: largest.append(len(lot)) or rank(self, lot, *more))
     driver = Driver(collection)
     driver.feed({("ann", "a"): Fraction(100_000), ("ann", "b"): Fraction(1), ("bob", "b"): Fraction(2)})
     assert max(largest) <= 1000

@@ -1,4 +1,4 @@
-"""Compiled kernels: 600 lines of C, compiled when the package is built, called through ctypes; or nothing.
+"""Compiled kernels: 900 lines of C, compiled when the package is built, called through ctypes; or nothing.
 
 Everything works without them. Where there was no compiler, or the library is not that of the sources beside it, the
 same results come from NumPy, Polars and plain Python, which is the only other path: `loops` has what runs there.
@@ -6,6 +6,7 @@ same results come from NumPy, Polars and plain Python, which is the only other p
     hashes.c        identities: SipHash
     repeats.c       equal values near by, made one
     sums.c          adding up by identity or by number; a digit of noise
+    reservoirs.c    what is kept of each person
     paths.c         the nearest staircase of two noisy curves
     posteriors.c    the posterior over staircases
     graphs.c        random graphs with given degrees
@@ -37,6 +38,12 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_tally": (_N, (_P, _I, _P, _N, _N, _P, _P)),
     "wpinq_items": (_N, (_P, _I, _P, _P)),
     "wpinq_count": (None, (_N, _P, _N, _P)),
+    "wpinq_number": (_N, (_P, _N, _P, _P, _P)),
+    "wpinq_code": (_N, (_P, _N, _P, _P)),
+    "wpinq_spread": (None, (_P, _P, _N, _N, _P)),
+    "wpinq_put": (_N, (_P, _N, _P, _P, _P, _P)),
+    "wpinq_give": (_N, (_P, _P)),
+    "wpinq_rows": (None, (_P, _N, _P, _P)),
     "wpinq_digit": (_N, (_N, _P, ctypes.c_uint64, _I, _P)),
 }
 

@@ -8,7 +8,7 @@ costs accuracy, never privacy. Source: privacy rules 6 and 10.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -32,8 +32,13 @@ def identities(frame: pl.DataFrame, schema: Schema, key: bytes) -> Words:
     Returns:
         An array of shape (rows, 2).
     """
-    columns = [_column(frame[column.name], column.kind, key) for column in schema]
-    return columns[0] if len(columns) == 1 else _tuple(columns, key)
+    columns = column_identities(frame, schema, key)
+    return columns[0] if len(columns) == 1 else tuple_identities(columns, key)
+
+
+def column_identities(frame: pl.DataFrame, schema: Schema, key: bytes) -> list[Words]:
+    """The identities of the values in each of a frame's columns, as `identities` takes them."""
+    return [_column(frame[column.name], column.kind, key) for column in schema]
 
 
 def integer_identities(numbers: np.ndarray, key: bytes) -> Words:
@@ -41,9 +46,9 @@ def integer_identities(numbers: np.ndarray, key: bytes) -> Words:
     return _fixed(np.asarray(numbers, np.int64).view(np.uint64), np.uint64(ord("i")), key)
 
 
-def _tuple(columns: list[Words], key: bytes) -> Words:
-    """Hash the identities of a tuple's items, closed by the family of tuples."""
-    words = [np.ascontiguousarray(column[:, i]) for column in columns for i in (0, 1)]
+def tuple_identities(columns: Sequence[Words], key: bytes) -> Words:
+    """Identities of records of several columns, from those of their values."""
+    words = [column[:, i] for column in columns for i in (0, 1)]
     size = words[0].shape[0]
     length = (16 * len(columns) + 1) % 256
     words.append(np.full(size, np.uint64((length << 56) | ord("c"))))
@@ -89,7 +94,8 @@ def _any(series: pl.Series, key: bytes) -> Words:
     result = _messages(series, b"", key)
     for row in series.bin.ends_with(b"c").arg_true():
         parts = [_any(pl.Series([item], dtype=pl.Binary), key) for item in items(series[row])]
-        result[row] = _tuple(parts, key) if parts else siphash(key, [np.array([1 << 56 | ord("c")], np.uint64)])
+        empty = [np.array([1 << 56 | ord("c")], np.uint64)]
+        result[row] = tuple_identities(parts, key) if parts else siphash(key, empty)
     return result
 
 

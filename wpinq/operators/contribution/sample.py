@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +11,9 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
+from wpinq import kernels
 from wpinq.operators.align import record_ids
+from wpinq.operators.contribution.reservoirs import Reservoirs
 from wpinq.operators.contribution.share import share
 from wpinq.operators.contribution.unit_key import ByUnit, UnitKey, origin
 from wpinq.plan.node import Node, Record, Weighted
@@ -25,6 +28,10 @@ from wpinq.state.table import Table, combine
 RECORDS_PER_LOT = 1 << 20
 """Records that are ranked at once: at least so many waiting records, at most so many of their copies."""
 
+PLAIN = (
+    "there are no compiled kernels, so bounding people's records takes about ten times as long; "
+    "install wpinq again where there is a C compiler."
+)
 COPY, FRESH = "\0copy", "\0fresh"
 USER, RANK, PLACE = ("\0user0", "\0user1"), ("\0rank0", "\0rank1"), ("\0place0", "\0place1")
 
@@ -56,6 +63,8 @@ def bound(source: Node) -> Node:
         PlanError: The unit does not fit the columns.
     """
     UnitKey(origin(source).data.unit, source.schema).check()
+    if kernels.LIB is None:
+        warnings.warn(PLAIN, RuntimeWarning, stacklevel=2)
     return Bound(source)
 
 
@@ -76,7 +85,8 @@ class Bound(ByUnit):
         return self.unit.bias
 
     def state(self, keep: tuple[str, ...], key: bytes) -> State:
-        return Sample(self.schema, self.unit, keep, self.data.sampling_key)
+        given = self.schema, self.unit, keep, self.data.sampling_key
+        return Sample(*given) if kernels.LIB is None else Reservoirs(kernels.LIB, *given)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Rank all copies of all records, and go through them once."""
@@ -96,7 +106,9 @@ class Bound(ByUnit):
 
 
 class Sample:
-    """What is kept of each user, with the ranks that decide it; records that were pushed out are forgotten.
+    """What is kept of each user, with the ranks that decide it, where there are no compiled kernels.
+
+    `Reservoirs` keeps the same, bit for bit. Records that were pushed out are forgotten.
 
     Copies of a record are numbered and ranked one by one, a lot at a time, so that the sample is uniform; what was
     counted of a record is its number of copies. A source only adds records, so what was pushed out never comes back:

@@ -1,0 +1,148 @@
+"""Reservoirs: a sample of what each user contributed, kept up to date by compiled kernels, record by record."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from wpinq.kernels import Weights, Words
+from wpinq.kernels.reservoirs import Numbers, Pool
+from wpinq.kernels.reservoirs import Rows as Places
+from wpinq.operators.contribution.unit_key import UnitKey
+from wpinq.plan.unit import Unit
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.identity import column_identities, integer_identities, tuple_identities
+from wpinq.records.schema import Schema
+
+PIECE = 1 << 15
+"""Copies that compete at a time: their hashes stay in the cache."""
+COPIES = (1 << 32) - 1
+"""Copies of one record that compete; more of one record do not."""
+ROWS = 1 << 20
+"""Rows of a frame; and of those that nobody asks for any more, so many may be held."""
+
+
+class Reservoirs:
+    """What is kept of each user: the same as `Sample` keeps, which says what that is, many times as fast.
+
+    A record is known by the rank of its first copy, under which its copies are counted. What is held of a user is held
+    by rank (`kernels/reservoirs.c`), with the number of the row that has the columns that are needed later.
+    """
+
+    def __init__(self, library: ctypes.CDLL, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
+        self._schema, self._keep, self._key = schema, keep, key
+        self._unit_key = UnitKey(unit, schema)
+        self._user = schema.names.index(self._unit_key.user) if unit.window is None else None
+        self._value = schema.names.index(unit.per[0]) if unit.per else None
+        self._copies, self._users = Numbers(library), Numbers(library)
+        self._pool = Pool(library, int(unit.bound), unit.per[1] if unit.per else None)
+        self._rows = Rows(Batch.empty(schema.select(keep)).frame.drop(WEIGHT))
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Let records compete for a place."""
+        for frame in batch.frame.iter_slices(PIECE):
+            columns = column_identities(frame, self._schema, self._key)
+            first = self._ranks(columns, np.ones(1, np.int64))
+            users = self._unit_key.ids(frame, self._key) if self._user is None else columns[self._user]
+            for rows, numbers in self._numbered(first, frame[WEIGHT].to_numpy()):
+                ranks, again = first[rows], np.flatnonzero(numbers > 1)
+                ranks[again] = self._ranks([column[rows][again] for column in columns], numbers[again])
+                codes = self._users.codes(users[rows])
+                self._pool.reserve(len(self._users))
+                entered = self._pool.put(codes, ranks, None if self._value is None else columns[self._value][rows])
+                self._rows.add(frame.select(self._keep)[rows].filter(pl.Series(entered)))
+        if len(self._rows) > 2 * self._pool.live + ROWS:
+            self._forget()
+
+    def emit(self) -> Batch:
+        """Records that entered the sample since it was last asked, less those that they pushed out."""
+        entered, left = self._pool.give()
+        if 8 * (len(self._rows) - self._pool.live - len(left)) > self._pool.live + ROWS:
+            entered, left = self._forget(entered, left)
+        signed = [(frame, sign) for rows, sign in ((entered, 1), (left, -1)) for frame in self._rows.take(rows)]
+        weighed = [frame.with_columns(pl.lit(sign, pl.Int64).alias(WEIGHT)) for frame, sign in signed]
+        return Batch(pl.concat(weighed), self._schema.select(self._keep))
+
+    def _forget(self, *asked: Places) -> list[Places]:
+        """Keep only the rows that are held or asked for, and number them anew; the new numbers of those asked for."""
+        held = self._pool.held()
+        for numbers in asked:
+            held[numbers] = True
+        places = np.cumsum(held, dtype=np.uint32) - np.uint32(1)
+        self._rows.keep(held)
+        self._pool.renumber(places, len(self._rows))
+        return [places[numbers] for numbers in asked]
+
+    def _ranks(self, columns: Sequence[Words], numbers: Weights) -> Words:
+        """The ranks of copies, by the identities of their columns and their numbers."""
+        number = np.broadcast_to(integer_identities(numbers, self._key), columns[0].shape)
+        return tuple_identities([*columns, number], self._key)
+
+    def _numbered(self, first: Words, weights: Weights) -> Iterator[tuple[slice | Weights, Weights]]:
+        """The rows of copies and the numbers that they have, from 1 on, no more than `PIECE` at a time."""
+        if (weights == 1).all():
+            yield slice(None), 1 + self._copies.count(first)
+            return
+        before, ends = self._copies.count(first, weights), np.cumsum(weights)
+        for start in range(0, int(ends[-1]), PIECE):
+            copies = np.arange(start, min(start + PIECE, int(ends[-1])))
+            rows = np.searchsorted(ends, copies, "right")
+            numbers = 1 + before[rows] + copies - (ends - weights)[rows]
+            yield rows[numbers <= COPIES], numbers[numbers <= COPIES]
+
+
+class Rows:
+    """Rows of frames, each with a number from 0 on.
+
+    Args:
+        empty: A frame of their columns.
+    """
+
+    def __init__(self, empty: pl.DataFrame) -> None:
+        self._empty = empty
+        self._hold([])
+
+    def __len__(self) -> int:
+        return self._ends[-1] + self._more
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Number more rows."""
+        self._coming.append(frame)
+        self._more += frame.height
+        if self._more > ROWS:
+            self._gather()
+
+    def take(self, numbers: Places) -> list[pl.DataFrame]:
+        """Some rows: at least one frame, and one that is wanted whole as it is."""
+        self._gather()
+        numbers = np.sort(numbers)
+        cuts = np.searchsorted(numbers, np.array(self._ends, np.uint32))
+        found = [self._empty]
+        for frame, start, low, high in zip(self._frames, self._ends, cuts, cuts[1:], strict=False):
+            if high > low:
+                found.append(frame if high - low == frame.height else frame[numbers[low:high] - np.uint32(start)])
+        return found
+
+    def keep(self, held: npt.NDArray[np.bool_]) -> None:
+        """Number the rows anew: only these are left, in their order."""
+        self._gather()
+        for place, start in enumerate(self._ends[:-1]):  # in place, so that no two copies of all are held
+            self._frames[place] = self._frames[place].filter(pl.Series(held[start : self._ends[place + 1]]))
+        self._hold([frame for frame in self._frames if frame.height])
+
+    def _hold(self, frames: list[pl.DataFrame]) -> None:
+        self._frames, self._coming, self._more = frames, list[pl.DataFrame](), 0
+        self._ends: list[int] = [0, *np.cumsum([frame.height for frame in frames]).tolist()]
+
+    def _gather(self) -> None:
+        """Make one frame of small ones, so that a row is copied a few times only."""
+        frames, size = [*self._frames], self._more
+        few = self._coming
+        while frames and frames[-1].height <= min(size, ROWS - size):
+            size += frames[-1].height
+            few = [frames.pop(), *few]
+        self._hold([*frames, pl.concat(few, rechunk=True)] if size else frames)

@@ -1,1 +1,1 @@
-"""What leaves a protected collection, charged first. See README.md in this folder."""
+"""Measurements: queries that are charged first and then answered with noise. See README.md in this folder."""

@@ -1,4 +1,4 @@
-"""What was counted up to each epoch: the changes, merged like nodes of a tree, so that every prefix is at hand."""
+"""The histogram at every epoch, as a tree of changes, so that each prefix is a sum of few histograms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH = 16
 
 
 class Level(NamedTuple):
-    """Sums of equally many changes: how many were forgotten, and the others."""
+    """Sums of equally many changes: the number of forgotten ones, and the others."""
 
     gone: int
     kept: list[Histogram]
@@ -25,9 +25,10 @@ class Level(NamedTuple):
 class Changes:
     """The changes of a histogram, epoch by epoch.
 
-    Each change is kept, and with every `WIDTH` of them (and of those, and so on) also their sum. Up to n changes of
-    one bin are held in log(n) / log(16) sums, and a prefix is a sum of at most 15 of each. One thread adds and forgets
-    while others look: each step leaves every prefix whole, since a part of one would be told under the same noise.
+    Each change is kept, and the sum of every `WIDTH` changes, and of every `WIDTH` such sums, and so on. A bin is held
+    in log(n) / log(16) levels after n epochs, and a prefix is a sum of at most 15 histograms of each level. One thread
+    appends and forgets while others read; every step keeps each prefix complete, because an incomplete one would be
+    published under the noise of the complete one.
 
     Args:
         empty: Makes a histogram without records.
@@ -51,7 +52,7 @@ class Changes:
             number += 1
 
     def forget(self, epochs: int) -> None:
-        """Let go of what is not needed for this number of epochs or more: what whole sums of it tell."""
+        """Drop what is not needed for this number of epochs or more."""
         size = WIDTH
         for number, level in enumerate(self._levels[:-1]):
             useless = epochs // size * WIDTH - level.gone

@@ -1,8 +1,8 @@
-"""Charged queries: quotes that were committed, and are answered from the histogram of their plan for ever after.
+"""Charged queries: committed quotes, which are answered from the histogram of their plan.
 
-The key of a query is derived from the secret, its purpose and its tuple (`quote.py`), and from a keyed digest of the
-histogram, so a changed answer never meets old noise and no two purposes share a stream. The digest is sealed in the
-ledger before the first answer.
+The key of a query is derived from the secret, its purpose, its key tuple (`quote.py`) and a keyed digest of the
+histogram. So a changed histogram never gets the old noise, and no two purposes share pseudorandom words. The digest is
+sealed in the ledger before the first answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wpinq.state.histogram import Histogram
 
 _paid: WeakSet[ChargedQuery] = WeakSet()
-"""Queries that were charged, and may be computed."""
+"""Queries that were charged; no other is computed."""
 
 Q = TypeVar("Q", bound="ChargedQuery")
 
@@ -54,10 +54,10 @@ def commit(quotes: Sequence[Quote[Q]]) -> list[Q]:
 
 
 def charge(queries: Sequence[ChargedQuery]) -> None:
-    """Charge for some queries, for all or for none, and let them wait for what answers them.
+    """Charge for some queries, for all or for none, and register them for the run or the epoch that answers them.
 
-    One of a live source is for the epoch that was open when it was quoted; it can be charged until that has closed. No
-    epoch is closed meanwhile.
+    A query of a live source is for the epoch that was open when it was quoted, and can be charged until that epoch has
+    closed. No epoch is closed while this runs.
 
     Raises:
         BudgetError: They cost more together than is left; nothing was charged.
@@ -91,9 +91,9 @@ def digest_of(key_owner: DataSet, histogram: Histogram) -> int:
 
 
 def digest_after(key_owner: DataSet, digest: int, histogram: Histogram, change: Histogram) -> int | None:
-    """The digest of a histogram that a change is about to be merged into, from its digest before.
+    """The digest of a histogram after a change is merged into it, from its digest before.
 
-    None where it is made anew as quickly, once a question needs it.
+    None where computing it anew, once a query needs it, is as quick.
     """
 
     def found() -> int | None:
@@ -107,17 +107,17 @@ def digest_after(key_owner: DataSet, digest: int, histogram: Histogram, change: 
 
 
 class ChargedQuery:
-    """A query of a quote, which is charged next: computed when it is first answered, and by nothing that is not paid.
+    """A query that is charged first, and computed when its answer is first needed.
 
     Attributes:
-        quote: What was charged for it.
+        quote: Its quote, which was charged.
         node: The plan.
         epsilon: What it costs the privacy unit.
-        scale: The largest movement that one unit can cause, divided by epsilon; in weight (of a record: 1).
-        name: Tells repetitions apart, and names the charge.
+        scale: The L1 sensitivity divided by epsilon; in weight (of a record: 1).
+        name: The name of the charge; queries that differ in it alone are independent repetitions.
         key_owner: The data set whose secret keys it.
-        question: Tells it from other queries, in the ledger.
-        purpose: What its random words are for; no two purposes share them.
+        question: Its fingerprint in the ledger.
+        purpose: The purpose for which its random words are derived; no two purposes share them.
     """
 
     purpose: str
@@ -139,7 +139,7 @@ class ChargedQuery:
 
         Args:
             histogram: The weights.
-            digest: Theirs, where it is known (`digest_of`).
+            digest: The digest of the histogram, where it is known (`digest_of`).
         """
         self._insist_on_paid()
         secret = self.key_owner.ledger.secret

@@ -42,17 +42,17 @@ from wpinq.state.table import Ids
 class ContinualMeasurement(Measurement):
     """A charged, noisy histogram of every epoch that closes after it was made, for ever.
 
-    Noise is that of the nodes of a counting tree, each of which is a keyed function of the release, the node and the
-    bin: a bin or an epoch that nobody asks for costs nothing, and one that is asked twice has one answer. The key holds
-    no digest of the histogram, since that changes from epoch to epoch; what is counted in a closed epoch never changes
-    (privacy rule 5). What is released at an epoch is a sum of noisy nodes, whatever else was released.
+    The noise is that of the nodes of a counting tree. The noise of a node is a keyed function of the release, the node
+    and the bin, so it is computed for observed bins and epochs only, and repeated observations have the same answer.
+    The key does not cover a digest of the histogram, which changes from epoch to epoch; the counts of a closed epoch
+    never change (privacy rule 5). The answer at an epoch is a sum of noisy nodes, whatever else was released.
 
-    Epochs have the numbers of the source, whenever the measurement was made: one that is made again later is the same
-    release, and says the same of each epoch. Were they counted from its making, both would put the same noise on
-    different epochs, and their difference would be exact.
+    Epochs have the numbers of the source, not counted from the measurement on: a measurement that is made again later
+    is the same release, with the same answer for each epoch. If they were counted from the measurement on, both would
+    have the same noise at different epochs, and the difference of their answers would be exact.
 
     Attributes:
-        scale: The movement of one unit over epsilon; the noise of an answer is that of several nodes, see `deviation`.
+        scale: The L1 sensitivity divided by epsilon; an answer has the noise of several nodes, see `deviation`.
         tree: The counting tree.
     """
 
@@ -90,11 +90,11 @@ class ContinualMeasurement(Measurement):
 
     @property
     def settled(self) -> bool:
-        """No run answers it: the live source hands it the change of each epoch."""
+        """True: no run answers it, because the live source hands it the change of each epoch."""
         return True
 
     def receive(self, epoch: int, change: Histogram) -> None:
-        """Take in by how much an epoch changed the histogram; the first change holds all that was there before."""
+        """Take in the change of the histogram in an epoch; the first change holds all earlier records."""
         self._first = self._first or epoch
         self._changes.append(change)
         self._closed = epoch
@@ -164,7 +164,7 @@ class ContinualMeasurement(Measurement):
         return show_measured(self.node, self.epsilon, noise=noise)
 
     def release(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: bins of a running histogram are named, so that one epoch does not tell which bins another had.
+        """Refuse: bins of a running histogram are given by name, because a published table would reveal new bins.
 
         Raises:
             PlanError: Always.
@@ -206,7 +206,7 @@ class ContinualMeasurement(Measurement):
         return total
 
     def _blocks(self, level: int, index: np.ndarray, ids: Ids) -> Ids:
-        """What is encrypted: for each node and bin a keyed hash of both, of 128 bits."""
+        """The blocks from which words are made: for each node and bin a keyed 128-bit hash of both."""
         words = [np.tile(ids[:, i], len(index)) for i in (0, 1)]
         place = np.repeat(index.astype(np.uint64), len(ids))
         close = np.full(len(place), np.uint64(32 << 56 | level))
@@ -214,7 +214,7 @@ class ContinualMeasurement(Measurement):
 
 
 def refuse_unless_linear(walk: Iterable[Node]) -> None:
-    """Refuse a plan in which records meet; but for what bounds each person for ever, and takes nothing back.
+    """Refuse a plan with a step that combines records, except a bound that keeps each user's first records for ever.
 
     Raises:
         PlanError: A step is not linear for each record.

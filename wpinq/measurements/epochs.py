@@ -12,10 +12,10 @@ from wpinq.plan.stability import Survey
 
 @dataclass(frozen=True, eq=False)
 class Epochs:
-    """Which epochs of a live source answer a query.
+    """The epochs of a live source that answer a query.
 
     Attributes:
-        log: What the source was sent.
+        log: The live source.
         root: The plan over the open source.
         epoch: The one that answers; None for each that closes from now on.
     """
@@ -25,10 +25,10 @@ class Epochs:
     epoch: int | None
 
     def check(self, call: str) -> None:
-        """Refuse a quote of an epoch that has closed, and a plan whose records were let go of.
+        """Refuse a quote of an epoch that has closed, and a plan whose records are no longer held.
 
         Raises:
-            PlanError: It is too late for it; nothing was charged.
+            PlanError: The epoch has closed, or records are no longer held; nothing was charged.
         """
         if self.epoch is not None and self.epoch != self.log.closed + 1:
             raise PlanError(
@@ -39,10 +39,10 @@ class Epochs:
 
 
 def answered_from(root: Node, call: str) -> tuple[Survey, Epochs | None]:
-    """The plan of a query that has one answer, given at once; of a live source over the next epoch to close.
+    """The plan of a query with a single answer; over a live source that of the next epoch to close.
 
     Raises:
-        PlanError: There are windows, so there would be an answer for each; or records that it needs were let go of.
+        PlanError: The plan has windows, with an answer for each; or records that it needs are no longer held.
     """
     survey = Survey.of(root)
     refuse_windows(survey.steps, call)
@@ -53,7 +53,7 @@ def opened(survey: Survey) -> tuple[Survey, Epochs | None]:
     """The plan itself, or over the epoch of its live source that is open.
 
     Raises:
-        PlanError: Records that it needs were let go of, or there are two live sources.
+        PlanError: Records that it needs are no longer held, or there are two live sources.
     """
     log = log_of(survey.sources)
     if log is None:

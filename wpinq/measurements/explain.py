@@ -1,6 +1,6 @@
-"""Explain: a plan as a tree, with what each step does to the guarantee, and what a measurement costs and is worth.
+"""Explain: a plan as a tree, with the stability of each step, and the cost and expected error of a measurement.
 
-It reads plans and nothing else: no source, no ledger and no data.
+It reads plans only: no source, no ledger and no data.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Shown(str):
-    """A text that was already printed: the prompt does not print it again."""
+    """A text that was already printed; its `repr` is empty, so that Python's prompt does not print it again."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ def show_measured(root: Node, epsilon: Fraction | None, mechanism: str = "geomet
 
 
 def tree(root: Node) -> list[str]:
-    """The plan from the measurement back to its sources, one step a line; what is computed once is shown once."""
+    """The plan from the measurement back to its sources, one step in each line; a shared step is shown once."""
     lines: list[str] = []
     digests = fingerprints(root)
     same = {node: digests[node] or node for node in steps(root)}

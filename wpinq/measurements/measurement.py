@@ -1,10 +1,10 @@
-"""Measurements: what leaves a protected collection, charged first and computed when it is first asked.
+"""Measurements: noisy histograms, charged first and computed at the first observation.
 
-A release is the measured histogram plus one independent noise for every bin that there could be. The noise is a keyed
-function of the bin (`noise/words.py`), so bins may be asked one by one, for ever, in any order and process: a bin that
-nobody asks for costs nothing and a bin asked twice has one answer.
+A measurement is the histogram of a plan plus independent noise for every bin that the collection could have. The noise
+is a keyed function of the bin (`noise/words.py`), so bins may be observed one by one, in any order and process, and
+repeated observations have the same answer; bins that are not observed take no memory or time.
 
-What it costs is in `quote.py`, and how it is charged, keyed and sealed in `charged.py`.
+Prices are in `quote.py`; charging, keys and seals in `charged.py`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def quoted(
         name: Tells repetitions apart, and names the charge.
         analyst: Who is charged.
         epochs: Which epochs of a live source answer it.
-        fields: Whatever else tells it from other measurements.
+        fields: Further parameters in which it may differ from other measurements.
 
     Raises:
         PlanError: There is no such mechanism, the scale is out of range; or see `price`.
@@ -178,7 +178,7 @@ class Measurement(ChargedQuery):
         return self._table(names_of(self.node, chosen), tau, lost)
 
     def _passing(self, tau: int) -> list[np.ndarray]:
-        """What names the bins whose noisy weight reaches tau, in steps."""
+        """The names or identities of the bins whose noisy weight is at least tau, in steps."""
         histogram, words = self._settled()
         noisy = (
             (known, self._sum(true, self._mechanism.draw(words, ids)))
@@ -209,10 +209,10 @@ class Measurement(ChargedQuery):
         return self._divided(self._sum(true, noise))
 
     def _sum(self, true: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        """Add on the grid of the noise, in integers: no float ever meets a true weight.
+        """Add on the grid of the noise, in integers, so that no true weight is rounded before noise is added.
 
-        A fine grid takes Python's integers for all weights, not for those alone that 64 bits would not hold: the time
-        would tell that there are some.
+        On a fine grid all weights are Python integers, not only those beyond 64 bits: otherwise the time taken would
+        reveal whether there are any.
         """
         grid = self._mechanism.grid
         if grid != 1:
@@ -223,8 +223,8 @@ class Measurement(ChargedQuery):
     def _divided(self, total: np.ndarray) -> np.ndarray:
         """Divide last.
 
-        The sum is rounded to a float before it is divided, whatever integers it comes in, so that the last digits of
-        an answer do not tell how the weights are held, which depends on whether there are any.
+        The sum is rounded to a float before it is divided, for integers of every width, so that the last digits of an
+        answer do not reveal how weights are held, which depends on whether there are any.
         """
         whole = self._unit == 1 and self.node.held.whole
         released: np.ndarray = total if whole else total.astype(np.float64) / self._unit

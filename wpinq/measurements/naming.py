@@ -1,9 +1,10 @@
-"""The names of bins that are known by identity: the dataflow runs once more, and only what is published is kept.
+"""The names of published bins: the dataflow runs once more and keeps the records of the published identities.
 
-A histogram holds identities, so a name leaves the dataflow only after it was decided that it may. The second run must
-find the records of the first. A plan with a fingerprint does, or its source is refused for every question alike. One
-without may mean another thing by then, and whether that matters depends on records; so it is refused before anything is
-charged, but for numbers that the histogram holds as they are.
+A histogram holds identities, so a name leaves the dataflow only after it was decided that it may be published. The
+second run must compute the same records as the first. A plan with a fingerprint does, unless its source changed, and
+then the source is refused for every query alike. A plan without one may compute something else by then, and whether
+that is noticed would depend on records; so it is refused before anything is charged, unless the histogram holds the
+bins themselves, as it does for numbers of slices.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from wpinq.state.table import Ids, Table, combine
 
 
 def refuse_unnamed(node: Node, call: str) -> None:
-    """Refuse a plan whose bins nobody can name later: it would have to be computed again, and has no fingerprint.
+    """Refuse a plan whose bins could not be named later: they are named by a second run, which needs a fingerprint.
 
     Raises:
-        PlanError: It is one; nothing was charged.
+        PlanError: The plan has no fingerprint; nothing was charged.
     """
     digests = fingerprints(node)
     if digests[node] is not None or is_steps(node.schema):
@@ -59,7 +60,7 @@ def named(node: Node, ids: Ids) -> pl.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Tap(Unary):
-    """The same collection, of which it notes the records of some identities."""
+    """Passes its input on, and keeps the records with some identities."""
 
     key: bytes = field(repr=False)
     wanted: Ids = field(repr=False)

@@ -1,8 +1,8 @@
-"""Publish the bins whose noisy weight passes a threshold, without naming them first.
+"""Private partition selection by threshold: publish the bins whose noisy weight is at least a threshold.
 
-The noise is that of the measurement, so nothing but delta is charged: outside of the event that a bin which only one
-unit is in passes, what is published is a function of the noisy histogram. A threshold above the private one only leaves
-out what would be published, so it costs no more.
+The noise is that of the measurement, so only delta is charged: unless a bin that only one unit is in reaches the
+threshold, the published table is a function of the noisy histogram. A threshold above the private one publishes fewer
+bins, which is post-processing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from wpinq.state.histogram import Histogram, is_steps
 from wpinq.state.table import Ids, Weights
 
 BINS_PER_LOT = 1 << 20
-"""Bins that are looked at together."""
+"""Bins that are processed at once."""
 
 Bins: TypeAlias = tuple["Ids | Weights", Ids, Weights]
 """What is needed to name bins (integers or identities), their identities, their true weights."""
@@ -48,19 +48,18 @@ def probability(delta: Amount, call: str) -> Fraction:
 
 
 def l1_sensitivity(survey: Survey) -> int:
-    """The largest movement that one unit of a data set can cause, in units of 1/resolution, rounded up.
+    """The largest L1 sensitivity of a data set, in units of 1/resolution, rounded up: the change that costs epsilon.
 
-    It is the movement that costs epsilon. Without a delta nothing else is needed: a unit of two data sets of one ledger
-    loses the sum of what both pay.
+    For pure differential privacy it suffices: a unit of two data sets of one ledger loses the sum of both charges.
     """
     return max(math.ceil(move * survey.root.resolution) for move in survey.sensitivities.values())
 
 
 def private_threshold(node: Node, noise: Mechanism, delta: Fraction) -> int:
-    """The least noisy weight to publish, in steps, so that a unit alone shows with the delta that it pays.
+    """The least noisy weight to publish, in steps, such that bins of a unit alone are published with delta at most.
 
-    A unit of several data sets of one ledger is in all of them and pays for each: it shows through the sum of what it
-    moves in them, and so with the sum of their deltas at the most.
+    A unit of several data sets of one ledger is in all of them and is charged for each: its sensitivity is the sum over
+    them, and so is its delta.
 
     Raises:
         PlanError: The noise has a law that thresholds are not known for.

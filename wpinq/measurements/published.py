@@ -19,7 +19,7 @@ PLAIN: dict[type, pl.DataType] = {str: pl.String(), int: pl.Int64(), float: pl.F
 class Release:
     """Bins that were published, with their noisy weights, the largest first and then by name.
 
-    It iterates over pairs of a bin and its noisy weight. What is not in it is not known to exist or not to exist.
+    It iterates over pairs of a bin and its noisy weight. A bin that is not in it may exist or not.
 
     Attributes:
         frame: One row for each bin: its columns, and `count`, or `weighted_sum` where weights are no whole numbers.

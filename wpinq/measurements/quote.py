@@ -1,9 +1,9 @@
-"""Quotes: what a query of the data would cost, known before anything is charged, and exactly what is charged later.
+"""Quotes: the price of a query, computed before anything is charged, and exactly what is charged later.
 
-A charged query is known by one injective tuple: formats, the data sets with their versions and units, plan, name,
-resolution, scale, and whatever its mechanism depends on. The same tuple is the same query: it costs nothing again and
-has the same answers, in this process or another. A plan that cannot be fingerprinted is a new query at every quote; its
-quote holds the random bytes that stand for it, so that what is committed is what was quoted, however often.
+A charged query is identified by one injective tuple: formats, the data sets with their versions and units, plan, name,
+resolution, scale, and the parameters of its mechanism. The same tuple is the same query: it costs nothing again and has
+the same answers, in this process or another. A plan without a fingerprint is a new query at every quote; random bytes
+in the quote take the place of the fingerprint, so that committing the quote again is the same query.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Quote(Generic[C_co]):
         return self.made[0]
 
     def check(self) -> None:
-        """Refuse what was altered by hand, and what came too late.
+        """Refuse a quote that was altered by hand, or whose epoch has closed.
 
         Raises:
             PlanError: See `insist`; or the quote was for an epoch that has closed; nothing was charged.
@@ -125,7 +125,7 @@ class Quote(Generic[C_co]):
             self.epochs.check(self.call)
 
     def insist(self) -> None:
-        """Refuse what was altered by hand: nothing says that its charges are those of its query.
+        """Refuse a quote that was altered by hand, because its charges need not be those of its query.
 
         Raises:
             PlanError: It was not made by `price`; nothing was charged.

@@ -63,10 +63,10 @@ def select(
 
 
 def _mechanism(survey: Survey, epsilon: Fraction, delta: Fraction) -> PartitionSelection:
-    """What costs every unit at most what it pays, through all data sets of its ledger together.
+    """The selection that costs every unit at most what is charged, through all data sets of its ledger together.
 
-    In each ledger a step of 1 costs the same epsilon, that of the data set whose unit moves furthest. The least delta
-    of such a step is enough for all.
+    In each ledger a step of 1 costs the same epsilon, given by the largest L1 sensitivity. The least delta of such a
+    step is enough for all ledgers.
     """
     furthest = l1_sensitivity(survey)
     fits = [

@@ -1,14 +1,14 @@
-"""How far one unit can move all bins, and how far one bin, where the unit bounds that and the plan keeps bins apart.
+"""L1 and L-infinity sensitivity: how far one unit can change all bins together, and how far one bin.
 
-`users(..., at_most=20, per=("page", 3))` lets at most 3 records of a person with one page in. A step is *local* in a
-column when its output records with one value of it follow, stably, from the input records with that value alone. Where
-all steps from the source to the bins are local in the column, and the bins still have it, a bin moves by no more than 3
-records make it move: by the share 3 / 20 of what the person moves in all. Each step's own proof of its stability then
-holds for the records of one value, since the step does the same to them as if they were the whole collection.
+`users(..., at_most=20, per=("page", 3))` keeps at most 3 records of a person with one page. A step is *local* in a
+column when its output records with one value of the column follow, stably, from the input records with that value
+alone. Where all steps from the source to the bins are local in the column, and the bins still have it, 3 records change
+a bin at most: the L-infinity sensitivity is 3 / 20 of the L1 sensitivity. Each step's own proof of its stability then
+holds for the records of one value, since the step treats them as if they were the whole collection.
 
-Data sets of one ledger are versions of one: the same person, or the same record, may be in each of them. They pay one
-after the other, so epsilons and deltas add up by themselves; but how a unit shows is no sum, so it is found for all
-that the unit moves through all of them together.
+Data sets of one ledger are versions of one data set: the same unit may be in each of them. Their epsilons and deltas
+are charged one by one and add up. The probability that a bin of a unit alone is published does not add up, so it is
+computed from the sensitivities through all of them together.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class UnitSensitivity(NamedTuple):
-    """What one unit of a ledger can move, in units of 1/resolution.
+    """The sensitivity of a plan to one unit of a ledger, in units of 1/resolution.
 
     Attributes:
-        l1: All bins together.
-        linf: One bin.
-        data_sets: How many data sets of the ledger the plan reads, each of which pays.
+        l1: The L1 sensitivity: the largest change of all bins together.
+        linf: The L-infinity sensitivity: the largest change of one bin.
+        data_sets: How many data sets of the ledger the plan reads; each is charged.
     """
 
     l1: int
@@ -40,7 +40,7 @@ class UnitSensitivity(NamedTuple):
 
 
 def unit_sensitivities(node: Node) -> list[UnitSensitivity]:
-    """For each ledger, how far one of its units can move the bins through all of its data sets; weights are whole."""
+    """The sensitivities for each ledger, through all of its data sets together."""
     kept = _kept(node)
     result: dict[str, UnitSensitivity] = {}
     for data, move in sensitivities(node).items():

@@ -1,4 +1,4 @@
-"""When a dataflow runs: at the first answer, once, for every measurement that waits on the same data set."""
+"""Runs of the dataflow: at the first answer, once for all measurements that wait for the same data set."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ def wait(query: PendingQuery) -> None:
 
 
 def settle(query: PendingQuery) -> None:
-    """Run the dataflow of a query and of all that wait with it, and hand each its histogram.
+    """Run the dataflow of a query and of all queries that wait for the same data set; hand each its histogram.
 
-    What fails must not fail what was paid for beside it: after a failure each plan runs by itself. A plan that fails
-    again no longer runs with others, only when its own query is asked.
+    A plan that fails must not make other charged queries fail: after a failure each plan runs by itself. A plan that
+    fails again is no longer run with others, only when its own query is observed.
 
     Raises:
         SourceError: A source cannot be read, or is not the version that was protected.

@@ -1,4 +1,4 @@
-"""The time of a live source: its closed epochs as versions of its data set, and what waits for the open one."""
+"""The timeline of a live source: its closed epochs as versions of its data set, and queries of the open epoch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from wpinq.state.histogram import Histogram
 
 
 class Answerable(Protocol):
-    """A charged query, as far as whoever answers it needs to know."""
+    """The part of a charged query that is needed to answer it."""
 
     def answer_from(self, histogram: Histogram, digest: int | None = None) -> None:
         """Answer from this histogram from now on."""
@@ -31,7 +31,7 @@ class Answerable(Protocol):
 
 @dataclass(eq=False, repr=False)
 class Timeline(Log):
-    """What a live source was sent, with what is asked about it.
+    """The log of a live source, with its queries.
 
     Attributes:
         pending: Charged queries that wait for the open epoch to close, each with its plan over the open source.
@@ -44,7 +44,7 @@ class Timeline(Log):
     versions: dict[int, DataSet] = field(default_factory=dict)
 
     def forget(self) -> None:
-        """Let go of what nothing may ask for any more."""
+        """Drop records and versions that no query can need any more."""
         with self.lock:
             super().forget()
             for epoch in [item for item in self.versions if item <= self.forgotten]:
@@ -74,7 +74,7 @@ def name_of(root: Node) -> Hashable:
 
 
 def refuse_forgotten(log: Timeline, root: Node) -> None:
-    """Refuse a plan that would have to begin with records that are held no more.
+    """Refuse a plan that needs records that are no longer held.
 
     Raises:
         PlanError: It is not one of those that are kept up to date.
@@ -89,7 +89,7 @@ def refuse_forgotten(log: Timeline, root: Node) -> None:
 
 
 def answerable(root: Node, call: str) -> Node:
-    """The plan of a question that has one answer, given at once: of a live source that of the next epoch to close.
+    """The plan of a query with a single answer; over a live source that of the next epoch to close.
 
     Raises:
         PlanError: There are windows, so there would be an answer for each.
@@ -118,8 +118,8 @@ def refuse_windows(walk: Iterable[Node], call: str) -> None:
 def at_epoch(root: Node, epoch: int, number: int | None = None) -> Node:
     """The plan over the epochs up to one of them; where a window is given, its records alone are read for it.
 
-    Parts and windows of what a unit moves otherwise from epoch to epoch are named by the epoch too, so that the ledger
-    adds up what they cost at each.
+    Where a unit may change other parts or windows at another epoch, their group's name holds the epoch, so that the
+    ledger adds up the costs of epochs.
     """
     return rewrite(root, partial(_change, epoch, number))
 
@@ -142,9 +142,9 @@ def version(data: DataSet, log: Timeline, epoch: int) -> DataSet:
 
 
 def _one_window(node: Window, epoch: int) -> Window:
-    """One window of a live source: right over the source it reads its own records alone.
+    """One window of a live source; directly over the source it reads the records of the window alone.
 
-    A bound on people is then one for each window, whose samples differ, also where one epoch closes several windows.
+    A bound on users then holds in each window by itself, with a sample of its own.
     """
     below = node.source
     if isinstance(below, Source) and isinstance(below.data.reader, Closed):

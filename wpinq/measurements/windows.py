@@ -1,4 +1,4 @@
-"""Measurements of windows: charged once or for each window, and answered for each window that has closed."""
+"""Measurements of windows: charged once for all or for each, and answered for every window that has closed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class WindowedMeasurement(Measurement):
 
     @property
     def settled(self) -> bool:
-        """There is nothing to compute but for one window."""
+        """True: only its single windows are computed."""
         return True
 
     @property
@@ -133,7 +133,7 @@ class WindowedMeasurement(Measurement):
         return self._at([time])[0]
 
     def closed(self, epoch: int) -> list[Any]:
-        """When the windows begin that an epoch of a live source closed, in order; those before the first are not told.
+        """The start times of the windows that an epoch of a live source closed, in order.
 
         Args:
             epoch: A closed epoch, from the second on.
@@ -165,7 +165,7 @@ class WindowedMeasurement(Measurement):
         return quoted(survey, self.epsilon, Measurement, noise=noise, name=self.name, analyst=self.quote.analyst)
 
     def _closed(self, number: int) -> Node:
-        """The plan over records that were there when the window closed; a finite source is closed at its end."""
+        """The plan over the records that had come when the window closed; windows of a finite source are all closed."""
         if self._log is None:
             return self.node
         epoch = self._log.closing((number + 1) * self._first.span)

@@ -1,7 +1,7 @@
 """What an operator needs of a collection: its plan, and a way to make a collection of a longer plan.
 
-Operators are functions over a `Builder[C]` that give a `C`, so they lie below the face that lists them as methods
-(`collection.py`), where C is `Collection`: steps over a live source are collections too.
+Operators are functions from a `Builder[C]` to a `C`, so they need not import `collection.py`, which lists them as
+methods of `Collection`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A protected data set: where its records come from, whom they are about, and the ledger that guards them."""
+"""A protected data set: its records, its privacy unit and its ledger."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class DataSet:
     Attributes:
         reader: Reads its records as columns.
         ledger: Its budget, shared by all of its versions.
-        name: Names it in the ledger.
-        version: Tells this version from others; not shown, since that of a file holds its size.
-        unit: Whom the guarantee protects.
-        declared: Whether the caller named the version; otherwise it follows the files.
-        reading: How its files are read, where their columns do not tell.
-        turn: Held while its questions are answered, so that each is computed once.
+        name: Its name in the ledger.
+        version: The name of this version; not shown, because that of a file holds its size.
+        unit: The privacy unit.
+        declared: Whether the caller named the version; otherwise it is derived from the files.
+        reading: Options by which its files are read, beside their columns.
+        turn: A lock that is held while its queries are answered, so that each is computed once.
     """
 
     reader: Reader = field(repr=False)
@@ -44,15 +44,15 @@ class DataSet:
 
     @property
     def book(self) -> str:
-        """Tells its ledger from all others."""
+        """The identity of its ledger."""
         return self.ledger.identity
 
     @property
     def covered(self) -> tuple[object, ...]:
-        """What a plan's fingerprint covers of it: one version of one data set, read in this way.
+        """What a plan's fingerprint covers of it: one version of one data set, and how it is read.
 
-        Not where it lies. A copied directory has a budget of its own and the same secret, so at least equal questions
-        must have equal noise there; and a version that the caller named is the same wherever its files are.
+        The path is not covered. A copied directory has a budget of its own and the same secret, so equal queries must
+        have equal noise there; and a version that the caller named is the same wherever its files are.
         """
         way = (self.reader.schema, self.reader.way, self.reading)
         return (self.book, self.name, self.version, self.declared, self.unit, way)
@@ -76,11 +76,11 @@ class DataSet:
 
     @property
     def digest_key(self) -> bytes:
-        """The key of the digests of histograms, one for all questions: a digest then follows from the one before."""
+        """The key of the digests of histograms, the same for all queries, so that a digest can be updated."""
         return self.ledger.secret.derive("digest", self.name)
 
     def check(self) -> None:
-        """Refuse a version that is closed, or that the caller declared for files that hold something else now.
+        """Refuse a closed version, and one that the caller declared for files whose content is now another.
 
         Raises:
             SourceError: A file cannot be read.
@@ -91,15 +91,15 @@ class DataSet:
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Frames of these columns, in which stands what columns may hold (`canonical.py`); see `Reader.batches`.
+        """Frames of these columns with canonical values (`canonical.py`); see `Reader.batches`.
 
-        Whether a question is refused must not depend on what it asks for. So where only reading tells whether the
-        records are still those of the version, a pass reads all columns, whatever a plan needs, and compares a keyed
-        digest of all records with that of the first pass that read them in this way: as these columns, of these types.
+        Whether a query is refused must not depend on its plan. So where only reading shows whether the records are
+        still those of the version, each pass reads all columns, whatever a plan needs, and compares a keyed digest of
+        all records with that of the first pass that read the same columns as the same types.
 
         Raises:
             SourceError: It cannot be read, or is not what was protected.
-            LedgerError: It holds other records than the version did; the version is closed now, for every question.
+            LedgerError: Its records are not those of the version any more; the version is now closed for every query.
         """
         if self.reader.steady is Steady.FILES or (self.reader.steady is Steady.MEMORY and not self.declared):
             return self._held(columns, share, progress)

@@ -66,9 +66,9 @@ class Node(ABC):
 
     @cached_property
     def gain(self) -> Fraction:
-        """How much, in weight, its records weigh in all for each record of a source, at the most: see `weights.py`.
+        """The largest total weight of its records for each record of a source; see `weights.py`.
 
-        By default what stability says; a step of which less is true says so.
+        By default it follows from the stability; a step with a smaller gain overrides it.
         """
         return sum(
             (factor * source_node.gain for source_node, factor in zip(self.inputs, self.stability, strict=True)),
@@ -86,7 +86,7 @@ class Node(ABC):
 
     @property
     def rounding(self) -> str:
-        """What its arithmetic does to weights, for `explain`; empty where they are exact."""
+        """How its arithmetic rounds weights, for `explain`; empty where they are exact."""
         return ""
 
     @property
@@ -96,7 +96,7 @@ class Node(ABC):
 
     @property
     def part(self) -> tuple[str, str] | None:
-        """The partition that it is a part of, and which part, when its siblings are disjoint from it."""
+        """The name of its group of disjoint parts (a partition, windows or a pair) and of the part; else None."""
         return None
 
     @property
@@ -109,7 +109,7 @@ class Node(ABC):
     def meaning(self) -> Mapping[str, object]:
         """What a fingerprint covers of it besides columns and resolution: all fields, unless several mean the same.
 
-        Fields are steps, or what `covering.covered` knows; a step with any other is like no other step.
+        Fields are steps, or values that `covering.covered` knows; a step with any other field has no fingerprint.
         """
         return own(self)
 
@@ -145,7 +145,7 @@ def steps(*roots: Node) -> list[Node]:
 
 
 def holding(node: Node) -> Node:
-    """The step, whose weights can be held.
+    """The step itself, after checking that its weights can be held.
 
     Raises:
         PlanError: They are too large for 128 bits (`Node.held`).
@@ -171,7 +171,7 @@ def digests(walk: Iterable[Node]) -> dict[Node, bytes | None]:
 
 
 def _digest(node: Node, found: Mapping[Node, bytes | None]) -> bytes | None:
-    """What a step means, over what its inputs mean; see `covering` for what that must be."""
+    """The fingerprint of a step, from those of its inputs; `covering` says what it must cover."""
 
     def known(one: object) -> bytes | None:
         if not isinstance(one, Node):
@@ -189,9 +189,9 @@ def _digest(node: Node, found: Mapping[Node, bytes | None]) -> bytes | None:
 
 
 def sources(root: Node) -> list[DataSet]:
-    """The protected data sets that a plan reads, each once; the first one's keys are those of the plan's answers.
+    """The protected data sets that a plan reads, each once; the first one's secret keys the plan's answers.
 
-    A live one comes first: all plans over it share one dataflow, and so the key of its identities.
+    A live source comes first, because all plans over it share one dataflow and one identity key.
     """
     return read_by(steps(root))
 

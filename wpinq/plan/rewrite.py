@@ -1,4 +1,4 @@
-"""Plans with some steps exchanged: a live source for one of its closed epochs, all windows for one of them."""
+"""Rewrite a plan: replace some of its steps, such as a live source by one of its closed epochs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from wpinq.plan.node import Node, steps
 
 
 def rewrite(root: Node, change: Callable[[Node], Node]) -> Node:
-    """The plan with every step changed, inputs first; what no change reaches stays the same object.
+    """The plan with every step replaced, inputs first; a step without a change below it stays the same object.
 
     Args:
         root: The plan.
-        change: Gives for a step, whose inputs have been changed already, the step to take instead, or itself.
+        change: Maps a step, whose inputs are replaced already, to its replacement, or to itself.
     """
     made: dict[Node, Node] = {}
     for node in steps(root):

@@ -1,8 +1,9 @@
-"""Stability: how far a measurement can move when one unit of a source comes or goes, and what that costs.
+"""Sensitivity: how far one privacy unit of each source can change a measurement, and what that costs.
 
-A plan that reaches a source by several paths moves by the sum over the paths of the product of the stabilities on each.
-For source i with k_i that sum and U_i the unit's bound, the noise scale is max_i(k_i U_i) / epsilon and source i is
-charged k_i U_i / scale, so epsilon is what the measurement costs the privacy unit. Source: privacy rules 24 and 25.
+The stability of a plan for a source is the sum, over all paths to the source, of the product of the stabilities of the
+steps on the path. With k_i the stability for source i and U_i its contribution bound, the L1 sensitivity is k_i U_i,
+the noise scale is max_i(k_i U_i) / epsilon, and source i is charged k_i U_i / scale. So epsilon is what the measurement
+costs the privacy unit. Source: privacy rules 24 and 25.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
     from wpinq.plan.dataset import DataSet
 
 PartPath: TypeAlias = tuple[tuple[str, str], ...]
-"""The partitions that a path goes through and the part it takes of each, from the source on."""
+"""The parts that a path goes through, from the source on: for each the names of its group and of the part."""
 
 Paths: TypeAlias = Mapping[tuple["DataSet", PartPath], Fraction]
-"""For each source, and each way through partitions, the summed stability of its paths."""
+"""For each source and each sequence of parts, the summed stability of the paths."""
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What has to be known of a plan to price it, from one walk over its steps.
+    """The facts about a plan from which it is priced, collected by one walk over its steps.
 
     Attributes:
         steps: Each step once, inputs before what reads them; the last one is the plan's root.
@@ -97,15 +98,15 @@ def paths(root: Node) -> Paths:
 
 
 def sensitivities(root: Node) -> dict[DataSet, Fraction]:
-    """How far the plan's output can move, in weight, when one unit of each source comes or goes.
+    """The L1 sensitivity of the plan for each source: how far one unit can change its output, in weight.
 
-    Of the parts of one partition only the largest counts, as in the ledger.
+    Of the parts of one group only the largest counts, as in the ledger.
     """
     return Survey.of(root).sensitivities
 
 
 def _largest(ways: list[tuple[PartPath, Fraction]]) -> Fraction:
-    """The sum of what stands alone and, for each partition, of the largest of its parts."""
+    """The sum over the paths without parts, plus for each group the largest sum of its parts."""
     alone = sum((move for parts, move in ways if not parts), Fraction(0))
     groups: dict[str, dict[str, list[tuple[PartPath, Fraction]]]] = defaultdict(lambda: defaultdict(list))
     for parts, move in ways:

@@ -1,7 +1,6 @@
-"""The privacy unit: whom the guarantee protects, and how much of the collection one of them can be.
+"""The privacy unit: whom the guarantee protects, and how contributions are bounded.
 
-By default it is one record. With `users` it is everything that one person ever contributed, bounded in one of two
-ways:
+By default the unit is one record. With `users` it is all records of one person, bounded in one of two ways:
 
 - `users("user", at_most=20)` keeps a uniform sample of 20 of a person's records. Noise grows with 20, and what heavy
   users did beyond it is missing from every answer (bias).

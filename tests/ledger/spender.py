@@ -18,6 +18,9 @@ from typing import Any
 from wpinq.errors import BudgetError, LedgerError
 from wpinq.ledger import Cost, Ledger
 
+TRACED = ("file.py", "head.py", "session.py", "ledger.py", "secret.py", "verified.py")
+"""The files that lock, write and decide."""
+
 
 def opened(path: str) -> Ledger:
     return Ledger.open(Path(path), name="views", unit="record", budget=Fraction(1))
@@ -34,6 +37,13 @@ def spend(path: str, who: str, epsilon: str) -> list[str]:
             return granted
         granted.append(question)
     raise AssertionError("the budget never ended")
+
+
+def some(path: str, who: str, many: str) -> list[str]:
+    """Spend so often; the questions."""
+    ledger, questions = opened(path), [f"{int(who) + 1:04x}{number:08x}" for number in range(int(many))]
+    assert all(ledger.charge(one, [Cost("1/1000")], version="1", label=who) for one in questions)
+    return questions
 
 
 def room(path: str, limit: str) -> dict[str, Any]:
@@ -151,12 +161,19 @@ def wrong(target: str, action: str, text: str) -> str:
 
 
 def killer(step: int) -> Callable[[FrameType, str, Any], Any]:
-    """Kill this process at the `step`-th line of the files that lock, write and decide."""
+    """Kill this process at the `step`-th line of `TRACED`."""
     seen = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal seen
-        if Path(frame.f_code.co_filename).name not in ("file.py", "head.py", "session.py", "ledger.py", "secret.py"):
+        if Path(frame.f_code.co_filename).name not in (
+            "file.py",
+            "head.py",
+            "session.py",
+            "ledger.py",
+            "secret.py",
+            "verified.py",
+        ):
             return None
         if event == "line":
             seen += 1
@@ -169,4 +186,4 @@ def killer(step: int) -> Callable[[FrameType, str, Any], Any]:
 
 if __name__ == "__main__":
     command, *words = sys.argv[1:]
-    print(json.dumps({"spend": spend, "room": room, "kill": kill, "steps": steps}[command](*words)))
+    print(json.dumps({"spend": spend, "some": some, "room": room, "kill": kill, "steps": steps}[command](*words)))

@@ -6,18 +6,26 @@ charge, every total and every refusal.
 
 from __future__ import annotations
 
+import json
 import re
+from collections import ChainMap
+from collections.abc import MutableMapping
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 from wpinq.errors import BudgetError, InternalError, PlanError
 from wpinq.exact import decimal
 from wpinq.ledger.chain import RefusedError, Row
 from wpinq.ledger.cost import ZERO, Composition, Cost, read, write
+from wpinq.records.fields import encode
 
 FORMAT = 1
+MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels")
+SCALARS = ("identity", "name", "unit", "budget", "delta", "last")
 
 
 @dataclass(frozen=True)
@@ -45,9 +53,14 @@ class Charge:
             raise InternalError("charge(costs=...): a question costs something; none was given.")
 
     @property
-    def key(self) -> tuple[str, str]:
-        """Fingerprint and version; charges of equal keys are charged once."""
-        return self.question, self.version
+    def key(self) -> bytes:
+        """What makes it the same question: its fingerprint, on one version."""
+        return key(self.question, self.version)
+
+    @property
+    def code(self) -> bytes:
+        """What tells its costs from others, in whatever order."""
+        return _code("\n".join(sorted(map(json.dumps, self.body()["costs"]))))
 
     def body(self) -> dict[str, Any]:
         """The charge as a row of the ledger."""
@@ -56,6 +69,16 @@ class Charge:
             "kind": "charge", "question": self.question, "version": self.version, "label": self.label,
             "analyst": self.analyst, "costs": costs,
         }  # fmt: skip
+
+
+@lru_cache(1024)
+def _code(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=32).digest()
+
+
+def key(question: str, version: str) -> bytes:
+    """A question on one version, in 32 bytes, however long the name of the version is."""
+    return blake2b(encode(question, version), digest_size=32).digest()
 
 
 def wording(given: object, call: str) -> str | None:
@@ -98,46 +121,69 @@ class Entry:
 
 @dataclass
 class Accountant:
-    """What the rows of a ledger add up to."""
+    """The state of a ledger after some of its rows.
+
+    Attributes:
+        last: The last of these rows.
+        charges: A code of the costs of every charge, by a code of its question and version.
+        seals: The seals, by the same code.
+        labels: Epsilon by analyst and label.
+        torn: Whether an interrupt came while drafted rows were settled.
+    """
 
     identity: str = ""
     name: str = ""
     unit: str = ""
     budget: Fraction = ZERO
     delta: Fraction = ZERO
+    last: Row | None = None
     spent: Composition = field(default_factory=Composition)
-    entries: list[Entry] = field(default_factory=list)
-    charges: dict[tuple[str, str], tuple[Cost, ...]] = field(default_factory=dict)
-    seals: dict[tuple[str, str], str] = field(default_factory=dict)
-    poisoned: set[str] = field(default_factory=set)
-    caps: dict[str, Fraction] = field(default_factory=dict)
-    paid: dict[str | None, Fraction] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)
+    charges: MutableMapping[bytes, bytes] = field(default_factory=dict)
+    seals: MutableMapping[bytes, str] = field(default_factory=dict)
+    poisoned: MutableMapping[str, bool] = field(default_factory=dict)
+    caps: MutableMapping[str | None, Fraction] = field(default_factory=dict)
+    paid: MutableMapping[str | None, Fraction] = field(default_factory=dict)
+    labels: MutableMapping[tuple[str | None, str], Fraction] = field(default_factory=dict)
+    torn: bool = False
 
     def draft(self) -> Accountant:
-        """A copy that can be changed; this object stays as it is."""
-        result = copy(self)
-        for name in ("entries", "charges", "seals", "poisoned", "caps", "paid", "rows"):
-            setattr(result, name, copy(getattr(self, name)))
-        return result
+        """A layer to write on; this accountant stays as it is until the draft is settled."""
+        draft = copy(self)
+        for name in MAPS:
+            setattr(draft, name, ChainMap({}, getattr(self, name)))
+        draft.spent = self.spent.including(())
+        return draft
 
-    def apply(self, body: dict[str, Any], row: Row) -> None:
-        """Check one row and enter it.
+    def settled(self, draft: Accountant) -> Accountant:
+        """Take over what a draft of this accountant holds, in time that depends on the draft alone."""
+        self.torn = True
+        for name in MAPS:
+            getattr(self, name).update(getattr(draft, name).maps[0])
+        for name in SCALARS:
+            setattr(self, name, getattr(draft, name))
+        self.spent.settle(draft.spent)
+        self.torn = False
+        return self
+
+    def apply(self, body: dict[str, Any], row: Row) -> dict[str, Any]:
+        """Check one row and enter it; where it is refused, nothing was entered.
 
         Args:
             body: The row's text, read.
-            row: The row itself; later reads compare it, to see that the ledger is the same.
+            row: The row itself, by which the ledger is known to go on.
+
+        Returns:
+            What an `Entry` shows of it.
 
         Raises:
             BudgetError: A charge that does not fit.
         """
-        entry = getattr(self, f"_{body['kind']}")(body)
-        number, kind = len(self.entries) + 1, body["kind"]
-        self.entries.append(Entry(number, body["at"], kind, **entry))
-        self.rows.append(row)
+        shown: dict[str, Any] = getattr(self, f"_{body['kind']}")(body)
+        self.last = Row(row.number, "", row.mac)
+        return {"number": row.number, "at": body["at"], "kind": body["kind"], **shown}
 
     def _open(self, body: dict[str, Any]) -> dict[str, Any]:
-        if self.entries or body["format"] != FORMAT:
+        if self.last is not None or body["format"] != FORMAT:
             raise RefusedError("it was written by another version of wpinq; use that version.")
         self.identity, self.name, self.unit = body["id"], body["name"], body["unit"]
         self.budget, self.delta = read(body["budget"]), read(body["delta"])
@@ -149,19 +195,22 @@ class Accountant:
         after = self.spent.including(costs)
         epsilon, delta = after.epsilon - self.spent.epsilon, after.delta - self.spent.delta
         self._admit(charge, epsilon, delta)
-        self.spent, self.charges[charge.key] = after, costs
+        self.spent.settle(after)
+        self.charges[charge.key] = charge.code
         self.paid[charge.analyst] = self.paid.get(charge.analyst, ZERO) + epsilon
+        on = charge.analyst, charge.label
+        self.labels[on] = self.labels.get(on, ZERO) + epsilon
         return {
             "label": charge.label, "question": charge.question, "version": charge.version,
             "analyst": charge.analyst or "", "epsilon": epsilon, "delta": delta,
         }  # fmt: skip
 
     def _seal(self, body: dict[str, Any]) -> dict[str, Any]:
-        self.seals[body["question"], body["version"]] = body["mac"]
+        self.seals[key(body["question"], body["version"])] = body["mac"]
         return {"question": body["question"], "version": body["version"]}
 
     def _poison(self, body: dict[str, Any]) -> dict[str, Any]:
-        self.poisoned.add(body["version"])
+        self.poisoned[body["version"]] = True
         return {"version": body["version"]}
 
     def _cap(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -199,8 +248,7 @@ class Accountant:
     def spent_on(self, analyst: str | None = None) -> tuple[tuple[str, Fraction], ...]:
         """What was spent, by name of the measurement; for one analyst, the sum of all others has no names."""
         sums: dict[str, Fraction] = {}
-        for entry in self.entries:
-            if entry.kind == "charge" and entry.epsilon is not None:
-                label = entry.label if analyst is None or entry.analyst == analyst else "others"
-                sums[label] = sums.get(label, ZERO) + entry.epsilon
+        for (who, label), epsilon in self.labels.items():
+            name = label if analyst is None or who == analyst else "others"
+            sums[name] = sums.get(name, ZERO) + epsilon
         return tuple(sums.items())

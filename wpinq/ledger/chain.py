@@ -8,7 +8,7 @@ Source: privacy rules 38 and 39.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hmac import compare_digest
 from typing import NamedTuple
@@ -66,34 +66,47 @@ def head(secret: Secret, last: Row | None) -> Head:
     return Head(number, secret.mac("ledger head", encode(number, mac)))
 
 
-def verify(secret: Secret, rows: Sequence[Row], found: Head, known: int = 0) -> bool:
-    """Recompute the chain and compare it with the head.
+def follow(secret: Secret, last: Row | None, rows: Iterable[Row]) -> Iterator[Row]:
+    """Give rows, each of which was seen to be the one that was written after the one before.
 
     Args:
         secret: The data set's secret.
-        rows: All rows.
+        last: The row before them.
+        rows: Rows as they were read.
+
+    Raises:
+        RefusedError: One of them is not.
+    """
+    for row in rows:
+        expected = link(secret, last, row.body)
+        if row.number != expected.number or not compare_digest(row.mac, expected.mac):
+            raise RefusedError(EDITED)
+        last = row
+        yield row
+
+
+def behind(secret: Secret, before: Row | None, last: Row | None, found: Head) -> bool:
+    """Compare the end of a chain with its head.
+
+    Args:
+        secret: The data set's secret.
+        before: The last row but one.
+        last: The last row.
         found: The head.
-        known: How many of the first rows equal, byte for byte, rows that this process verified before. Their codes are
-            not computed again, so that the time of a charge does not grow with the number of charges before.
 
     Returns:
         True when the head is one row behind: the process crashed between writing the row and the head. No answer
         can have been returned, and the row stays as a charge.
 
     Raises:
-        RefusedError: The rows are not the ones written, or the head is of another history.
+        RefusedError: There were more rows, or the head is of another history.
     """
-    last = rows[known - 1] if known else None
-    for row in rows[known:]:
-        expected = link(secret, last, row.body)
-        if row.number != expected.number or not compare_digest(row.mac, expected.mac):
-            raise RefusedError(EDITED)
-        last = row
-    if found.number > len(rows):
+    length = last.number if last else 0
+    if found.number > length:
         raise RefusedError(OLDER)
-    if found.number < len(rows) - 1:
+    if found.number < length - 1:
         raise RefusedError(FORKED)
-    named = rows[found.number - 1] if found.number else None
+    named = last if found.number == length else before
     if not compare_digest(head(secret, named).mac, found.mac):
         raise RefusedError(FORKED)
-    return found.number < len(rows)
+    return found.number < length

@@ -22,7 +22,8 @@ one plan over one version of the data. The code that names a group must observe:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, MutableMapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -66,12 +67,17 @@ class Cost:
             raise ExactnessError("Cost(...): a privacy loss is above zero; give a positive epsilon or delta.")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Composition:
-    """The total of many costs, as an immutable tree of groups and parts.
+    """The total of many costs.
 
-    `plus` returns a new total, so a charge can be priced without being made. Deltas are added up over parts as well,
-    because one user may be in many parts, and seen in each.
+    Deltas are summed over parts as well: a user is in many of them, and shows in each.
+
+    Attributes:
+        epsilon: Of all costs.
+        delta: Of all costs.
+        parts: The epsilon of each part, by the names on its path, and the largest of each group, by those without the
+            last: so that one more cost is added up in the same time, however many there are.
 
     Source: McSherry, PINQ, SIGMOD 2009 (sequential and parallel composition).
 
@@ -82,28 +88,36 @@ class Composition:
 
     epsilon: Fraction = ZERO
     delta: Fraction = ZERO
-    groups: Mapping[str, Mapping[str, Composition]] = field(default_factory=dict)
-
-    def plus(self, epsilon: Fraction, delta: Fraction, under: tuple[tuple[str, str], ...]) -> Composition:
-        """Add one cost; only the growth of the largest part of each group is added to the total."""
-        if not under:
-            return Composition(self.epsilon + epsilon, self.delta + delta, self.groups)
-        (group, part), *inner = under
-        parts = self.groups.get(group, {})
-        after = {**parts, part: parts.get(part, Composition()).plus(epsilon, delta, tuple(inner))}
-        growth = _largest(after) - _largest(parts)
-        return Composition(self.epsilon + growth, self.delta + delta, {**self.groups, group: after})
+    parts: MutableMapping[tuple[str, ...], Fraction] = field(default_factory=dict)
 
     def including(self, costs: Iterable[Cost]) -> Composition:
-        """Add several costs."""
-        result = self
-        for cost in costs:
-            result = result.plus(cost.epsilon, cost.delta, cost.under)
+        """The total with more costs; this one stays as it is."""
+        result = Composition(self.epsilon, self.delta, ChainMap({}, self.parts))
+        result.add(costs)
         return result
 
+    def add(self, costs: Iterable[Cost]) -> None:
+        """Add costs; of the parts of a group only the growth of the largest is added to what holds the group."""
+        for cost in costs:
+            self.epsilon += self._growth(cost)
+            self.delta += cost.delta
 
-def _largest(parts: Mapping[str, Composition]) -> Fraction:
-    return max((part.epsilon for part in parts.values()), default=ZERO)
+    def settle(self, after: Composition) -> None:
+        """Become what `including` has made of this one."""
+        if isinstance(after.parts, ChainMap):
+            self.parts.update(after.parts.maps[0])
+        self.epsilon, self.delta = after.epsilon, after.delta
+
+    def _growth(self, cost: Cost) -> Fraction:
+        path, growth = [name for pair in cost.under for name in pair], cost.epsilon
+        while path:
+            part = tuple(path)
+            self.parts[part] = amount = self.parts.get(part, ZERO) + growth
+            largest = self.parts.get(part[:-1], ZERO)
+            self.parts[part[:-1]] = max(amount, largest)
+            growth = max(amount - largest, ZERO)
+            del path[-2:]
+        return growth
 
 
 def write(number: Fraction) -> str:

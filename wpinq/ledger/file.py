@@ -20,14 +20,17 @@ from pathlib import Path
 from wpinq.errors import LedgerError, WpinqError
 from wpinq.ledger import chain
 from wpinq.ledger import head as heads
+from wpinq.ledger.accountant import Accountant
 from wpinq.ledger.chain import Head, RefusedError, Row
 from wpinq.ledger.secret import Secret
 from wpinq.ledger.store import Pages
+from wpinq.ledger.verified import Note
 
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
 VERSION = 1
-ENDS = ("", ".secret", ".head", ".head.new", ".lock", "-wal", "-shm", "-journal", ".live", ".live.lock")
-"""Suffixes of the files that belong to a ledger: the ledger itself first, those of `live(recover=)` last."""
+_DOTTED = ("secret", "head", "head.new", "lock", "verified", "verified.new", "live", "live.lock")
+ENDS = ("", *(f".{end}" for end in _DOTTED), "-wal", "-shm", "-journal")
+"""Suffixes of the files that belong to a ledger, and of the ledger itself."""
 LOCK_TIMEOUT = 60.0
 
 _ADVICE = {
@@ -53,7 +56,7 @@ _DAMAGED = "it is damaged or no ledger; put back the newest copy of the ledger a
 
 
 class FileStore:
-    """A ledger in a SQLite file, with `PATH.head` and `PATH.lock` beside it."""
+    """A ledger in a SQLite file, with `PATH.head`, `PATH.lock` and `PATH.verified` beside it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.parent.resolve() / path.name
@@ -121,11 +124,12 @@ class FileStore:
         return not self.path.exists() and self._head.exists() and heads.read(self._head).number == 0
 
     @contextmanager
-    def locked(self) -> Iterator[Pages]:
+    def locked(self, secret: Secret) -> Iterator[Pages]:
         """Lock against all others, refuse what is missing or misplaced, and open a transaction."""
         with self._trouble(), self._held():
             self._refuse_links()
             self._complete()
+            note = Note(self.path, self._beside(".verified"), secret)
             uri = f"{self.path.as_uri()}?mode=rw"
             with closing(sqlite3.connect(uri, uri=True, timeout=LOCK_TIMEOUT, isolation_level=None)) as connection:
                 for pragma in _PRAGMAS:
@@ -133,7 +137,11 @@ class FileStore:
                 if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
                     raise RefusedError("it cannot keep a write-ahead log here; give ledger= a place on a local disk.")
                 connection.execute("BEGIN IMMEDIATE")
-                yield FilePages(connection, self._head)
+                with closing(connection.cursor()) as reading:  # one that is not closed would keep the file locked
+                    pages = FilePages(connection, reading, self._head, note)
+                    yield pages
+            if pages.accountant is not None:
+                note.keep(pages.accountant)
 
     def _beside(self, end: str) -> Path:
         return self.path.with_name(self.path.name + end)
@@ -191,8 +199,9 @@ class FileStore:
 class FilePages:
     """The rows of an open SQLite transaction, and the head file."""
 
-    def __init__(self, connection: sqlite3.Connection, head: Path) -> None:
-        self._connection, self._head = connection, head
+    def __init__(self, connection: sqlite3.Connection, reading: sqlite3.Cursor, head: Path, note: Note) -> None:
+        self._connection, self._reading, self._head, self._note = connection, reading, head, note
+        self.accountant: Accountant | None = None
         schema = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
         version = connection.execute("PRAGMA user_version").fetchone()
         if schema and version != (VERSION,):
@@ -201,15 +210,29 @@ class FilePages:
             raise RefusedError(_DAMAGED + ".")
         self._empty = not schema
 
-    def rows(self) -> list[Row]:
-        """Read all rows; a value of a wrong type is damage."""
+    @property
+    def untouched(self) -> bool:
+        """Whether the file system says that nobody wrote to it since it was noted."""
+        return self._note.untouched
+
+    def rows(self, first: int | None) -> Iterator[Row]:
+        """Read rows; whatever is not of the right type is damage."""
         if self._empty:
-            return []
-        result = self._connection.execute("SELECT number, body, mac FROM entries ORDER BY number").fetchall()
-        for number, body, mac in result:
+            return
+        where = ("WHERE number >= ?", (first,)) if first is not None else ("", ())
+        query = f"SELECT number, body, mac FROM entries {where[0]} ORDER BY number"  # noqa: S608  a constant
+        for number, body, mac in self._reading.execute(query, where[1]):
             if not (isinstance(number, int) and isinstance(body, str) and isinstance(mac, bytes)):
                 raise RefusedError(_DAMAGED + ".")
-        return [Row(*row) for row in result]
+            yield Row(number, body, mac)
+
+    def kept(self) -> Accountant:
+        """What was noted of the first rows."""
+        return self._note.kept()
+
+    def keep(self, accountant: Accountant) -> None:
+        """Have it noted once the connection is closed, which moves the rows from the log to the file."""
+        self.accountant = accountant
 
     def head(self) -> Head:
         """Read the head file."""

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from wpinq.errors import ExactnessError, InternalError, LedgerError
 from wpinq.exact import decimal, exact, positive
 from wpinq.ledger import chain
-from wpinq.ledger.accountant import FORMAT, Accountant, Charge, Entry
+from wpinq.ledger.accountant import FORMAT, Accountant, Charge, Entry, key
 from wpinq.ledger.chain import RefusedError
 from wpinq.ledger.cost import ALLOWED, ZERO, Cost, write
 from wpinq.ledger.file import FileStore
@@ -31,13 +31,13 @@ from wpinq.ledger.store import MemoryStore, Store
 class Ledger:
     """The budget of one data set and everything that was charged to it; use `Ledger.open`.
 
-    Safe under threads and processes. Every use reads all rows and the head again: each row either equals, byte for
-    byte, a row that was verified before, or is verified now.
+    Safe under threads and processes. Every use verifies what is new and the head, and that nobody wrote to the file
+    meanwhile; where somebody did, all rows are verified again (`verified.py`).
     """
 
     def __init__(self, store: Store, secret: Secret) -> None:
         self._store, self._secret = store, secret
-        self._books = Accountant()
+        self._accountant = Accountant()
 
     @classmethod
     def open(
@@ -47,8 +47,8 @@ class Ledger:
         """Open a data set's ledger; make it, its secret and its head where there is none.
 
         Args:
-            path: The ledger's file, with `PATH.secret`, `PATH.head` and `PATH.lock` beside it. None keeps
-                it in the memory of this process.
+            path: The ledger's file, with `PATH.secret`, `PATH.head`, `PATH.lock` and `PATH.verified` beside it. None
+                keeps it in the memory of this process.
             name: The data set's name.
             unit: The privacy unit and its bound, as text.
             budget: Epsilon that may be spent in all; None for what an existing ledger holds.
@@ -71,7 +71,7 @@ class Ledger:
             raise ExactnessError(f"Ledger.open(delta={decimal(delta)}): delta is a probability, from 0 to below 1.")
         ledger = cls(*_place(path, secret, new=budget is not None))
         with ledger._session() as session:
-            if session.accountant.entries:
+            if session.accountant.last:
                 _check(session.accountant, name, unit, budget, delta)
             else:
                 session.stage(_opening(name, unit, budget, delta))
@@ -88,7 +88,7 @@ class Ledger:
         _check_place(path)
         ledger = cls(*_place(path, secret, new=False))
         with ledger._session() as session:
-            if not session.accountant.entries:
+            if not session.accountant.last:
                 raise RefusedError("it holds nothing yet; protect(..., budget=..., ledger=...) opens it.")
         return ledger
 
@@ -100,27 +100,29 @@ class Ledger:
     @property
     def name(self) -> str:
         """The data set's name."""
-        return self._books.name
+        return self._accountant.name
 
     @property
     def identity(self) -> str:
         """A random name that no other ledger has, not even one of the same data set and secret."""
-        return self._books.identity
+        return self._accountant.identity
 
     @property
     def unit(self) -> str:
         """The privacy unit and its bound."""
-        return self._books.unit
+        return self._accountant.unit
 
     @property
     def budget(self) -> Fraction:
         """Epsilon that may be spent in all."""
-        return self._now().budget
+        with self._session() as session:
+            return session.accountant.budget
 
     @property
     def delta_budget(self) -> Fraction:
         """Delta that may be spent in all."""
-        return self._now().delta
+        with self._session() as session:
+            return session.accountant.delta
 
     def charge(
         self, question: str, costs: Sequence[Cost], *, version: str, label: str, analyst: str | None = None
@@ -157,7 +159,7 @@ class Ledger:
         Source: privacy rules 2, 3 and 7.
         """
         with self._session() as session:
-            if (question, version) not in session.accountant.charges:
+            if key(question, version) not in session.accountant.charges:
                 raise InternalError("seal: the question was never charged; charge it first.")
             session.seal(question, version, digest)
 
@@ -214,38 +216,39 @@ class Ledger:
 
     def spent(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta that were spent."""
-        accountant = self._now()
-        return accountant.spent.epsilon, accountant.spent.delta
+        with self._session() as session:
+            return session.accountant.spent.epsilon, session.accountant.spent.delta
 
     def remaining(self) -> Fraction:
         """Epsilon that is left."""
-        accountant = self._now()
-        return accountant.budget - accountant.spent.epsilon
+        with self._session() as session:
+            return session.accountant.budget - session.accountant.spent.epsilon
 
     def entries(self) -> list[Entry]:
-        """All rows, in order, as the curator may see them."""
-        return list(self._now().entries)
+        """All rows, in order, as the curator may see them; each is read, verified and entered again.
+
+        Raises:
+            LedgerError: The ledger cannot be trusted.
+        """
+        with self._session() as session:
+            return session.replayed()
 
     def __repr__(self) -> str:
-        accountant = self._books
+        accountant = self._accountant
         left = decimal(accountant.budget - accountant.spent.epsilon)
         return f"<Ledger {accountant.name!r}: budget {decimal(accountant.budget)}, remaining {left}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a Ledger is never copied or pickled; open it again by its path.")
 
-    def _now(self) -> Accountant:
-        with self._session() as session:
-            return session.accountant
-
     @contextmanager
     def _session(self) -> Iterator[Session]:
-        """Lock the ledger and read its new rows; the totals of earlier rows are kept from the last session."""
-        with self._store.locked() as pages:
-            session = Session(pages, self._secret, self._books)
-            self._books = session.accountant
+        """Lock, and read what is new; what the rows say is remembered, so that they are entered only once."""
+        with self._store.locked(self._secret) as pages:
+            session = Session(pages, self._secret, self._accountant)
+            self._accountant = session.before
             yield session
-            self._books = session.accountant
+            session.ended()
 
 
 def _place(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Store, Secret]:

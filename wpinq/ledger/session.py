@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from hmac import compare_digest
+from itertools import islice
 from typing import Any
 
 from wpinq.errors import LedgerError, WpinqError
 from wpinq.ledger import chain
-from wpinq.ledger.accountant import Accountant, Charge
+from wpinq.ledger.accountant import Accountant, Charge, Entry, key
 from wpinq.ledger.chain import RefusedError, Row
 from wpinq.ledger.secret import Secret
 from wpinq.ledger.store import Pages
@@ -27,10 +28,11 @@ class Session:
     Args:
         pages: The locked ledger.
         secret: The data set's secret.
-        known: The accountant of an earlier session of the same ledger, so that only new rows are verified and added.
+        known: What an earlier session of the same ledger has entered; new rows are verified and entered in it.
 
     Attributes:
-        accountant: The totals of all durable rows and of those that are staged.
+        before: All rows that were durable when the session began.
+        accountant: A draft of these and of the rows that are staged.
 
     Raises:
         RefusedError: The ledger cannot be trusted.
@@ -38,18 +40,73 @@ class Session:
 
     def __init__(self, pages: Pages, secret: Secret, known: Accountant) -> None:
         self._pages, self._secret = pages, secret
-        rows = pages.rows()
-        count = len(known.rows)
-        same = rows[:count] == known.rows
-        if chain.verify(secret, rows, pages.head(), count if same else 0):
-            pages.adopt(chain.head(secret, rows[-1]))
-        self._last = rows[-1] if rows else None
         self._pending: list[Row] = []
-        self.accountant = known.draft()
-        if not same:
+        self.before = self._caught_up(known)
+        self.accountant = self.before.draft()
+
+    def _caught_up(self, known: Accountant) -> Accountant:
+        start = known if known.last and not known.torn else self._pages.kept()
+        if self._pages.untouched and self._extends(start, whole=False):
+            return start
+        if self._extends(start, whole=True):
+            return start
+        if start is known:
             raise RefusedError("it is another ledger than the one that was opened; open it again.")
-        for row in rows[count:]:
-            _enter(self.accountant, row)
+        fresh = Accountant()
+        self._extends(fresh, whole=True)
+        return fresh
+
+    def _extends(self, start: Accountant, *, whole: bool) -> bool:
+        """Enter the rows that came after those that an accountant has, if it has rows of this ledger.
+
+        Args:
+            start: The accountant.
+            whole: Whether all rows are verified, and not only those that come after.
+
+        Raises:
+            RefusedError: The rows or the head cannot be trusted.
+        """
+        before: Row | None = None
+        last = start.last
+        rows = self._pages.rows(None if whole or not last else last.number - 1)
+        if not whole and last:
+            near = {row.number: row for row in islice(rows, 2 if last.number > 1 else 1)}
+            if last.number not in near or not compare_digest(near[last.number].mac, last.mac):
+                return False
+            before = near.get(last.number - 1)
+        else:
+            last = None
+        draft = start.draft() if start.last else start
+        ours = not whole or start.last is None
+        for row in chain.follow(self._secret, last, rows):
+            before, last = last, row
+            if ours:
+                enter(draft, row)
+            elif start.last and row.number == start.last.number:
+                ours = compare_digest(row.mac, start.last.mac)
+        if chain.behind(self._secret, before, last, self._pages.head()):
+            self._pages.adopt(chain.head(self._secret, last))
+        if ours and draft is not start:
+            start.settled(draft)
+        return ours
+
+    def replayed(self) -> list[Entry]:
+        """All rows, from the first, each of which is verified and entered again.
+
+        Raises:
+            RefusedError: They are not what was verified before.
+        """
+        fresh = Accountant()
+        rows = chain.follow(self._secret, None, self._pages.rows(None))
+        entries = [Entry(**enter(fresh, row)) for row in rows]
+        if fresh != self.before:
+            raise RefusedError(chain.EDITED)
+        return entries
+
+    def ended(self) -> None:
+        """Take over what was made durable, and let the next session begin there."""
+        if not self._pending:
+            self._pages.keep(self.before.settled(self.accountant))
 
     def stage(self, body: dict[str, Any]) -> None:
         """Check a row against the totals and add it; nothing is written yet.
@@ -58,10 +115,8 @@ class Session:
             BudgetError: A charge that does not fit.
         """
         body = {**body, "at": datetime.now(UTC).isoformat(timespec="seconds")}
-        row = chain.link(self._secret, self._last, json.dumps(body, sort_keys=True))
-        draft = self.accountant.draft()
-        draft.apply(body, row)
-        self.accountant, self._last = draft, row
+        row = chain.link(self._secret, self.accountant.last, json.dumps(body, sort_keys=True))
+        self.accountant.apply(body, row)
         self._pending.append(row)
 
     def commit(self) -> None:
@@ -77,7 +132,7 @@ class Session:
         if held is None:
             self.stage(charge.body())
             return True
-        if sorted(map(repr, held)) != sorted(map(repr, charge.costs)):
+        if held != charge.code:
             raise LedgerError(f"{charge.label}: it was charged before at another cost; give the measurement a name=.")
         return False
 
@@ -85,7 +140,7 @@ class Session:
         """Set a digest or compare it with the one that is set; close the version when they differ."""
         self.refuse_closed(version)
         code = self._secret.mac("ledger seal", encode(self.accountant.identity, question, version, digest)).hex()
-        held = self.accountant.seals.get((question, version))
+        held = self.accountant.seals.get(key(question, version))
         if held is None:
             self.stage({"kind": "seal", "question": question, "version": version, "mac": code})
             self.commit()
@@ -105,9 +160,9 @@ class Session:
             raise LedgerError(CLOSED)
 
 
-def _enter(accountant: Accountant, row: Row) -> None:
-    """Add a row that was read. Its code is valid, so if it cannot be read another version of wpinq wrote it."""
+def enter(accountant: Accountant, row: Row) -> dict[str, Any]:
+    """Enter a row that was read; its code was right, so only another version of wpinq explains a failure."""
     try:
-        accountant.apply(json.loads(row.body), row)
+        return accountant.apply(json.loads(row.body), row)
     except (WpinqError, KeyError, ValueError, TypeError, AttributeError):
         raise RefusedError("its rows were written by another version of wpinq; use that version.") from None

@@ -15,7 +15,7 @@ from wpinq.ledger.ledger import Ledger
 
 Request: TypeAlias = tuple[Ledger, Charge]
 """A charge, and the ledger that is asked for it."""
-ChargeKey: TypeAlias = tuple[tuple[int, int], tuple[str, str]]
+ChargeKey: TypeAlias = tuple[tuple[int, int], bytes]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def charge_all(requests: Sequence[Request]) -> list[bool]:
             try:
                 charged[_charge_key(ledger, charge)] = session.charge(charge)
             except BudgetError as error:
-                raise _together(error, charge, ledger._books, session.accountant) from None
+                raise _together(error, charge, session.before, session.accountant) from None
         for session in sessions.values():
             session.commit()
     return [charged[_charge_key(ledger, charge)] for ledger, charge in requests]
@@ -102,18 +102,17 @@ def price_all(requests: Sequence[Request]) -> list[Price]:
     ledgers = {ledger._store.key: ledger for ledger, _ in requests}
     result = []
     for key, ledger in ledgers.items():
-        accountant = ledger._now()
-        after = accountant.spent
-        for item, charge in merged(requests):
-            if item._store.key == key and charge.key not in accountant.charges:
-                after = after.including(charge.costs)
-        left = accountant.budget - accountant.spent.epsilon, accountant.delta - accountant.spent.delta
-        result.append(
-            Price(
-                accountant.name, after.epsilon - accountant.spent.epsilon, after.delta - accountant.spent.delta, *left
-            )
-        )
+        asked = [charge for one, charge in merged(requests) if one._store.key == key]
+        with ledger._session() as session:
+            result.append(_price(session.accountant, asked))
     return result
+
+
+def _price(accountant: Accountant, asked: Iterable[Charge]) -> Price:
+    spent = accountant.spent
+    after = spent.including(cost for one in asked if one.key not in accountant.charges for cost in one.costs)
+    left = accountant.budget - spent.epsilon, accountant.delta - spent.delta
+    return Price(accountant.name, after.epsilon - spent.epsilon, after.delta - spent.delta, *left)
 
 
 def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Accountant) -> BudgetError:
@@ -126,7 +125,7 @@ def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Ac
         staged: The books with the others.
     """
     others = staged.spent.epsilon - before.spent.epsilon
-    if len(staged.entries) == len(before.entries):
+    if staged.last is before.last:
         return error
     left, whole = before.budget - before.spent.epsilon, error.requested + others
     if whole <= left:

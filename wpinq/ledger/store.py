@@ -6,17 +6,30 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
 from typing import Protocol
 
 from wpinq.errors import LedgerError
+from wpinq.ledger.accountant import Accountant
 from wpinq.ledger.chain import Head, Row
+from wpinq.ledger.secret import Secret
 
 
 class Pages(Protocol):
     """A locked ledger: no other thread or process reads or writes it meanwhile."""
 
-    def rows(self) -> list[Row]:
-        """Read all rows, in order."""
+    @property
+    def untouched(self) -> bool:
+        """Whether no row was changed since `keep`, so that only new rows have to be verified."""
+
+    def rows(self, first: int | None) -> Iterator[Row]:
+        """Read the rows from a number on, or all rows, in order."""
+
+    def kept(self) -> Accountant:
+        """What was kept of some first rows; an empty accountant where nothing was, or it is not to be trusted."""
+
+    def keep(self, accountant: Accountant) -> None:
+        """Keep what all rows say, which were verified, once the lock is released; nothing depends on it."""
 
     def head(self) -> Head:
         """Read the head."""
@@ -35,7 +48,7 @@ class Store(Protocol):
     def key(self) -> tuple[int, int]:
         """Equal for two stores of one place."""
 
-    def locked(self) -> AbstractContextManager[Pages]:
+    def locked(self, secret: Secret) -> AbstractContextManager[Pages]:
         """Lock the ledger against every other thread and process."""
 
 
@@ -53,16 +66,28 @@ class MemoryStore:
         return -1, id(self)
 
     @contextmanager
-    def locked(self) -> Iterator[Pages]:
+    def locked(self, secret: Secret) -> Iterator[Pages]:
         """Lock against other threads, and refuse a fork, which would have a budget of its own."""
         if os.getpid() != self._process:
             raise LedgerError("ledger in memory: it belongs to the process that made it; give ledger=PATH to share it.")
         with self._lock:
             yield self
 
-    def rows(self) -> list[Row]:
-        """Return all rows."""
-        return list(self._rows)
+    @property
+    def untouched(self) -> bool:
+        """Nobody else can write to it."""
+        return True
+
+    def rows(self, first: int | None) -> Iterator[Row]:
+        """Give the rows from a number on."""
+        return islice(self._rows, max(first or 1, 1) - 1, None)
+
+    def kept(self) -> Accountant:
+        """Nothing."""
+        return Accountant()
+
+    def keep(self, accountant: Accountant) -> None:
+        """Keep nothing: who holds the ledger holds its accountant."""
 
     def head(self) -> Head:
         """Return the head."""

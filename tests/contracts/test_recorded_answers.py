@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import wpinq
+from wpinq.kernels import partitions, sums
 from wpinq.ledger.secret import Secret
 
 RECORDED = Path(__file__).with_name("recorded_answers.json")
@@ -156,6 +157,17 @@ def test_an_answer_is_what_it_was(name):
     if recorded["versions"] != VERSIONS:
         pytest.skip(f"recorded with {recorded['versions']}, which fingerprints cover; here are {VERSIONS}")
     assert answers(name) == recorded["answers"][name]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_tables_that_overflow_change_no_answer(name, monkeypatch):
+    """Identities go from tables to partitions at once, and partitions are added up one by one."""
+    monkeypatch.setattr(sums, "SMALL", 1)
+    monkeypatch.setattr(sums, "LARGE", 2)
+    monkeypatch.setattr(partitions, "BITS", 3)
+    monkeypatch.setattr(partitions, "ARENA", 16)
+    monkeypatch.setattr(partitions, "BLOCK", 4)
+    test_an_answer_is_what_it_was(name)
 
 
 if __name__ == "__main__":

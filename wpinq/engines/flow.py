@@ -157,7 +157,7 @@ class _Step(StatefulBatchLogic[tuple[int, Parcel[KeyedRecords]], StepBatches, No
         self._eager = eager
         self._state = state
         self._absorb = failure.guard(title, self._absorbed, None)
-        self._emit: Callable[[], StepBatches] = failure.guard(title, lambda: follows.change(state), {})
+        self._emit: Callable[[], StepBatches] = failure.guard(title, lambda: follows.change(state, last=not eager), {})
 
     def on_batch(self, values: list[tuple[int, Parcel[KeyedRecords]]]) -> tuple[list[StepBatches], bool]:
         for port, parcel in values:

@@ -15,7 +15,7 @@ from wpinq.failures import Failure
 from wpinq.plan.node import Node
 from wpinq.plan.shapes import Merge, Shape, Stateless
 from wpinq.records.batch import Batch
-from wpinq.state.states import Piecewise, State
+from wpinq.state.states import Ending, Piecewise, State
 from wpinq.state.waiting import Waiting
 
 Edge: TypeAlias = tuple[Node, Callable[[Batch], Batch | None]]
@@ -62,9 +62,19 @@ class Linear:
             result[node] = [entry for entry in (made if edges else [batch]) if entry]
         return {end: result[end] for end in self.ends if result[end]}
 
-    def change(self, state: State) -> StepBatches:
-        """What follows from what a step that remembers has to say now."""
+    def change(self, state: State, *, last: bool = False) -> StepBatches:
+        """What follows from what a step that remembers has to say now, for the last time or not."""
+        if last and isinstance(state, Ending):
+            return self._push_each(state.last())
         return self._push_all(state.pieces()) if isinstance(state, Piecewise) else self.push(state.emit())
+
+    def _push_each(self, pieces: Iterator[Batch]) -> StepBatches:
+        """What follows from a change that comes in a few small pieces."""
+        result: StepBatches = {}
+        for piece in pieces:
+            for end, batches in self.push(piece).items():
+                result.setdefault(end, []).extend(batches)
+        return result
 
     def _push_all(self, pieces: Iterator[Batch]) -> StepBatches:
         """What follows from a change that comes in pieces; equal records are added up as they come."""

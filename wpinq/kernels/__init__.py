@@ -5,6 +5,7 @@ same results come from NumPy, Polars and plain Python, which is the only other p
 
     hashes.c        identities: SipHash
     repeats.c       equal values near by, made one
+    partitions.c    the same where there are more identities than a cache holds
     sums.c          adding up by identity or by number; a digit of noise
     reservoirs.c    what is kept of each person
     paths.c         the nearest staircase of two noisy curves
@@ -26,7 +27,10 @@ import numpy.typing as npt
 
 from wpinq.kernels.build import LIBRARY, digest
 from wpinq.kernels.loops import SIGNATURES
+from wpinq.kernels.partitions import SIGNATURES as PARTITIONS
 from wpinq.kernels.repeats import SIGNATURES as REPEATS
+from wpinq.kernels.sums import SIGNATURES as SUMS
+from wpinq.kernels.sums import Sums as Sums
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 Weights: TypeAlias = npt.NDArray[np.int64]
@@ -35,8 +39,6 @@ _P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_hash_words": (None, (ctypes.c_char_p, _N, _N, _P, _P, _P)),
     "wpinq_hash_views": (None, (ctypes.c_char_p, _N, _P, _P, _I, _P)),
-    "wpinq_tally": (_N, (_P, _I, _P, _N, _N, _P, _P)),
-    "wpinq_items": (_N, (_P, _I, _P, _P)),
     "wpinq_count": (None, (_N, _P, _N, _P)),
     "wpinq_number": (_N, (_P, _N, _P, _P, _P)),
     "wpinq_code": (_N, (_P, _N, _P, _P)),
@@ -57,7 +59,7 @@ def load() -> ctypes.CDLL | None:
             return None
     except (OSError, ValueError):
         return None
-    for name, (result, arguments) in (_SIGNATURES | SIGNATURES | REPEATS).items():
+    for name, (result, arguments) in (_SIGNATURES | SIGNATURES | REPEATS | PARTITIONS | SUMS).items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library
@@ -99,60 +101,3 @@ def digit(library: ctypes.CDLL, words: Words, limit: int, place: int, noise: Wei
     words = np.ascontiguousarray(words)
     ties: int = library.wpinq_digit(len(noise), words.ctypes.data, limit, place, noise.ctypes.data)
     return ties
-
-
-SMALL = 12
-"""A table begins with 2^12 slots and grows fourfold when it is 7/10 full."""
-
-
-class Sums:
-    """Weights by identity, added up in an open table as they come."""
-
-    def __init__(self, library: ctypes.CDLL) -> None:
-        self._library = library
-        self._clear(SMALL)
-
-    def add(self, ids: Words, weights: Weights) -> None:
-        """Add weights; an identity may stand more than once."""
-        ids, weights = np.ascontiguousarray(ids), np.ascontiguousarray(weights, np.int64)
-        while (done := self._add(ids, weights)) < len(ids):
-            ids, weights = ids[done:], weights[done:]
-            self._grow()
-
-    @property
-    def size(self) -> int:
-        """How many identities there are."""
-        return int(self._used[0])
-
-    def reserve(self, more: int) -> None:
-        """Make room for so many more: identities that come in order would crowd one end of a table that grows."""
-        while self.size + more > 7 * 2**self._bits // 10:
-            self._grow()
-
-    def take(self) -> tuple[Words, Weights]:
-        """All identities, each once and in order, with their weights; the table is empty afterwards."""
-        kept = self._items()
-        self._clear(SMALL)
-        return kept
-
-    def _add(self, ids: Words, weights: Weights) -> int:
-        limit = 7 * 2**self._bits // 10
-        added: int = self._library.wpinq_tally(
-            self._slots.ctypes.data, self._bits, self._used.ctypes.data, limit,
-            len(ids), ids.ctypes.data, weights.ctypes.data,
-        )  # fmt: skip
-        return added
-
-    def _grow(self) -> None:
-        kept = self._items()
-        self._clear(self._bits + 2)
-        self._add(*kept)
-
-    def _items(self) -> tuple[Words, Weights]:
-        most = int(self._used[0]) + 1
-        ids, weights = np.empty((most, 2), np.uint64), np.empty(most, np.int64)
-        result = self._library.wpinq_items(self._slots.ctypes.data, self._bits, ids.ctypes.data, weights.ctypes.data)
-        return ids[:result], weights[:result]
-
-    def _clear(self, bits: int) -> None:
-        self._bits, self._slots, self._used = bits, np.zeros((2**bits + 1, 3), np.uint64), np.zeros(1, np.int64)

@@ -8,7 +8,7 @@ distinct weights. Slices of equal thickness leave as one row with a ranged index
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -158,19 +158,36 @@ class Slices(State):
     def emit(self) -> Batch:
         """Slices that came or went with the pending changes."""
         records, ids, change = self._changes()
-        coarse, fine = self._held
-        delta: Weights = np.multiply(change, fine.resolution // coarse.resolution, dtype=fine.array)
+        delta = self._refined(change)
         before = self._table.lookup(ids)
         self._table.add(ids, delta)
+        return self._moved(records, before, before + delta)
+
+    def last(self) -> Iterator[Batch]:
+        """The same; of a finite source, whose changes are the first, weights are cut as they are added up."""
+        if not isinstance(self._pending, Tally) or len(self._table):
+            yield self.emit()
+            return
+        for _, change in self._pending.blocks():
+            after = self._refined(change)
+            yield self._moved(pl.DataFrame(), np.zeros_like(after), after)
+
+    def _refined(self, change: Weights) -> Weights:
+        coarse, fine = self._held
+        delta: Weights = np.multiply(change, fine.resolution // coarse.resolution, dtype=fine.array)
+        return delta
+
+    def _moved(self, records: pl.DataFrame, before: Weights, after: Weights) -> Batch:
+        """Slices that came or went where weights moved."""
         if self._keep:
-            slices = moved_slices(before, before + delta, self._units)
+            slices = moved_slices(before, after, self._units)
         else:
-            before, after, times = _alike(before, before + delta)
+            before, after, times = _alike(before, after)
             slices = moved_slices(before, after, self._units)
             slices["weight"] = slices["weight"] * times[slices["row"]]
         name = self._schema.names[-1]
         frame = pl.DataFrame(
-            {name: slices["start"], WEIGHT: weight_series(slices["weight"], fine), END + name: slices["end"]}
+            {name: slices["start"], WEIGHT: weight_series(slices["weight"], self._held[1]), END + name: slices["end"]}
         )
         if self._keep:
             frame = pl.concat([records[slices["row"]], frame], how="horizontal")

@@ -28,6 +28,14 @@ class Piecewise(State, Protocol):
         """The same as `emit`, in pieces whose sum it is."""
 
 
+@runtime_checkable
+class Ending(State, Protocol):
+    """What a keyed step remembers that need not be kept for its last answer."""
+
+    def last(self) -> Iterator[Batch]:
+        """The same as `emit`, in pieces whose sum it is; nothing is asked afterwards."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hashed:
     """Weighted records by their identities alone."""

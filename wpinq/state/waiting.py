@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 
@@ -44,6 +46,9 @@ class Waiting:
         self._hold([])
         return whole
 
+    def __bool__(self) -> bool:
+        return bool(self._batches)
+
     def _hold(self, batches: list[Batch]) -> None:
         self._batches, self._rows = batches, sum(map(len, batches))
         self._most = max(MAX_WAITING_ROWS, 2 * self._rows)
@@ -65,8 +70,7 @@ class Tally:
     def add(self, ids: Ids, weights: Weights) -> None:
         """Add weights of distinct identities, in order."""
         if self._sums is not None and weights.dtype == np.int64:
-            self._sums.reserve(len(ids))
-            self._sums.add(ids, weights)
+            self._sums.add_sorted(ids, weights)
         else:
             self._added.append((ids, weights))
 
@@ -87,15 +91,26 @@ class Tally:
 
     def take(self) -> tuple[Ids, Weights]:
         """Distinct identities in order with their weights, as `combine` gives them; nothing waits afterwards."""
-        batch = self._waiting.take()
-        result = [(self._ids(batch), batch.weights), *self._added]
-        self._added = []
+        found = self._others()
         if self._sums is not None:
-            summed = self._sums.take()
-            if not any(len(ids) for ids, _ in result):
-                return summed
-            result.append(summed)
-        return combine(np.concatenate([ids for ids, _ in result]), np.concatenate([item for _, item in result]))[1:]
+            if not found:
+                return self._sums.take()
+            found.append(self._sums.take())
+        ids, weights = zip(*found or [(np.empty((0, 2), np.uint64), np.empty(0, np.int64))], strict=True)
+        return combine(np.concatenate(ids), np.concatenate(weights))[1:]
+
+    def blocks(self) -> Iterator[tuple[Ids, Weights]]:
+        """The same piece by piece, so that little memory is needed beside what waits."""
+        if self._sums is None or self._added or self._waiting:
+            yield self.take()
+        else:
+            yield from self._sums.blocks()
+
+    def _others(self) -> list[tuple[Ids, Weights]]:
+        """What waits as records, or was added apart."""
+        batch, added = self._waiting.take(), self._added
+        self._added = []
+        return [*added, (self._ids(batch), batch.weights)] if len(batch) else added
 
     def _ids(self, batch: Batch) -> Ids:
         return identities(batch.frame, self._schema, self._key)

@@ -16,7 +16,6 @@ from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Ledger, wording
 from wpinq.operators.contribution.before import before
 from wpinq.operators.contribution.sample import bounded
-from wpinq.operators.contribution.unit_key import UnitKey
 from wpinq.operators.contribution.weight import weigh, weights
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Source
@@ -113,8 +112,6 @@ def protect(
     reading = "" if header else "no header"
 
     first = before(reader.schema, unit, where, derive, "protect")  # mistakes show before a ledger is made
-    if unit.column is not None:
-        UnitKey(unit, first.schema).check()
     if weight is not None:
         weights(first.schema, weight, max_weight)
     book = Ledger.open(place, name=label, unit=unit.text, budget=amount, delta=extra, secret=secret)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
 
 from wpinq.errors import PlanError
+from wpinq.measurements.settle import PendingQuery
 from wpinq.operators.contribution.sample import Bound
 from wpinq.operators.contribution.share import Share
 from wpinq.operators.contribution.unit_key import origin
@@ -15,18 +15,10 @@ from wpinq.operators.parallel import linear, parallel
 from wpinq.operators.partition import Part
 from wpinq.operators.window import Window
 from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Node, Source, fingerprints, sources, steps
+from wpinq.plan.node import Node, Source, fingerprints, sources
 from wpinq.plan.rewrite import rewrite
 from wpinq.plan.shapes import Read, Shape
 from wpinq.sources.log import Closed, Log
-from wpinq.state.histogram import Histogram
-
-
-class Answerable(Protocol):
-    """The part of a charged query that is needed to answer it."""
-
-    def answer_from(self, histogram: Histogram, digest: int | None = None) -> None:
-        """Answer from this histogram from now on."""
 
 
 @dataclass(eq=False, repr=False)
@@ -39,7 +31,7 @@ class Timeline(Log):
         versions: The data set as of the end of each epoch, as far as anybody asked.
     """
 
-    pending: list[tuple[Answerable, Node]] = field(default_factory=list)
+    pending: list[tuple[PendingQuery, Node]] = field(default_factory=list)
     plans: set[Hashable] = field(default_factory=set)
     versions: dict[int, DataSet] = field(default_factory=dict)
 
@@ -86,20 +78,6 @@ def refuse_forgotten(log: Timeline, root: Node) -> None:
             f"measure(...): {log.name} keeps {log.keep} epochs, and has let go of its first ones; measure a plan "
             "before that, or windows, or give live(keep=...) more."
         )
-
-
-def answerable(root: Node, call: str) -> Node:
-    """The plan of a query with a single answer; over a live source that of the next epoch to close.
-
-    Raises:
-        PlanError: There are windows, so there would be an answer for each.
-    """
-    refuse_windows(steps(root), call)
-    log = live_log(root)
-    if log is None:
-        return root
-    refuse_forgotten(log, root)
-    return at_epoch(root, log.closed + 1)
 
 
 def refuse_windows(walk: Iterable[Node], call: str) -> None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from wpinq.operators.contribution.sample import Bound
 from wpinq.operators.contribution.share import Share
-from wpinq.operators.contribution.unit_key import UnitKey, origin
 from wpinq.operators.window import Window
 from wpinq.plan.node import Node, sources, steps
 from wpinq.plan.shapes import Keyed
@@ -44,7 +43,7 @@ def parallel(window: Window) -> bool:
         return True
     if not isinstance(below, (Bound, Share)):
         return False
-    own = UnitKey(origin(below).data.unit, below.source.schema)
+    own = below.unit_key
     return own.span is not None and own.unit.columns[1] == window.at and window.span % own.span == 0
 
 

@@ -16,13 +16,14 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions.output_columns import named as uniquely
 from wpinq.functions.sql.terms import shown, whole_number
-from wpinq.measurements.timeline import answerable
+from wpinq.measurements.timeline import live_log, refuse_windows
+from wpinq.plan.node import steps
 from wpinq.query.bounds import Declared
 from wpinq.query.clauses import label, limits, plain_select
 from wpinq.query.names import OutputNames, bare
 from wpinq.query.numbers import LISTED, NUMBERS, Number, read, unknown_function
 from wpinq.query.statement import OutputColumn, Statement, check
-from wpinq.query.tables import CALL, Tables, plainly, translator
+from wpinq.query.tables import CALL, Tables, plainly
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -48,7 +49,8 @@ def prepare(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] 
         raise PlanError(f"{CALL}: FROM is missing; there are {', '.join(tables)}.")
     try:
         result = Tables(dict(tables), select.args["from_"].this, select.args.get("joins") or [])
-        if answerable(result.base._node, CALL) is not result.base._node:
+        refuse_windows(steps(result.base._node), CALL)
+        if live_log(result.base._node) is not None:
             raise PlanError(
                 f"{CALL}: a query is answered at once, and a live source when an epoch closes; measure(...)."
             )
@@ -193,7 +195,7 @@ class _Select:
         where = self.select.args.get("where")
         tests = list(self.tables.present)
         if where:
-            tests.append(translator(self.tables).condition(self._canonical(where.this)).value)
+            tests.append(self.tables.translator.condition(self._canonical(where.this)).value)
         return self.tables.base.filter(reduce(and_, tests)) if tests else self.tables.base
 
     def _counted(self, kept: Collection, groups: Collection, names: tuple[str, ...], count: Any) -> Collection:
@@ -206,7 +208,7 @@ class _Select:
         asked = what.expressions if distinct else [what]
         if (distinct and what.args.get("on")) or count.expressions or not asked:
             raise PlanError(f"{CALL}: {shown(count)}: {LISTED}.")
-        terms = [translator(self.tables).term(self._canonical(item)).value for item in asked]
+        terms = [self.tables.translator.term(self._canonical(item)).value for item in asked]
         kept = kept.filter(reduce(and_, [term.is_not_null() for term in terms]))
         if not distinct:
             return kept.map(keys)
@@ -218,7 +220,7 @@ class _Select:
         """The group keys and the number of each record."""
         what, measured, ask = read(number)
         *_, name = uniquely([*names, what.name if type(what).__name__ == "Column" else "number"])
-        term = translator(self.tables).term(what)
+        term = self.tables.translator.term(what)
         records = kept.map([*self._keys(names), term.value.alias(name)])
         return Number(records, (measured, what), ask, self.declared.of(number, what), plainly(number))
 
@@ -227,6 +229,6 @@ class _Select:
         return self._keys(names) or [pl.lit(0).alias("all")]
 
     def _keys(self, names: tuple[str, ...]) -> list[pl.Expr]:
-        terms = [self.tables.bare(node) if type(node).__name__ == "Column" else translator(self.tables).term(node)
+        terms = [self.tables.bare(node) if type(node).__name__ == "Column" else self.tables.translator.term(node)
                  for node in self.groups]  # fmt: skip
         return [term.value.alias(name) for term, name in zip(terms, names, strict=True)]

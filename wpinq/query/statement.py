@@ -10,7 +10,7 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, positive
-from wpinq.functions.sql.bind import translator as translating
+from wpinq.functions.sql.bind import translator
 from wpinq.functions.sql.terms import Term
 from wpinq.functions.sql.translator import Translator
 from wpinq.plan.bias import biases
@@ -89,7 +89,7 @@ class Statement:
         released |= {f"number {place}": Kind.FLOAT for place in range(len(self.numbers))}
         for place, count in enumerate(self.counts):  # weights that people share are fractions
             released[f"count {place}"] = Kind.INT if count._node.held.whole else Kind.FLOAT
-        return translating(
+        return translator(
             lambda node: Term(pl.col(node.name), released[node.name], self._spelled(node)),
             CALL,
             spelled=self._spelled,

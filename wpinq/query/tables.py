@@ -13,8 +13,7 @@ import polars as pl
 
 from wpinq.collection import Collection
 from wpinq.errors import PlanError, SourceError
-from wpinq.functions.sql.bind import column, named
-from wpinq.functions.sql.bind import translator as translating
+from wpinq.functions.sql.bind import column, named, translator
 from wpinq.functions.sql.terms import Term, shown, together
 from wpinq.functions.sql.translator import Translator
 from wpinq.records import canonical
@@ -96,6 +95,11 @@ class Tables:
         return exp.column(result[0][1], table=result[0][0], quoted=True) if result else None
 
     @property
+    def translator(self) -> Translator:
+        """Translates expressions over the columns of the tables."""
+        return translator(self.resolve, CALL, spelled=plainly)
+
+    @property
     def names(self) -> str:
         """All columns, for messages."""
         return ", ".join(f"{alias}.{name}" for alias, columns in self._columns.items() for name in columns)
@@ -153,7 +157,7 @@ class Tables:
             if self._sides(one) == {alias}:
                 one, other = other, one
             if self._sides(other) == {alias} and alias not in self._sides(one):
-                return translator(self).term(one), translator(self).term(other)
+                return self.translator.term(one), self.translator.term(other)
         raise PlanError(f"{CALL}: {shown(join)}: join ON one equality, between an expression over columns of "
                         f"{shown(alias)} and one over those of the tables before it.")  # fmt: skip
 
@@ -197,11 +201,6 @@ class Tables:
             self.present.append(ours.value.is_in(old) if old else pl.lit(False))
 
 
-def translator(tables: Tables) -> Translator:
-    """Translates expressions over the columns of the tables."""
-    return translating(tables.resolve, CALL, spelled=plainly)
-
-
 def plainly(node: Any) -> str:
     """An expression with canonical columns, as a person would write it over one table."""
     from sqlglot import exp
@@ -241,11 +240,11 @@ def _public(table: Any, alias: str) -> tuple[Schema, pl.DataFrame]:
 
     paired = isinstance(table, tuple) and len(table) == 2 and isinstance(table[1], Mapping)
     source, columns = table if paired else (table, None)
-    translator = open_source(source, columns=columns)
-    empty = pl.DataFrame(schema={item.name: polars_type(item.kind) for item in translator.schema})
-    frame = canonical.frame(pl.concat([empty, *translator.batches(translator.schema.names)]), translator.schema)
+    reader = open_source(source, columns=columns)
+    empty = pl.DataFrame(schema={item.name: polars_type(item.kind) for item in reader.schema})
+    frame = canonical.frame(pl.concat([empty, *reader.batches(reader.schema.names)]), reader.schema)
     if frame.height > LARGEST:
         raise SourceError(
             f"{CALL}: the public table {alias} has more than {LARGEST:,} rows; leave out what is not needed."
         )
-    return translator.schema, frame
+    return reader.schema, frame

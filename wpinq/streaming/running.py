@@ -11,7 +11,8 @@ from wpinq.engines.reading import batches
 from wpinq.errors import EngineError
 from wpinq.measurements.charged import digest_after, digest_of
 from wpinq.measurements.continual import ContinualMeasurement
-from wpinq.measurements.timeline import Answerable, Timeline, name_of
+from wpinq.measurements.settle import PendingQuery
+from wpinq.measurements.timeline import Timeline, name_of
 from wpinq.operators.contribution.first import First
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Node, sources, steps
@@ -48,7 +49,7 @@ class MaintainedPlan:
         for follower in self.followers:  # who may be asked at the same time, so what they are told stays as it is
             follower.receive(epoch, change)
 
-    def answer(self, query: Answerable, epoch: int) -> None:
+    def answer(self, query: PendingQuery, epoch: int) -> None:
         """Answer from the total as it is after an epoch; a continual measurement follows it from now on."""
         if isinstance(query, ContinualMeasurement):
             query.receive(epoch, self.total.copy())

@@ -122,9 +122,7 @@ def live(
     unit = unit or Unit()
     place = None if ledger is None else Path(ledger)
     amount, extra = positive(budget, "live(budget=...)"), None if delta is None else exact(delta, "live(delta=...)")
-    rehearsal = Ledger.open(None, name=name, unit=unit.text, budget=amount)
-    first = before(log.schema, unit, where, derive, "live")
-    bounded(first.over(Source(DataSet(log, rehearsal, name, "", unit, declared=False))))  # before a ledger is made
+    first = before(log.schema, unit, where, derive, "live")  # mistakes show before a ledger is made
     book = Ledger.open(place, name=name, unit=unit.text, budget=amount, delta=extra, secret=secret)
     journal = None
     if recover is not None and place is not None:

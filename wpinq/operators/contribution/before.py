@@ -29,6 +29,7 @@ import polars as pl
 from wpinq.arguments import MAPPING, NAME, NOTHING, require
 from wpinq.errors import PlanError
 from wpinq.functions import Function, bind
+from wpinq.operators.contribution.unit_key import UnitKey
 from wpinq.operators.filter import Filter
 from wpinq.plan.forms import Linear
 from wpinq.plan.node import Node, Record
@@ -61,7 +62,7 @@ class Before:
 
 
 def before(schema: Schema, unit: Unit, where: object, derive: Mapping[str, object] | None, call: str) -> Before:
-    """Bind what `protect` and `live` were given to the columns of a source.
+    """Bind what `protect` and `live` were given to the columns of a source, and refuse a unit that does not fit them.
 
     Args:
         schema: The columns of the source.
@@ -71,7 +72,7 @@ def before(schema: Schema, unit: Unit, where: object, derive: Mapping[str, objec
         call: Name of the call, for messages: `protect`.
 
     Raises:
-        PlanError: They do not fit the columns, look at other records, or would change whose a record is.
+        PlanError: They or the unit do not fit the columns, look at other records, or would change whose a record is.
     """
     require(derive, MAPPING | NOTHING, f"{call}(derive=...)")
     derived = []
@@ -87,6 +88,8 @@ def before(schema: Schema, unit: Unit, where: object, derive: Mapping[str, objec
             raise PlanError(f"{call}(derive={{{name!r}: ...}}): gives {len(bound.output)} values; a column needs one.")
         derived.append((name, bound))
         schema = _with(schema, name, bound)
+    if unit.column is not None:
+        UnitKey(unit, schema).check(call)
     kept = None if where is None else bind(where, schema, f"{call}(where=...)", condition=True)
     return Before(tuple(derived), kept, schema)
 

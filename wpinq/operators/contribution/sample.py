@@ -14,7 +14,7 @@ import polars as pl
 from wpinq import kernels
 from wpinq.operators.align import record_ids
 from wpinq.operators.contribution.reservoirs import Reservoirs
-from wpinq.operators.contribution.share import share
+from wpinq.operators.contribution.share import Share
 from wpinq.operators.contribution.unit_key import ByUnit, UnitKey, origin
 from wpinq.plan.node import Node, Record, Weighted
 from wpinq.plan.unit import Unit
@@ -45,11 +45,16 @@ def bounded(source: Node) -> Node:
     unit = origin(source).data.unit
     if unit.column is None:
         return source
-    return share(source) if unit.at_most is None else bound(source)
+    if unit.at_most is None:
+        return Share(source)
+    if kernels.LIB is None:
+        warnings.warn(PLAIN, RuntimeWarning, stacklevel=2)
+    return Bound(source)
 
 
-def bound(source: Node) -> Node:
-    """Bound the contributions of each user of a source, as its unit says.
+@dataclass(frozen=True, eq=False)
+class Bound(ByUnit):
+    """Plan node of `protect(unit=users(..., at_most=...))`: a sample of what each user contributed.
 
     Weights:    the copies of records with the smallest keyed hash of (all columns, number of the copy): of those of a
                 user with one value of the `per` column the first few, of these of a user the first `at_most`
@@ -58,19 +63,7 @@ def bound(source: Node) -> Node:
                 Where the unit is a user in one window, read "user in one window" for "user".
     Source:     The sample is fixed by the secret, the same for all questions, whatever the order of records; the hash
                 covers all columns, before any of them is dropped.
-
-    Raises:
-        PlanError: The unit does not fit the columns.
     """
-    UnitKey(origin(source).data.unit, source.schema).check()
-    if kernels.LIB is None:
-        warnings.warn(PLAIN, RuntimeWarning, stacklevel=2)
-    return Bound(source)
-
-
-@dataclass(frozen=True, eq=False)
-class Bound(ByUnit):
-    """Plan node of `protect(unit=users(..., at_most=...))`."""
 
     shown = "sample({0.unit})"
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
-from wpinq.operators.contribution.unit_key import ByUnit, UnitKey, origin
-from wpinq.plan.node import Node, Record, Weighted
+from wpinq.operators.contribution.unit_key import ByUnit, UnitKey
+from wpinq.plan.node import Record, Weighted
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
 from wpinq.state.states import State
@@ -24,24 +24,15 @@ RECORDS_PER_LOT = 1 << 20
 USER = ("\0user0", "\0user1")
 
 
-def share(source: Node) -> Node:
-    """Let the records of each user share a weight of 1.
+@dataclass(frozen=True, eq=False)
+class Share(ByUnit):
+    """Plan node of `protect(unit=users(..., shared=True))`: the records of each user share a weight of 1.
 
     Weights:    out[x] = in[x] * floor(L / n) / L for the n records of x's user; L = 720,720, and beyond L records 0
     Stability:  1 for users: a user's records weigh n * floor(L / n) / L <= 1, and no other user's weights change. It is
                 not stable for records, and not for continual release, where earlier shares would shrink. Where the unit
                 is a user in one window, read "user in one window" for "user".
-
-    Raises:
-        PlanError: The unit does not fit the columns.
     """
-    UnitKey(origin(source).data.unit, source.schema).check()
-    return Share(source)
-
-
-@dataclass(frozen=True, eq=False)
-class Share(ByUnit):
-    """Plan node of `protect(unit=users(..., shared=True))`."""
 
     shown = "share({0.unit_key.user})"
     resolution = RESOLUTION

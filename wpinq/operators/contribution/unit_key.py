@@ -36,15 +36,18 @@ class UnitKey:
     unit: Unit
     schema: Schema
 
-    def check(self) -> None:
+    def check(self, call: str) -> None:
         """Refuse a unit that does not fit the columns.
+
+        Args:
+            call: Name of the call, for messages.
 
         Raises:
             PlanError: It names a column that is not there, or its windows do not fit the column of the time.
         """
         for name in (*self.unit.columns, *(self.unit.per[:1] if self.unit.per else ())):
             if name not in self.schema:
-                raise PlanError(f"protect(unit=...): no column {name!r}; there are {', '.join(self.schema.names)}.")
+                raise PlanError(f"{call}(unit=...): no column {name!r}; there are {', '.join(self.schema.names)}.")
         _ = self.span
 
     @property

@@ -1,66 +1,58 @@
-"""The two ends of a dataflow in bytewax's terms: batches in from a reader, histograms out to the caller."""
+"""The two ends of a dataflow in bytewax's terms: what every worker takes in, and what the caller is handed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import TypeVar
 
 from bytewax.inputs import DynamicSource, StatelessSourcePartition
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 
-from wpinq.engines.exchange import Parcel
-from wpinq.engines.reading import until_failure
-from wpinq.failures import Failure
-from wpinq.plan.shapes import Read
-from wpinq.records.batch import Batch
-from wpinq.state.histogram import Histogram, HistogramPart
+T = TypeVar("T")
 
 
-class ReaderSource(DynamicSource[Batch]):
-    """Every worker reads its share of a source."""
+class Feed(DynamicSource[T]):
+    """Items for every worker.
 
-    def __init__(self, read: Read, progress: Callable[[int], None] | None, failure: Failure, beside: int) -> None:
-        self._read, self._progress, self._failure, self._beside = read, progress, failure, beside
+    Args:
+        share: Gives, for a worker's number and that of all workers, its items in lists.
+    """
 
-    def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSourcePartition[Batch]:
+    def __init__(self, share: Callable[[int, int], Iterator[list[T]]]) -> None:
+        self._share = share
+
+    def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSourcePartition[T]:
         """One worker's share."""
-        share = worker_index, worker_count
-        return _Share(until_failure(self._read, share, self._progress, self._failure, self._beside))
+        return _Share(self._share(worker_index, worker_count))
 
 
-class _Share(StatelessSourcePartition[Batch]):
-    def __init__(self, found: Iterator[list[Batch]]) -> None:
-        self._batches = found
+class _Share(StatelessSourcePartition[T]):
+    def __init__(self, items: Iterator[list[T]]) -> None:
+        self._items = items
 
-    def next_batch(self) -> list[Batch]:
-        return next(self._batches)
-
-
-Counted: TypeAlias = "Histogram | Parcel[HistogramPart]"
-"""What a process has counted: of its own all, of another the parts that were sent."""
+    def next_batch(self) -> list[T]:
+        return next(self._items)
 
 
-class Collector(DynamicSink[tuple[int, Counted]]):
-    """Adds the shards of each measurement's histogram up in this process."""
+class HandOver(DynamicSink[T]):
+    """Hands every item to the caller.
 
-    def __init__(self, found: list[Histogram], failure: Failure) -> None:
-        self._found, self._failure = found, failure
+    Args:
+        take: Called with each item; all workers of a process call the same function.
+    """
 
-    def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSinkPartition[tuple[int, Counted]]:
-        """All workers of a process share one collector."""
-        return _Collected(self._found, self._failure)
+    def __init__(self, take: Callable[[T], None]) -> None:
+        self._take = take
+
+    def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSinkPartition[T]:
+        """All workers of a process hand over to one place."""
+        return _Handed(self._take)
 
 
-class _Collected(StatelessSinkPartition[tuple[int, Counted]]):
-    def __init__(self, found: list[Histogram], failure: Failure) -> None:
-        def add(number: int, counted: Counted) -> None:
-            if isinstance(counted, Histogram):
-                found[number].merge(counted)
-            else:
-                found[number].add(counted.content)
+class _Handed(StatelessSinkPartition[T]):
+    def __init__(self, take: Callable[[T], None]) -> None:
+        self._take = take
 
-        self._add = failure.guard("measure", add, None)
-
-    def write_batch(self, items: list[tuple[int, Counted]]) -> None:
-        for number, counted in items:
-            self._add(number, counted)
+    def write_batch(self, items: list[T]) -> None:
+        for item in items:
+            self._take(item)

@@ -7,16 +7,16 @@ at its end. Nothing here draws at random, charges anything or knows what a measu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TypeVar, assert_never, cast
+from typing import TypeAlias, TypeVar, assert_never, cast
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow, Stream
 from bytewax.operators import StatefulBatchLogic
 from bytewax.testing import run_main
 
-from wpinq.engines.edges import Collector, Counted, ReaderSource
+from wpinq.engines.edges import Feed, HandOver
 from wpinq.engines.exchange import (
     CombineHashed,
     CombineRecords,
@@ -31,16 +31,19 @@ from wpinq.engines.exchange import (
 from wpinq.engines.job import Job
 from wpinq.engines.linear import Linear, StepBatches
 from wpinq.engines.placement import labels
+from wpinq.engines.reading import until_failure
 from wpinq.engines.sharing import Lowered
 from wpinq.failures import Failure
 from wpinq.plan.node import Node
 from wpinq.plan.shapes import Keyed, Read
 from wpinq.records.batch import Batch
-from wpinq.state.histogram import Histogram
+from wpinq.state.histogram import Histogram, HistogramPart
 from wpinq.state.states import HashedState, State
 
 V = TypeVar("V")
 W = TypeVar("W")
+Counted: TypeAlias = Histogram | Parcel[HistogramPart]
+"""What a process has counted: of its own all, of another the parts that were sent."""
 
 
 def run(job: Job) -> list[Histogram]:
@@ -69,7 +72,9 @@ def build(job: Job, found: list[Histogram]) -> Dataflow:
             gathered = keep_local(f"measure_{number}_home", parts, labels(job.shards)[0])
             arrived = op.stateful_batch(f"measure_{number}_gather", gathered, _builder(PassThrough))
             parts = op.map(f"measure_{number}_arrived", arrived, lambda item: item[1])
-        op.output(f"measure_{number}_out", parts, Collector(found, job.failure))
+        op.output(
+            f"measure_{number}_out", parts, HandOver(job.failure.guard("measure", partial(_collect, found), None))
+        )
     return flow
 
 
@@ -114,7 +119,12 @@ class Lowering:
 
     def read(self, name: str, shape: Read) -> Stream[Batch]:
         """The batches of a source."""
-        return op.input(name, self._flow, ReaderSource(shape, self.job.progress, self.job.failure, self.job.beside))
+        job = self.job
+
+        def share(part: int, parts: int) -> Iterator[list[Batch]]:
+            return until_failure(shape, (part, parts), job.progress, job.failure, job.beside)
+
+        return op.input(name, self._flow, Feed(share))
 
     def _keyed(
         self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]], follows: Linear
@@ -140,6 +150,15 @@ def _merged(name: str, streams: list[Stream[V]]) -> Stream[V]:
 
 def _picker(end: Node) -> Callable[[list[StepBatches]], list[Batch]]:
     return lambda items: [batch for parts in items for batch in parts.get(end, ())]
+
+
+def _collect(found: list[Histogram], item: tuple[int, Counted]) -> None:
+    """Add a shard of a measurement's histogram up in this process."""
+    number, counted = item
+    if isinstance(counted, Histogram):
+        found[number].merge(counted)
+    else:
+        found[number].add(counted.content)
 
 
 def _tagger(number: int) -> Callable[[tuple[str, Counted]], tuple[int, Counted]]:

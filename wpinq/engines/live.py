@@ -8,17 +8,16 @@ epoch is done. Steps answer each change with a change; what reaches a measuremen
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import TypeAlias
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow, Stream
-from bytewax.inputs import DynamicSource, StatelessSourcePartition
-from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from bytewax.testing import run_main
 
+from wpinq.engines.edges import Feed, HandOver
 from wpinq.engines.flow import Lowering
 from wpinq.engines.job import Job
 from wpinq.errors import EngineError
@@ -122,12 +121,12 @@ class LiveFlow:
     def _build(self) -> Dataflow:
         flow = Dataflow("wpinq_live")
         job = Job(self.roots, self._key, failure=self._failure)
-        fed = op.input("fed", flow, _Queue(self))
+        fed = op.input("fed", flow, Feed(lambda *_: iter(self.take, None)))
         lowering = _Live(flow, job, fed)
         streams = lowering.streams()
         for number, root in enumerate(self.roots):
             absorb = self._failure.guard("measure", partial(self.absorb, number), None)
-            op.output(f"measure_{number}", streams[lowering.plan.chosen[root]], _Absorber(absorb))
+            op.output(f"measure_{number}", streams[lowering.plan.chosen[root]], HandOver(absorb))
         return flow
 
 
@@ -147,39 +146,3 @@ class _Live(Lowering):
             return [batch.select(shape.columns) for data, batch in items if data is shape.data]
 
         return op.flat_map_batch(name, self._fed, self.job.failure.guard("reading", pick, []))
-
-
-class _Queue(DynamicSource[FlowItem]):
-    def __init__(self, flow: LiveFlow) -> None:
-        self._flow = flow
-
-    def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSourcePartition[FlowItem]:
-        return _Turns(self._flow)
-
-
-class _Turns(StatelessSourcePartition[FlowItem]):
-    def __init__(self, flow: LiveFlow) -> None:
-        self._flow = flow
-
-    def next_batch(self) -> list[FlowItem]:
-        items = self._flow.take()
-        if items is None:
-            raise StopIteration
-        return items
-
-
-class _Absorber(DynamicSink[Batch]):
-    def __init__(self, absorb: Callable[[Batch], None]) -> None:
-        self._absorb = absorb
-
-    def build(self, step_id: str, worker_index: int, worker_count: int) -> StatelessSinkPartition[Batch]:
-        return _Absorbing(self._absorb)
-
-
-class _Absorbing(StatelessSinkPartition[Batch]):
-    def __init__(self, absorb: Callable[[Batch], None]) -> None:
-        self._absorb = absorb
-
-    def write_batch(self, items: list[Batch]) -> None:
-        for batch in items:
-            self._absorb(batch)

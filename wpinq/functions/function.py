@@ -55,10 +55,6 @@ class Function(ABC):
     def test(self, record: tuple[Any, ...]) -> bool:
         """The truth value of the function on one record; False when the record is dropped."""
 
-    def tests(self, records: Sequence[tuple[Any, ...]]) -> list[bool]:
-        """`test` of each record."""
-        return [self.test(record) for record in records]
-
     @abstractmethod
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
         r"""Map all rows of a frame that holds the columns of `reads`.

@@ -58,11 +58,7 @@ class Plain(Function):
         return tuple(read(value, column.kind) for value, column in zip(result, self.output, strict=True))
 
     def test(self, record: tuple[Any, ...]) -> bool:  # noqa: D102
-        return self.tests([record])[0]
-
-    def tests(self, records: Sequence[tuple[Any, ...]]) -> list[bool]:  # noqa: D102
-        given = [plain_record(record, self.schema, self.reads) for record in records]
-        return [result is True for result in each(self._tested, given)]
+        return each(self._tested, [plain_record(record, self.schema, self.reads)]) == [True]
 
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
         rows, distinct, records = self._distinct(frame, keep)

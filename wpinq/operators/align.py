@@ -21,6 +21,7 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions.covering import digest
 from wpinq.operators.dither import GRID, draws, rounded
+from wpinq.plan.builder import Builder
 from wpinq.plan.forms import Linear, Unary
 from wpinq.plan.node import Node, Record, Weighted, sources, steps
 from wpinq.plan.shapes import Keyed, Shape
@@ -92,14 +93,15 @@ def node_of(other: Any, call: str) -> Node:
     return node
 
 
-def aligned(nodes: Sequence[Node], call: str) -> list[Node]:
-    """Bring steps to the same columns, named as the first names them, and to one resolution.
+def aligned(one: Builder[Any], other: object, call: str) -> tuple[Node, Node]:
+    """The steps of two collections, brought to the columns of the first, by place, and to one resolution.
 
     Raises:
-        PlanError: They have different numbers of columns.
+        PlanError: The other is no protected collection, or they have different numbers of columns.
     """
+    nodes = [one._node, node_of(other, call)]
     first = nodes[0].schema
-    if any(len(node.schema) != len(first) for node in nodes):
+    if len(nodes[1].schema) != len(first):
         shown = " and ".join(str(node.schema) for node in nodes)
         raise PlanError(f"{call}: records of {shown} do not compare; map both to the same columns first.")
     nodes, resolution = common_resolution(nodes)
@@ -109,10 +111,11 @@ def aligned(nodes: Sequence[Node], call: str) -> list[Node]:
         kind = given[0].kind if len({column.kind for column in given}) == 1 else Kind.ANY
         columns.append(Column(name, kind, kind is Kind.INT and all(column.ranged for column in given)))
     schema = Schema(tuple(columns))
-    return [
+    left, right = (
         node if (node.schema, node.resolution) == (schema, resolution) else Align(node, schema, resolution)
         for node in nodes
-    ]
+    )
+    return left, right
 
 
 @dataclass(frozen=True, eq=False)

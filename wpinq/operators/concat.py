@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wpinq.operators.align import aligned, node_of
+from wpinq.operators.align import aligned
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.forms import Binary
 from wpinq.plan.node import Record, Weighted
@@ -30,8 +30,7 @@ def concat(self: Builder[C], other: Builder[C]) -> C:
     >>> evaluate(pages.concat(pages), [("a",), ("b",)])
     {('a',): 2, ('b',): 2}
     """
-    left, right = aligned([self._node, node_of(other, "concat")], "concat")
-    return self._then(Sum(left, right, 1))
+    return self._then(Sum(*aligned(self, other, "concat"), 1))
 
 
 @dataclass(frozen=True, eq=False)

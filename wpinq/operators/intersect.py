@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wpinq.operators.align import aligned, node_of
+from wpinq.operators.align import aligned
 from wpinq.operators.union import Extreme
 from wpinq.plan.builder import Builder, C
 
@@ -26,5 +26,4 @@ def intersect(self: Builder[C], other: Builder[C]) -> C:
     >>> evaluate(pages.intersect(pages.filter(lambda page: page == "a")), [("a",), ("a",), ("b",)])
     {('a',): 2}
     """
-    left, right = aligned([self._node, node_of(other, "intersect")], "intersect")
-    return self._then(Extreme(left, right, larger=False))
+    return self._then(Extreme(*aligned(self, other, "intersect"), larger=False))

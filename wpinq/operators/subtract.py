@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wpinq.operators.align import aligned, node_of
+from wpinq.operators.align import aligned
 from wpinq.operators.concat import Sum
 from wpinq.plan.builder import Builder, C
 
@@ -25,5 +25,4 @@ def subtract(self: Builder[C], other: Builder[C]) -> C:
     >>> evaluate(pages.subtract(pages.filter(lambda page: page == "a")), [("a",), ("b",), ("b",)])
     {('b',): 2}
     """
-    left, right = aligned([self._node, node_of(other, "subtract")], "subtract")
-    return self._then(Sum(left, right, -1))
+    return self._then(Sum(*aligned(self, other, "subtract"), -1))

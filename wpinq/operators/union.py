@@ -9,7 +9,7 @@ from hashlib import sha256
 
 import polars as pl
 
-from wpinq.operators.align import Align, aligned, node_of
+from wpinq.operators.align import Align, aligned
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.forms import Binary
 from wpinq.plan.node import Record, Weighted, fingerprints
@@ -40,8 +40,7 @@ def union(self: Builder[C], other: Builder[C]) -> C:
     >>> evaluate(pages.union(pages.filter(lambda page: page == "a")), [("a",), ("b",), ("b",)])
     {('a',): 1, ('b',): 2}
     """
-    left, right = aligned([self._node, node_of(other, "union")], "union")
-    return self._then(Extreme(left, right, larger=True))
+    return self._then(Extreme(*aligned(self, other, "union"), larger=True))
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,9 +40,6 @@ class Columnar(Function):
     def test(self, record: tuple[Any, ...]) -> bool:  # noqa: D102
         return self.plain.test(record)
 
-    def tests(self, records: Sequence[tuple[Any, ...]]) -> list[bool]:  # noqa: D102
-        return self.plain.tests(records)
-
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
         try:
             fast, slow = _split(frame, safe(self.steps))

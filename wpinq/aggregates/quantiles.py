@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from wpinq.aggregates.aims import ExtremeAim, RankAim
+from wpinq.aggregates.aims import Aim, ExtremeAim, RankAim, Terms
 from wpinq.aggregates.cells import Cells
-from wpinq.aggregates.groups import Groups, groups
+from wpinq.aggregates.groups import groups
 from wpinq.aggregates.keywords import LEVEL, Bounds, Options
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.ranks import GridPoints, Quantile, QueryCost, ask_rank
@@ -65,10 +65,8 @@ def ask_quantile(
         raise PlanError("quantile(share=...): a share above zero is 1e-100 at least.")
     if not 0 <= wanted <= 1:
         raise PlanError("quantile(share=...): a share is between 0 and 1; the median is 0.5.")
-    title = f"quantile({column}, {decimal(wanted)})"
-    return ask_rank(
-        *_plan(self, column, bounds, title, options), partial(RankAim, wanted), _cost(epsilon, "quantile", options)
-    )
+    aim, title = partial(RankAim, wanted), f"quantile({column}, {decimal(wanted)})"
+    return _ask(self, column, bounds, epsilon, options, call="quantile", aim=aim, title=title)
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
@@ -82,14 +80,6 @@ def median(
     return ask_median(self, column, bounds, epsilon, options).charge(self)
 
 
-def ask_median(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options
-) -> QuotedAggregate[Quantile]:
-    """Quote what `median` charges for."""
-    plan = _plan(self, column, bounds, f"median({column})", options)
-    return ask_rank(*plan, partial(RankAim, Fraction(1, 2)), _cost(epsilon, "median", options))
-
-
 @takes(column=NAME, by=NAMES | NOTHING)
 def min(  # noqa: A001
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *,
@@ -99,14 +89,6 @@ def min(  # noqa: A001
     """Charge for the least of a column's numbers; arguments and errors are those of `quantile`. See `max`."""
     options = Options(by, keys, name, analyst, step, confidence)
     return ask_min(self, column, bounds, epsilon, options).charge(self)
-
-
-def ask_min(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options
-) -> QuotedAggregate[Quantile]:
-    """Quote what `min` charges for."""
-    plan = _plan(self, column, bounds, f"min({column})", options)
-    return ask_rank(*plan, partial(ExtremeAim, False), _cost(epsilon, "min", options))
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
@@ -126,27 +108,22 @@ def max(  # noqa: A001
     return ask_max(self, column, bounds, epsilon, options).charge(self)
 
 
-def ask_max(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options
-) -> QuotedAggregate[Quantile]:
-    """Quote what `max` charges for."""
-    plan = _plan(self, column, bounds, f"max({column})", options)
-    return ask_rank(*plan, partial(ExtremeAim, True), _cost(epsilon, "max", options))
-
-
-def _plan(
-    self: Builder[Any], column: str, bounds: Bounds, title: str, options: Options
-) -> tuple[Cells, Groups, GridPoints]:
-    """The cells of each group, the groups, and the numbers that the cells stand for."""
-    call = title.split("(", maxsplit=1)[0]
+def _ask(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *,
+    call: str, aim: Callable[[Terms], Aim], title: str = "",
+) -> QuotedAggregate[Quantile]:  # fmt: skip
+    """Quote a choice among the points of a grid, for each group."""
     low, high, spacing = limits(self._node, column, bounds, options.step, call, grid=GRID)
     scale = Scale(column, low, spacing, 0, int((high - low) / spacing))
     where = groups(self._node, options.by, options.keys, call)
     whole = self._node.schema[column].kind is not Kind.FLOAT and (low / spacing).denominator == 1
     blur = 0.0 if whole and (1 / spacing).denominator == 1 else float(spacing) / 2
-    return Cells(self._node, where.by, scale, title), where, GridPoints(tuple(scale.points()), blur)
-
-
-def _cost(epsilon: Amount, call: str, options: Options) -> QueryCost:
+    cells = Cells(self._node, where.by, scale, title or f"{call}({column})")
     level = exact(options.confidence, f"{call}(confidence=...)")
-    return QueryCost(call, positive(epsilon, f"{call}(epsilon=...)"), level, options.name, options.analyst)
+    cost = QueryCost(call, positive(epsilon, f"{call}(epsilon=...)"), level, options.name, options.analyst)
+    return ask_rank(cells, where, GridPoints(tuple(scale.points()), blur), aim, cost)
+
+
+ask_median = partial(_ask, call="median", aim=partial(RankAim, Fraction(1, 2)))
+ask_min = partial(_ask, call="min", aim=partial(ExtremeAim, False))
+ask_max = partial(_ask, call="max", aim=partial(ExtremeAim, True))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,21 +158,8 @@ def variance(
     A third of epsilon each is spent on number, sum and sum of squares. With `sample` it is divided by one less, as SQL
     does. The other arguments and the errors are those of `sum`.
     """
-    return ask_variance(self, column, bounds, epsilon, Options(by, keys, name, analyst, step), sample=sample).charge(
-        self
-    )
-
-
-def ask_variance(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *, sample: bool = False
-) -> QuotedAggregate[Answer]:
-    """Quote a variance; see `variance`."""
-    plan, half = _squared(self, column, bounds, options, "variance")
-
-    def rule(moments: Floats, noise: BinNoise | None) -> Range:
-        return _times(half**2, spread_range(moments, noise, sample=sample))
-
-    return _asked(self, plan, rule, epsilon, options)
+    options = Options(by, keys, name, analyst, step)
+    return ask_variance(self, column, bounds, epsilon, options, sample=sample).charge(self)
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
@@ -185,26 +173,24 @@ def stdev(
     return ask_stdev(self, column, bounds, epsilon, options, sample=sample).charge(self)
 
 
-def ask_stdev(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *, sample: bool = False
-) -> QuotedAggregate[Answer]:
-    """Quote a standard deviation; see `stdev`."""
-    plan, half = _squared(self, column, bounds, options, "stdev")
+def _ask_spread(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *,
+    call: str, root: bool = False, sample: bool = False,
+) -> QuotedAggregate[Answer]:  # fmt: skip
+    """Quote three moments, and what follows from them: the variance, or its root."""
+    scale = _centred(self, column, bounds, options.step, call)
+    plan = Moments(self._node, (), scale, (0, 1, 2), f"{call}({column})")
+    half = float(scale.spacing) * plan.reach
 
     def rule(moments: Floats, noise: BinNoise | None) -> Range:
         low, high = spread_range(moments, noise, sample=sample)
-        return _times(half, (np.sqrt(low), np.sqrt(high)))
+        return _times(half, (np.sqrt(low), np.sqrt(high))) if root else _times(half**2, (low, high))
 
     return _asked(self, plan, rule, epsilon, options)
 
 
-def _squared(
-    collection: Builder[Any], column: str, bounds: Bounds, options: Options, call: str
-) -> tuple[Moments, float]:  # fmt: skip
-    """Three moments, and half of what lies between the bounds."""
-    scale = _centred(collection, column, bounds, options.step, call)
-    plan = Moments(collection._node, (), scale, (0, 1, 2), f"{call}({column})")
-    return plan, float(scale.spacing) * plan.reach
+ask_variance = partial(_ask_spread, call="variance")
+ask_stdev = partial(_ask_spread, call="stdev", root=True)
 
 
 def _asked(

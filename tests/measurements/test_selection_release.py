@@ -12,8 +12,13 @@ from scipy.stats import binom
 import wpinq
 from wpinq.engines import flow
 from wpinq.ledger.secret import Secret
+from wpinq.measurements import naming, settle
 from wpinq.measurements.select import select
 from wpinq.noise.threshold import seen_bounds
+from wpinq.operators.contribution.unit_key import ByUnit
+from wpinq.operators.distinct import Distinct
+from wpinq.operators.shave import Shave
+from wpinq.plan.node import steps
 
 ONE = Secret(bytes(range(32)))
 VIEWS = [(f"u{i}", page) for page, many in (("home", 400), ("news", 200), ("rare", 1)) for i in range(many)]
@@ -278,3 +283,23 @@ def test_questions_inside_functions_are_refused():
 
     asked = pages().map(sneaky).measure(1000)
     assert asked.observe("home") == 0
+
+
+@pytest.mark.parametrize("unit", [wpinq.users("user", at_most=2), wpinq.users("user", shared=True)], ids=str)
+def test_bins_are_named_without_the_steps_that_only_take_away(unit):
+    """A name needs no bound on people and no distinct records; what those of other steps are called does."""
+    rows = [(f"u{i}", page) for i in range(40) for page in ("home", "news", f"own {i}")]
+    views = wpinq.protect(
+        rows, budget=100, delta="1/2", unit=unit, columns={"user": str, "page": str}, secret=Secret(bytes(32))
+    )
+    plans = []
+    for plan in (views.map("user, page").distinct(), views.map("user, page").distinct().shave().map("page")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(naming, "compute", lambda roots: plans.append(steps(*roots)) or settle.compute(roots))
+            quick = plan.map("page").measure(20).release(delta="1/10")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(naming, "wider", lambda node: node)
+            assert quick.frame.equals(plan.map("page").measure(20).release(delta="1/10").frame)
+        assert len(quick)
+    assert not any(isinstance(step, (ByUnit, Distinct)) for plan in plans for step in plan)
+    assert any(isinstance(step, Shave) for step in plans[1])

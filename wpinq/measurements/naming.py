@@ -17,8 +17,11 @@ import polars as pl
 
 from wpinq.errors import EngineError, PlanError
 from wpinq.measurements.settle import compute
+from wpinq.operators.contribution.unit_key import ByUnit
+from wpinq.operators.distinct import Distinct
 from wpinq.plan.forms import Unary
-from wpinq.plan.node import Node, Record, Weighted, fingerprints, sources
+from wpinq.plan.node import Node, Record, Weighted, fingerprints, sources, steps
+from wpinq.plan.rewrite import rewrite
 from wpinq.plan.shapes import Shape, Stateless
 from wpinq.records import canonical
 from wpinq.records.batch import WEIGHT, Batch
@@ -53,9 +56,25 @@ def named(node: Node, ids: Ids) -> pl.DataFrame:
     """
     if not len(ids):
         return Batch.empty(node.schema).frame.select(node.schema.names)
-    tap = Tap(node, sources(node)[0].identity_key, ids)
+    tap = Tap(wider(node), sources(node)[0].identity_key, ids)
     compute([tap])
     return tap.found()
+
+
+def wider(node: Node) -> Node:
+    """The plan without the steps that give no record of their own: its bins and perhaps more, found in less time."""
+
+    def passed(step: Node) -> Node:
+        fewer = isinstance(step, (ByUnit, Distinct)) and step.schema == step.source.schema
+        return step.inputs[0] if fewer else step
+
+    found = rewrite(node, passed)
+    try:
+        for step in steps(found):
+            _ = step.held
+    except PlanError:  # what is not bounded may weigh more than can be held
+        return node
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,7 @@ def test_public_names_exist_and_are_sorted():
 
 
 HEAVY = {"asyncio", "bytewax", "cryptography", "matplotlib", "networkx", "numpy", "polars", "prompt_toolkit", "pyarrow",
-         "rich", "sqlglot", "typer"}  # fmt: skip
+         "pyarrow.compute", "rich", "sqlglot", "typer"}  # fmt: skip
 ASKED = """
 import wpinq
 pages = wpinq.protect(sys.argv[1], budget=1).map({page})
@@ -46,6 +46,13 @@ LOADED = {
     "import wpinq": set(),
     "from wpinq import protect": {"cryptography", "numpy", "polars"},
     "from wpinq.cli import main; main(['--help'])": {"rich", "typer"},
+    "from wpinq.cli import main; main(['degrees', sys.argv[1], '--of', 'page', '--budget', '1'])": {
+        "cryptography",
+        "numpy",
+        "polars",
+        "pyarrow",
+        "typer",
+    },
     ASKED.format(page="'page'"): {"cryptography", "numpy", "polars", "pyarrow"},
     ASKED.format(page="lambda page: page"): {"cryptography", "numpy", "polars", "pyarrow"},
 }

@@ -12,7 +12,11 @@ commands, prompt    what can be said in the shell, and the terminal
 
 from __future__ import annotations
 
+import atexit
+import gc
 from collections.abc import Sequence
+
+from wpinq.progress import loading
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,7 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code: 0, or 2 after one line on standard error that says what is wrong.
     """
-    from wpinq.cli.app import app
-    from wpinq.cli.errors import guarded
+    if arguments is None:  # the process is this command and no more: at its end nothing is looked through for garbage
+        atexit.register(gc.freeze)
+    with loading("wpinq.cli.app"):
+        from wpinq.cli.app import app
+        from wpinq.cli.errors import guarded
 
     return guarded(app, arguments)

@@ -213,24 +213,18 @@ def _between(interval: tuple[int, int]) -> str:
 
 
 def _show(release: FittedRelease, written: list[Path]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from wpinq.cli.show import budget_line
+    from wpinq.cli.show import aligned, budget_line
     from wpinq.measurements.shown import beside_noise, nearly
 
     fit = release.fit
     low, high = fit.band(0.9)
-    table = Table("k", "noisy", "fit", "90% band", title="values that occur at least k times", title_justify="left")
-    for column in table.columns:
-        column.justify = "right"
+    table = [("k", "noisy", "fit", "90% band")]
     for k in sorted({*range(1, 6), *(10**power for power in range(1, 8))}):
         if k <= min(len(fit.cdf), len(low)):
             band = f"{low[k - 1]:,} to {high[k - 1]:,}"
             noisy = f"{fit.noisy_cdf[k - 1]:,}" if k <= len(fit.noisy_cdf) else ""
-            table.add_row(f"{k:,}", noisy, f"{fit.cdf[k - 1]:,}", band)
-    console = Console(highlight=False, markup=False)
-    console.print(table)
+            table.append((f"{k:,}", noisy, f"{fit.cdf[k - 1]:,}", band))
+    typer.echo(f"values that occur at least k times\n\n{aligned(table, right=True)}\n")
     for line in (
         f"{fit.distinct:,} distinct values, {fit.records:,} records, the most frequent {fit.largest:,} times;"
         f" half occur at most {fit.quantile(0.5):,} times.",
@@ -243,4 +237,4 @@ def _show(release: FittedRelease, written: list[Path]) -> None:
         budget_line(release.data.ledger),
         *(f"Written: {path}" for path in written),
     ):
-        console.print(line, soft_wrap=True)
+        typer.echo(line)

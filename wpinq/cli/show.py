@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -37,15 +37,19 @@ def written(one: Any) -> str:
     return printable(":".join(map(str, one if isinstance(one, tuple) else (one,))))
 
 
+def aligned(rows: Sequence[Sequence[str]], *, right: bool = False) -> str:
+    """A table as lines of text: rich draws finer ones, and takes longer to load than a small question to answer."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    put = str.rjust if right else str.ljust
+    return "\n".join("  ".join(map(put, row, widths)).rstrip() for row in rows)
+
+
 def measurement_table(measurements: Mapping[str, Measurement]) -> str:
     """One line for each measurement: its name, columns, cost and noise."""
     rows = [("measurement", "bins", "epsilon", "noise scale")]
     for name, measurement in measurements.items():
         rows.append((name, str(measurement.node.schema), decimal(measurement.epsilon), nearly(measurement.scale)))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+    return aligned(rows)
 
 
 def released(value: float, half: float) -> str:

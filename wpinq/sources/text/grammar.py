@@ -61,12 +61,13 @@ def width(lines: pa.Array, delimiter: str, *, quotes: bool) -> pa.Array:
 def rows(block: Block, delimiter: str, *, quotes: bool = True) -> Iterator[tuple[pa.Buffer, bool]]:
     """The well-formed lines of a block without CRLF: those without quotes, and those with quotes."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     quoted, returns = quotes and b'"' in block, b"\r" in block
     if not quoted and not returns:
         yield pa.py_buffer(block), False
         return
+    import pyarrow.compute as pc
+
     lines = as_lines(block)
     if returns:
         lines = lines.filter(pc.invert(has_return(lines)))
@@ -89,11 +90,12 @@ def fields(buffer: pa.Buffer, delimiter: str, number: int, take: Sequence[int], 
         quotes: Whether there are quoted fields.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     try:
         return _split(buffer, delimiter, number, take, quotes=quotes)
     except pa.ArrowInvalid:  # some line is ragged; pyarrow's handler of such lines fails on invalid UTF-8
+        import pyarrow.compute as pc
+
         lines = as_lines(buffer.to_pybytes())
         whole = pc.equal(width(lines, delimiter, quotes=quotes), number)
     try:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         WpinqError,
     )
     from wpinq.ledger.secret import Secret
+    from wpinq.measurements.answer import Answer
     from wpinq.measurements.measurement import Measurement
     from wpinq.measurements.quote import Quote
     from wpinq.plan.unit import Unit, users
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from wpinq.streaming.kafka import kafka
 
 _HOMES = {
+    "Answer": "measurements.answer",
     "Collection": "collection",
     "Live": "streaming",
     "Measurement": "measurements.measurement",
@@ -64,6 +66,7 @@ _HOMES = {
 }  # fmt: skip
 
 __all__ = [
+    "Answer",
     "BinError",
     "BudgetError",
     "Collection",

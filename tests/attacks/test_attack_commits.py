@@ -87,7 +87,7 @@ def test_a_script_is_charged_as_a_whole_or_not_at_all(counts):
     """Half of the budget is spent, so that only the charge, and no rehearsal, finds that it does not fit."""
 
     def script(views):
-        first = views.count(epsilon=1).measurement if counts else views.map("user").measure(epsilon=1)
+        first = views.count(epsilon=1).measurements[0] if counts else views.map("user").measure(epsilon=1)
         return {"first": first, "pages": views.measure(epsilon=2)}
 
     views = table(budget=4)

@@ -50,7 +50,7 @@ def live(unit=None):
 
 
 def released(release):
-    return [release.threshold, *([str(one) for one in row] for row in release.frame.rows())]
+    return [release.threshold, *([str(one) for one in row] for row in release.rows)]
 
 
 def at_epochs(unit=None):

@@ -75,8 +75,8 @@ def test_each_bound_says_what_it_keeps_out():
     assert of(views.group_by("user", len, whole=True)) == ()
     assert "no count of outputs" in of(views.flat_map(lambda page: page.split()))[0]
     mean = views.mean("price", (0, "2.5"), 1)
-    assert biases(mean.measurement.node) == ("price is clamped to 0..2.5",)
-    assert biases(views.max("price", (-1, 1), 1).node) == ("price is clamped to -1..1",)
+    assert mean.bias == ("price is clamped to 0..2.5",)
+    assert views.max("price", (-1, 1), 1).bias == ("price is clamped to -1..1",)
     weighed = wpinq.protect([("a", 2)], budget=1, columns={"k": str, "w": int}, weight="w", max_weight=3)
     assert of(weighed) == ("w is clamped to -3..3",)
 
@@ -90,7 +90,7 @@ def test_plans_and_quotes_say_it_before_anything_is_charged(capsys):
 
 def test_a_weighted_sum_is_never_called_a_count():
     pairs = protected([("a", 1)], k="text", n=int).join(protected([("a", 2)], name="other", k="text", m=int), on="k")
-    assert pairs.map("k").measure(epsilon=LOUD).release(keys=["a"]).frame.columns == ["k", "weighted_sum"]
+    assert pairs.map("k").measure(epsilon=LOUD).release(keys=["a"]).columns == ("k", "weighted_sum")
     found = wpinq.sql("SELECT k, COUNT(*) FROM pairs GROUP BY k", {"pairs": pairs}, epsilon=LOUD, keys=["a"])
     assert found.columns == ("k", "weighted_sum")
     assert "no count of pairs" in found.bias[0]

@@ -62,12 +62,12 @@ def test_what_is_not_charged_has_no_answer_and_runs_nothing(monkeypatch):
     monkeypatch.setattr(flow, "run", ran.append)
     views = table(budget=90)
     quotes = [views.quote(1), views.window(1, at="n").quote(1), ask_median(views, "n", (0, 9), 1, Options()).quote]
-    for quote, ask in zip(quotes, ["observe", "at", "table"], strict=True):
+    for quote, ask in zip(quotes, ["observe", "at", "answer"], strict=True):
         made = quote.kind(quote)
         if ask == "at":  # a window is charged by itself, where not all of them are
             continue
         with pytest.raises(PlanError, match="not charged yet"):
-            getattr(made, ask)(*([("ann", "a", 1)] if ask == "observe" else []))
+            made.observe(("ann", "a", 1)) if ask == "observe" else made.answer().frame
     assert not ran
     assert book(views).spent() == (0, 0)
 

@@ -62,7 +62,7 @@ def found(name, unit=None, keys=None, source=list):
     for number, measure in enumerate(plans(views, name)):
         asked = measure(SURE, name=str(number))
         released = asked.release(delta="1e-7") if keys is None else asked.release(keys=keys[number])
-        answers.append(dict(sorted(released, key=repr)))
+        answers.append({row[0] if len(row) == 2 else row[:-1]: row[-1] for row in sorted(released, key=repr)})
     return answers
 
 

@@ -374,8 +374,8 @@ def test_bins_of_an_epoch_and_of_a_window_are_released_by_a_threshold():
     hours = live.window("1h", at="time").map(lambda page, time: page).measure(EXACT)
     live.send([("often", noon)] * 50 + [("once", noon)])
     live.advance(until=noon + dt.timedelta(hours=2))
-    assert pages.release(delta="1e-6").frame.rows() == [("often", 50)]
-    assert hours.at(noon).release(delta="1e-6").frame.rows() == [("often", 50)]
+    assert pages.release(delta="1e-6").rows == (("often", 50),)
+    assert hours.at(noon).release(delta="1e-6").rows == (("often", 50),)
     with pytest.raises(wpinq.PlanError, match=r"\.at\(time\)\.release"):
         hours.release(delta="1e-6")
     with pytest.raises(wpinq.BudgetError, match="delta"):

@@ -13,15 +13,13 @@ bounding   suggest_bound
 ranging    suggest_bounds
 """
 
-from wpinq.aggregates.answers import Answer
 from wpinq.aggregates.bounding import suggest_bound
 from wpinq.aggregates.quantiles import max, median, min, quantile  # noqa: A004
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.ranging import suggest_bounds
-from wpinq.aggregates.ranks import Quantile
 from wpinq.aggregates.sums import count, count_distinct, mean, stdev, sum, variance  # noqa: A004
 
 __all__ = [
-    "Answer", "Quantile", "QuotedAggregate", "count", "count_distinct", "max", "mean", "median", "min", "quantile",
-    "stdev", "suggest_bound", "suggest_bounds", "sum", "variance",
+    "QuotedAggregate", "count", "count_distinct", "max", "mean", "median", "min", "quantile", "stdev",
+    "suggest_bound", "suggest_bounds", "sum", "variance",
 ]  # fmt: skip

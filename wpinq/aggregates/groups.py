@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import PlanError
+from wpinq.measurements.answer import Released
 from wpinq.measurements.published import readable
 from wpinq.plan.node import Node
 from wpinq.records.bins import bin_frame
@@ -44,14 +45,13 @@ class Groups:
                    for column in self.schema]  # fmt: skip
         return [(*key, number) for key in zip(*columns, strict=True) for number in numbers]
 
-    def table(self, columns: dict[str, Any]) -> pl.DataFrame:
-        """The groups beside what was found of them."""
-        result = [
-            pl.Series(self.schema.fresh(name) if self.schema else name, values) for name, values in columns.items()
-        ]
-        if self.schema is None or self.keys is None:
-            return in_columns(result)
-        return in_columns([*(readable(self.keys[column.name], column.kind) for column in self.schema), *result])
+    def released(self, values: Any, low: Any, high: Any) -> Released:
+        """The groups beside what was found of them, and the intervals of that."""
+        name = self.schema.fresh("value") if self.schema else "value"
+        found = [pl.Series(name, values)]
+        if self.schema is not None and self.keys is not None:
+            found = [*(readable(self.keys[column.name], column.kind) for column in self.schema), *found]
+        return in_columns(found), {name: (pl.Series("low", low), pl.Series("high", high))}
 
 
 def groups(node: Node, by: str | Sequence[str] | None, keys: Any, call: str) -> Groups:

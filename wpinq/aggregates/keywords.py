@@ -26,7 +26,8 @@ class Options:
         name: Tells repetitions apart.
         analyst: Who is charged.
         step: To whose multiples numbers are rounded; None where the bounds tell.
-        confidence: How often the interval of a rank holds.
+        confidence: How often the interval of a rank holds, or what was asked for by `within`.
+        within: How near to the truth noise shall leave an answer, instead of epsilon.
     """
 
     by: str | Sequence[str] | None = None
@@ -35,3 +36,4 @@ class Options:
     analyst: str | None = None
     step: Amount | None = None
     confidence: Amount = LEVEL
+    within: Amount | None = None

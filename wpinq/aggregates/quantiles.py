@@ -12,11 +12,12 @@ from wpinq.aggregates.cells import Cells
 from wpinq.aggregates.groups import groups
 from wpinq.aggregates.keywords import LEVEL, Bounds, Options
 from wpinq.aggregates.quoted import QuotedAggregate
-from wpinq.aggregates.ranks import GridPoints, Quantile, QueryCost, ask_rank
+from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
 from wpinq.aggregates.scale import Grid, Scale, limits
 from wpinq.arguments import NAME, NAMES, NOTHING, takes
 from wpinq.errors import PlanError
 from wpinq.exact import USUAL, Amount, decimal, exact, positive
+from wpinq.measurements.answer import Answer
 from wpinq.records.schema import Kind
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def quantile(
     self: Builder[Any], column: str, share: Amount, bounds: Bounds, epsilon: Amount, *,
     step: Amount | None = None, confidence: Amount = LEVEL,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
-) -> Quantile:  # fmt: skip
+) -> Answer:  # fmt: skip
     """Charge for the number below which a share of a column's numbers lies, as a point of a grid.
 
     Args:
@@ -58,7 +59,7 @@ def quantile(
 
 def ask_quantile(
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *, share: Amount
-) -> QuotedAggregate[Quantile]:
+) -> QuotedAggregate:
     """Quote a quantile; see `quantile`."""
     wanted = exact(share, "quantile(share=...)")
     if 0 < wanted < 1 / USUAL:
@@ -74,7 +75,7 @@ def median(
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *,
     step: Amount | None = None, confidence: Amount = LEVEL,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
-) -> Quantile:  # fmt: skip
+) -> Answer:  # fmt: skip
     """Charge for the median of a column's numbers; arguments and errors are those of `quantile`."""
     options = Options(by, keys, name, analyst, step, confidence)
     return ask_median(self, column, bounds, epsilon, options).charge(self)
@@ -85,7 +86,7 @@ def min(  # noqa: A001
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *,
     step: Amount | None = None, confidence: Amount = LEVEL,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
-) -> Quantile:  # fmt: skip
+) -> Answer:  # fmt: skip
     """Charge for the least of a column's numbers; arguments and errors are those of `quantile`. See `max`."""
     options = Options(by, keys, name, analyst, step, confidence)
     return ask_min(self, column, bounds, epsilon, options).charge(self)
@@ -96,7 +97,7 @@ def max(  # noqa: A001
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *,
     step: Amount | None = None, confidence: Amount = LEVEL,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
-) -> Quantile:  # fmt: skip
+) -> Answer:  # fmt: skip
     """Charge for the largest of a column's numbers; arguments and errors are those of `quantile`.
 
     Hiding each record hides the largest one: the answer may be a few records inwards, some 10 / epsilon of them, or
@@ -111,7 +112,7 @@ def max(  # noqa: A001
 def _ask(
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *,
     call: str, aim: Callable[[Terms], Aim], title: str = "",
-) -> QuotedAggregate[Quantile]:  # fmt: skip
+) -> QuotedAggregate:  # fmt: skip
     """Quote a choice among the points of a grid, for each group."""
     low, high, spacing = limits(self._node, column, bounds, options.step, call, grid=GRID)
     scale = Scale(column, low, spacing, 0, int((high - low) / spacing))

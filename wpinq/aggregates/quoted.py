@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from wpinq.aggregates.groups import Groups
+from wpinq.measurements.answer import Answer
 from wpinq.measurements.quote import Quote
 
 if TYPE_CHECKING:
     from wpinq.plan.builder import Builder
 
-A_co = TypeVar("A_co", covariant=True)
-
 
 @dataclass(frozen=True)
-class QuotedAggregate(Generic[A_co]):
+class QuotedAggregate:
     """A quoted aggregate.
 
     Attributes:
         quote: What it costs.
-        answer: Gives the answer of the query that was charged for the quote.
+        answer: Gives the answer of the query that was charged for the quote, for its groups, or for others.
     """
 
     quote: Quote[Any]
-    answer: Callable[[Any], A_co]
+    answer: Callable[[Any, Groups | None], Answer]
 
-    def charge(self, of: Builder[Any]) -> A_co:
+    def charge(self, of: Builder[Any]) -> Answer:
         """Charge for it alone, as the collection that it was asked of charges.
 
         Raises:
             BudgetError, LedgerError, PlanError: See `commit`.
         """
         (made,) = of._commit([self.quote])
-        return self.answer(made)
+        return self.answer(made, None)

@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from wpinq.aggregates.aims import Aim, Losses, Terms
@@ -21,6 +20,8 @@ from wpinq.errors import PlanError
 from wpinq.exact import decimal
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
+from wpinq.measurements.about import About
+from wpinq.measurements.answer import Answer, Released
 from wpinq.measurements.charged import ChargedQuery
 from wpinq.measurements.epochs import answered_from
 from wpinq.measurements.publish import l1_sensitivity
@@ -69,7 +70,7 @@ class Ranks(NamedTuple):
 
 def ask_rank(
     node: Node, where: Groups, points: GridPoints, aim: Callable[[Terms], Aim], cost: QueryCost
-) -> QuotedAggregate[Quantile]:  # fmt: skip
+) -> QuotedAggregate:  # fmt: skip
     """Quote a rank statistic.
 
     Args:
@@ -92,7 +93,7 @@ def ask_rank(
         survey, epsilon, call=call, kind=Quantile, mechanism=ranks, fields=("exponential", *result.code),
         name=name, analyst=analyst, epochs=epochs,
     )  # fmt: skip
-    return QuotedAggregate(quote, lambda chosen: chosen)
+    return QuotedAggregate(quote, Quantile.answer)
 
 
 class Quantile(ChargedQuery):
@@ -111,44 +112,17 @@ class Quantile(ChargedQuery):
         self._found: np.ndarray | None = None
         self._charged = self
 
-    def of(self, where: Groups) -> Quantile:
-        """The same query, answered from the same run, for other groups of the same columns."""
-        result = Quantile(self.quote)
-        result._where, result._charged = where, self._charged
-        return result
+    def answer(self, where: Groups | None = None) -> Answer:
+        """What is told of it, for its groups or others of the same columns, answered from the same run."""
+        found = self
+        if where is not None:
+            found = Quantile(self.quote)
+            found._where, found._charged = where, self._charged
+        about = About(self._call, (self,), level=self.confidence)
+        return Answer(about, lambda *_: found._released(), many=found._where.keys is not None)
 
-    @property
-    def value(self) -> float:
-        """The answer, where there is one group.
-
-        Raises:
-            PlanError: There are groups; use `table`.
-            SourceError, EngineError, LedgerError: The dataflow could not run.
-        """
-        return float(self._one()[0])
-
-    def interval(self) -> tuple[float, float]:
-        """An interval that holds the true statistic with `confidence`, where there is one group.
-
-        It speaks of numbers as they were clamped to their bounds. That of a maximum ends at the upper bound, and that
-        of a minimum at the lower one: one record more may lie there and change no answer by much.
-
-        Raises:
-            PlanError, SourceError, EngineError, LedgerError: See `value`.
-        """
-        result = self._one()
-        return float(result[1]), float(result[2])
-
-    def table(self) -> pl.DataFrame:
-        """One row for each group, in the order of `keys`: the key, `value`, `low` and `high`."""
-        value, low, high = self._all().T
-        return self._where.table({"value": value, "low": low, "high": high})
-
-    def _one(self) -> np.ndarray:
-        if self._where.keys is not None:
-            raise PlanError("an answer by groups has many values; use table().")
-        result: np.ndarray = self._all()[0]
-        return result
+    def _released(self) -> Released:
+        return self._where.released(*self._all().T)
 
     def _all(self) -> np.ndarray:
         refuse_inside(self._call)

@@ -20,9 +20,9 @@ import numpy as np
 import polars as pl
 
 from wpinq import operators
-from wpinq.aggregates.answers import Answer, AnswerRule
+from wpinq.aggregates.answers import AnswerRule, Derived
 from wpinq.aggregates.groups import groups
-from wpinq.aggregates.keywords import Bounds, Options
+from wpinq.aggregates.keywords import LEVEL, Bounds, Options
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.ratios import BinNoise, Floats, Range
@@ -30,7 +30,9 @@ from wpinq.aggregates.ratios import mean as mean_range
 from wpinq.aggregates.ratios import spread as spread_range
 from wpinq.aggregates.scale import Scale, limits
 from wpinq.arguments import NAME, NAMES, NOTHING, takes
-from wpinq.exact import Amount
+from wpinq.errors import PlanError
+from wpinq.exact import Amount, positive
+from wpinq.measurements.answer import Answer
 from wpinq.operators.align import fit_resolution
 
 if TYPE_CHECKING:
@@ -39,13 +41,16 @@ if TYPE_CHECKING:
 
 @takes(by=NAMES | NOTHING)
 def count(
-    self: Builder[Any], epsilon: Amount, *,
+    self: Builder[Any], epsilon: Amount | None = None, *, within: Amount | None = None,
+    confidence: Amount = LEVEL,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for how many records there are, by weight, in all or in each of the given groups.
 
     Args:
         epsilon: What it costs the privacy unit, exact.
+        within: Instead of epsilon, by how much noise may move an answer: the least epsilon that does it is charged.
+        confidence: How often noise shall move an answer by no more than `within`.
         by: A column, or several, that make groups; by default there is one group, of all records.
         keys: The groups to answer, present or not, as bins of these columns; they go with `by`.
         name: Tells repetitions apart: the same question under another name has new noise, and costs again.
@@ -56,13 +61,14 @@ def count(
         BinError: A key is no value of the columns.
         ExactnessError, BudgetError, LedgerError: See `measure`.
     """
-    options = Options(by, keys, name, analyst)
+    options = Options(by, keys, name, analyst, None, confidence, within)
     return _asked(self, Moments(self._node, (), None, (0,), "count()"), _first, epsilon, options).charge(self)
 
 
 @takes(columns=NAMES, by=NAMES | NOTHING)
 def count_distinct(
-    self: Builder[Any], columns: str | Sequence[str], epsilon: Amount, *,
+    self: Builder[Any], columns: str | Sequence[str], epsilon: Amount | None = None, *, within: Amount | None = None,
+    confidence: Amount = LEVEL,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for how many different values a column (or several together) has, in all or in each group.
@@ -70,6 +76,7 @@ def count_distinct(
     Args:
         columns: A column, or several. A null is a value.
         epsilon: What it costs the privacy unit, exact.
+        within, confidence: Instead of it, as in `count`.
         by: Columns that make groups; this and what follows as in `count`.
         keys: The groups to answer.
         name: Tells repetitions apart.
@@ -82,12 +89,14 @@ def count_distinct(
     grouping = (by,) if isinstance(by, str) else tuple(by or ())
     kept = operators.map(self, [pl.col(name) for name in dict.fromkeys((*grouping, *names))])
     plan = Moments(kept.distinct()._node, (), None, (0,), f"count_distinct({', '.join(names)})")
-    return _asked(self, plan, _first, epsilon, Options(by, keys, name, analyst)).charge(self)
+    options = Options(by, keys, name, analyst, None, confidence, within)
+    return _asked(self, plan, _first, epsilon, options).charge(self)
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
 def sum(  # noqa: A001
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *, step: Amount | None = None,
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None = None, *, within: Amount | None = None,
+    confidence: Amount = LEVEL, step: Amount | None = None,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for the sum of a column's numbers, clamped to bounds.
@@ -96,6 +105,7 @@ def sum(  # noqa: A001
         column: A column of numbers.
         bounds: The least and the largest number, which do not depend on the data. Noise grows with the larger size.
         epsilon: What it costs the privacy unit, exact.
+        within, confidence: Instead of it, as in `count`.
         step: To whose multiples numbers are rounded; by default 1 for integers, else about a millionth of the bounds.
         by: Columns that make groups; this and what follows as in `count`.
         keys: The groups to answer.
@@ -106,17 +116,21 @@ def sum(  # noqa: A001
         PlanError: The column holds no numbers, bounds and step make no grid, or a bound is more than 2^52 steps from 0.
         BinError, ExactnessError, BudgetError, LedgerError: See `count`.
     """
-    return ask_sum(self, column, bounds, epsilon, Options(by, keys, name, analyst, step)).charge(self)
+    options = Options(by, keys, name, analyst, step, confidence, within)
+    return ask_sum(self, column, bounds, epsilon, options).charge(self)
 
 
 def ask_sum(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options
-) -> QuotedAggregate[Answer]:
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None, options: Options
+) -> QuotedAggregate:
     """Quote a sum; see `sum`."""
     low, high, step = limits(self._node, column, bounds, options.step, "sum")
     scale = Scale(column, Fraction(0), step, -((-low) // step), high // step)
     plan = Moments(self._node, (), scale, (1,), f"sum({column})")
     unit = float(step) * plan.reach
+    if options.within is not None:
+        near = positive(options.within, "sum(within=...)") / (step * plan.reach)
+        options = replace(options, within=near)
     return _asked(self, plan, lambda moments, noise: _times(unit, _first(moments, noise)), epsilon, options)
 
 
@@ -132,9 +146,7 @@ def mean(
     return ask_mean(self, column, bounds, epsilon, Options(by, keys, name, analyst, step)).charge(self)
 
 
-def ask_mean(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options
-) -> QuotedAggregate[Answer]:
+def ask_mean(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> QuotedAggregate:
     """Quote a mean; see `mean`."""
     scale = _centred(self, column, bounds, options.step, "mean")
     plan = Moments(self._node, (), scale, (0, 1), f"mean({column})")
@@ -176,7 +188,7 @@ def stdev(
 def _ask_spread(
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *,
     call: str, root: bool = False, sample: bool = False,
-) -> QuotedAggregate[Answer]:  # fmt: skip
+) -> QuotedAggregate:  # fmt: skip
     """Quote three moments, and what follows from them: the variance, or its root."""
     scale = _centred(self, column, bounds, options.step, call)
     plan = Moments(self._node, (), scale, (0, 1, 2), f"{call}({column})")
@@ -194,14 +206,19 @@ ask_stdev = partial(_ask_spread, call="stdev", root=True)
 
 
 def _asked(
-    collection: Builder[Any], plan: Moments, rule: AnswerRule, epsilon: Amount, options: Options
-) -> QuotedAggregate[Answer]:
+    collection: Builder[Any], plan: Moments, rule: AnswerRule, epsilon: Amount | None, options: Options
+) -> QuotedAggregate:
     """Quote the moments of each group, at a resolution that they fit."""
     call = plan.call.split("(", maxsplit=1)[0]
     where = groups(plan.source, options.by, options.keys, call)
+    if (epsilon is None) is (options.within is None):
+        raise PlanError(f"{call}(...): give either epsilon=, what it costs, or within=, by how much noise may move it.")
     fitted = replace(plan, source=fit_resolution(plan.source, plan.fine), by=where.by)
-    quote = collection._then(fitted).quote(epsilon, options.name, analyst=options.analyst)
-    return QuotedAggregate(quote, lambda measured: Answer(measured, fitted, where, rule))
+    within = {} if options.within is None else {"within": options.within, "confidence": options.confidence}
+    quote = collection._then(fitted).quote(epsilon, options.name, analyst=options.analyst, **within)
+    return QuotedAggregate(
+        quote, lambda made, other: Derived(made, fitted, where if other is None else other, rule).answer()
+    )
 
 
 def _centred(collection: Builder[Any], column: str, bounds: Bounds, step: Amount | None, call: str) -> Scale:

@@ -19,8 +19,8 @@ from wpinq.scripts.script import LIMITLESS, no_records
 from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
+    from wpinq.measurements.answer import Answer
     from wpinq.plan.unit import Unit
-    from wpinq.query import Answer
     from wpinq.records.schema import Schema
 
 SHOWN = 40

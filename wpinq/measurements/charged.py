@@ -159,6 +159,11 @@ class ChargedQuery:
             raise InternalError("observe: the run ended without a histogram; please report this.")
         return self._histogram, self._words
 
+    def __dir__(self) -> list[str]:
+        """What completion offers: not what only the engine calls."""
+        inner = {"answer_from", "settled", "node", "key_owner", "purpose", "charge_also"}
+        return [name for name in super().__dir__() if name not in inner]
+
     def _insist_on_paid(self) -> None:
         if self not in _paid:
             raise PlanError(f"{self.quote.call}: it is not charged yet, so it has no answer; nothing was computed.")

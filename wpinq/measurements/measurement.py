@@ -20,11 +20,13 @@ import numpy as np
 from wpinq.exact import Amount, decimal, exact
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
+from wpinq.measurements.about import About
+from wpinq.measurements.answer import Answer, Released
 from wpinq.measurements.charged import ChargedQuery, pay
 from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import show_measured
 from wpinq.measurements.publish import names_of, present, private_threshold, probability
-from wpinq.measurements.published import Release, ordered
+from wpinq.measurements.published import ordered
 from wpinq.measurements.quote import Quote, price
 from wpinq.measurements.shown import nearly
 from wpinq.noise import Mechanism, mechanism
@@ -139,7 +141,7 @@ class Measurement(ChargedQuery):
 
     def release(
         self, threshold: Amount | None = None, delta: Amount = Fraction(1, 10**6), keys: Any = None
-    ) -> Release:  # fmt: skip
+    ) -> Answer:  # fmt: skip
         """Publish bins as a table: those that pass a threshold, without naming them first, or exactly the given ones.
 
         Without `keys`, the least threshold is published from which a unit shows the existence of bins that nobody else
@@ -186,13 +188,19 @@ class Measurement(ChargedQuery):
         )
         return [known[(total >= tau).astype(np.bool_)] for known, total in noisy]
 
-    def _table(self, frame: pl.DataFrame, tau: int | None, delta: Fraction) -> Release:
+    def _table(self, frame: pl.DataFrame, tau: int | None, delta: Fraction) -> Answer:
         total = redacted("release", lambda: self._sum(*self._parts(frame)))
         passes = np.full(len(total), True) if tau is None else (total >= tau).astype(np.bool_)
-        table = ordered(
-            frame.filter(passes), self._divided(total[passes]), self.node.schema, whole=self.node.held.whole
-        )
-        return Release(table, (tau or 0) / self._unit, float(delta), self.interval())
+        counts, node = self._divided(total[passes]), self.node
+        table = ordered(frame.filter(passes), counts, node.schema, whole=node.held.whole)
+        about = About(self.name or node.title, (self,), delta, None if tau is None else tau / self._unit)
+
+        def found(level: Fraction, simultaneous: bool) -> Released:
+            half = self.interval(level, bins=max(table.height, 1) if simultaneous else 1)
+            last = table[:, -1]
+            return table, {last.name: (last - half, last + half)}
+
+        return Answer(about, found)
 
     @property
     def _unit(self) -> int:

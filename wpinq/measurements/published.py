@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import polars as pl
 
@@ -13,33 +9,6 @@ from wpinq.records.kinds import read
 from wpinq.records.schema import Kind, Schema
 
 PLAIN: dict[type, pl.DataType] = {str: pl.String(), int: pl.Int64(), float: pl.Float64()}
-
-
-@dataclass(frozen=True)
-class Release:
-    """Bins that were published, with their noisy weights, the largest first and then by name.
-
-    It iterates over pairs of a bin and its noisy weight. A bin that is not in it may exist or not.
-
-    Attributes:
-        frame: One row for each bin: its columns, and `count`, or `weighted_sum` where weights are no whole numbers.
-        threshold: The least noisy weight that is published, 0 where bins were given by name.
-        delta: What the publication cost, beside the epsilon of its measurement.
-        half_width: Half the width of the 95% interval around one count, for its noise. Of bins that were chosen by a
-            threshold those near to it are rather too high than too low.
-    """
-
-    frame: pl.DataFrame
-    threshold: float
-    delta: float
-    half_width: float
-
-    def __len__(self) -> int:
-        return self.frame.height
-
-    def __iter__(self) -> Iterator[tuple[Any, int | float]]:
-        for row in self.frame.iter_rows():
-            yield (row[0] if len(row) == 2 else row[:-1]), row[-1]
 
 
 def ordered(frame: pl.DataFrame, counts: np.ndarray, schema: Schema, *, whole: bool) -> pl.DataFrame:

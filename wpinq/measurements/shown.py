@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 from wpinq.exact import decimal
+
+if TYPE_CHECKING:
+    import polars as pl
 
 KEPT = 2
 """Significant digits of the half width of an interval that are shown; of the answer inside it no further ones."""
@@ -68,3 +72,79 @@ def beside_noise(clauses: Iterable[str]) -> str:
     """
     text = "; ".join(clauses)
     return f"Beside noise: {text}." if text else ""
+
+
+ROWS, MANY = 10, 30
+"""Rows that are shown of a table, in a terminal and in a notebook."""
+
+
+def heading(about: Mapping[str, Any]) -> str:
+    """What was asked of whom, and what it cost."""
+    return f"{_plain(about['query'])} {whose(about)}"
+
+
+def whose(about: Mapping[str, Any]) -> str:
+    """Of which data an answer is, what it cost, and whom it protects."""
+    cost = about["cost"]
+    delta = f", delta {cost['delta']:g}" if cost["delta"] else ""
+    return f"of {_plain(about['data set'])}, epsilon {cost['epsilon']:g}{delta}, unit: {about['unit']}"
+
+
+def footnotes(about: Mapping[str, Any]) -> list[str]:
+    """What must be known beside the numbers."""
+    noise = f"Intervals are of noise alone, with probability {about['level']:.6g} each."
+    found = [noise, beside_noise(about["beside noise"])]
+    if about["threshold"] is not None:
+        why = "whoever is alone does not show"
+        found.append(f"What has a noisy weight below {about['threshold']:g} is left out: {why}.")
+    return [one for one in found if one]
+
+
+def texts(cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]], most: int) -> list[list[str]]:
+    """The names of the columns and the first rows, numbers with what noise leaves of them and their interval's half."""
+    columns = []
+    for column in cells.head(most).get_columns():
+        low, high = ends.get(column.name, (None, None))
+        if low is None or high is None:
+            columns.append([_plain(column.name), *("NULL" if one is None else _plain(str(one)) for one in column)])
+            continue
+        halves = [(two - one) / 2 for one, two in zip(low, high, strict=True)]
+        columns.append([_plain(column.name), *(_noisy(*pair) for pair in zip(column, halves, strict=False))])
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def lines(cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]]) -> list[str]:
+    """The first rows as lines of text."""
+    rows = texts(cells, ends, ROWS)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    found = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return found + ([f"... {cells.height - ROWS:,} more rows"] if cells.height > ROWS else [])
+
+
+def html(
+    about: Mapping[str, Any], cells: pl.DataFrame | None = None,
+    ends: Mapping[str, tuple[pl.Series, pl.Series]] | None = None,
+) -> str:  # fmt: skip
+    """A table for a notebook; without rows where there is no answer yet."""
+    notes = "".join(f"<br><small>{escape(one)}</small>" for one in footnotes(about))
+    table = ""
+    if cells is not None and ends is not None:
+        rows = texts(cells, ends, MANY)
+        made = zip(("th", *["td"] * (len(rows) - 1)), rows, strict=True)
+        filled = ("".join(f"<{kind}>{escape(one)}</{kind}>" for one in row) for kind, row in made)
+        table = f"<table>{''.join(f'<tr>{row}</tr>' for row in filled)}</table>"
+        table += f"... {cells.height - MANY:,} more rows" if cells.height > MANY else ""
+    return f"<div><b>{escape(heading(about))}</b>{table}{notes}</div>"
+
+
+def _noisy(value: Any, half: float) -> str:
+    if value is None:
+        return "NULL"
+    number = rounded(value, half)
+    text = f"{number:,}" if isinstance(number, int) else f"{number:,.10g}"
+    return f"{text} ± {upwards(half)}"
+
+
+def _plain(text: str) -> str:
+    """Without what would move a terminal's cursor."""
+    return text if text.isprintable() else repr(text)[1:-1]

@@ -11,8 +11,8 @@ answer     measured, published, and finished by what touches released numbers on
 
 from __future__ import annotations
 
-from wpinq.query.answer import Answer, sql
+from wpinq.query.answer import sql
 from wpinq.query.prepare import prepare
 from wpinq.query.statement import Statement
 
-__all__ = ["Answer", "Statement", "prepare", "sql"]
+__all__ = ["Statement", "prepare", "sql"]

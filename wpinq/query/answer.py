@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import polars as pl
 
-from wpinq.aggregates import Answer as Aggregate
-from wpinq.aggregates import Quantile, QuotedAggregate
+from wpinq.aggregates import QuotedAggregate
 from wpinq.aggregates.keywords import Bounds
 from wpinq.arguments import MAPPING, TEXT, takes
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
-from wpinq.measurements.charged import ChargedQuery, commit
+from wpinq.measurements.about import About
+from wpinq.measurements.answer import Answer, Released
+from wpinq.measurements.charged import commit
 from wpinq.measurements.measurement import Measurement
 from wpinq.measurements.naming import refuse_unnamed
 from wpinq.measurements.publish import probability
@@ -28,48 +29,6 @@ from wpinq.query.statement import Statement
 from wpinq.query.tables import CALL
 from wpinq.records import canonical
 from wpinq.records.bins import bin_frame
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The rows of a query.
-
-    Attributes:
-        columns: Their names.
-        rows: Those of the largest first count first, where the query has no ORDER BY and no keys were given.
-        intervals: For each cell that is an aggregate, the 95% interval of its noise; None for others.
-        cost: What it cost the privacy unit: `epsilon` and `delta`.
-        measurements: What was measured: for each count, or what groups were published from, then for other aggregates.
-        bias: What bounds, clamping and weights keep out of them, which no interval holds.
-        threshold: What the noisy count of a group had to reach for the group to be published; None where groups were
-            given, or there are none.
-    """
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    intervals: tuple[tuple[tuple[float, float] | None, ...], ...]
-    cost: dict[str, float]
-    measurements: tuple[ChargedQuery, ...]
-    bias: tuple[str, ...]
-    threshold: float | None = None
-
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def content(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {
-            "columns": self.columns,
-            "rows": self.rows,
-            "intervals": self.intervals,
-            "cost": self.cost,
-            "intervals are of": "noise alone, with probability 0.95 each",
-            "beside noise": self.bias,
-            "threshold": self.threshold,
-        }
 
 
 @takes(query=TEXT, tables=MAPPING)
@@ -136,12 +95,17 @@ def sql(
         assert lost is not None  # noqa: S101  refused in `_known`
         published = counted[asked.widest].release(delta=lost)
         known, threshold = published.frame.select(asked.keys), published.threshold
+    groups = known
     answers = [
-        number.of(item.answer(query), known)
+        item.answer(query, number.groups(groups))
         for number, item, query in zip(asked.numbers, numbers, made[len(counts) :], strict=True)
     ]
-    paid = {"epsilon": float(cost), "delta": float(lost or 0)}
-    return replace(_finished(asked, known, counted, answers, paid), threshold=threshold)
+    about = About(" ".join(query.split()), made, lost or Fraction(0), threshold, asked.bias)
+
+    def found(level: Fraction, simultaneous: bool) -> Released:
+        return _finished(asked, groups, _columns(groups, counted, answers, level, simultaneous=simultaneous))
+
+    return Answer(about, found, many=bool(asked.keys) or len(asked.items) > 1)
 
 
 def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: ChargeNames) -> list[Quote[Measurement]]:
@@ -153,7 +117,7 @@ def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: C
     return result
 
 
-def _numbers(asked: Statement, share: Fraction, charged: ChargeNames) -> list[QuotedAggregate[Aggregate | Quantile]]:
+def _numbers(asked: Statement, share: Fraction, charged: ChargeNames) -> list[QuotedAggregate]:
     """The other aggregates. Those that follow from one measurement have one quote, fingerprint or not."""
     quotes: dict[tuple[str, Any], Quote[Any]] = {}
     result = [item.quote(share, charged) for item in asked.numbers]
@@ -179,31 +143,26 @@ def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | 
 
 
 def _columns(
-    groups: pl.DataFrame, counted: Sequence[Measurement], numbers: Sequence[Aggregate | Quantile]
-) -> list[pl.Series]:
+    groups: pl.DataFrame, counted: Sequence[Measurement], numbers: Sequence[Answer], level: Fraction, *,
+    simultaneous: bool,
+) -> list[pl.Series]:  # fmt: skip
     """Each count and number of each group, and the ends of its interval."""
     result = []
     for place, item in enumerate(counted):
         count = pl.Series(f"count {place}", item.observe_many(groups if groups.width > 1 else groups.to_series()))
-        result += [count, (count - item.interval()).alias(f"low count {place}"),
-                  (count + item.interval()).alias(f"high count {place}")]  # fmt: skip
+        half = item.interval(level, bins=max(groups.height, 1) if simultaneous else 1)
+        result += [count, (count - half).alias(f"low count {place}"), (count + half).alias(f"high count {place}")]
     for place, number in enumerate(numbers):
-        ends = number.table().get_columns()[-3:]
+        ends = number.table(level, simultaneous=simultaneous).get_columns()[-3:]
         names = (f"number {place}", f"low number {place}", f"high number {place}")
         result += [column.alias(name) for column, name in zip(ends, names, strict=True)]
     return result
 
 
-def _finished(
-    asked: Statement,
-    groups: pl.DataFrame,
-    counted: Sequence[Measurement],
-    numbers: Sequence[Aggregate | Quantile],
-    cost: dict[str, float],
-) -> Answer:
+def _finished(asked: Statement, groups: pl.DataFrame, numbers: list[pl.Series]) -> Released:
     """HAVING, ORDER BY, LIMIT and the columns of the answer, from released numbers."""
     keys = [groups[name].alias(f"key {place}") for place, name in enumerate(groups.columns)]
-    frame = pl.DataFrame([*(keys if asked.keys else []), *_columns(groups, counted, numbers)])
+    frame = pl.DataFrame([*(keys if asked.keys else []), *numbers])
     translator = asked.translator()
     if asked.having is not None:
         frame = frame.filter(translator.condition(asked.having).value)
@@ -212,15 +171,11 @@ def _finished(
         by = [translator.term(node).value for node in terms]
         frame = frame.sort(by, descending=descending, nulls_last=[not entry for entry in first], maintain_order=True)
     frame = frame.slice(*asked.limit)
-    cells = frame.select(translator.term(item.node).value.alias(str(place)) for place, item in enumerate(asked.items))
-    ends = [_interval(frame, item.node) for item in asked.items]
-    asked_of = [number if isinstance(number, Quantile) else number.measurement for number in numbers]
-    labels = tuple(item.label for item in asked.items)
-    return Answer(labels, tuple(cells.rows()), tuple(zip(*ends, strict=True)), cost, (*counted, *asked_of), asked.bias)
-
-
-def _interval(frame: pl.DataFrame, node: Any) -> list[tuple[float, float] | None]:
-    """The intervals of a column of the answer, if it is a count or a number as it was measured."""
-    if type(node).__name__ != "Column" or f"low {node.name}" not in frame.columns:
-        return [None] * frame.height
-    return list(zip(frame[f"low {node.name}"], frame[f"high {node.name}"], strict=True))
+    cells = frame.select(translator.term(item.node).value.alias(item.label) for item in asked.items)
+    measured = {item.label: item.node.name for item in asked.items if type(item.node).__name__ == "Column"}
+    ends = {
+        label: (frame[f"low {name}"], frame[f"high {name}"])
+        for label, name in measured.items()
+        if f"low {name}" in frame.columns
+    }
+    return cells, ends

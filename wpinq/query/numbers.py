@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import polars as pl
 
-from wpinq.aggregates import Answer, Quantile, QuotedAggregate
+from wpinq.aggregates import QuotedAggregate
+from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.groups import groups as grouped
 from wpinq.aggregates.keywords import Bounds, Options
 from wpinq.aggregates.quantiles import ask_max, ask_median, ask_min, ask_quantile
@@ -24,7 +25,7 @@ from wpinq.query.tables import CALL, plainly
 if TYPE_CHECKING:
     from wpinq.collection import Collection
 
-Ask: TypeAlias = "Callable[..., QuotedAggregate[Answer | Quantile]]"
+Ask: TypeAlias = Callable[..., QuotedAggregate]
 
 AGGREGATES: dict[str, tuple[str, Ask]] = {
     "Sum": ("sum", ask_sum),
@@ -109,18 +110,18 @@ class Number:
         low, high = (decimal(exact(bound, CALL)) for bound in self.bounds)
         return f"numbers of {self.written} are clamped to {low}..{high}{extreme}"
 
-    def quote(self, epsilon: Fraction, charged: ChargeNames) -> QuotedAggregate[Answer | Quantile]:
+    def quote(self, epsilon: Fraction, charged: ChargeNames) -> QuotedAggregate:
         """Quote it in each group, or in all; which groups there are changes no price."""
         *by, column = self.collection.columns
         nobody: list[Any] | None = [] if by else None
         options = Options(by=by or None, keys=nobody, **charged)
         return self.ask(self.collection, column, bounds=self.bounds, epsilon=epsilon, options=options)
 
-    def of(self, answer: Answer | Quantile, groups: pl.DataFrame) -> Answer | Quantile:
-        """What was charged, for these groups."""
+    def groups(self, keys: pl.DataFrame) -> Groups | None:
+        """The groups that it is answered for; None where there is one of all records."""
         *by, _ = self.collection.columns
-        keys = groups if groups.width > 1 else groups.to_series()
-        return answer.of(grouped(self.collection._node, by, keys, CALL)) if by else answer
+        given = keys if keys.width > 1 else keys.to_series()
+        return grouped(self.collection._node, by, given, CALL) if by else None
 
 
 def read(node: Any) -> tuple[Any, str, Ask]:

@@ -1,0 +1,144 @@
+"""One result type: aggregates, releases and SQL give the same table, files and pictures, which describe themselves."""
+
+import datetime as dt
+import json
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+import wpinq
+from wpinq.measurements.answer import Answer
+from wpinq.testing import protected
+
+LOUD = 400
+KINDS = ("count", "median", "release", "sql")
+CUT = "records beyond 30 of one user are not in it"
+
+
+def views(budget=10**6):
+    rows = [(f"u{i % 40}", f"p{i % 3}", i % 10) for i in range(1200)]
+    unit = wpinq.users("user", at_most=30)
+    return wpinq.protect(
+        rows, budget=budget, delta=0.1, columns={"user": str, "page": str, "n": int}, unit=unit, name="v"
+    )
+
+
+def ask(kind, collection=None, epsilon=LOUD):
+    v = collection or views()
+    pages = ["p0", "p1", "p2"]
+    query = "SELECT page, COUNT(*) AS n, AVG(n) AS mean FROM v GROUP BY page ORDER BY page"
+    return {
+        "count": lambda: v.count(epsilon, by="page", keys=pages),
+        "median": lambda: v.median("n", (0, 9), epsilon, by="page", keys=pages),
+        "release": lambda: v.map("page").measure(epsilon, name="pages").release(delta="1e-6"),
+        "sql": lambda: wpinq.sql(query, {"v": v}, epsilon=epsilon, delta="1e-6", bounds={"n": (0, 9)}),
+    }[kind]()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_answer_is_one_table_with_intervals_and_says_what_it_is(kind):
+    answer = ask(kind)
+    assert type(answer) is Answer
+    frame = answer.frame
+    assert frame.columns[0] == "page"
+    assert frame.height == len(answer) == len(answer.rows) == 3
+    ends = [name for name in frame.columns if name.endswith(("low", "high"))]
+    assert len(ends) == 2 * (len(answer.columns) - 1)
+    for row in frame.iter_rows(named=True):
+        for name in answer.columns[1:]:
+            low, high = (row[f"{name}_{end}" if f"{name}_{end}" in row else end] for end in ("low", "high"))
+            assert low <= row[name] <= high
+    about = answer.about
+    assert (about["data set"], about["unit"], about["level"]) == ("v", "user (user), at most 30 records", 0.95)
+    assert about["cost"]["epsilon"] == LOUD
+    assert about["cost"]["delta"] == (1e-6 if kind in ("release", "sql") else 0)
+    assert (about["threshold"] is None) is (kind in ("count", "median"))
+    assert CUT in about["beside noise"]
+    assert dt.date.fromisoformat(about["date"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_describe_themselves(kind, tmp_path):
+    answer = ask(kind)
+    for suffix in (".csv", ".parquet", ".json"):
+        answer.save(tmp_path / f"a{suffix}")
+    first, *rest = (tmp_path / "a.csv").read_text().splitlines()
+    assert json.loads(first.removeprefix("# ")) == answer.about
+    assert len(rest) == 4
+    read = pl.read_csv(tmp_path / "a.csv", comment_prefix="#")
+    assert read.columns == answer.frame.columns
+    assert pl.read_parquet(tmp_path / "a.parquet").equals(answer.frame)
+    assert json.loads(pq.read_metadata(tmp_path / "a.parquet").metadata[b"wpinq"]) == answer.about
+    content = json.loads((tmp_path / "a.json").read_text())
+    assert [tuple(row) for row in content["rows"]] == list(answer.rows)
+    assert content["beside noise"] == answer.about["beside noise"]
+    with pytest.raises(wpinq.SourceError, match=r"must end in one of \.csv"):
+        answer.to_csv(tmp_path / "a.txt")
+    answer.to_parquet(tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pictures_and_notebooks_say_source_unit_cost_and_what_is_left_out(kind, tmp_path):
+    answer = ask(kind)
+    figure = answer.plot(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 5000
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    drawn = figure._suptitle.get_text() + " " + figure._supxlabel.get_text()
+    shown = answer._repr_html_()
+    for text in (drawn.replace("\n", " "), shown, repr(answer)):
+        assert "of v, epsilon 400" in text
+        assert "user (user), at most 30 records" in text
+        assert CUT in text
+        assert "noise alone" in text
+    assert "<td>p1</td>" in shown
+    assert len(repr(answer).splitlines()) < 12
+
+
+def test_a_question_is_not_run_by_showing_it():
+    answer = ask("count")
+    assert "computed when it is first asked for" in repr(answer)
+    assert "±" not in repr(answer)
+    assert answer.rows
+    assert "p1    400 ± 0" in repr(answer)
+
+
+def test_notebooks_escape_the_names_of_groups():
+    rows = [("<script>", f"u{i}") for i in range(50)]
+    v = wpinq.protect(rows, budget=LOUD, columns={"page": str, "user": str}, delta=0.1)
+    shown = v.map("page").measure(LOUD).release(delta="0.01")._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+
+
+def test_one_number_has_a_value_and_an_interval_of_any_level():
+    v = protected([("a", 1)] * 100, k="text", n=int)
+    one = v.count(1)
+    (low, high), (lower, higher) = one.interval(), one.interval("0.999")
+    assert lower < low <= one.value <= high < higher
+    assert one.frame.columns == ["value", "low", "high"]
+    assert wpinq.sql("SELECT COUNT(*) AS c FROM v", {"v": v}, epsilon=LOUD).value == 100
+    with pytest.raises(wpinq.PlanError, match="by groups"):
+        _ = v.count(1, by="k", keys=["a"]).value
+    with pytest.raises(wpinq.PlanError, match=r"charged at confidence=0\.95"):
+        v.median("n", (0, 9), 1).interval("0.9")
+    with pytest.raises(wpinq.PlanError, match="has no windows"):
+        one.at(3)
+
+
+def test_numbers_and_times_are_drawn_as_lines_and_many_names_in_part():
+    days = [(dt.date(2026, 1, 1 + i % 9), i % 90) for i in range(900)]
+    v = wpinq.protect(days, budget=10**6, columns={"day": dt.date, "n": int})
+    dates = [dt.date(2026, 1, 1 + i) for i in range(9)]
+    assert v.count(LOUD, by="day", keys=dates).plot().axes[0].lines
+    assert v.count(LOUD, by="n", keys=range(90)).plot().axes[0].lines
+    names = v.map("n").map(str, columns={"n": str}).count(LOUD, by="n", keys=[str(i) for i in range(90)])
+    figure = names.plot(title="$x_{")
+    assert len(figure.axes[0].patches) == 40
+    assert "The first 40 of 90 rows are drawn." in figure._supxlabel.get_text()
+
+
+def test_completion_offers_what_users_call():
+    offered = dir(protected(page="text").measure(1))
+    assert {"observe", "observe_many", "interval", "release", "explain", "epsilon", "scale"} <= set(offered)
+    assert not {"answer_from", "charge_also", "settled", "node", "key_owner", "purpose"} & set(offered)

@@ -1,0 +1,57 @@
+"""What an answer is of: query, data set, unit, cost, level, and what is not in it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from wpinq.measurements.charged import ChargedQuery
+from wpinq.plan.bias import biases
+from wpinq.plan.node import sources
+
+
+@dataclass(frozen=True)
+class About:
+    """What an answer is of.
+
+    Attributes:
+        query: What was asked, for people.
+        charged: What was charged for it.
+        delta: What it cost beside epsilon.
+        threshold: What a noisy weight had to reach for its row to be published; None where rows were given by name.
+        bias: What bounds, clamping and weights keep out of it.
+        level: How often its intervals hold, for the noise; None where each caller may say.
+    """
+
+    query: str
+    charged: Sequence[ChargedQuery]
+    delta: Fraction = Fraction(0)
+    threshold: float | None = None
+    bias: tuple[str, ...] | None = None
+    level: Fraction | None = None
+
+    def described(self, level: Fraction) -> dict[str, Any]:
+        """All of it, as JSON has it."""
+        data = list(dict.fromkeys(one for each in self.charged for one in sources(each.node)))
+        bias = self.bias
+        if bias is None:
+            bias = tuple(dict.fromkeys(clause for one in self.charged for clause in biases(one.node)))
+        return {
+            "query": self.query,
+            "data set": ", ".join(one.name for one in data),
+            "unit": "; ".join(dict.fromkeys(one.unit.text for one in data)),
+            "cost": {"epsilon": float(self.epsilon), "delta": float(self.delta)},
+            "level": float(level),
+            "intervals are of": "noise alone, each by itself",
+            "beside noise": list(bias),
+            "threshold": self.threshold,
+            "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        }
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What it costs the privacy unit; what was measured once is charged once."""
+        return sum({one.question: one.epsilon for one in self.charged}.values(), Fraction(0))

@@ -1,0 +1,90 @@
+"""Pictures of released tables: bars with whiskers for names, a line with a band for times and for whole numbers."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from wpinq.postprocess.picture import BAND, FAINT, FITTED, GRID, INK, Picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BARS = 40
+"""Bars in one picture; the others are said to be left out."""
+PANELS = 4
+
+
+def chart(
+    cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]], title: str, notes: Sequence[str],
+    path: str | os.PathLike[str] | None = None,
+) -> Picture:  # fmt: skip
+    """Draw a table of released numbers.
+
+    Args:
+        cells: One row for each group.
+        ends: For each column of noisy numbers, where the interval of each begins and ends.
+        title: Heading.
+        notes: What must be known beside the numbers.
+        path: A `.png`, `.svg` or `.pdf` file, which appears whole or not at all; none is written without it.
+
+    Raises:
+        SourceError: The suffix is unknown, or the path cannot be written.
+    """
+    figure = Picture(figsize=(8, 1.6 + 3.2 * min(max(len(ends), 1), PANELS)), layout="constrained", facecolor="white")
+    names = list(ends)[:PANELS]
+    keys = [name for name in cells.columns if name not in ends]
+    ordered = len(keys) == 1 and (isinstance(kind := cells.schema[keys[0]], pl.Date | pl.Datetime) or kind.is_integer())
+    notes = [*notes]
+    if not ordered and cells.height > BARS:
+        notes.append(f"The first {BARS} of {cells.height:,} rows are drawn.")
+        cells, ends = cells.head(BARS), {name: (low.head(BARS), high.head(BARS)) for name, (low, high) in ends.items()}
+    for axes, name in zip(figure.subplots(len(names) or 1, squeeze=False)[:, 0], names, strict=False):
+        draw = _line if ordered else _bars
+        draw(axes, cells, keys, [one.to_numpy().astype(np.float64) for one in (cells[name], *ends[name])])
+        _style(axes, name, vertical=ordered)
+    heading = "\n".join(textwrap.fill(one, 90) for one in title.splitlines())
+    figure.suptitle(heading, x=0.012, ha="left", fontsize=12, color=INK, parse_math=False)
+    caption = "\n".join(textwrap.fill(one, 110) for one in notes)
+    figure.supxlabel(caption, x=0.012, ha="left", fontsize=8.5, color=FAINT, parse_math=False)
+    if path is not None:
+        figure.write(path)
+    return figure
+
+
+def _bars(axes: Axes, cells: pl.DataFrame, keys: list[str], numbers: list[Any]) -> None:
+    """Horizontal bars, the first row on top."""
+    value, low, high = numbers
+    names = [textwrap.shorten(", ".join("NULL" if one is None else str(one) for one in row), 40) for row in
+             cells.select(keys).rows()] if keys else ["all"] * len(value)  # fmt: skip
+    places = np.arange(len(value))
+    axes.barh(places, value, color=BAND, height=0.7)
+    axes.errorbar(value, places, xerr=[np.maximum(value - low, 0), np.maximum(high - value, 0)], fmt="none", ecolor=INK,
+                  elinewidth=1, capsize=3)  # fmt: skip
+    axes.set_yticks(places, names, parse_math=False)
+    axes.invert_yaxis()
+
+
+def _line(axes: Axes, cells: pl.DataFrame, keys: list[str], numbers: list[Any]) -> None:
+    """A line in the order of the key, with a band."""
+    key = cells[keys[0]]
+    order = key.arg_sort().to_numpy()
+    order = order[~key.is_null().to_numpy()[order]]
+    x = key.to_numpy()[order]
+    value, low, high = (one[order] for one in numbers)
+    axes.fill_between(x, low, high, color=BAND, alpha=0.35, lw=0)
+    axes.plot(x, value, color=FITTED, lw=1.4, marker=".", ms=5)
+    axes.set_xlabel(keys[0], parse_math=False)
+
+
+def _style(axes: Axes, name: str, *, vertical: bool) -> None:
+    (axes.set_ylabel if vertical else axes.set_xlabel)(name, fontsize=10, color=INK, parse_math=False)
+    axes.grid(visible=True, axis="y" if vertical else "x", color=GRID, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelcolor=INK, labelsize=9)

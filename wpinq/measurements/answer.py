@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
+from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.errors import PlanError, WpinqError
 from wpinq.exact import Amount, decimal, exact
 from wpinq.measurements import shown
@@ -94,6 +95,7 @@ class Answer:
         """One row for each group: its columns, and each number with the ends of its interval, `low` and `high`."""
         return self._framed(self._usual)
 
+    @takes(simultaneous=FLAG)
     def table(self, level: Amount | None = None, simultaneous: bool = False) -> pl.DataFrame:
         """`frame`, with intervals of another level, or that hold together.
 
@@ -168,6 +170,7 @@ class Answer:
         """As JSON has it."""
         return {**self.about, "columns": self.columns, "rows": self.rows, "intervals": self.intervals}
 
+    @takes(path=PATH)
     def save(self, path: Place) -> None:
         """Write the table and what describes it: `.csv`, `.parquet` or `.json`.
 
@@ -178,10 +181,12 @@ class Answer:
         """
         self._save(path, (".csv", ".parquet", ".json"))
 
+    @takes(path=PATH)
     def to_csv(self, path: Place) -> None:
         """Write a CSV file; see `save`."""
         self._save(path, (".csv",))
 
+    @takes(path=PATH)
     def to_parquet(self, path: Place) -> None:
         """Write a Parquet file; see `save`."""
         self._save(path, (".parquet",))
@@ -191,6 +196,7 @@ class Answer:
 
         save(self.frame, self.content() if str(path).lower().endswith(".json") else self.about, path, suffixes)
 
+    @takes(path=PATH | NOTHING, title=NAME | NOTHING)
     def plot(self, path: Place | None = None, title: str | None = None) -> Figure:
         """Draw the numbers with their intervals: bars for names, a line for times and for whole numbers.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.cli.bins import parse_bins
 from wpinq.cli.outputs import check_outputs
-from wpinq.cli.show import LEVEL, budget_line, measurement_table, noise_lines, released, written
+from wpinq.cli.show import LEVEL, budget_line, measurement_table, noise_lines, protects_line, released, written
 from wpinq.errors import BinError, PlanError
 from wpinq.scripts.script import chosen
 
@@ -74,8 +74,8 @@ class Commands:
         bins = [parsed for text in texts for parsed in parse_bins(text, measurement.node.schema)]
         values = measurement.observe_many(bins).tolist()
         half = measurement.interval(LEVEL)
-        lines = [f"{written(item)}  {released(value, half)}" for item, value in zip(bins, values, strict=True)]
-        return "\n".join([*lines, *noise_lines(measurement)])
+        lines = [f"{written(one)}  {released(value, half)}" for one, value in zip(bins, values, strict=True)]
+        return "\n".join([*lines, *noise_lines(measurement), protects_line(measurement.node)])
 
     def _plot(self, words: list[str]) -> str:
         from wpinq.postprocess.plot import SUFFIXES

@@ -20,6 +20,7 @@ from wpinq.exact import decimal, positive
 
 if TYPE_CHECKING:
     from wpinq.plan.dataset import DataSet
+    from wpinq.plan.node import Node
     from wpinq.postprocess.fit import Fit
 
 
@@ -52,11 +53,12 @@ class FittedRelease:
     data: DataSet
     epsilon: Fraction
     fit: Fit
-    bias: tuple[str, ...]
+    node: Node
 
 
+@options.over(options.protected)
 def degrees(
-    source: options.InputPath,
+    place: Input,
     *,
     of: Annotated[str, typer.Option(help="The column whose values are counted.", metavar="COLUMN", show_default=False)],
     budget: Annotated[
@@ -77,11 +79,6 @@ def degrees(
             show_default=False,
         ),
     ] = None,
-    columns: options.ColumnNames = None,
-    header: options.Header = True,
-    ledger: options.LedgerPath = None,
-    name: options.Name = None,
-    data_version: options.DataVersion = None,
     analyst: options.Analyst = None,
     method: Annotated[
         MethodOption | None,
@@ -114,17 +111,16 @@ def degrees(
     What is measured: how many values occur at least k times, and how often the r-th most frequent value occurs, each
     where it is more accurate. Nothing else leaves the data, and everything that is written follows from it.
 
-    What is protected is one record. To protect people, use `wpinq sql --unit`, or `users(...)` in Python.
+    What is protected is one record, or with --unit one person: then the degrees are those of the records that are kept.
     """
     from wpinq.postprocess.plot import SUFFIXES
     from wpinq.postprocess.synthesis.writers import WRITERS
 
-    place = Input(source, columns, header, ledger, name, data_version)
     epsilon, share = positive(budget, "--budget"), share_of(split, method, prior)
     outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
     check_outputs(outputs, place.places())
-    schema = place.schema()
-    pair = (next((item for item in schema.names if item != of), "user"), schema[of].name)
+    schema = place.empty(epsilon)._node.schema
+    pair = (next((one for one in schema.names if one != of), "user"), schema[of].name)
 
     release = measured(place, of, epsilon, share, {"method": method, "prior": prior}, analyst=analyst)
     if json is not None:
@@ -161,22 +157,21 @@ def measured(
 
     import wpinq
     from wpinq.degrees.release import quoted
-    from wpinq.plan.bias import biases
     from wpinq.plan.node import sources
-    from wpinq.scripts.script import no_records
 
     given: dict[str, Any] = {name: chosen and chosen.value for name, chosen in how.items()}
     given |= {"split": share, "name": f"degrees of {of}", "analyst": analyst}
-    nothing = no_records(place.schema(), epsilon).map(pl.col(of))
+    nothing = place.empty(epsilon).map(pl.col(of))
     quoted(nothing, epsilon, **given | {"method": given["method"] or "posterior"})
     counted = place.protect_to_spend(epsilon).map(pl.col(of))
     fit = wpinq.degrees.release(counted, epsilon, **given)
-    return FittedRelease(of, sources(counted._node)[0], epsilon, fit, biases(counted._node))
+    return FittedRelease(of, sources(counted._node)[0], epsilon, fit, counted._node)
 
 
 def content(release: FittedRelease) -> dict[str, Any]:
     """What the JSON file holds. All of it follows from released numbers; `band` holds for each k alone."""
     from wpinq.cli.show import installed
+    from wpinq.plan.bias import biases
 
     fit = release.fit
     low, high = fit.band(0.9)
@@ -185,7 +180,8 @@ def content(release: FittedRelease) -> dict[str, Any]:
         "scale": {name: float(scale) for name, scale in zip(("cdf", "sequence"), fit.scales, strict=True)},
         "of": release.column,
         "unit": release.data.unit.text,
-        "beside noise": release.bias,
+        "protects": [release.data.unit.protects],
+        "beside noise": biases(release.node),
         "version": version_of(release.data),
         "wpinq": installed(),
         "method": fit.method,
@@ -213,8 +209,9 @@ def _between(interval: tuple[int, int]) -> str:
 
 
 def _show(release: FittedRelease, written: list[Path]) -> None:
-    from wpinq.cli.show import aligned, budget_line
+    from wpinq.cli.show import aligned, budget_line, protects_line
     from wpinq.measurements.shown import beside_noise, nearly
+    from wpinq.plan.bias import biases
 
     fit = release.fit
     low, high = fit.band(0.9)
@@ -231,9 +228,10 @@ def _show(release: FittedRelease, written: list[Path]) -> None:
         "Noise alone leaves, with probability 0.9 each: "
         + "; ".join(f"{name} {_between(fit.interval(name))}" for name in NUMBERS)
         + ".",
-        *([beside_noise(release.bias)] if release.bias else []),
+        *([beside_noise(bias)] if (bias := biases(release.node)) else []),
         f"Noise scale {' and '.join(nearly(scale) for scale in dict.fromkeys(fit.scales))},"
         f" for epsilon {decimal(release.epsilon)} in all.",
+        protects_line(release.node),
         budget_line(release.data.ledger),
         *(f"Written: {path}" for path in written),
     ):

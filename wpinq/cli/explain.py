@@ -1,34 +1,69 @@
-"""`wpinq explain`: the plan of a dataflow script and what it would cost, without any input."""
+"""`wpinq explain`: the plan of a dataflow script and what it would cost; of an input, only the columns are read."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wpinq.cli import options
-from wpinq.scripts.script import load, rehearse
+from wpinq.cli.inputs import Input
+from wpinq.cli.stream import Stream, streams
+from wpinq.scripts.script import LIMITLESS, find, load, rehearsed
+
+if TYPE_CHECKING:
+    from wpinq.measurements.measurement import Measurement
 
 
+@options.over(options.records)
 def explain(
     dataflow: options.DataflowName,
-    columns: options.ColumnNames = "user,page",
+    place: Input,
+    *,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="[INPUT]",
+            help="What it would be run over, of which only the columns are read; without it --columns names them, and "
+            "they are user and page.",
+            show_default=False,
+        ),
+    ] = "",
     budget: options.Budget = None,
+    follow: options.Follow = False,
 ) -> None:
-    """Show the plan of a dataflow script and what it costs. Nothing is read, charged or written."""
+    """Show the plan of a dataflow script and what it costs. No record is read, nothing is charged or written.
+
+    A dataflow for streams is explained with --follow, or with the stream as INPUT.
+    """
+    from wpinq.cli.show import protects_line
     from wpinq.exact import decimal, positive
-    from wpinq.records.schema import Kind
-    from wpinq.sources.columns import named, parse_columns
 
     amount = None if budget is None else positive(budget, "--budget")
-    schema = named(parse_columns(columns), Kind.TEXT, None, "--columns")
-    measurements = rehearse(load(dataflow), schema).measurements
-    for name, measurement in measurements.items():
+    script = load(dataflow)
+    if streams(place.source, follow=follow):
+        found = Stream(place, find(dataflow), budget, 60.0, 60.0, None).rehearse(script)
+    else:
+        found = rehearsed(script, place.empty(LIMITLESS))
+    for name, measurement in found.measurements.items():
         typer.echo(f"{name}:")
         measurement.explain()
         typer.echo("")
-    epsilon, _ = next(iter(measurements.values())).key_owner.ledger.spent()
-    typer.echo(f"It costs epsilon {decimal(epsilon)} in all{_verdict(epsilon, amount)}.")
+    first = next(iter(found.measurements.values()))
+    epsilon, _ = first.key_owner.ledger.spent()
+    typer.echo(protects_line(first.node))
+    typer.echo(f"It costs epsilon {decimal(epsilon)} in all{_each(found.measurements)}{_verdict(epsilon, amount)}.")
+
+
+def _each(measurements: dict[str, Measurement]) -> str:
+    """What is charged only when a window is asked for."""
+    from wpinq.exact import decimal
+    from wpinq.measurements.windows import WindowedMeasurement
+
+    each = [one for one in measurements.values() if isinstance(one, WindowedMeasurement) and one.each]
+    total = sum((one.epsilon for one in each), Fraction(0))
+    return f", and {decimal(total)} for each window that is asked for" if each else ""
 
 
 def _verdict(epsilon: Fraction, budget: Fraction | None) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wpinq.errors import LedgerError
-from wpinq.sources.columns import parse_columns
+from wpinq.errors import LedgerError, PlanError
+from wpinq.records.schema import Kind
+from wpinq.sources.columns import named, parse_columns
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -18,13 +22,16 @@ if TYPE_CHECKING:
     from wpinq.records.schema import Schema
     from wpinq.sources import Reader
 
+DEFAULT = "user,page"
+"""Columns of a dataflow that is explained without any input."""
+
 
 @dataclass(frozen=True)
 class Input:
     """Records to protect, as a command line names them.
 
     Attributes:
-        source: A path or pattern, or a table or query of a database, as a URL.
+        source: A path or pattern, or a table or query of a database, as a URL; empty for one without records.
         columns: Names and types of columns, as they were written.
         header: Whether the first line of text names the columns.
         ledger: Where the ledger is kept.
@@ -32,6 +39,8 @@ class Input:
         version: Names this version of the data.
         unit: Whom it protects; by default one record.
         delta: What a new ledger allows for publishing bins whose keys were not given in advance.
+        where: Which records are counted, as SQL; asked before those of a person are bounded.
+        derive: Columns that are computed of each record before that, as SQL, by their names.
     """
 
     source: str
@@ -42,6 +51,8 @@ class Input:
     version: str | None = None
     unit: Unit | None = None
     delta: Fraction = Fraction(0)
+    where: str | None = None
+    derive: Mapping[str, str] = field(default_factory=dict)
 
     def reader(self) -> Reader:
         """The records, of which nothing but headers and schemas is read; no ledger is made.
@@ -51,6 +62,9 @@ class Input:
         """
         from wpinq.sources import open_source
 
+        if not self.source:
+            schema = named(parse_columns(self.columns or DEFAULT), Kind.TEXT, None, "--columns")
+            return open_source([], columns={column.name: column.kind.value for column in schema})
         return open_source(self.source, columns=parse_columns(self.columns), header=self.header)
 
     def schema(self) -> Schema:
@@ -61,21 +75,38 @@ class Input:
         """
         return self.reader().schema
 
+    def empty(self, budget: Fraction) -> Collection:
+        """A collection without records that is protected alike, with a budget in memory: mistakes show in it.
+
+        Raises:
+            SourceError, PlanError: It cannot be read or protected so.
+        """
+        from wpinq.scripts.script import no_records
+
+        reader = self.reader()
+        with named_as_options():
+            return no_records(
+                reader.schema, budget, self.name or reader.name, self.unit, where=self.where, derive=self.derive
+            )
+
     def protect(self, budget: Fraction | None) -> Collection:
         """Protect the records, with the budget that the data set has or is given."""
         import wpinq
 
-        return wpinq.protect(
-            self.source,
-            budget=budget,
-            ledger=self.ledger,
-            columns=parse_columns(self.columns),
-            header=self.header,
-            name=self.name,
-            version=self.version,
-            unit=self.unit,
-            delta=None if budget is None else self.delta or None,
-        )
+        with named_as_options():
+            return wpinq.protect(
+                self.source,
+                budget=budget,
+                ledger=self.ledger,
+                columns=parse_columns(self.columns),
+                header=self.header,
+                name=self.name,
+                version=self.version,
+                unit=self.unit,
+                delta=None if budget is None else self.delta or None,
+                where=self.where,
+                derive=self.derive,
+            )
 
     def protect_to_spend(self, epsilon: Fraction) -> Collection:
         """Protect the records in order to spend epsilon of whatever their budget is; a new ledger gets this budget."""
@@ -116,6 +147,19 @@ class Input:
         files = {file.path for file in result.files} if result else {reader.path} if reader.path else set()
         ledger = self.ledger or beside(reader.path)
         return files | {Path(f"{ledger}{end}").resolve() for end in ENDS if ledger}
+
+
+@contextmanager
+def named_as_options() -> Iterator[None]:
+    """Let a refusal name the option that was given, where it names the argument of the call that was made for it."""
+    try:
+        yield
+    except PlanError as error:
+        argument = re.match(r"(?:protect|live|users|Unit)\((unit|where|derive|at_most|per|window)=[^)]*\)", str(error))
+        if argument is None:
+            raise
+        option = {"window": "period"}.get(argument[1], argument[1]).replace("_", "-")
+        raise PlanError(f"--{option}{str(error)[argument.end() :]}") from None
 
 
 def version_of(data: DataSet) -> str:

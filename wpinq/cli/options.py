@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+from wpinq.cli import unit as unit_options
 from wpinq.cli.inputs import Input
+
+R = TypeVar("R")
 
 DataflowName = Annotated[
     str,
@@ -37,7 +40,7 @@ Budget = Annotated[
     str | None,
     typer.Option(
         help="Epsilon that the data set may ever spend, exactly: 0.2 or 1/5. It is fixed in the ledger; leave it out "
-        "where there is one.",
+        "where there is one. A stream needs it each time.",
         metavar="EPSILON",
         show_default=False,
     ),
@@ -129,44 +132,54 @@ Lateness = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Given:
-    """What a command that runs a script over an input is given.
+def over(factory: Callable[..., Input]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Give a command the arguments and options that make its parameter `place`, in its place among the others.
 
-    Attributes:
-        dataflow: The script.
-        place: The input.
-        budget: Epsilon, as it was written.
+    What the command declares itself under the name of one of them is its own way to say the same: `sql` names its
+    input by `--from`.
     """
 
-    dataflow: str
-    place: Input
-    budget: str | None
+    def decorate(command: Callable[..., R]) -> Callable[..., R]:
+        shared = inspect.signature(factory, eval_str=True).parameters
+        own = dict(inspect.signature(command, eval_str=True).parameters)
+        parameters: dict[str, inspect.Parameter] = {}
+        for name, parameter in own.items():
+            parameters.update(shared if name == "place" else {name: parameter})
+
+        @functools.wraps(command)
+        def wrapped(**words: Any) -> R:
+            place = factory(**{name: words[name] for name in shared if name in words})
+            return command(place=place, **{name: words[name] for name in own if name in words})
+
+        ordered = sorted(parameters.values(), key=lambda parameter: parameter.kind)
+        wrapped.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+        return wrapped
+
+    return decorate
 
 
-def _given(
-    dataflow: DataflowName,
+def records(
     source: InputPath,
     *,
-    budget: Budget = None,
-    ledger: LedgerPath = None,
+    unit: unit_options.UnitColumn = None,
+    at_most: unit_options.AtMost = None,
+    per: unit_options.Per = None,
+    shared: unit_options.Shared = False,
+    period: unit_options.Period = None,
+    at: unit_options.At = None,
+    where: unit_options.Where = None,
+    derive: unit_options.Derive = None,
     columns: ColumnNames = None,
     header: Header = True,
-    name: Name = None,
-    data_version: DataVersion = None,
-) -> Given:
-    return Given(dataflow, Input(source, columns, header, ledger, name, data_version), budget)
+) -> Input:
+    """Records and whom to protect, for commands that charge nothing."""
+    whom = unit_options.read_unit(unit, at_most, per=per, shared=shared, period=period, at=at)
+    return Input(source, columns, header, unit=whom, where=where, derive=unit_options.read_derived(derive))
 
 
-def over_input(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command, whose first parameter is a `Given`, the arguments and options that make one."""
-    shared = inspect.signature(_given, eval_str=True).parameters
-    _, *own = inspect.signature(command, eval_str=True).parameters.values()
-
-    @functools.wraps(command)
-    def wrapped(**words: Any) -> None:
-        given = _given(**{name: words.pop(name) for name in shared})
-        command(given, **words)
-
-    wrapped.__signature__ = inspect.Signature([*shared.values(), *own])  # type: ignore[attr-defined]
-    return wrapped
+@over(records)
+def protected(
+    place: Input, *, ledger: LedgerPath = None, name: Name = None, data_version: DataVersion = None
+) -> Input:  # fmt: skip
+    """The same and their ledger, for commands that charge."""
+    return replace(place, ledger=ledger, name=name, version=data_version)

@@ -10,17 +10,16 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.bins import GRAMMAR, ask
-from wpinq.cli.inputs import version_of
+from wpinq.cli.inputs import Input, version_of
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.cli.processes import ClusterOptions
-from wpinq.cli.stream import LINES, TOPIC, Stream, answer
+from wpinq.cli.stream import Stream, answer, streams
 from wpinq.cluster.recover import recovering
 from wpinq.cluster.task import task
 from wpinq.errors import BinError, PlanError
-from wpinq.scripts.script import LIMITLESS, Dataflow, chosen, find, load, rehearse
+from wpinq.scripts.script import LIMITLESS, Dataflow, chosen, find, load, rehearsed
 
 if TYPE_CHECKING:
-    from wpinq.cli.inputs import Input
     from wpinq.collection import Collection
     from wpinq.measurements.measurement import Measurement
 
@@ -34,10 +33,12 @@ SHOWN = 12
 """Answers of one measurement that are printed; a JSON file holds them all."""
 
 
-@options.over_input
+@options.over(options.protected)
 def run(
-    given: options.Given,
+    dataflow: options.DataflowName,
+    place: Input,
     *,
+    budget: options.Budget = None,
     observe: Observed = None,
     json: options.JsonPath = None,
     recover: options.RecoverPath = None,
@@ -55,28 +56,31 @@ def run(
     Its measurements are charged all together or not at all, unless it observes one before it makes the next.
     """
     others = ClusterOptions.read(processes, process_id, addresses, keys)
-    place, script = given.place, find(given.dataflow)
+    script = find(dataflow)
     if others.process:
         others.join(script, place.source, recover)
         return
     asked = _asked(observe or [])
-    if follow or place.source == LINES or place.source.startswith(TOPIC):
-        if json is not None or place.version is not None or not place.header or others.several:
-            raise PlanError(
-                f"{place.source}: a stream is answered as it comes, has a header if it is a CSV file, and no version; "
-                "leave out --json, --data-version, --no-header and --processes."
-            )
-        answer(Stream(place, script, given.budget, every, lateness, recover), load(given.dataflow), asked)
+    if streams(place.source, follow=follow):
+        _refuse_of_stream(place, json=json is not None, processes=processes > 1, addresses=addresses is not None)
+        answer(Stream(place, script, budget, every, lateness, recover), load(dataflow), asked)
         return
     check_outputs({"--json": (json, ()), "--keys": (others.keys, ())}, {*place.places(), script.resolve()})
-    dataflow = load(given.dataflow)
+    loaded = load(dataflow)
     through = None if recover is None else partial(recovering, place=recover, script=script)
     told = partial(
-        task, script=script, source=place.source, columns=place.columns, header=place.header, recover=recover
+        task,
+        script=script,
+        source=place.source,
+        columns=place.columns,
+        header=place.header,
+        recover=recover,
+        where=place.where,
+        derive=place.derive,
     )
     with others.meeting(told) as meeting:
         measurements, questions = begin(
-            dataflow, place, given.budget, asked, lambda views: meeting.meet(through(views) if through else views)
+            loaded, place, budget, asked, lambda views: meeting.meet(through(views) if through else views)
         )
         meeting.compute(measurements)
     answers = {item: measurements[item].observe_many(bins).tolist() for item, bins in questions.items()}
@@ -117,8 +121,7 @@ def begin(
     from wpinq.exact import positive
 
     amount = None if budget is None else positive(budget, "--budget")
-    reader = place.reader()
-    rehearsal = rehearse(script, reader.schema, amount or LIMITLESS, place.name or reader.name)
+    rehearsal = rehearsed(script, place.empty(amount or LIMITLESS))
     known = rehearsal.measurements
     questions = {name: ask(texts, chosen(known, name).node.schema) for name, texts in asked.items()}
     views = place.protect(amount)
@@ -126,6 +129,27 @@ def begin(
     for name in asked:
         chosen(measurements, name)
     return measurements, questions
+
+
+OF_FILES = {
+    "json": "its answers are printed as they come",
+    "data-version": "what comes has no versions",
+    "no-header": "a CSV file that grows needs its header",
+    "processes": "one process reads it",
+    "addresses": "one process reads it",
+}
+"""Options that a stream does not have, and why."""
+
+
+def _refuse_of_stream(place: Input, **given: bool) -> None:
+    """Refuse the options of files that were given for a stream.
+
+    Raises:
+        PlanError: There is one.
+    """
+    found = {**given, "data-version": place.version is not None, "no-header": not place.header}
+    for option in (option for option in OF_FILES if found[option]):
+        raise PlanError(f"--{option}: leave it out, {place.source} is a stream: {OF_FILES[option]}.")
 
 
 def _asked(observe: Sequence[str]) -> dict[str, list[str]]:
@@ -140,6 +164,7 @@ def _asked(observe: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any]) -> dict[str, Any]:
+    from wpinq.cli.show import protected
     from wpinq.plan.bias import biases
 
     return {
@@ -148,6 +173,7 @@ def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any
         "scale": float(measurement.scale),
         "epsilon": float(measurement.epsilon),
         "unit": measurement.key_owner.unit.text,
+        "protects": protected(measurement.node),
         "beside noise": biases(measurement.node),
         "columns": {column.name: column.kind.value for column in measurement.node.schema},
         "version": version_of(measurement.key_owner),
@@ -159,9 +185,10 @@ def _show(
     questions: Mapping[str, list[Any]],
     answers: Mapping[str, list[Any]],
 ) -> None:
-    from wpinq.cli.show import LEVEL, budget_line, measurement_table, noise_lines, released, written
+    from wpinq.cli.show import LEVEL, budget_line, measurement_table, noise_lines, protects_line, released, written
 
     typer.echo(measurement_table(measurements))
+    typer.echo(protects_line(next(iter(measurements.values())).node))
     for name, bins in questions.items():
         half = measurements[name].interval(LEVEL)
         typer.echo(f"\n{name}: " + "\n".join(noise_lines(measurements[name])))

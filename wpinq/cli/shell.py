@@ -10,6 +10,7 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.errors import BAD, message_of, say
+from wpinq.cli.inputs import Input
 from wpinq.cli.interrupt import interruptible
 from wpinq.errors import WpinqError
 from wpinq.scripts.script import find, load
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from wpinq.cli.commands import Commands
 
 
-@options.over_input
-def shell(given: options.Given) -> None:
+@options.over(options.protected)
+def shell(dataflow: options.DataflowName, place: Input, *, budget: options.Budget = None) -> None:
     """Observe the measurements of a dataflow script interactively; `help` lists the commands.
 
     Where standard input is not a terminal, its lines are the commands, and the exit code is 2 if one of them failed.
@@ -27,8 +28,8 @@ def shell(given: options.Given) -> None:
     from wpinq.cli.commands import Commands
     from wpinq.cli.run import begin
 
-    measurements, _ = begin(load(given.dataflow), given.place, given.budget, {})
-    commands = Commands(measurements, {*given.place.places(), find(given.dataflow).resolve()})
+    measurements, _ = begin(load(dataflow), place, budget, {})
+    commands = Commands(measurements, {*place.places(), find(dataflow).resolve()})
     if sys.stdin.isatty():
         from wpinq.cli.prompt import lines
 

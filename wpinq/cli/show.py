@@ -13,6 +13,7 @@ from wpinq.measurements.shown import beside_noise, nearly, of_noise, rounded
 if TYPE_CHECKING:
     from wpinq.ledger import Ledger
     from wpinq.measurements.measurement import Measurement
+    from wpinq.plan.node import Node
 
 LEVEL = Fraction(9, 10)
 """Of the intervals that are printed."""
@@ -63,6 +64,20 @@ def noise_lines(one: Measurement) -> list[str]:
 
     beside = beside_noise(biases(one.node))
     return [of_noise(one.interval(LEVEL), LEVEL, "each"), *([beside] if beside else [])]
+
+
+def protected(node: Node) -> list[str]:
+    """Whom an answer protects: one unit of each data set that its plan reads, each said once."""
+    from wpinq.plan.node import sources
+
+    return list(dict.fromkeys(data.unit.protects for data in sources(node)))
+
+
+def protects_line(node: Node) -> str:
+    """Whom an answer protects, as a sentence."""
+    units = protected(node)
+    people = "" if units != ["one record"] else ", which need not be all of one person's; --unit COLUMN protects people"
+    return f"Protects {' and '.join(units)}{people}."
 
 
 def budget_line(ledger: Ledger) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 from pathlib import Path
@@ -15,20 +16,21 @@ from wpinq.cli.bins import parse_bins, parse_value
 from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.errors import BinError, PlanError, SourceError
-from wpinq.scripts.script import LIMITLESS, no_records
+from wpinq.scripts.script import LIMITLESS
 from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
     from wpinq.measurements.answer import Answer
-    from wpinq.plan.unit import Unit
     from wpinq.records.schema import Schema
 
 SHOWN = 40
 """Rows that are printed; a JSON file holds them all."""
 
 
+@options.over(options.protected)
 def sql(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="SELECT page, COUNT(*) AS c FROM views GROUP BY page")],
+    place: Input,
     *,
     source: Annotated[
         str,
@@ -53,14 +55,7 @@ def sql(
                      help="Types of a public table's columns, where they are not text: 'parts=key:int,price:float'; "
                           "can be given many times."),
     ] = None,
-    unit: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Protect people, named by this column.", show_default=False)
-    ] = None,
-    at_most: Annotated[
-        int | None, typer.Option(help="With --unit: how many records of each person are kept.", show_default=False)
-    ] = None,
     budget: options.Budget = None,
-    ledger: options.LedgerPath = None,
     keys: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The groups to show, present or not: one a line as CSV, or a JSON list.",
@@ -72,10 +67,6 @@ def sql(
                      help="The least and the largest number of a column or expression that is summed or ranked, such "
                           "as 'price * qty=0..500'; can be given many times."),
     ] = None,
-    columns: options.ColumnNames = None,
-    header: options.Header = True,
-    name: options.Name = None,
-    data_version: options.DataVersion = None,
     analyst: options.Analyst = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")] = False,
     json: options.JsonPath = None,
@@ -87,6 +78,7 @@ def sql(
 
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
+    from wpinq.cli.show import protected
     from wpinq.exact import positive
     from wpinq.plan.node import sources
     from wpinq.query import prepare
@@ -97,13 +89,11 @@ def sql(
     cost = positive(epsilon, "--epsilon")
     chance = None if delta is None else positive(delta, "--delta")
     amount = None if budget is None else positive(budget, "--budget")
-    place = Input(
-        where, columns, header, ledger, name, data_version, _unit(unit, at_most), _delta(chance, cost, amount)
-    )
+    place = replace(place, source=where, delta=_delta(chance, cost, amount))
     read = {path for item in tables.values() for path in Input(item if isinstance(item, str) else item[0]).places()}
     check_outputs({"--json": (json, ())}, {*place.places(), *read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(entry) for entry in bounds or [])
-    empty = no_records(place.schema(), LIMITLESS, table, place.unit)
+    empty = place.empty(LIMITLESS)
     asked = prepare(query, {**tables, table: empty}, limits)
     groups = None if keys is None else read_keys(keys, asked.schema)
     if explain:
@@ -117,7 +107,7 @@ def sql(
     before = accountant.remaining()
     answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits, analyst=analyst)
     if json is not None:
-        write_json(json, answer.content())
+        write_json(json, {**answer.content(), "protects": protected(tables[table]._node)})
     _show(answer, free=accountant.remaining() == before)
 
 
@@ -182,16 +172,6 @@ def _public(places: list[str], types: list[str]) -> dict[str, Any]:
     return tables
 
 
-def _unit(column: str | None, at_most: int | None) -> Unit | None:
-    from wpinq.plan.unit import users
-
-    if column is None:
-        if at_most is not None:
-            raise PlanError("--at-most: goes with --unit COLUMN.")
-        return None
-    return users(column, at_most=at_most, shared=at_most is None)
-
-
 def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> Fraction:
     """What a new ledger allows in all: as many such queries as epsilon is there for, while that is below 1."""
     if chance is None or budget is None:
@@ -202,7 +182,7 @@ def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> 
 
 def _show(answer: Answer, *, free: bool) -> None:
     from wpinq.cli.errors import printable
-    from wpinq.cli.show import budget_line
+    from wpinq.cli.show import budget_line, protects_line
     from wpinq.measurements.shown import beside_noise, of_noise
 
     rows = [
@@ -229,6 +209,7 @@ def _show(answer: Answer, *, free: bool) -> None:
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
     again = ", charged before; nothing was charged now" if free else ""
     left = budget_line(answer.measurements[0].key_owner.ledger)
+    typer.echo(f"\n{protects_line(answer.measurements[0].node)}")
     typer.echo(f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}{again}. {left}")
 
 

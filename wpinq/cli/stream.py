@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import typer
 
 from wpinq.cli.bins import ask
+from wpinq.cli.errors import say
+from wpinq.cli.inputs import named_as_options
 from wpinq.cli.interrupt import interruptible
 from wpinq.errors import NotReadyError, PlanError, SourceError
 from wpinq.scripts.script import LIMITLESS, Dataflow, Rehearsal, chosen, rehearsed
@@ -41,6 +43,11 @@ WAITING = 64
 """Blocks that are read ahead of the dataflow."""
 TOPIC = "kafka://"
 LINES = "-"
+
+
+def streams(source: str, *, follow: bool) -> bool:
+    """Whether an input never ends."""
+    return follow or source == LINES or source.startswith(TOPIC)
 
 
 @dataclass(frozen=True)
@@ -77,7 +84,6 @@ class Stream:
         Raises:
             SourceError: There is no such column, or a topic's columns are not named.
         """
-        from wpinq.sources import open_source
         from wpinq.sources.columns import chosen as picked
         from wpinq.sources.text.weblog import KINDS
 
@@ -88,7 +94,7 @@ class Stream:
             types = columns if isinstance(columns, Mapping) else dict.fromkeys(columns)
             return {name: str(kind or "text") for name, kind in types.items()}
         if topic is None and self.place.source != LINES:
-            result = open_source(self.place.source, columns=columns).schema
+            result = self.place.schema()
         else:
             arrived = {topic.arrived: "instant"} if topic is not None and topic.arrived else {}
             names = None if columns is None else [name for name in columns if name not in arrived]
@@ -100,7 +106,12 @@ class Stream:
         """Run the script over a source in memory: it fails here as it would fail later, and charges nobody."""
         from wpinq.streaming.source import live
 
-        views = live(self.kinds(), LIMITLESS, name=self.place.name or "stream")
+        place = self.place
+        with named_as_options():
+            views = live(
+                self.kinds(), LIMITLESS, name=place.name or "stream", unit=place.unit, where=place.where,
+                derive=place.derive,
+            )  # fmt: skip
         result = rehearsed(script, views)
         views.close()
         return result
@@ -121,7 +132,7 @@ class Stream:
 
         name, place = self._home()
         if self.budget is None:
-            raise PlanError("--budget: a stream needs one; it holds for all that comes.")
+            raise PlanError("--budget: a stream needs one each time, that of its ledger; it holds for all that comes.")
         if self.recover is not None and place is None:
             raise PlanError("--recover: give --ledger PATH too; one in memory is lost with the process.")
         if (topic := self.topic) is not None:
@@ -130,7 +141,8 @@ class Stream:
         script = blake2b(self.script.read_bytes()).digest()
         return live(
             self.kinds(), self.budget, ledger=place, name=self.place.name or name,
-            lateness=dt.timedelta(seconds=self.lateness), keep=math.ceil(longest / self.every) + 1,
+            lateness=dt.timedelta(seconds=self.lateness), unit=self.place.unit, where=self.place.where,
+            derive=self.place.derive, keep=math.ceil(longest / self.every) + 1,
             recover=None if self.recover is None else DataflowDirectory(self.recover, script),
         )  # fmt: skip
 
@@ -151,12 +163,13 @@ class Stream:
         if self.place.source == LINES:
             blocks: queue.Queue[bytes | None] = queue.Queue(WAITING)
             threading.Thread(target=_read, args=(sys.stdin.buffer, blocks), name="wpinq reads", daemon=True).start()
-            return partial(_take, views, blocks, self.every)
+            return partial(_take, views, blocks, self.every, tuple(self.kinds()))
         return partial(_look, views, self.topic or self.place.source, self.every)
 
 
 def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]]) -> None:
     """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
+    from wpinq.cli.show import protects_line
     from wpinq.measurements.windows import WindowedMeasurement
 
     rehearsal = stream.rehearse(script)
@@ -168,6 +181,7 @@ def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]])
     views = stream.open([item.span for item in windowed])
     try:
         measurements = rehearsal.charge(views)
+        say(protects_line(views._node))  # what is printed on standard output is answers alone
         feed, going, resumed = stream.feed(views), True, views.resume()
         if resumed:
             _show(resumed, measurements, questions, once=True)
@@ -186,7 +200,7 @@ def _look(views: Live, source: Topic | str, every: float) -> bool:
     return True
 
 
-def _take(views: Live, blocks: queue.Queue[bytes | None], every: float) -> bool:
+def _take(views: Live, blocks: queue.Queue[bytes | None], every: float, columns: Sequence[str]) -> bool:
     """Send lines as they come, until it is time to close the epoch or there are no more."""
     end = time.monotonic() + every
     while (left := end - time.monotonic()) > 0:
@@ -197,7 +211,7 @@ def _take(views: Live, blocks: queue.Queue[bytes | None], every: float) -> bool:
             break
         if block is None:
             return False
-        _send(views, block)
+        _send(views, block, columns)
     return True
 
 
@@ -215,12 +229,12 @@ def _read(lines: BinaryIO, blocks: queue.Queue[bytes | None]) -> None:
     blocks.put(None)
 
 
-def _send(views: Live, block: bytes) -> None:
+def _send(views: Live, block: bytes, columns: Sequence[str]) -> None:
     from wpinq.records.text import series, valid_text
     from wpinq.sources.text.lines import as_lines
     from wpinq.sources.text.weblog import parse
 
-    views.send(parse(series(valid_text(as_lines(block)), "line")).select(views.columns))
+    views.send(parse(series(valid_text(as_lines(block)), "line")).select(columns))
 
 
 def _show(

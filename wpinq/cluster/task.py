@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wpinq.cluster.recover import recovery_key
 from wpinq.errors import PlanError, SourceError
@@ -35,6 +35,8 @@ class Task:
         reading: How its files are read, where their columns do not tell.
         ledger: Tells the ledger of the data set from all others.
         recover: Where what is read is kept.
+        unit: Whom it protects: the fields of a `Unit`.
+        where, derive: Steps before a person's records are bounded, as SQL.
         keys: Keys of identities, of samples and of what is kept, in hexadecimal digits.
     """
 
@@ -48,6 +50,9 @@ class Task:
     reading: str
     ledger: str
     recover: str | None
+    unit: dict[str, Any]
+    where: str | None
+    derive: dict[str, str]
     keys: tuple[str, str, str] = field(repr=False)
 
     @property
@@ -84,13 +89,15 @@ class Lent(DataSet):
 
 
 def task(
-    data: DataSet, *, script: Path, source: str, columns: str | None, header: bool, recover: Path | None
+    data: DataSet, *, script: Path, source: str, columns: str | None, header: bool, recover: Path | None,
+    where: str | None = None, derive: Mapping[str, str] | None = None,
 ) -> Task:  # fmt: skip
     """What to tell the other processes."""
     kept = b"" if recover is None else recovery_key(data, script)
     return Task(
         str(script.resolve()), str(Path(source).absolute()), columns, header, data.name, data.version, data.declared,
         data.reading, data.book, None if recover is None else str(recover.absolute()),
+        asdict(data.unit), where, dict(derive or {}),
         (data.identity_key.hex(), data.sampling_key.hex(), kept.hex()),
     )  # fmt: skip
 
@@ -131,6 +138,8 @@ def rebuilt(told: Task) -> dict[str, Measurement]:
     """
     from wpinq.collection import Collection
     from wpinq.ledger import Ledger
+    from wpinq.operators.contribution.before import before
+    from wpinq.operators.contribution.sample import bounded
     from wpinq.plan.node import Source
     from wpinq.plan.unit import Unit
     from wpinq.scripts.script import LIMITLESS, load
@@ -147,11 +156,14 @@ def rebuilt(told: Task) -> dict[str, Measurement]:
     identity, sampling, kept = (bytes.fromhex(key) for key in told.keys)
     if told.recover is not None:
         reader = recovered(reader, Path(told.recover), kept)
-    book = Ledger.open(None, name=told.name, unit=Unit().text, budget=LIMITLESS)
-    data = Lent(reader, book, told.name, told.version, Unit(), told.declared, told.reading,
+    fields: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in told.unit.items()}
+    unit = Unit(**fields)
+    book = Ledger.open(None, name=told.name, unit=unit.text, budget=LIMITLESS)
+    data = Lent(reader, book, told.name, told.version, unit, told.declared, told.reading,
                 keys=(identity, sampling), of=told.ledger)  # fmt: skip
+    entered = before(reader.schema, unit, told.where, told.derive, "run").over(Source(data))
     with contextlib.redirect_stdout(io.StringIO()):
-        result = load(told.script)(Collection(Source(data)))
+        result = load(told.script)(Collection(bounded(entered)))
     _check(result)
     return result
 

@@ -238,6 +238,14 @@ class Accountant:
                 cap = f"is left of the cap of analyst {charge.analyst!r}"
                 raise self.refusal(charge, epsilon, min(own, left), f"{asked}, {decimal(own)} {cap} {where}")
 
+    def other_unit(self, unit: str) -> RefusedError:
+        """The error of a question with another privacy unit: what to do, and what that costs."""
+        return RefusedError(
+            f"its privacy unit is {self.unit!r}, not {unit!r}; it is fixed when the ledger is made. Ask with its unit,"
+            " or give another ledger: ledger=PATH, on the command line --ledger PATH. What both spend adds up for the"
+            f" same people; epsilon {decimal(self.spent.epsilon)} is spent in this one."
+        )
+
     def refusal(self, charge: Charge, epsilon: Fraction, left: Fraction, why: str) -> BudgetError:
         """The error of a charge that does not fit."""
         spent = self.spent_on(charge.analyst)

@@ -288,9 +288,7 @@ def _check(accountant: Accountant, name: str, unit: str, budget: Fraction | None
             f"it is data set {accountant.name!r}'s, not {name!r}'s; give each data set a ledger= of its own."
         )
     if accountant.unit != unit:
-        raise RefusedError(
-            f"its privacy unit is {accountant.unit!r}, not {unit!r}; it is fixed when the ledger is made."
-        )
+        raise accountant.other_unit(unit)
     delta = accountant.delta if delta is None else delta
     if budget is not None and (accountant.budget, accountant.delta) != (budget, delta):
         raise RefusedError(

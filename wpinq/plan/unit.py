@@ -85,6 +85,16 @@ class Unit:
         return f"user ({self.column}){window}, at most {self.at_most} records{most}"
 
     @property
+    def protects(self) -> str:
+        """Whom an answer protects, for people: it is printed with every answer."""
+        if self.column is None:
+            return "one record"
+        who = f"one {self.column}" + (f" in one window of {self.window[0]} by {self.window[1]}" if self.window else "")
+        if self.at_most is None:
+            return f"{who}, whose records share a weight of 1"
+        return f"{who}, at most {self.at_most} record{'s' if self.at_most > 1 else ''} each"
+
+    @property
     def bias(self) -> str:
         """What bounding a person's records keeps out of answers, as a clause; empty where the unit is a record."""
         if self.column is None:

@@ -83,11 +83,6 @@ class Rehearsal:
         return charged(self.script, views) if self.whole else self.script(views)
 
 
-def rehearse(dataflow: Dataflow, schema: Schema, budget: Fraction = LIMITLESS, name: str = "views") -> Rehearsal:
-    """Run a dataflow over no records with these columns."""
-    return rehearsed(dataflow, no_records(schema, budget, name))
-
-
 def rehearsed(dataflow: Dataflow, views: Collection) -> Rehearsal:
     """Run a dataflow over views that hold no records; what it prints is not shown, since it will be printed again."""
     from wpinq.scripts.draft import only_measures
@@ -97,13 +92,15 @@ def rehearsed(dataflow: Dataflow, views: Collection) -> Rehearsal:
     return Rehearsal(dataflow, result, only_measures(result, views))
 
 
-def no_records(schema: Schema, budget: Fraction, name: str = "views", unit: Unit | None = None) -> Collection:
-    """A collection without records, with these columns and a budget in memory."""
+def no_records(
+    schema: Schema, budget: Fraction, name: str = "views", unit: Unit | None = None, **steps: Any
+) -> Collection:
+    """A collection without records, with these columns and a budget in memory; `steps` are those of `protect`."""
     from wpinq import protect
     from wpinq.records.schema import Kind
 
     columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
-    return protect([], budget=budget, columns=columns, name=name, unit=unit)
+    return protect([], budget=budget, columns=columns, name=name, unit=unit, **steps)
 
 
 def chosen(measurements: Mapping[str, Measurement], name: str) -> Measurement:

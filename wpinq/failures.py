@@ -1,8 +1,8 @@
-"""Failures inside a dataflow, told without the data.
+"""Failures inside a dataflow, redacted: messages never hold data.
 
-An exception of Polars or NumPy may quote a value, and bytewax would print its own text and a backtrace beside it. So no
-exception of a step ever reaches bytewax: the first one is kept as our own error, which says which step failed and the
-type of the failure, the flow runs dry, and the error is raised when it has ended.
+An exception of Polars or NumPy may quote a value, and bytewax would print it with a backtrace. So no exception of a
+step reaches bytewax: the first one is kept as an `EngineError` that names the step and the type of the exception, all
+later items are skipped, and the error is raised when the flow has ended.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Failure:
 
 
 def redact(step: str, error: BaseException) -> BaseException:
-    """What may be said of an exception: our own in full, an interrupt or exit bare, any other by its type."""
+    """The redacted form of an exception: wpinq's own in full, an interrupt or exit without text, others by type."""
     if isinstance(error, WpinqError):
         return error
     if isinstance(error, KeyboardInterrupt):
@@ -60,10 +60,10 @@ def redact(step: str, error: BaseException) -> BaseException:
 
 
 def redacted(step: str, function: Callable[[], T]) -> T:
-    """Call a function and raise of what it raises only what may be said.
+    """Call a function; raise its exceptions in redacted form.
 
     Raises:
-        EngineError: Instead of any exception that is not our own.
+        EngineError: Instead of any exception that is not wpinq's own.
     """
     failure, result = Failure(), list[T]()
     failure.guard(step, lambda: result.append(function()), None)()

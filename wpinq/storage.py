@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and what is kept for a restart: encrypted, for its owner alone."""
+"""Write files atomically, and encrypt what is kept for a restart, readable by its owner only."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def opened(key: bytes, name: str, content: bytes) -> bytes:
 
 @contextmanager
 def appearing(path: Path, mode: int = 0o600, *, draft: Path | None = None, replace: bool = True) -> Iterator[IO[bytes]]:
-    """Write a file that is there whole or not at all.
+    """Write a file atomically: it exists as a whole or not at all.
 
     Args:
         path: Where it shall stand.

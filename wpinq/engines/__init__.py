@@ -1,14 +1,13 @@
-"""Engines run plans. They see five shapes and never operators; they know nothing of budgets and draw nothing at random.
+"""Engines run plans. They see five shapes, not operators; they know no budgets and draw no random numbers.
 
 reference  dictionaries and fractions: the oracle of every test
 flow       columns on bytewax, over a finite source
 local      the same in a plain loop, over small files
-live       the same, kept up and given one epoch after another
+live       the same, over a live source, epoch by epoch
 cluster    the same, on several processes
 reading    a source in batches, ahead of the flow
 sharing    what several plans have in common
-linear     steps that remember nothing
-shards, placement, exchange  who gets which records, and how they get there
+linear     stateless steps
+shards, placement, exchange  which worker gets which records, and how they are sent
 edges      both ends of a dataflow
-failures   what is told of a failure
 """

@@ -1,12 +1,12 @@
-"""The same dataflow on several processes, of this machine or others: each reads its share, all counts end in the first.
+"""The same dataflow on several processes, on one machine or more: each reads a share, and the first adds up the counts.
 
-Traffic between the processes is bytewax's own: pickles over TCP, neither encrypted nor authenticated. Whoever reaches
-an address can run code, so give addresses of a private network only. Nothing else is opened: not the web interface of
-bytewax, which would show counts of items to everybody.
+Traffic between the processes is bytewax's own: pickles over TCP, neither encrypted nor authenticated. Everyone who can
+reach an address can run code, so use addresses of a private network only. The web interface of bytewax, which would
+show counts of items, is not started.
 
-All processes build the same graph from the same plans, under the same key of identities. Only the first holds a ledger
-and keys of noise (privacy rule 37). A process that fails takes the whole cluster down: the first one says so, and
-nothing is answered.
+All processes build the same graph from the same plans, with the same identity key. Only the first has a ledger and keys
+of noise (privacy rule 37). If a process fails, the whole cluster ends: the first process reports it, and nothing is
+answered.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _spoken = [2]
-"""Where this process says what failed, also while the engine's own words are hidden."""
+"""The file descriptor for this process's messages, also while the engine's own output is hidden."""
 
 
 class LostError(EngineError):
@@ -66,15 +66,15 @@ def run(job: Job, process: int, addresses: Sequence[str]) -> list[Histogram]:
 
 
 class FatalFailure(Failure):
-    """Failures of a process that is not the first: it ends at once, so that the first can never take a part for all.
+    """Failures of a process that is not the first: it ends at once, so that the first never takes a part for the whole.
 
     Args:
-        raise_if_failed: Tells the first process why.
+        tell: Tells the first process why.
     """
 
-    def __init__(self, raise_if_failed: Callable[[str], object]) -> None:
+    def __init__(self, tell: Callable[[str], object]) -> None:
         super().__init__()
-        self._tell = raise_if_failed
+        self._tell = tell
 
     def guard(self, step: str, function: Callable[P, T], instead: T) -> Callable[P, T]:
         """Wrap a step; see `Failure.guard`."""
@@ -91,19 +91,19 @@ class FatalFailure(Failure):
 
 
 def end(error: BaseException) -> NoReturn:
-    """Tell what may be told of an error, and leave without another step."""
+    """Print the redacted error, and end this process at once."""
     say(str(error))
     os._exit(2)
 
 
 def say(text: str) -> None:
-    """Write a line where people read it."""
+    """Write a line to the terminal."""
     os.write(_spoken[0], f"wpinq: {text}\n".encode())
 
 
 @contextmanager
 def _hidden() -> Iterator[None]:
-    """Hide what the engine writes by itself: a backtrace where a process goes away, and that it tries again."""
+    """Hide the engine's own output: a backtrace where a process ends, and messages about retries."""
     sys.stdout.flush()
     sys.stderr.flush()
     kept, nothing = [os.dup(1), os.dup(2)], os.open(os.devnull, os.O_WRONLY)

@@ -1,9 +1,9 @@
-"""How records reach the shard of their key, and what of them goes from process to process.
+"""How records are sent to the shard of their key, within a process and between processes.
 
-Within one process a batch is cut and handed on as it comes. Between processes every byte costs: so each process first
-adds up what it has read, and sends what is left. Where a step needs of a record its identity alone (`Keyed.hashed`), 24
-bytes for each distinct record of a process are sent, once, at its end; else batches of equal records made one. A
-measured histogram needs no exchange: each process counts its own, and the first adds them up.
+Within one process a batch is cut into shards as it comes. Between processes traffic is the bottleneck, so each process
+first adds up equal records. Where a step needs only a record's identity (`Keyed.hashed`), each process sends 24 bytes
+for each of its distinct records, once, at its end; otherwise it sends batches of added-up records. A measured histogram
+needs no exchange: each process counts its own, and the first process adds them up.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ IDENTITIES_PER_MESSAGE = 1 << 21
 
 
 class Parcel(Generic[T]):
-    """What goes from one process to another; the engine pickles an item twice, so the bytes are kept for the second."""
+    """An item that is sent between processes. The engine pickles it twice, so the bytes are kept for then."""
 
     __slots__ = ("_bytes", "content")
 
@@ -64,7 +64,7 @@ def pieces(ids: Ids, weights: Weights) -> Iterator[tuple[Ids, Weights]]:
 
 
 def keep_local(name: str, up: Stream[T], label: str) -> KeyedStream[T]:
-    """Give every item the label of one worker: a worker's own is no exchange."""
+    """Give every item the label of this worker, so that it stays in this process."""
     return op.map(name, up, lambda item: (label, item))
 
 
@@ -120,7 +120,7 @@ class CombineHashed(StatefulBatchLogic[Batch, KeyedRecords, None]):
 
 
 class CombineRecords(StatefulBatchLogic[Batch, KeyedRecords, None]):
-    """The records of a process, equal ones made one within some `MAX_WAITING_ROWS` rows."""
+    """Adds up equal records of a process, within some `MAX_WAITING_ROWS` rows."""
 
     def __init__(self, failure: Failure) -> None:
         self._batches: list[Batch] = []

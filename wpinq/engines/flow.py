@@ -1,8 +1,8 @@
-"""The engine that everyone runs: plans lowered to columnar steps on bytewax.
+"""The default engine: plans lowered to columnar steps on bytewax.
 
-Items are whole batches, never records. A keyed step is cut into shards by identity; a shard's label is all that bytewax
-knows of a record, so neither its errors nor its logs can name one. A finite source is absorbed first and answered once,
-at its end. Nothing here draws at random, charges anything or knows what a measurement is.
+Items are whole batches, never records. A keyed step is cut into shards by identity. bytewax sees the shard's label
+only, so neither its errors nor its logs can show a record. A finite source is read to its end before keyed steps emit.
+This module draws no random numbers, charges nothing and does not know measurements.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Lowering:
         return op.map(f"{name}_out", changed, lambda item: item[1])
 
     def _routed(self, name: str, source: Node, up: Stream[Batch], shape: Keyed, port: int) -> Routed:
-        """One input of a keyed step, cut into shards; in a cluster, equal records of a process made one before."""
+        """One input of a keyed step, cut into shards; in a cluster, after equal records of a process are added up."""
         job, parts = self.job, cast("Stream[KeyedRecords]", up)
         if job.own:
             make = partial(CombineHashed, source.schema, job.key) if shape.hashed else CombineRecords
@@ -197,7 +197,7 @@ class _Step(StatefulBatchLogic[tuple[int, Parcel[KeyedRecords]], StepBatches, No
 
 
 class _Counter(StatefulBatchLogic[Batch, Counted, None]):
-    """What a process counts of a measured histogram: in a cluster parts of it, to be sent to the first process."""
+    """Counts this process's part of a measured histogram; in a cluster it is sent to the first process."""
 
     def __init__(self, root: Node, job: Job) -> None:
         self._histogram = job.histogram(root)

@@ -1,4 +1,4 @@
-"""What an engine is asked to compute."""
+"""A job: what an engine is asked to compute."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Progress: TypeAlias = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one run computes.
+    """The plans of one run and how to run them.
 
     Attributes:
         roots: The plans to measure; their common steps run once.
         key: Identity key of the data set.
         shards: Into how many shards each keyed step is cut.
-        progress: Told how many bytes were read.
+        progress: Called with the number of bytes that were read.
         failure: Keeps the first failure of a step.
         process: In a cluster, which of the processes this is; each holds the shard of its number.
         beside: How many processes share the cores of this machine.
@@ -39,7 +39,7 @@ class Job:
 
     @property
     def own(self) -> str | None:
-        """In a cluster, the label of what stays in this process."""
+        """In a cluster, the label of items that stay in this process."""
         return None if self.process is None else labels(self.shards)[self.process]
 
     def histogram(self, root: Node) -> Histogram:

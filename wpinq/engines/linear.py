@@ -1,8 +1,9 @@
-"""What follows from a batch by steps that remember nothing. They are linear, so a part of a change can go ahead alone.
+"""Stateless steps: batches pushed through all linear steps up to the next steps with a state.
 
-A step that answers in pieces, such as a join, has all that follows from a piece computed at once, as far as to the next
-steps that remember something. There equal records are added up as they come. So a piece never waits for another, and
-what is held is what those steps hold anyway: the different records that reach them, thrice at the most.
+The steps are linear, so each piece of a change can be processed by itself. A step that emits pieces, such as a join,
+pushes each piece at once through the following stateless steps; where the next state begins, equal records are added up
+as they come. So pieces do not accumulate, and memory holds what those states hold anyway: the different records that
+reach them, three times at the most.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Linear:
         origin: The step.
         shapes: All steps that are computed, inputs first.
         chosen: For each step the one that is computed in its place.
-        read: The steps whose output is read by something that remembers.
+        read: The steps whose output is read by a measurement or a step with a state.
         failure: Keeps the first failure of a step.
 
     Attributes:
@@ -55,7 +56,7 @@ class Linear:
         self.ends = [node for node in self._steps if node in read]
 
     def push(self, batch: Batch) -> StepBatches:
-        """What follows from a batch."""
+        """The output for a batch."""
         result: dict[Node, list[Batch]] = {}
         for node, edges in self._steps.items():
             made = (kernel(item) for up, kernel in edges for item in result[up])
@@ -77,7 +78,7 @@ class Linear:
         return result
 
     def _push_all(self, pieces: Iterator[Batch]) -> StepBatches:
-        """What follows from a change that comes in pieces; equal records are added up as they come."""
+        """The output for a change that comes in pieces; equal records are added up as they come."""
         sums: dict[Node, Waiting] = {}
         for piece in pieces:
             for end, batches in self.push(piece).items():
@@ -87,9 +88,9 @@ class Linear:
 
 
 def _kernels(node: Node, ups: Sequence[Node], shape: Stateless | Merge, failure: Failure) -> Sequence[Edge]:
-    """For each step that a step reads, what becomes of a batch.
+    """For each input of a step, the function that is applied to a batch.
 
-    A sum with itself is a multiple, so that a sum of sums of sums is not as many batches.
+    The sum of an input with itself is a multiple, so that nested sums do not multiply the number of batches.
     """
     if isinstance(shape, Stateless):
         return [(ups[0], failure.guard(node.title, shape.kernel, None))]

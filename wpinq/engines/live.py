@@ -1,8 +1,8 @@
-"""A dataflow that stays up in this process and takes in one epoch after another.
+"""The live engine: a dataflow that keeps running in this process and takes in one epoch after another.
 
-bytewax runs it in a thread of its own, fed by one source. With an epoch interval of zero bytewax asks the source for
-more only when all that it gave before has passed through the whole flow, so that being asked again is the sign that an
-epoch is done. Steps answer each change with a change; what reaches a measurement is handed over at the end of an epoch.
+bytewax runs it in a thread of its own, with one source. With an epoch interval of zero bytewax asks the source for more
+only when its earlier output has passed through the whole flow, so the next call of the source shows that an epoch is
+done. Steps emit a change for each change; the changes of measured histograms are handed over at the end of an epoch.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class LiveFlow:
         """Take in one epoch.
 
         Returns:
-            By how much it changed the histogram of each plan, when all steps have taken it in.
+            The change of the histogram of each plan, after all steps have taken the epoch in.
 
         Raises:
             EngineError: A step failed now or before, or the flow was closed.
@@ -95,7 +95,7 @@ class LiveFlow:
             self._turn.notify_all()
 
     def take(self) -> list[FlowItem] | None:
-        """What the flow's source gives next; None at the end. Being called again means that all before is done."""
+        """The next items of the flow's source; None at the end. A call means that all earlier items are processed."""
         with self._turn:
             self._idle = True
             self._turn.notify_all()

@@ -1,7 +1,7 @@
 """Small files in a plain loop, without bytewax: loading an engine would take longer than the whole run.
 
-The shapes are those of every engine, and so are the answers, bit for bit: contract tests run over all of them. Inputs
-come before what reads them, so a step that remembers has taken in everything when its turn comes.
+The answers are those of every engine, bit for bit: contract tests run over all of them. Inputs come before the steps
+that read them, so a state has taken in all records before it emits.
 """
 
 from __future__ import annotations

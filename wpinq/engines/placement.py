@@ -1,9 +1,9 @@
-"""Names of shards that lie on all workers alike.
+"""Labels of shards, chosen so that every worker gets one shard.
 
-bytewax sends a key to the worker that the key's SipHash-1-3 names, so `"0"` and `"1"` may meet on one worker and leave
-the other idle. Labels are the only keys there are: they are chosen so that shard i lies on worker i, they hold nothing
-of a record, and which records a shard holds is decided by keyed identities, which nobody without the secret can steer
-(attack 44). Source: bytewax 0.21.1, src/operators.rs and src/timely.rs; Rust's DefaultHasher.
+bytewax routes an item by the SipHash-1-3 of its key, so the keys `"0"` and `"1"` may go to the same worker and leave
+the other idle. Here the keys are labels of shards, chosen so that shard i goes to worker i. A label holds nothing of a
+record; which shard a record belongs to follows from its keyed identity, which nobody can choose without the secret.
+Source: bytewax 0.21.1, src/operators.rs and src/timely.rs; Rust's DefaultHasher.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def worker(key: str, workers: int) -> int:
 
 @lru_cache
 def labels(shards: int) -> tuple[str, ...]:
-    """For each shard a label that lies on the worker of the same number, of as many workers.
+    """For each shard a label that bytewax routes to the worker of the same number, of as many workers.
 
     >>> [worker(label, 3) for label in labels(3)]
     [0, 1, 2]

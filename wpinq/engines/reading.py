@@ -1,8 +1,8 @@
 """Reading a source ahead of the flow: in threads where there is much to read, and in lots that are worth a call.
 
-Where it is cheap, equal records leave as one row with their number as the weight: dense integers are counted in an
-array, and what repeats near by in a lone column is made one before it is hashed. What a lot holds, and how it is
-counted, changes the speed and never a histogram: weights add up exactly, in any order.
+Where it is cheap, equal records are passed on as one row with their number as the weight: dense integers are counted in
+an array, and repeated values of a single column are added up before they are hashed. How records are cut into lots and
+counted changes the speed and never a histogram, because weights add up exactly, in any order.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def batches(
 
 @contextmanager
 def ahead(streams: Sequence[Iterator[T]]) -> Iterator[Iterator[T]]:
-    """Run iterators in a thread each, some items ahead of whoever asks; what one raises is raised by the result.
+    """Run each iterator in a thread, some items ahead of the consumer; an exception is raised again by the result.
 
-    Items come as they are ready, so that a slow iterator holds up nobody.
+    Items come as they are ready, so that a slow iterator does not delay the others.
     """
     with ExitStack() as stack:
         threads = [stack.enter_context(ThreadPoolExecutor(1, "wpinq reads")) for _ in streams]

@@ -1,6 +1,6 @@
 """The reference engine: dictionaries and exact fractions, slow and obviously right. It is the oracle of every test.
 
-It is not a way around the budget: it needs the records themselves, as Python values, from whoever calls it.
+It does not bypass the budget, because the caller has to give it the records themselves, as Python values.
 """
 
 from __future__ import annotations

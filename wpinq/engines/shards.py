@@ -1,4 +1,4 @@
-"""Cutting a batch into shards by the identity of its key. Labels are the only thing that bytewax routes by."""
+"""Cut a batch into shards by the identity of its key; bytewax routes by the shards' labels only."""
 
 from __future__ import annotations
 

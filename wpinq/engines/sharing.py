@@ -1,4 +1,4 @@
-"""What several plans have in common, and which columns of it anything reads: plans as the shapes that engines run."""
+"""Lower several plans to the shapes that engines run: common steps once, and only the columns that are read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Lowered:
     Attributes:
         chosen: For each step the one that is computed in its place.
         shapes: The shape of each step that is computed, inputs first.
-        read: The steps whose output is read by a measurement or by a step that remembers, in the same order in all
+        read: The steps whose output is read by a measurement or by a step with a state, in the same order in all
             processes.
     """
 
@@ -34,9 +34,10 @@ class Lowered:
 
 
 def representatives(roots: Sequence[Node]) -> dict[Node, Node]:
-    """For each step the first one that means the same, so that common steps run once.
+    """For each step the first one of the same meaning, so that common steps run once.
 
-    Two sources are one where they read the same files or the same object: what a caller calls one version may be two.
+    Two sources are the same only if they read the same files or the same object: a version that a caller named may
+    stand for two.
     """
     first: dict[Hashable, Node] = {}
     chosen: dict[Node, Node] = {}

@@ -1,7 +1,7 @@
-"""Bins that somebody asks for, read as the columns of a measured collection.
+"""Read the bins of an observation as the columns of a measured collection.
 
-Types are public, so a bin that the collection could never hold is refused with a hint; one that it could hold and does
-not is answered like any other. Equality of bins is that of `values.py`: the bin NaN is the bin None.
+Types are public, so a bin that the collection could never hold is refused with a hint; a bin that it could hold is
+answered, whether it exists or not. Bins are equal as in `values.py`: the bin NaN is the bin None.
 """
 
 from __future__ import annotations

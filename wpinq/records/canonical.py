@@ -1,11 +1,11 @@
-"""What a column may hold: behind every reader and every function, so that no step meets anything else.
+"""Canonical values: what a column may hold, enforced after every reader and every function.
 
 - A number is never NaN, which is null, and never -0.0, which is 0.0. So numbers are equal where their bits are.
 - A time lies in the years that Python has, 1 to 9999; another one is null.
 - A null is Polars' null, in a column of any values too, and under it lies zero or nothing. Polars computes with what
   lies there: the letters of a text that is no UTF-8 crash `to_uppercase`, a far date makes `month_start` panic.
 
-Polars joins and sorts numbers in ways that differ on what is no number, so rows are compared by `bits`.
+Polars joins and sorts NaN in different ways, so rows are compared by `bits`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def column(series: pl.Series, kind: Kind) -> pl.Series:
 
 
 def frame(found: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """A frame in whose columns of a schema stands what they may hold; its other columns stay."""
+    """A frame with canonical values in the columns of the schema; its other columns stay."""
     return found.with_columns(column(found[item.name], item.kind) for item in schema)
 
 

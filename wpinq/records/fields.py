@@ -1,6 +1,6 @@
-"""One injective encoding of tuples: what keys are bound to and fingerprints are made of.
+"""An injective encoding of tuples, from which keys and fingerprints are derived.
 
-No two different tuples have the same encoding, so two questions, or two purposes of one, never share a key.
+No two different tuples have the same encoding, so two queries, or two purposes of one, never share a key.
 Source: privacy rules 3 and 6.
 """
 

@@ -1,6 +1,6 @@
-"""One function gives the 128-bit identity of a record and of a bin that somebody asks for.
+"""The 128-bit identity of a record, and by the same function that of an observed bin.
 
-State, shards, tables and noise know a record by its identity alone, so there is no way to get two noises for one bin.
+State, shards, tables and noise know a record by its identity alone, so one bin cannot get two different noises.
 The identity of a value is SipHash-2-4-128 of its canonical encoding (`values.py`); that of a record of one column is
 its value's, that of a longer record is the hash of its columns' identities. Two records that collide are one bin, which
 costs accuracy, never privacy. Source: privacy rules 6 and 10.

@@ -1,8 +1,8 @@
-"""Between a column's stored values and plain Python: what a user's function is given and what its results become.
+"""Convert between the stored values of a column and Python values, for the arguments and results of users' functions.
 
-Stored values are what Polars holds physically: days and microseconds for times, canonical bytes for `Kind.ANY`, null
-for None. `read` and `write` are each other's inverse on the values of a kind; whatever does not fit a kind raises,
-which drops the record that it came from.
+Stored values are Polars' physical values: days and microseconds for times, canonical bytes for `Kind.ANY`, null for
+None. `read` and `write` are inverse on the values of a kind; a value that does not fit raises, and its record is
+dropped.
 """
 
 from __future__ import annotations

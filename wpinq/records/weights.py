@@ -1,21 +1,21 @@
-"""How weights are held: in 64 bits or in 128, as the plan says and never the data, so that no sum of them ever wraps.
+"""The width of weights: 64 or 128 bits, decided by the plan and never by the data, so that no sum of them overflows.
 
-A weight that wrapped would move by 2^64 with one record, and every step behind it that is not linear with it. That it
-cannot happen rests on three numbers.
+If a weight overflowed, one record could change it by 2^64, and with it every later step that is not linear. Three
+numbers rule this out.
 
     capacity  A source holds 2^40 records at the most. That is checked where records are read and sent; a larger source
               is refused, as one is that does not fit the machine.
     gain      A step's records weigh no more than its gain g for each record of a source: if no source holds more than
-              N records, its weights sum up, in absolute value, to g N at the most. It follows from stability: a step
-              makes nothing of nothing, so its output is as far from nothing as its inputs are, times its stability. So
-              g is the sum over the inputs of stability times gain; steps of which less is true say so.
+              N records, its weights sum up, in absolute value, to g N at the most. It follows from stability: the
+              output for empty inputs is empty, so the output weighs at most the inputs' weight times the stability. So
+              g is the sum over the inputs of stability times gain; steps with a smaller gain override it.
     resolution   Weights are whole numbers of 1/L.
 
-So the weights of any of a step's records sum up to less than 2^40 g L units, and a change of them (what is less what
-was) to less than twice as much: to less than 2^63 where g L < 2^22, and less than 2^127 where g L < 2^86. Whatever a
-kernel computes on its way is such a sum, or a product that is a part of one: a weight times the length of a range, its
-share of an output, its copies. A dither rounds each row by less than one unit; its stability, 1 + 2^-16, which the gain
-takes in, allows for 2^62 rows. A plan of which g L is larger is refused when it is made, before anything is charged.
+So the weights of any of a step's records sum up to less than 2^40 g L units, and a change of them (weights after less
+weights before) to less than twice as much: to less than 2^63 where g L < 2^22, and less than 2^127 where g L < 2^86.
+All intermediate values of a kernel are such sums, or products that are terms of one: a weight times the length of a
+range, its share of an output, its copies. A dither rounds each row by less than one unit; its stability, 1 + 2^-16,
+which the gain includes, allows for 2^62 rows. A plan with a larger g L is refused when it is made, before any charge.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class WeightType:
 
 
 def fits(resolution: int, gain: Fraction) -> bool:
-    """Whether weights of this resolution and gain are held at all."""
+    """Whether 128 bits hold weights of this resolution and gain."""
     return gain * resolution < WIDE
 
 

@@ -1,4 +1,4 @@
-"""What the caller declares about columns: which ones, under which names, of which types."""
+"""Declared columns: which ones, under which names, of which types; and the interface of readers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WORDS: dict[str, Kind] = {kind.value: kind for kind in Kind if kind is not Kind.
 
 
 class Steady(Enum):
-    """How it is known that a source still holds the records that it held when it was opened."""
+    """How to find out whether a source still holds the records that it held when it was opened."""
 
     FILES = "its files are compared whenever they are read, and `content` tells what they hold"
     MEMORY = "nobody can change it while this process holds it"

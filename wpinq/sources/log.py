@@ -1,11 +1,11 @@
-"""A source that is still being written: what was sent, epoch by epoch, each closed by whoever sends.
+"""The log of a live source: the records that were sent, epoch by epoch.
 
-Epochs and the time up to which windows are closed come from the caller or the clock, never from the number or the
-contents of records (privacy rule 13). A closed epoch never changes: what is sent later belongs to a later one.
+Epochs and the watermark come from the caller or the clock, never from the number or the contents of records (privacy
+rule 13). A closed epoch never changes: records that are sent later belong to a later epoch.
 
-What was sent is held for windows that are asked for after they closed, and for plans that are measured later. A log
-that keeps n epochs holds twice as many: a window can be asked for as long as the epoch that closed it is among the last
-n, and counts what was sent in the n epochs up to that one, so that its answer never depends on when it is asked for.
+Records are held for windows that are observed after they closed, and for plans that are measured later. A log that
+keeps n epochs holds twice as many: a window can be observed while the epoch that closed it is among the last n, and
+counts the records of the n epochs up to that one, so that its answer does not depend on the time of the observation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Epoch:
 
     Attributes:
         frame: Its records, with their weights.
-        watermark: Up to which time its windows are closed; times as columns store them.
+        watermark: All windows that end by this time are closed; a time as columns store it.
     """
 
     frame: pl.DataFrame
@@ -42,7 +42,7 @@ class Epoch:
 
 @dataclass(eq=False, repr=False)
 class Log(HeldReader):
-    """Everything that was sent, as one counted frame for each closed epoch.
+    """The records that were sent, as one frame with weights for each closed epoch.
 
     Attributes:
         schema: All columns with their kinds.
@@ -81,7 +81,7 @@ class Log(HeldReader):
         self._sent.append(canonical.frame(frame.select(self.schema.names), self.schema))
 
     def ready(self, watermark: int | None) -> Epoch:
-        """What the open epoch is if it is closed now: equal records are counted together, and no clock goes back.
+        """The open epoch as it would be closed now: equal records are added up, and the watermark never decreases.
 
         Raises:
             SourceError: With all that was sent before there are more records than can be counted (`weights.py`).
@@ -102,14 +102,14 @@ class Log(HeldReader):
         return Batch(epoch.frame, self.schema)
 
     def forget(self) -> None:
-        """Let go of what nothing may ask for any more."""
+        """Drop records that no query can need any more."""
         with self.lock:
             while self.keep is not None and len(self._epochs) > 2 * self.keep:
                 self._before = self._epochs.pop(0).watermark
                 self.forgotten += 1
 
     def watermark(self, epoch: int) -> int | None:
-        """Up to which time windows are closed at the end of an epoch that is held; None for none."""
+        """The watermark at the end of an epoch that is held; None before the first."""
         number = epoch - self.forgotten
         return self._epochs[number - 1].watermark if number > 0 else self._before
 

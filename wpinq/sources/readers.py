@@ -1,4 +1,4 @@
-"""What readers of files have in common, and what readers of objects have, which have no file."""
+"""Base classes of readers: of files, and of objects in memory."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a dataflow remembers: identities and exact integer weights, never a float, and of a record only what is needed.
+"""The state of dataflows: identities and exact integer weights, and of a record only the columns that are needed.
 
 table      weights by identity
 steps      weights over ranges of integers
 dense      counts of integers that lie dense
-repeats    equal values of a column, made one before they are hashed
+repeats    equal values of a column, added up before they are hashed
 waiting    changes that wait to be taken in
 pointwise  the state of a step that maps weights of one record
 bykey      the state of a step whose output is found key by key

@@ -1,7 +1,7 @@
 """State of a step whose output is found key by key: join, group_by, semijoin.
 
-It holds, for each input, the records of each key by identity with their weights, and of their columns only those that
-the output needs. A change touches some keys; what those gave before is taken back, and what they give now is emitted.
+For each input it holds the records of each key by identity with their weights, and only the columns that the output
+needs. For the keys that a change touches, the earlier output is subtracted and the new output is added.
 """
 
 from __future__ import annotations

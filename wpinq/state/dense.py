@@ -1,4 +1,4 @@
-"""How often each integer of a column occurs, counted in an array where they lie dense: no row is hashed."""
+"""Counts of the integers of a column in an array, where they are dense, without hashing rows."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from wpinq.state.table import Weights
 MAX_PLACES = 1 << 21
 """The length of the array, of 16 megabytes, that a thread may have."""
 ROWS_PER_ROUND = 1 << 24
-"""Rows that are counted before what was counted goes on, so that a reader can be stopped."""
+"""Rows that are counted before the counts are passed on, so that a reader can be stopped."""
 PLACES_PER_BATCH = 1 << 15
 """Places of the array that leave in one batch."""
 SPARSE = 8
-"""Integers on an average place of the array may be this rare, one in so many places."""
+"""The array may have so many places for each counted row."""
 
 
 class Gathered:
-    """What some threads counted; the last of them gives it on, so that a number that all of them met is one record."""
+    """The counts of several threads; the last thread passes on the sum, so each integer is one record."""
 
     def __init__(self, threads: int) -> None:
         self._lock, self._threads = Lock(), threads
         self._counts: Dense | None = None
 
     def take(self, counts: Dense) -> Iterator[Batch]:
-        """What a thread gives on when it has read its share."""
+        """The batches that a thread passes on when it has read its share."""
         with self._lock:
             self._threads -= 1
             self._counts = counts if self._counts is None else self._counts
@@ -57,7 +57,7 @@ class Dense:
         return cls(schema) if len(schema) == 1 and schema.columns[0].kind is Kind.INT else None
 
     def add(self, frames: Sequence[pl.DataFrame]) -> bool:
-        """Count the integers of frames; or none of them, and say so, where there is a null or they do not lie dense."""
+        """Count the integers of frames; return False, and count none, if there is a null or they are not dense."""
         columns = [frame.to_series() for frame in frames if frame.height]
         if any(column.null_count() for column in columns):
             return False
@@ -71,7 +71,7 @@ class Dense:
         return True
 
     def merge(self, other: Dense) -> bool:
-        """Take over the counts of another; or none of them, and say so, where they do not lie dense with these."""
+        """Add the counts of another; return False, and add none, if together they are not dense."""
         if not self._reach(self._edges + other._edges, self.rows + other.rows):
             return False
         if other._edges:
@@ -89,9 +89,9 @@ class Dense:
         self.rows, self._edges, self._counts = 0, [], np.zeros(0, np.int64)
 
     def _reach(self, edges: list[int], rows: int) -> bool:
-        """Make room for so many rows between these edges; or none, and say so, where they would not lie dense.
+        """Grow the array to the range of these edges; return False, and keep it, if so many rows are not dense there.
 
-        Room is made in whole pieces: an array that often grows by a little leaves its size in memory each time.
+        It grows by whole pieces, because each growth leaves the old array in memory for a while.
         """
         if edges and max(edges) - min(edges) > min(SPARSE * rows, MAX_PLACES):
             return False

@@ -1,4 +1,4 @@
-"""A measured histogram: the true weights that a measurement adds noise to. Only measurements may look inside."""
+"""A measured histogram: the true weights to which a measurement adds noise. Only measurements may read it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IDENTITIES_PER_PART = 1 << 21
 LARGE = 8
 """A change of one in so many bins is large."""
 FEW = 1 << 13
-"""Fewer rows are added up in less time than it takes to call somebody who adds them up faster."""
+"""Fewer rows than these are added up directly, because calling a faster kernel would take longer."""
 
 
 class Histogram:
@@ -102,7 +102,7 @@ class Histogram:
         return store.lookup(ids) if isinstance(store, Table) else store.lookup(bins.to_series().to_numpy())
 
     def content(self) -> Content:
-        """All that is not zero, in a form that depends on the histogram alone: what a digest is taken of.
+        """All weights other than zero, in a canonical form, of which a digest is computed.
 
         Weights that are not held in 64 bits are given as two words of 128, the low one first.
         """

@@ -1,7 +1,7 @@
 """State of a step that maps the weights of one record, at each of its inputs, to its weight in the output.
 
-The first change is added up in columns, many times faster. Identities are made when a second one comes; from then on
-there is one table of weights by identity for each input, and a record's columns pass through and are not kept.
+The first change is added up by columns, which is many times faster. When a second change comes, identities are
+computed; from then on there is one table of weights by identity for each input, and columns pass through.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from wpinq.state.table import Ids, Table, combine
 from wpinq.state.waiting import Waiting
 
 PointFunction: TypeAlias = Callable[[Sequence[pl.Series], Callable[[], Ids]], pl.Series]
-"""From the weights of some records at each input, and their identities if it asks, to their weights in the output."""
+"""Maps the weights of some records at each input to their weights in the output; their identities on demand."""
 
 
 @dataclass(frozen=True)
 class PointwiseRule:
-    """What a pointwise step is.
+    """The parameters of a pointwise step.
 
     Attributes:
         schema: The columns of a record, at every input.

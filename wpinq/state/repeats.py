@@ -1,4 +1,4 @@
-"""Equal values of a column, made one before any is hashed, as far as a small table finds them."""
+"""Adds up equal values of a column before they are hashed, as far as a small table finds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the state of a keyed step can do; each step brings its own."""
+"""The interface of the state of a keyed step; each step has a class of its own."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from wpinq.state.table import Ids, Weights
 
 
 class State(Protocol):
-    """What a keyed step remembers. It never draws anything at random."""
+    """The state of a keyed step. It never draws random numbers."""
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Take in a change that arrived at one of the step's inputs."""
 
     def emit(self) -> Batch:
-        """The change of the step's output since it was last asked."""
+        """The change of the step's output since the last call."""
 
 
 @runtime_checkable
 class Piecewise(State, Protocol):
-    """What a keyed step remembers whose change may be too large to be held at once."""
+    """A state whose change may be too large to be held at once."""
 
     def pieces(self) -> Iterator[Batch]:
         """The same as `emit`, in pieces whose sum it is."""
@@ -46,7 +46,7 @@ class Hashed:
 
 @runtime_checkable
 class HashedState(Protocol):
-    """What a keyed step remembers that can also take records by their identities alone."""
+    """A state that can also take in records by their identities alone."""
 
     def absorb_hashed(self, records: Hashed) -> None:
         """Take in a change that arrived at the step's input."""

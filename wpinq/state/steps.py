@@ -1,7 +1,7 @@
 """Weights over ranges of integers: a step function, held by its steps.
 
-What a ranged column needs: a hundred thousand pages that all have an index 1 are one step, so the state of a degree
-distribution grows with the number of distinct degrees, not with the number of views.
+It holds the weights of a ranged column: a hundred thousand pages that all have an index 1 are one step, so the state of
+a degree distribution grows with the number of distinct degrees, not with the number of views.
 """
 
 from __future__ import annotations

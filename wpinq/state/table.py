@@ -1,11 +1,11 @@
 """A persistent table from identity to weight.
 
-Sorted runs, merged like the levels of a log-structured tree: a batch of n identities costs O(n log n) when it comes and
-O(log) merges later, and no Python loop ever sees a record. Identities are pseudorandom, so the first word alone almost
-always orders them; where two agree in it, both words do.
+It consists of sorted runs, merged like the levels of a log-structured merge tree: a batch of n identities costs
+O(n log n) when it comes and O(log) merges later, without Python loops over records. Identities are pseudorandom, so the
+first word alone almost always orders them; where two agree in it, both words are compared.
 
-Runs are never written to, and a table goes from some of them to others at once: whoever looks meanwhile in another
-thread, or interrupts, never meets a table without a part of its weights.
+Runs are immutable, and a table replaces its list of runs at once, so that other threads, and an interrupt, always find
+a table with all of its weights.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class Table:
     def lookup(self, ids: Ids) -> Weights:
         """The weights of these identities, 0 for what is not there.
 
-        Present or absent take the same steps, and so does a table that holds nothing: it looks into a run of one
-        identity that weighs nothing, or its time would tell that it is empty.
+        Present and absent identities take the same steps, and so does an empty table: it searches a run of one identity
+        of weight zero, because its time would otherwise reveal that it is empty.
         """
         result: Weights = np.zeros(len(ids), self._dtype)
         for run in [run for run in self._runs if len(run.ids)] or [self._nothing()]:

@@ -14,13 +14,13 @@ from wpinq.records.schema import Schema
 from wpinq.state.table import Ids, Weights, combine
 
 MAX_WAITING_ROWS = 1 << 21
-"""Rows that wait before equal records are made one."""
+"""Rows that wait before equal records are added up."""
 ROWS_PER_PASS = 1 << 15
 """Rows whose identities are made and added up at a time: they stay in the cache."""
 
 
 class Waiting:
-    """Records that wait. Those made one wait on until as many again have come, so a row is touched a few times only."""
+    """Records that wait. Equal ones are added up whenever their number doubles, so a row is processed a few times."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema.expanded()

@@ -1,4 +1,4 @@
-"""Sources that never end: records are sent while the dataflow stays up, and epochs and windows are closed."""
+"""Live sources: records are sent while the dataflow keeps running, and the caller closes epochs and windows."""
 
 from wpinq.streaming.source import Live, live
 

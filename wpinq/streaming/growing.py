@@ -1,4 +1,4 @@
-"""Files that grow: whole lines that were added since somebody looked last."""
+"""Growing files: read the whole lines that were added since the last look."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Tail:
 
     @property
     def digest(self) -> str:
-        """Tells the file from another one that has its inode."""
+        """A digest that distinguishes the file from another one with the same inode."""
         return blake2b(self.last, digest_size=16).hexdigest()
 
 

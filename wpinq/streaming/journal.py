@@ -1,11 +1,11 @@
-"""A live source that outlives its process: a closed epoch is written down before anything is answered from it.
+"""The journal (checkpoint log) of a live source: each closed epoch is written before any answer from it.
 
-One file holds the closed epochs, in order, each sealed together with how far the sources were read that can be read
-again from there. An epoch that is not there whole was not closed, and nobody was told of it. So what is answered after
-a restart is what was answered before, and what can be read again is counted once.
+One file holds the closed epochs, in order, each encrypted together with the positions up to which followed files and
+topics were read. An incomplete epoch was not closed, and nothing was answered from it. So answers after a restart are
+those of before, and records of files and topics are counted once.
 
-How many epochs there are is also written beside the ledger, and compared: a directory that was put back from a copy
-could close an epoch again, with other records under the same noise, and is refused.
+The number of epochs is also written beside the ledger, and compared: a directory that was restored from a copy could
+close an epoch again, with other records under the same noise, and is refused.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NAME = "epochs"
 
 @dataclass(frozen=True)
 class DataflowDirectory(os.PathLike[str]):
-    """The directory of a journal that is also bound to a dataflow: another one cannot go on with it.
+    """The directory of a journal that belongs to one dataflow script: another script cannot continue it.
 
     Attributes:
         place: The directory.
@@ -113,13 +113,13 @@ class Journal:
                 raise
 
     def close(self) -> None:
-        """Let another process go on."""
+        """Release the directory, so that another process can use it."""
         if hasattr(self, "_file"):
             self._file.close()
         self._alone.close()
 
     def _locked(self, path: Path) -> int:
-        """Take the directory, or the head, for this process alone, before anybody looks at what is there."""
+        """Lock the directory, or the head, for this process."""
         how = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
         descriptor = os.open(path, how | os.O_CLOEXEC, 0o600)
         try:
@@ -130,7 +130,7 @@ class Journal:
         return descriptor
 
     def _undo(self, end: int) -> None:
-        """Take back an epoch that could not be written, unless the head tells of it already.
+        """Remove an epoch that could not be written, unless the head counts it already.
 
         Raises:
             EngineError: It cannot be taken back; a restart sees whether it was closed.
@@ -155,7 +155,7 @@ class Journal:
         return self._number >= 0
 
     def _resumes(self) -> bool:
-        """Whether to go on with what is there: it is what the head says, or one epoch ahead of it."""
+        """Whether the file can be continued: it has as many epochs as the head says, or one more."""
         next(self.read(), None)  # with another key it fails here
         told = opened(self._key, "head", self._head.read_bytes()) if self._head.exists() else b""
         if told == _head(self._number, self._chain):
@@ -171,7 +171,7 @@ class Journal:
         return True
 
     def _finish(self) -> None:
-        """Take the last epoch, which nobody was told of yet, unless the machine stopped before it was on the disk."""
+        """Adopt the last epoch, which the head does not count yet, if it was written completely."""
         try:
             *_, frame = self._frames()
             self._epoch(self._number, self._before, frame)
@@ -193,7 +193,7 @@ class Journal:
         self._number, self._chain = number, chain
 
     def _frames(self) -> Iterator[bytes]:
-        """What stands in the file, as far as it is whole."""
+        """The complete frames of the file."""
         place, end = 0, os.fstat(self._file.fileno()).st_size
         while place + SIZE <= end:
             size = int.from_bytes(self._bytes(place, SIZE), "little")

@@ -101,7 +101,7 @@ def from_url(url: str) -> Topic:
 
 
 class Followed:
-    """The messages of a topic that have come since somebody looked last.
+    """Reads the messages of a topic that have come since the last look.
 
     Args:
         topic: The topic.
@@ -230,7 +230,7 @@ def _connect(topic: Topic) -> tuple[Any, Any]:
 
 @contextmanager
 def _said(topic: Topic) -> Iterator[None]:
-    """Say which topic failed and how, and nothing of a message."""
+    """Turn errors into messages that name the topic and the reason, and quote no message of the topic."""
     from confluent_kafka import KafkaException
 
     try:

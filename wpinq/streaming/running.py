@@ -1,4 +1,4 @@
-"""The plans of a live source that are kept up to date, epoch by epoch."""
+"""The running dataflow of a live source, which keeps its plans up to date epoch by epoch."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ TORN = "the live source did not take in an epoch as a whole; make another source
 
 @dataclass
 class MaintainedPlan:
-    """One plan.
+    """A plan and its current histogram.
 
     Attributes:
         root: The plan, over the open source.
         total: Its histogram after the last epoch.
         digest: Of the total; None until a query needs it.
-        followers: Measurements that are told every change, as long as somebody holds them.
+        followers: Continual measurements, weakly referenced, which receive every change.
     """
 
     root: Node
@@ -50,7 +50,7 @@ class MaintainedPlan:
             follower.receive(epoch, change)
 
     def answer(self, query: PendingQuery, epoch: int) -> None:
-        """Answer from the total as it is after an epoch; a continual measurement follows it from now on."""
+        """Answer from the histogram after an epoch; a continual measurement receives all later changes."""
         if isinstance(query, ContinualMeasurement):
             query.receive(epoch, self.total.copy())
             self.followers.add(query)
@@ -61,7 +61,7 @@ class MaintainedPlan:
 
 
 class Running:
-    """A live dataflow and its plans. A plan stays in it: each was paid for, and may be measured again.
+    """A live dataflow and its plans. A plan stays in it for ever, because it may be measured again.
 
     Args:
         data: The open source.
@@ -75,7 +75,7 @@ class Running:
         self._whole = True
 
     def take(self, close: Callable[[], Batch]) -> None:
-        """Bring all plans to an epoch, and answer what waited for it.
+        """Bring all plans up to an epoch, and answer the queries that waited for it.
 
         Args:
             close: Closes the epoch and gives its records.
@@ -100,19 +100,19 @@ class Running:
             kept.answer(measurement, self._log.closed)
 
     def tear(self) -> None:
-        """Until `mend` it is torn: an interrupt in between leaves what cannot be gone on with."""
+        """Mark the dataflow as broken until `mend`, in case an interrupt leaves it with half an epoch."""
         self._whole = False
 
     def mend(self) -> None:
-        """It is whole again: an epoch was taken in, or not even begun."""
+        """Mark the dataflow as whole: an epoch was taken in completely, or not begun."""
         self._whole = True
 
     def check(self) -> None:
         """Raise what has failed, if anything has.
 
         Raises:
-            EngineError: A step failed, or an epoch was taken in by halves: by an interrupt, or because a table that is
-                joined could not be read. What would be answered from then on would lack records.
+            EngineError: A step failed, or an epoch was taken in incompletely, because of an interrupt or because a
+                joined table could not be read. Later answers would lack records.
         """
         if self._flow is not None:
             self._flow.check()
@@ -130,7 +130,7 @@ class Running:
         return self._kept.setdefault(name, MaintainedPlan(root, Histogram(root.schema, self._key, root.held.array)))
 
     def _restart(self) -> None:
-        """A flow is frozen: with new plans a new one starts, over all that was sent before. New plans come last."""
+        """Start a new flow with new plans, over all earlier epochs, because a flow cannot be extended."""
         self.close()
         known = 0 if self._flow is None else len(self._flow.roots)
         self._flow = LiveFlow([kept.root for kept in self._kept.values()], self._key)

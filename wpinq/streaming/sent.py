@@ -1,4 +1,4 @@
-"""Records that are handed over in pieces, under a schema that was declared before."""
+"""Read the records that a caller sends, as columns of a declared schema."""
 
 from __future__ import annotations
 

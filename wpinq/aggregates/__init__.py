@@ -1,10 +1,10 @@
 """Aggregates of a numeric column: charged answers with intervals, sensible on empty and on one-row inputs.
 
-scale      a column's numbers on a declared grid, and the one policy for odd values
+scale      a column's numbers on a declared grid, and the policy for nulls, NaN and infinities
 groups     the groups that are answered, present or not
 moments    count, sum and squares as one weighted collection
-asked      an aggregate that was quoted, and the answer that follows from it
-answers    what follows from noisy moments
+quoted     a quoted aggregate, and its answer once it is charged
+answers    answers that are computed from noisy moments
 sums       count, count_distinct, sum, mean, variance, stdev
 cells      the grid point of each record
 ranks      the exponential mechanism on ranks

@@ -1,22 +1,23 @@
-"""What a rank statistic aims at: which point of a grid answers, and between which points the truth lies.
+"""Loss functions of rank statistics: they choose a point of a grid as the answer, and the ends of its interval.
 
-A point j of the grid with weight B below it and E at it holds the ranks from B to B + E. Both aims make two choices by
-permute-and-flip, at half of epsilon each, from losses that are exact integers. A choice stays as it is where all losses
-move alike, so it costs its rate times the spread of how losses move with one unit: largest movement less least.
+A point j of the grid with weight B below it and weight E at it has the ranks from B to B + E. Both classes make two
+choices by permute-and-flip, at half of epsilon each, from losses that are exact integers. A choice does not change when
+all losses change by the same amount, so its sensitivity is the spread: the largest change of a loss by one unit, less
+the least change.
 
-`RankAim` chooses the point nearest to the wanted rank, and then how far on both sides of it the interval goes: the
-least of some twenty distances at which the interval holds the wanted rank with ranks to spare. Its chance to fail is
-that of choosing one of twenty with that much loss, whatever the data. (Each end chosen by itself would be one of a
-thousand points, at half the price each: such intervals were three times as wide.) It is still some two times what would
-do on smooth data: where numbers lie in heaps with gaps between them the chance is used up, and nothing tells which it
-is.
+`RankAim` chooses the point nearest to the wanted rank, and then the half width of its interval: the least of some
+twenty widths for which the interval holds the wanted rank with a margin of ranks. The probability that the interval
+fails is that of choosing one of twenty candidates with that much loss, whatever the data. (Choosing each end by itself
+would be a choice among a thousand points, at half of the epsilon each: such intervals were three times as wide.) On
+smooth data the interval is about twice as wide as needed; on data with large gaps the margin is needed, and the release
+does not reveal which is the case.
 
-`ExtremeAim` is told for the largest number; for the least all is mirrored. Nobody can be told the extreme record
-itself: one record more, anywhere up to the bound, may change no answer by much. So an interval that always holds the
-true extreme ends at the bound, and what can be found is where it begins: at a point that a few records are beyond, as
-few as tell it from none. From there the answer goes outwards, to where few or no records are beyond. It pays for each
-of them, and for each doubling of the way: bounds that are far from all records draw it away by little, where without
-that price it would be anywhere between the extreme and the bound.
+`ExtremeAim` is described for the largest number; for the least all is mirrored. No private answer can be the extreme
+record itself: one more record, anywhere up to the bound, must not change the distribution of answers by much. So an
+interval that always holds the true extreme ends at the bound, and what can be chosen is its beginning: a point with a
+few records beyond it, as few as noise allows. From there the answer is chosen outwards, to where few or no records are
+beyond. Its loss counts these records, and grows with each doubling of the distance: so bounds that are far from all
+records move the answer by little, while without that term it could be anywhere between the extreme and the bound.
 
 Source: McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020; Smith, "Privacy-preserving statistical estimation with
 optimal convergence rates", STOC 2011, for the losses; Durfee and Rogers, "Practical differentially private top-k
@@ -40,25 +41,25 @@ Losses: TypeAlias = NDArray[Any]
 """Exact whole numbers, of 64 bits or Python's."""
 
 Pick: TypeAlias = Callable[[int, NDArray[np.int64], Losses, Fraction], int]
-"""Chooses one of some places, from its turn, the places, their losses and the rate; gives the place."""
+"""Chooses one of some points, from the number of the choice, the points, their losses and the rate."""
 
 TILT = 2
-"""How much more it costs to begin beyond the extreme than to begin too far inwards."""
+"""The factor by which the loss of beginning beyond the extreme is larger than that of beginning too far inwards."""
 FINE = 16
-"""Losses are told apart to this share of a nat, or finer."""
+"""Losses are rounded to 1/16 of a nat, or finer."""
 DOUBLING = Fraction(5, 4), Fraction(1, 16)
-"""What each doubling of the way outwards costs: nats, or units beyond where that is more, so little noise stays put."""
+"""The loss of each doubling of the distance: in nats, or if that is more, in units of records beyond the point."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a choice may cost and may risk.
+    """The parameters of both choices.
 
     Attributes:
-        epsilon: Of both choices together.
-        l1: The largest movement that one unit can cause, in units of 1/resolution.
-        miss: How often the interval may fail.
-        size: Points of the grid.
+        epsilon: The epsilon of both choices together.
+        l1: The L1 sensitivity, in units of 1/resolution.
+        miss: The probability with which the interval may fail.
+        size: The number of points of the grid.
     """
 
     epsilon: Fraction
@@ -67,30 +68,30 @@ class Terms:
     size: int
 
     def rate(self, spread: Fraction | int) -> Fraction:
-        """The rate of one of two choices, whose losses' movements part by so much for each unit of weight moved."""
+        """The rate of one of two choices whose losses have this spread for each unit of weight that changes."""
         return self.epsilon / 2 / (spread * self.l1)
 
     def spare(self, candidates: int, rate: Fraction) -> int:
-        """The loss of which one of so many candidates is chosen as seldom as the interval may fail."""
+        """The loss at which any of so many candidates is chosen with probability `miss` at most."""
         return math.ceil(math.log(max(candidates, 1) / float(self.miss)) / float(rate) * (1 + 1e-9))
 
 
 class Aim(Protocol):
-    """How answers are chosen."""
+    """Chooses an answer and its interval."""
 
     @property
     def code(self) -> tuple[Field, ...]:
         """All that the choices depend on, beside the weights."""
 
     def choose(self, mass: Losses, pick: Pick) -> tuple[int, int, int]:
-        """From the weight at each point, the places of the answer and of the ends of its interval."""
+        """Choose, by the weight at each point, the indices of the answer and of both ends of its interval."""
 
 
 @dataclass(frozen=True)
 class RankAim:
-    """The number at a share of the total weight N.
+    """The quantile: the number at a share of the total weight N.
 
-    Two ranks are the same statistic where nothing lies between them, so an interval is to hold the wanted one strictly.
+    Ranks with no record between them have the same number, so an interval must hold the wanted rank strictly.
     """
 
     share: Fraction
@@ -103,12 +104,12 @@ class RankAim:
 
     @property
     def rate(self) -> Fraction:
-        """A rank less the wanted one moves by the larger share of what a unit moves, up or down."""
+        """The rate: the difference to the wanted rank changes by the larger of both shares of a unit's weight."""
         return self.terms.rate(2 * max(self.share, 1 - self.share) * self.unit)
 
     @property
     def spare(self) -> int:
-        """How many ranks the interval is to hold on both sides of the wanted one."""
+        """The margin: how many ranks the interval holds on both sides of the wanted one."""
         return self.terms.spare(len(widths(self.terms.size - 1)) - 1, self.rate)
 
     @property
@@ -127,9 +128,9 @@ class RankAim:
         return value, max(value - at, 0), min(value + at, len(mass) - 1)
 
     def wide(self, mass: Losses, low: NDArray[np.int64], high: NDArray[np.int64]) -> Losses:
-        """The losses of intervals: how many ranks too few one spares, or the next smaller one too many.
+        """The losses of intervals: the missing ranks of the margin, or the surplus of the next smaller interval.
 
-        The last, and no other, holds all points, and so all ranks that there are not.
+        Only the last one holds all points of the grid, so its loss is not counted in ranks.
         """
         above, below, wanted = self.ranks(mass)
         all_ = int(np.abs(above).max()) + int(np.abs(below).max()) + abs(wanted)
@@ -162,7 +163,7 @@ class ExtremeAim:
 
     @property
     def inwards(self) -> int:
-        """How much weight the interval begins inwards, in halves: half of one unit is the extreme itself."""
+        """The weight, in half units, that lies beyond the beginning of the interval; half a unit is the extreme."""
         return self.terms.spare(self.terms.size - 1, self.inner_rate * TILT)
 
     @property
@@ -172,7 +173,7 @@ class ExtremeAim:
 
     @property
     def rate(self) -> Fraction:
-        """What is beyond moves one way for all points."""
+        """The rate: the weight beyond a point changes in the same direction for all points."""
         return self.terms.rate(1) / self.fine
 
     @property
@@ -194,7 +195,7 @@ class ExtremeAim:
         return value, ends[0], ends[1]
 
     def inner(self, mass: Losses) -> Losses:
-        """The losses of beginning at each point: how far the wanted rank is from those that it holds, in halves."""
+        """The losses of beginning at each point: the distance of its ranks from the wanted one, in half units."""
         mass = roomy(mass, 8 * TILT, self.inwards)
         beyond = (mass.sum() - np.cumsum(mass)) * 2
         inwards = self.inwards - beyond - 2 * mass
@@ -213,7 +214,7 @@ class ExtremeAim:
 
 
 def widths(most: int) -> NDArray[np.int64]:
-    """How far an interval may reach from the answer, in points, at the most so far.
+    """The candidates for the half width of an interval, in points, up to `most`.
 
     >>> widths(10).tolist()
     [0, 1, 2, 3, 4, 6, 8, 10]
@@ -224,6 +225,6 @@ def widths(most: int) -> NDArray[np.int64]:
 
 
 def roomy(mass: Losses, times: int, more: int) -> Losses:
-    """Weights of 64 bits where they can be multiplied so, and added to, else Python's integers."""
+    """Weights as 64-bit integers where products and sums with them fit, else as Python integers."""
     largest = int(np.abs(mass).sum()) * times + 8 * more
     return mass.astype(np.int64 if largest < 2**63 else object)

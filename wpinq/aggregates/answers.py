@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wpinq.measurements.measurement import Measurement
 
 AnswerRule: TypeAlias = Callable[[Floats, BinNoise | None], Range]
-"""What follows for an aggregate from its noisy moments, one row of each: its intervals, or without noise its values."""
+"""Computes an aggregate from its noisy moments, one row of each: intervals, or if no noise is given the values."""
 
 
 @dataclass(frozen=True)

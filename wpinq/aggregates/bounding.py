@@ -85,9 +85,9 @@ def suggest_bound(
 
 @dataclass(frozen=True, eq=False)
 class Lengths(ByUnit):
-    """Each person once, as the first number of a grid that its records do not exceed; the last number holds the rest.
+    """Each person once, as the first number of a grid that is at least their number of records, or the last number.
 
-    Stability:  moves by 1 when a person comes or goes, with all of its records: 1 for the unit's own bound.
+    Stability:  a person with all records changes the output by 1: 1 divided by the unit's bound.
     """
 
     grid: tuple[int, ...]
@@ -109,7 +109,7 @@ class Lengths(ByUnit):
         return self.source.gain
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """Whose record it is."""
+        """The columns that name the unit."""
         return (frozenset(self.unit_key.unit.columns),)
 
     def state(self, keep: tuple[str, ...], key: bytes) -> State:

@@ -1,4 +1,4 @@
-"""Cells: on which point of a declared grid each record's number lies."""
+"""Cells: replace each record's number by the nearest point of a declared grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of an aggregate: columns that make them, and the keys that are answered, present or not."""
+"""Groups of an aggregate: the grouping columns, and the keys that are answered, present or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all aggregates take beside their column and epsilon; see `count` and `sum` for what it means."""
+"""Keyword arguments of all aggregates; `count` and `sum` document them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Bounds: TypeAlias = "tuple[Amount, Amount]"
 """The least and the largest number, which do not depend on the data."""
 
 LEVEL = Fraction(95, 100)
-"""How often an interval holds where nothing is said."""
+"""The default probability with which an interval holds the truth."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How an aggregate was asked.
+    """The keyword arguments of an aggregate.
 
     Attributes:
         by: The columns that make groups.

@@ -1,4 +1,4 @@
-"""Moments: how many records there are, what their numbers sum to, and their squares, as one weighted collection."""
+"""Moments: the count of records, the sum and the sum of squares of their numbers, as one weighted collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An aggregate that was quoted, and how its answer follows once the quote is committed."""
+"""A quoted aggregate, and how its answer is computed once the quote is committed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class QuotedAggregate:
     answer: Callable[[Any, Groups | None], Answer]
 
     def charge(self, of: Builder[Any]) -> Answer:
-        """Charge for it alone, as the collection that it was asked of charges.
+        """Commit the quote alone, by way of the collection, and return the answer.
 
         Raises:
             BudgetError, LedgerError, PlanError: See `commit`.

@@ -1,4 +1,4 @@
-"""Suggest the bounds of a column: a charged, private guess of its least and its largest number."""
+"""Suggest the bounds of a column: a charged, private estimate of its least and its largest number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wpinq.plan.builder import Builder
 
 LEAST_POWER, LARGEST_POWER = -30, 63
-"""Sizes are told apart by the powers of two from 2^-30 to 2^63; smaller ones are as small, larger ones as large."""
+"""Sizes are rounded up to powers of two from 2^-30 to 2^63; smaller and larger ones are clamped."""
 
 
 @takes(collection=COLLECTION, column=NAME)

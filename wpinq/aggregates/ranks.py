@@ -1,7 +1,7 @@
 """Ranks: minimum, maximum, median and quantiles of a column, chosen on a declared grid by an exponential mechanism.
 
-What is chosen from, and by which losses, is an aim's (see `aims`). Both choices, of the answer and of its interval, are
-made when either is first asked for, at half of epsilon each.
+`aims` defines the candidates and losses. Both choices, of the answer and of its interval, are made at the first use of
+either, at half of epsilon each.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from wpinq.records.identity import identities
 
 
 class QueryCost(NamedTuple):
-    """What a question costs whom, and how often its interval holds."""
+    """The epsilon of a query, its confidence, and who is charged."""
 
     call: str
     epsilon: Fraction
@@ -44,19 +44,19 @@ class QueryCost(NamedTuple):
 
 
 class GridPoints(NamedTuple):
-    """The numbers that cells stand for, and how far a record's number may lie from its cell's."""
+    """The numbers of the cells, and the largest distance of a record's number from that of its cell."""
 
     numbers: Sequence[float]
     blur: float = 0.0
 
 
 class Ranks(NamedTuple):
-    """What is chosen, for which groups.
+    """The mechanism of a rank statistic.
 
     Attributes:
         aim: Which rank, and how it is chosen.
-        points: The numbers that the cells stand for.
-        confidence: How often an interval holds.
+        points: The numbers of the cells.
+        confidence: The probability with which an interval holds the truth.
         where: The groups that are answered.
         title: The aggregate, for people.
     """

@@ -1,11 +1,11 @@
-"""Means and variances of noisy moments, and how far from them the truth may be.
+"""Means and variances of noisy moments, with intervals for the noise.
 
-A mean t of noisy moments is that of which the total S - t N is noise alone: S less t times the noise of N. Its law is
-known for each t, so the interval is all t for which that noise is not too large (Fieller's method; exact, but for the
-steps of discrete noise). Of a variance v around a mean m the same holds of Q(m) - v N, with Q(m) the sum of squares
-around m, which follows from the three moments. The mean is not known: m goes over an interval that is given a tenth of
-what may fail, which matters little, as Q is least at the mean. Boxes around all moments and their worst corners, the
-plain way, are up to three times as wide and hold in 99% where 95% are asked.
+If t is the true mean, S - t N of the noisy sum S and count N is noise alone: the noise of S less t times the noise of
+N. Its distribution is known for each t, so the interval is all t for which that noise is not too large (Fieller's
+method; exact except for the steps of discrete noise). For a variance v around a mean m the same holds for Q(m) - v N,
+where Q(m) is the sum of squares around m, which follows from the three moments. The mean is not known: m goes over an
+interval that may fail with a tenth of the probability, which matters little, as Q is least at the mean. Intervals from
+a box around all moments would be up to three times as wide, and hold with 99% where 95% are wanted.
 
 Source: Fieller, "Some problems in interval estimation", JRSS B 16 (1954); Johnson, Kotz and Balakrishnan, "Continuous
 univariate distributions 2" (1995), chapter 24, for sums of Laplace variables.
@@ -35,13 +35,13 @@ SHARE = 0.1
 
 @dataclass(frozen=True)
 class BinNoise:
-    """The noise of each moment, and how often an interval may fail.
+    """The noise of each moment, and the probability with which an interval may fail.
 
     Attributes:
         scale: Of the Laplace distribution, in weight.
         grid: Its steps.
-        miss: How often the interval of one answer may fail.
-        half: What the noise of one moment exceeds so often.
+        miss: The probability with which the interval of one answer may fail.
+        half: The half width that the noise of one moment exceeds with that probability.
     """
 
     scale: float
@@ -50,9 +50,9 @@ class BinNoise:
     half: float
 
     def exceeds(self, sizes: Floats, *factors: Floats | float) -> Floats:
-        """How often the size of a sum of noises, each times a factor, reaches these sizes: at the most.
+        """An upper bound on the probability that a weighted sum of noises reaches these sizes.
 
-        A discrete noise is never larger than a continuous one and one step.
+        Discrete noise is at most continuous noise plus one step.
         """
         shape = np.broadcast_shapes(sizes.shape, *(np.shape(factor) for factor in factors))
         scales = np.sort([np.broadcast_to(np.abs(factor), shape) for factor in factors], axis=0)
@@ -121,12 +121,12 @@ def around(moments: Floats, means: Floats, value: Floats, noise: BinNoise) -> Ra
 
 
 def slope(noise: BinNoise) -> float:
-    """What the noise of the number exceeds as seldom: of fewer records nothing is known, of more plausibility falls."""
+    """The number of records up to which the noise leaves everything plausible; beyond it plausibility decreases."""
     return noise.scale * -float(np.log(noise.miss)) + noise.grid
 
 
 def farthest(plausible: Callable[[Floats], NDArray[np.bool_]], start: Floats, end: Floats) -> Floats:
-    """How far from its start towards its end each number stays plausible, by halving; no farther than the start."""
+    """The farthest plausible number between each start and end, by bisection; the start if none is plausible."""
     far = np.where(plausible(end), 1.0, 0.0)
     near = far.copy()
     far[far == 0] = 1.0

@@ -1,7 +1,7 @@
-"""A numeric column on a declared grid: what every aggregate of numbers is computed from.
+"""A numeric column on a declared grid, from which every aggregate of numbers is computed.
 
-One policy for odd values: a null or a NaN leaves the record out of the aggregate, an infinity is clamped like any other
-number beyond the bounds.
+A record with a null or NaN is left out of the aggregate; an infinity is clamped like any other number beyond the
+bounds.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Scale:
 
     @property
     def bias(self) -> str:
-        """What numbers beyond the bounds do to answers, as a clause."""
+        """The bias from clamping numbers beyond the bounds, as a clause."""
         low, high = (decimal(self.centre + self.spacing * end) for end in (self.low, self.high))
         return f"{self.column} is clamped to {low}..{high}"
 
@@ -93,7 +93,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Grid:
-    """How many steps there may be between the bounds, and how many there are where nothing is said."""
+    """The largest number of steps between the bounds, and the default number."""
 
     most: int = FINE
     usual: int = FINE

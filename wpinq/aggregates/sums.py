@@ -1,4 +1,4 @@
-"""Counts, sums, means and variances: charged noisy moments, and what follows from them.
+"""Counts, sums, means and variances, computed from charged noisy moments.
 
 Each is one measurement. The moments that an aggregate needs share its epsilon equally: `count` and `sum` take one,
 `mean` two (count and sum), `variance` and `stdev` three (squares too). Numbers are clamped to declared bounds, rounded

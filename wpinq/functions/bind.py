@@ -45,7 +45,7 @@ def bind(
         schema: The columns of the input.
         call: Name of the call, for messages: `map`.
         columns: Names of the outputs, or names with types.
-        condition: Whether its truth is wanted, so that SQL text is a condition.
+        condition: Whether it is used as a predicate, so that SQL text is a condition.
 
     Raises:
         PlanError: The parameters do not fit the columns, or the outputs do not fit `columns`.
@@ -88,7 +88,7 @@ def bind_many(
 
 
 def _is_column(text: str, schema: Schema) -> bool:
-    """Whether SQL text is no more than a column's name: then nothing is parsed, and what parses need not be loaded."""
+    """Whether SQL text is just a column's name; then the SQL parser need not be loaded."""
     return text.isidentifier() and text in schema.names and schema[text].kind is not Kind.ANY
 
 

@@ -1,9 +1,9 @@
-"""Which columns the parameters of a function are given.
+"""Match the parameters of a function to columns.
 
 By name when every parameter without a default names a column (`*args` and parameters before a `/` name none), else by
 position, and then there must be as many as there are columns; `*args` takes all that are left. A parameter with a
-default keeps it, unless parameters are matched by name and it names a column. A parameter that the code never touches
-is given None, so its column need not be read.
+default keeps it, unless parameters are matched by name and it names a column. A parameter that the code never uses
+gets None, so its column need not be read.
 """
 
 from __future__ import annotations

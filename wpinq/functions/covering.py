@@ -1,14 +1,14 @@
-"""What a fingerprint covers: every field of a step, by one rule, so that a new operator cannot forget one.
+"""What a fingerprint covers: every field of a step, by one rule, so that a new operator cannot omit one.
 
-The fingerprint of a plan decides whether two questions are one, which is then free and answered from one histogram. If
-two plans with different answers had one fingerprint, the second would be answered falsely, or refused exactly where the
-answers differ, which tells about records for nothing. So it must cover
+The fingerprint of a plan decides whether two queries are the same, so that the second is free and answered from the
+histogram of the first. If two plans with different answers had the same fingerprint, the second would be answered
+wrongly, or refused exactly where the answers differ, which reveals something about records at no charge. So it covers
 
 - of a step: its type, all its fields, its columns (names, kinds, which are ranged), its resolution, and its inputs;
 - of a data set: its ledger, name, version and unit, and the way in which its records are read (see `DataSet.covered`);
 - of a function: what it is and all that it captured (see `functions.capture`), its columns, and what the platform adds.
 
-What is not listed here is not known, and what is not known is a new question every time.
+A step with any other value has no fingerprint, and is a new query every time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 from wpinq.records.fields import Field, encode
 
 SHOWN = {"only shown": True}
-"""Metadata of a field that does nothing but word the title of a step: `length: str = field(metadata=SHOWN)`."""
+"""Metadata of a field that only appears in the title of a step: `length: str = field(metadata=SHOWN)`."""
 
 
 class Uncovered(Exception):  # noqa: N818
@@ -39,12 +39,12 @@ def covered(value: Any, node: Callable[[Any], bytes | None]) -> Field:
     """A value as a field of an injective encoding.
 
     Args:
-        value: Text, bytes, a number, a member of an enumeration, a tuple or a dataclass of such, a step, or what says
-            itself, as `covered`, what there is to cover.
-        node: Gives the fingerprint of a step, and None for whatever is none.
+        value: Text, bytes, a number, a member of an enumeration, a tuple or a dataclass of such, a step, or an object
+            with a property `covered` that returns such a value.
+        node: Gives the fingerprint of a step, and None for other values.
 
     Raises:
-        Uncovered: It is nothing that is known, or it says None.
+        Uncovered: It is a value of another kind, or its `covered` is None.
     """
     if value is None or type(value) in (bool, int, str, bytes, Fraction):
         return value  # type: ignore[no-any-return]
@@ -67,7 +67,7 @@ def covered(value: Any, node: Callable[[Any], bytes | None]) -> Field:
 
 
 def digest(values: Iterable[object], node: Callable[[Any], bytes | None]) -> bytes:
-    """A digest of values as far as they are known; of what is not, it says no more than that it is not."""
+    """A digest of values; all values that a fingerprint cannot cover count as equal."""
 
     def known_or_none(value: object) -> Field:
         try:

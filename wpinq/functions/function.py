@@ -1,4 +1,4 @@
-"""A user's function or expression, bound to the columns of a collection: what `map` and `filter` apply."""
+"""The interface of a bound function: a user's function or expression with the columns that it reads and returns."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Function(ABC):
         projection: Set when every output is just an input column: their names, in output order, none of them twice.
             An engine then only renames, and ranged columns stay ranged.
         note: How it runs, for `explain`.
-        fingerprint: Equal for functions that mean the same, in any process; None when that is not known, and
-            then the plan is a new question every time (privacy rule 2).
+        fingerprint: Equal for functions of the same meaning, in any process; None when it has no fingerprint, and
+            then the plan is a new query every time (privacy rule 2).
     """
 
     schema: Schema

@@ -1,13 +1,14 @@
-"""Run a user's Python function on records, one by one, so that nothing but its results comes out.
+"""Run a user's Python function on records, one by one, isolated, so that only its results leave it.
 
-Each run has a thread of its own, so the depth of the stack, the decimal context and the like are the same whoever
-calls (privacy rule 22). What the function prints or logs is discarded, warnings are silenced: they could quote records.
-Whatever it raises on a record drops that record. In a thread that holds only the function an interrupt or an exit can
-come only from the function, so these drop too; the real Ctrl-C reaches the caller, who stops the run. So does a
-MemoryError: a run that ended there would tell, exactly, that a record exists on which the function raises one.
+Each run has a thread of its own, so the depth of the stack, the decimal context and the like do not depend on the
+caller (privacy rule 22). Output and log messages of the function are discarded and warnings silenced, because they
+could quote records. An exception on a record drops that record. In a thread that runs only the function, an interrupt
+or an exit can come from the function only, so these drop the record too; a real Ctrl-C reaches the caller, who stops
+the run. A MemoryError also drops the record: a run that ended there would reveal, exactly, that a record exists on
+which the function raises it.
 
-Functions must be pure and must end; that is part of the promise, as are enough memory for one call and not changing
-`sys.setrecursionlimit` between runs.
+The guarantee assumes that functions are pure and end, that there is enough memory for one call, and that
+`sys.setrecursionlimit` does not change between runs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from wpinq.errors import EngineError, PlanError
 STACK = 64 << 20  # bytes of address space; only what is used becomes memory
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Streams, warnings and logging belong to the process; the GIL would take turns anyway."""
+"""Held during a run, because streams, warnings and logging belong to the process; the GIL allows one thread anyway."""
 _inside = threading.local()
 
 
@@ -35,7 +36,7 @@ def running() -> bool:
 
 
 def refuse_inside(call: str) -> None:
-    """Refuse a call that a user's function makes while it runs: what it asked would depend on the records it saw.
+    """Refuse a call by a user's function while it runs, because the query would depend on the function's record.
 
     Raises:
         PlanError: A function called it; that drops the function's own record and nothing else.

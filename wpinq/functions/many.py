@@ -1,7 +1,7 @@
-"""Functions that return several records for one, as `flat_map` takes: run plainly, their outputs numbered.
+"""Functions that return several records for one, as `flat_map` takes: run by the plain way, with numbered outputs.
 
-The numbers are what the weights are shared by: output `place` of `count` (privacy rule 17). A set is sorted
-canonically, since its own order is not a function of its values.
+Weights are divided by these numbers: output `place` of `count` (privacy rule 17). A set is sorted canonically, because
+its own order is not a function of its values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The plain way: a Python function called once for each distinct record of the columns that it reads.
 
-Always right and never fast: the work grows with distinct values, not with records. It is the way of everything that
-cannot be traced, and of the single records where column arithmetic and Python differ.
+It is always right and slow: the work grows with the number of distinct records. It runs all functions that cannot be
+traced, and traced functions on the single records where column arithmetic and Python differ.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Plain(Function):
 
     @property
     def covered(self) -> tuple[object, ...] | None:
-        """The function and its platform; a function that changed what it holds is a new one every time."""
+        """The function and its platform; None for a function that changed a value that it holds."""
         result = super().covered
         if result is None or (self.held.restless and capture(self.function).code != self.held.code):
             return None

@@ -1,1 +1,1 @@
-"""What a Python function is: its fingerprint, what it captured, where it comes from."""
+"""The code of Python functions: fingerprints, and copies with all that they captured."""

@@ -1,4 +1,4 @@
-"""What can be said about a Python function without calling it. CPython 3.11 and 3.12."""
+"""Facts about a Python function that follow from its bytecode, without calling it. CPython 3.11 and 3.12."""
 
 from __future__ import annotations
 

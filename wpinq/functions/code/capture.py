@@ -1,15 +1,16 @@
-"""Take a user's function as it is: a copy that holds all that it captured, and what a fingerprint covers of it.
+"""Capture a user's function when the plan is written: a copy with all values that it refers to, and its fingerprint.
 
-One walk makes both, so what runs is what was covered. Python looks closures, globals, modules and defaults up when a
-function runs; the copy has its own, of helpers too, down to values that cannot change. So a lambda made in a loop does
-not mean the loop's last turn, and a list, a helper or a patched module that changes later changes no plan.
+One walk makes both, so the function that runs is the one that the fingerprint covers. Python looks closures, globals,
+modules and defaults up when a function runs; the copy has its own, also of helper functions, down to immutable values.
+So a lambda made in a loop keeps the values of its own iteration, and a list, a helper or a patched module that changes
+later changes no plan.
 
 Covered are the bytecode with its constants, defaults, closures and, recursively, every outer name that is looked up:
 helpers likewise, Python's own library by name as far as `pure` lists it, Python itself by version. Names of files,
-lines, comments, docstrings and local variables do not matter. What is not known (objects, user classes, other
-libraries, arrays, iterators, code that assigns outer names or attributes) is held as it is and has no fingerprint, so
-that the plan is a new question every time. Functions must be pure all the same: what no code shows, above all the order
-in which a set gives its items, is the promise of whoever writes them.
+lines, comments, docstrings and local variables do not matter. Other values (objects, user classes, other libraries,
+arrays, iterators, code that assigns outer names or attributes) are held as they are and have no fingerprint, so that
+the plan is a new query every time. Functions must be pure all the same: what the code does not show, above all the
+order in which a set gives its items, is the responsibility of their author.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ Taken = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class Captured:
-    """A function as it is.
+    """A captured function.
 
     Attributes:
-        function: What runs.
-        code: A digest of all of it, equal in every process; None where something is not known.
-        restless: Whether it holds what a call could change.
-        zoned: Whether it may look at the zone of the computer.
+        function: The copy that runs.
+        code: A digest of all of it, equal in every process; None where it refers to something unknown.
+        restless: Whether it holds mutable values, which a call could change.
+        zoned: Whether it may use the time zone of the computer.
     """
 
     function: Callable[..., Any]
@@ -83,10 +84,10 @@ def capture(function: Callable[..., Any], call: str = "map") -> Captured:
 
 
 class Walk:
-    """One walk over a function and what it refers to. What is met again is the same copy.
+    """One walk over a function and the values that it refers to; each value is copied once.
 
     Attributes:
-        known: Whether all that was met is known.
+        known: Whether all values have a canonical form.
         restless, zoned: See `Captured`.
     """
 
@@ -117,7 +118,7 @@ class Walk:
         return taken
 
     def _again(self, copy: Any, form: Any) -> Taken:
-        """What is met a second time: of what can change it matters that it is the same one, and not an equal one."""
+        """A value that is referred to a second time; for mutable values the form says that it is the same object."""
         if type(copy) not in MUTABLE or form is None:
             return copy, form
         self._shared += 1
@@ -205,7 +206,7 @@ class Walk:
         return type(given)(*copied, **named), ("getter", type(given).__name__, *forms)
 
     def _module(self, module: ModuleType, looked: frozenset[str]) -> Taken:
-        """A module with no more of it than is looked up; a library's is no other than the user's."""
+        """A module with only those names that are looked up."""
         result = sorted(looked & vars(module).keys())
         before, self.known = self.known, True
         copies, forms = (
@@ -219,7 +220,7 @@ class Walk:
         return copy, ("module", tuple(result), forms)
 
     def _function(self, given: Any) -> Taken:
-        """A function of the user's, of a library, or one that remembers its results, which then has its own memory."""
+        """A function of the user or of a library, or one with a cache, whose copy has a cache of its own."""
         try:
             return given, ("library", *library(given))
         except Uncovered:
@@ -243,14 +244,14 @@ class Walk:
         return outer, (met[0], form)
 
     def _globals(self, function: FunctionType) -> dict[str, Any]:
-        """Outer names to be: Python's own as they are now, and no others, unless its code imports or makes classes."""
+        """The globals of the copy: Python's builtins, and all globals if its code imports or makes classes."""
         result = {name: function.__globals__[name] for name in ABOUT if name in function.__globals__}
         own = own_builtins(function)
         wanted = set(own) if not pure(function.__code__) else set(global_names(function.__code__))
         return result | {"__builtins__": {name: own[name] for name in wanted if name in own}}
 
     def _fill(self, function: FunctionType, copy: FunctionType) -> Any:
-        """Give a copy all that its function has, and tell it."""
+        """Fill the copy with all that its function has, and return its form."""
         code, looked, first = function.__code__, names(function.__code__), self._functions == 1
         self.known &= pure(code)
         outer = tuple((name, self._outer(function, copy, name, looked, first=first)) for name in global_names(code))

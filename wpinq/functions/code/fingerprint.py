@@ -1,4 +1,4 @@
-"""What a fingerprint holds of a value, of bytecode and of the platform, alike in every process."""
+"""Canonical forms of values, bytecode and the platform, for fingerprints that are equal in every process."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ REPRESENTED = (
     dt.datetime,
     dt.timezone,
 )
-"""Types of values that cannot change and that are told apart by how Python writes them."""
+"""Immutable types whose values are determined by their `repr`."""
 OUTWARD = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME", "LOAD_BUILD_CLASS")
 
 
 ZONED = frozenset(
     ["timestamp", "astimezone", "strftime", "strptime", "format", "format_map", "Formatter"]
 )  # fmt: skip
-"""Names of what depends on the zone of the computer, or writes times in a way that may."""
+"""Names of functions whose results depend, or may depend, on the time zone of the computer."""
 
 
 def digest(*parts: Any) -> bytes:
@@ -51,7 +51,7 @@ def digest(*parts: Any) -> bytes:
 
 
 def platform(*, zoned: bool) -> tuple[Any, ...]:
-    """What plain Python computes with, besides its arguments: how it reads and writes numbers and times."""
+    """Settings on which results of plain Python depend besides its arguments: how numbers and times are written."""
     context = decimal.DefaultContext  # that of a new thread, as functions run in
     exact = (context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp)
     traps = tuple(sorted(signal.__name__ for signal, set_ in context.traps.items() if set_))
@@ -82,7 +82,7 @@ _FORMS: dict[type, Callable[[Any], bytes]] = dict.fromkeys(REPRESENTED, _represe
 
 
 def _number(given: float) -> bytes:
-    """One NaN is told from another: they have signs, which `copysign` reads."""
+    """A float by its bits, so that NaNs with different signs, which `copysign` reads, differ."""
     return given.hex().encode() if given == given else struct.pack(">d", given)  # noqa: PLR0124
 
 

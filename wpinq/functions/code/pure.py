@@ -1,8 +1,8 @@
-"""What of Python's own library is known to be a function of its arguments: a list, and what is not on it is not known.
+"""The parts of Python's library that depend on their arguments alone: an allow-list.
 
-A file that is read, a clock, a generator of random numbers, a cache, an address: an answer that depends on one of them
-changes while the code stays as it is. A module counts as Python's by where its file lies and not by its name, which may
-be that of a file of the user's (`profile.py`, `calendar.py`).
+Files, clocks, generators of random numbers, caches and addresses are not on it, because results that depend on them
+change while the code stays the same. A module counts as Python's own by the place of its file, not by its name, which a
+file of the user may have too (`profile.py`, `calendar.py`).
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ FUNCTIONS = frozenset(f"posixpath.{name}" for name in _FUNCTIONS.split())
 """Functions of other modules that do."""
 BUILTINS = frozenset(_BUILTINS.split())
 DENIED = frozenset(_DENIED.split())
-"""Names that no code may look up; nor one between double underscores, since these lead anywhere, as do what looks up
-names that are texts, and frames, which hold other records."""
+"""Names that code may not look up, nor any name between double underscores: they give access to anything, by names as
+text or by frames, which hold other records."""
 READS = frozenset(_READS.split())
 """Methods of lists, dictionaries and sets that leave them as they are."""
 OPERATORS = frozenset(f"__{name}__" for name in _OPERATORS.split())
 
 
 def denied(name: str) -> bool:
-    """Whether what a name leads to cannot be known."""
+    """Whether code that looks the name up has no fingerprint."""
     return name in DENIED or (name.startswith("__") and name.endswith("__") and name not in OPERATORS)
 
 

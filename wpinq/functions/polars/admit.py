@@ -1,8 +1,9 @@
 """Which Polars expressions are functions of one record: an allow-list of element-wise nodes (privacy rule 15).
 
 `pl.col("x") == pl.col("x").max()`, ranks, windows, shifts, samples and Python callbacks see other records, or the batch
-that a record happens to be in, so one record could move many. Whatever is not listed here is refused. Refused too is
-what raises on a value (strict casts, strict parsing) and what guesses a format from the values that it meets first.
+that a record happens to be in, so one record could change the output for many. An expression that is not listed here is
+refused. So are expressions that raise on a value (strict casts, strict parsing) or guess a format from the first
+values.
 """
 
 from __future__ import annotations

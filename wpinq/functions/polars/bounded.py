@@ -1,10 +1,10 @@
-"""Which admitted expressions Polars computes whatever the values are: far times and long texts are refused.
+"""Refuse admitted expressions that Polars cannot compute for all values: far times and long texts.
 
-Polars reads times of 262,000 years. On one beyond them it panics, which drops the record and is printed, and whoever
-sees what the process prints would know of the record. Columns hold no such time, but what an expression adds to one, or
-casts a number to, may be one. It may be compared, bounded by `clip`, or be the result, where it is null; nothing else.
+Polars reads times of 262,000 years. On a time beyond them it panics, and prints a message that would reveal the record
+to everyone who sees the process's output. Columns hold no such time, but adding to a time or casting a number may give
+one. Such a value may only be compared, bounded by `clip`, or be the result, where it becomes null.
 
-A text may grow by a factor that is known with the plan, so that no record makes a process run out of memory.
+A text may grow by a factor that the plan determines, so that no record makes a process run out of memory.
 """
 
 from __future__ import annotations

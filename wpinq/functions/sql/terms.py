@@ -1,7 +1,7 @@
-"""SQL expressions as Polars expressions with known types, and which types go together.
+"""SQL expressions as Polars expressions with types, and conversions to a common type.
 
-A quoted constant takes the type of what it stands beside, as in PostgreSQL: `day >= '2026-01-31'`. Beside text it is
-text. Otherwise types are never changed silently, but for integers beside numbers and dates beside timestamps.
+A quoted constant takes the type of the other operand, as in PostgreSQL: `day >= '2026-01-31'`. With text it is text.
+Other types are not converted silently, except integers with numbers and dates with timestamps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Translates the parts of an SQL text, one by one, into Polars expressions."""
+"""Translate the parts of an SQL text into Polars expressions."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Translator:
 
 
 def too_deep(call: str) -> PlanError:
-    """A text that nobody could read."""
+    """The error for a text that is nested too deeply."""
     return PlanError(f"{call}: the SQL text is nested too deeply; write it flatter, or use a Python function.")
 
 

@@ -1,1 +1,1 @@
-"""Straight Python functions as column expressions."""
+"""Traced functions: Python functions without branches and loops, as column expressions."""

@@ -1,8 +1,8 @@
-"""Column expressions that a traced function becomes: a small tree, what it means in Polars, and where that is Python.
+"""The column expressions of traced functions: a small tree, its Polars expression, and a test of where Python agrees.
 
-Every rule has a value and, where the two languages differ, a `safe` test: on records that fail it the plain way is
-taken, record by record (privacy rule 16). Integers that leave 64 bits, division by zero, letters beyond ASCII whose
-case or white space the two may see differently, NaN in comparisons: all fail it.
+Every rule has a value and, where Polars and Python differ, a `safe` test: records that fail it are computed by the
+plain way (privacy rule 16). Examples are integers beyond 64 bits, division by zero, letters beyond ASCII whose case or
+white space the two treat differently, and NaN in comparisons.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operations that Polars does on columns as Python does on values, each with where that holds."""
+"""Operations of Polars on columns that equal Python's on values, each with a test of where that holds."""
 
 from __future__ import annotations
 

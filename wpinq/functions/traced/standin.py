@@ -1,4 +1,4 @@
-"""Stand-ins for columns: a traced function computes with them, and they write down what it did."""
+"""Stand-ins for columns: a traced function computes with them, and they record its operations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONSTANTS: dict[type, Kind] = {
 
 
 class Standin:
-    """A column that does not say what is in it. Whatever would look inside refuses, and the function is not traced."""
+    """Stands for a column without values. Operations that need a value raise, and then the function is not traced."""
 
     __slots__ = ("log", "node")
 

@@ -1,9 +1,9 @@
-"""Decide whether a function is straight column arithmetic, and call it once with stand-ins if so (privacy rule 23).
+"""Decide whether a function is column arithmetic without branches, and if so trace it with stand-ins (privacy rule 23).
 
-Stand-ins cannot see `x is None`, `x in {...}`, `isinstance(x, str)` or a branch, and would give plain wrong constants.
-So the bytecode is looked at first: only the instructions listed here, no jumps, no calls but `len`, `abs` and the
-methods that stand-ins have, no outer names but plain constants. What was traced is then compared with plain Python on
-probe values; any difference, and the function runs plainly. Nothing in this looks at records.
+Stand-ins cannot detect `x is None`, `x in {...}`, `isinstance(x, str)` or a branch; these would give wrong constants.
+So the bytecode is checked first: only the instructions listed here, no jumps, no calls except of `len`, `abs` and the
+methods of stand-ins, no outer names except plain constants. The traced function is then compared with plain Python on
+probe values; if any result differs, the function runs by the plain way. No record is used for this.
 """
 
 from __future__ import annotations

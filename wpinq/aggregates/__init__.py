@@ -1,16 +1,6 @@
 """Aggregates of a numeric column: charged answers with intervals, sensible on empty and on one-row inputs.
 
-scale      a column's numbers on a declared grid, and the policy for nulls, NaN and infinities
-groups     the groups that are answered, present or not
-moments    count, sum and squares as one weighted collection
-quoted     a quoted aggregate, and its answer once it is charged
-answers    answers that are computed from noisy moments
-sums       count, count_distinct, sum, mean, variance, stdev
-cells      the grid point of each record
-ranks      the exponential mechanism on ranks
-quantiles  min, max, median, quantile
-bounding   suggest_bound
-ranging    suggest_bounds
+`README.md` says what each file knows.
 """
 
 from wpinq.aggregates.bounding import suggest_bound

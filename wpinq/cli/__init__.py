@@ -1,13 +1,6 @@
 """The command line. Each command checks all that it is told before the first thing is charged.
 
-app        the commands by name: degrees, run, shell, explain, sql, check and ledger are modules of their own
-options    arguments and options that several take
-inputs, columns, bins, dataflow     what is read from the command line: records, columns, bins, scripts
-outputs, show, errors, interrupt    what is written and said
-stream     `run` over what never ends
-others, cluster, meeting, line, task    `run` on several processes
-recover    `run` that goes on where it was killed
-commands, prompt    what can be said in the shell, and the terminal
+`README.md` says what each file knows.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
 def message_of(error: Exception) -> str:
     """What people are told of an error: our own in full, others by their type, for their text can hold data.
 
-    >>> told(RuntimeError("ann viewed page 7"))
+    >>> message_of(RuntimeError("ann viewed page 7"))
     'RuntimeError, which was not foreseen; please report this, with the command.'
     """
     if isinstance(error, WpinqError):

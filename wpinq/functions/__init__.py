@@ -1,4 +1,7 @@
-"""Users' functions and expressions, bound to the columns of a collection. README.md in this folder lists the files."""
+"""A user's functions and expressions, bound to the columns of a collection.
+
+`README.md` says what each file knows.
+"""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import groupby
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class ContinualMeasurement(Measurement):
     """
 
     tree: Tree = ELDERS
+    unreleased = "a continual measurement is observed bin by bin; release an epoch's measurement"
+    """Its bins are given by name, because a published table would reveal new bins."""
 
     def __init__(self, quote: Quote[Any]) -> None:
         super().__init__(quote)
@@ -162,14 +164,6 @@ class ContinualMeasurement(Measurement):
         cost = f"measure(epsilon={decimal(self.epsilon)}, continual=True)  noise of the nodes of a counting tree"
         noise = [cost, f"  standard deviation of the noise on a bin: {', '.join(wide)}"]
         return show_measured(self.node, self.epsilon, noise=noise)
-
-    def release(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: bins of a running histogram are given by name, because a published table would reveal new bins.
-
-        Raises:
-            PlanError: Always.
-        """
-        raise PlanError("release: a continual measurement is observed bin by bin; release an epoch's measurement.")
 
     def _deviation(self, epoch: int) -> float:
         """The standard deviation of the noise at an epoch, closed or not."""

@@ -13,10 +13,11 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
@@ -89,6 +90,8 @@ class Measurement(ChargedQuery):
     """
 
     purpose = "noise"
+    unreleased: ClassVar[str] = ""
+    """Why its bins are not published as one table, and what is; empty where they are."""
 
     def __init__(self, quote: Quote[Any]) -> None:
         super().__init__(quote)
@@ -169,6 +172,8 @@ class Measurement(ChargedQuery):
             SourceError, EngineError, LedgerError: The dataflow could not run.
         """
         refuse_inside("release")
+        if self.unreleased:
+            raise PlanError(f"release: {self.unreleased}.")
         least = None if threshold is None else math.ceil(exact(threshold, "release(threshold=...)") * self._unit)
         if keys is not None:
             return self._table(bin_frame(keys, self.node.schema), least, Fraction(0))

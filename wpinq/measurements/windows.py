@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -50,6 +50,8 @@ class WindowedMeasurement(Measurement):
     Attributes:
         each: Whether epsilon is what each window costs.
     """
+
+    unreleased = "each window is released by itself, once it has closed: .at(time).release(...)"
 
     def __init__(self, quote: Quote[Any]) -> None:
         super().__init__(quote)
@@ -110,14 +112,6 @@ class WindowedMeasurement(Measurement):
         if not isinstance(window, (list, tuple)):
             return self.at(window).observe_many(asked)
         return np.stack([item.observe_many(asked) for item in self._at(window)])
-
-    def release(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: each window is released by itself.
-
-        Raises:
-            PlanError: Always.
-        """
-        raise PlanError("release: each window is released by itself, once it has closed: .at(time).release(...).")
 
     def at(self, time: Any) -> Measurement:
         """The measurement of one window that has closed, for whatever takes a measurement, such as `degrees.reconcile`.

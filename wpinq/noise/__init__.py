@@ -1,17 +1,9 @@
 """Noise: exact mechanisms, drawn from a keyed pseudorandom function of the bin.
 
-    words        identity and release key -> 64-bit words
-    digits       the exact probabilities that words are compared with
-    geometric    discrete Laplace, the default
-    laplace      Laplace on a dyadic grid
-    digest       a keyed digest of the measured histogram
-    threshold    how high a noisy weight must be to be published
-    accuracy     intervals for many bins, and the epsilon that an interval takes
-    selection    optimal partition selection
-    exponential  permute-and-flip, for ranks
-
 Only charged queries import this package (measurements, selections, aggregates). No sampler computes with floats.
 Published answers must be reproducible, so a sampler's output for a key never changes under the same `FORMAT`.
+
+`README.md` says what each file knows.
 """
 
 from __future__ import annotations

@@ -3,17 +3,9 @@
 Nothing is inferred from records: names and types are declared, or read from a header or a public schema. A field that
 is not of its column's type is null; a row that is none is dropped, by itself and uncounted, and changes nothing else.
 
-    columns    what the caller declares, and what a reader is
-    readers    what readers have in common
-    files      which files there are, and whether they stay as they are
-    text/      forms of text files, from whole lines to rows and fields
-    tables/    tables and tuples in memory, and Parquet files
-    databases/ PostgreSQL and SQLite
-    log        what was sent to a live source, epoch by epoch
-    recovered  what was read is kept on disk for a restart
-    check      what is wrong with a source, for its curator
-
 `streaming/` has live sources, and what they follow.
+
+`README.md` says what each file knows.
 """
 
 from __future__ import annotations

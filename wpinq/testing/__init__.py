@@ -1,10 +1,8 @@
 """Test a dataflow without noise: exact answers on records that are given by hand, and a search for broken stability.
 
-given        collections that can be evaluated by hand, and the reference engine on them
-neighbours   random inputs, and inputs that differ by one privacy unit; needs hypothesis
-stability    whether a dataflow moves no further than it states; needs hypothesis
-
 Nothing here reads a protected source: whoever evaluates a plan gives the records.
+
+`README.md` says what each file knows.
 """
 
 from wpinq.testing.evaluation import distance, evaluate, protected

@@ -7,7 +7,7 @@ same results come from NumPy, Polars and plain Python, which is the only other p
     repeats.c       equal values near by, made one
     partitions.c    the same where there are more identities than a cache holds
     sums.c          adding up by identity or by number; a digit of noise
-    reservoirs.c    what is kept of each person
+    reservoirs.c    numbers of identities; what is kept of each person
     paths.c         the nearest staircase of two noisy curves
     posteriors.c    the posterior over staircases
     graphs.c        random graphs with given degrees
@@ -42,6 +42,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_count": (None, (_N, _P, _N, _P)),
     "wpinq_number": (_N, (_P, _N, _P, _P, _P)),
     "wpinq_code": (_N, (_P, _N, _P, _P)),
+    "wpinq_identities": (None, (_P, _P)),
     "wpinq_spread": (None, (_P, _P, _N, _N, _P)),
     "wpinq_put": (_N, (_P, _N, _P, _P, _P, _P)),
     "wpinq_give": (_N, (_P, _P)),

@@ -90,6 +90,13 @@ EXPORT int64_t wpinq_code(Numbers *table, int64_t n, const uint64_t *ids, int32_
     return n;
 }
 
+/* All identities that were numbered in the order in which they were seen, in this order. */
+EXPORT void wpinq_identities(const Numbers *table, uint64_t *ids) {
+    for (const Part *part = table->parts; part < table->parts + (1 << PARTS); part++)
+        for (const Slot *slot = part->slots; slot < part->slots + part->size; slot++)
+            if (slot->number) memcpy(ids + 2 * (uint64_t)(slot->number - 1), slot->id, 16);
+}
+
 /* Spread what the part that is full holds, which are `before` slots, over a table that was made larger, by a copy. */
 EXPORT void wpinq_spread(Numbers *table, Slot *slots, int64_t size, int64_t limit, Slot *copy) {
     Part *part = table->parts + table->full;

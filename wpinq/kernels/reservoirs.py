@@ -70,6 +70,12 @@ class Numbers:
         self._all(self._library.wpinq_code, ids, codes)
         return codes
 
+    def ids(self) -> Words:
+        """All identities, in the order of their codes."""
+        ids = np.empty((len(self), 2), np.uint64)
+        self._library.wpinq_identities(ctypes.byref(self._table), ids.ctypes.data)
+        return ids
+
     def _all(self, kernel: Any, ids: Words, *arrays: npt.NDArray[Any] | None) -> None:
         """Let a kernel go through all rows of some arrays, and make room where it stops."""
         done, ids = 0, np.ascontiguousarray(ids)

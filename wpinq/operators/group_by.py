@@ -6,15 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import polars as pl
 
+from wpinq import kernels
 from wpinq.arguments import FLAG, MAPPING, NAMES, NOTHING, require
 from wpinq.errors import PlanError
 from wpinq.functions import bind
+from wpinq.kernels.reservoirs import Numbers
 from wpinq.operators.align import fit_resolution, record_key
+from wpinq.operators.group_sizes import TIMES, GroupSizes
 from wpinq.operators.keys import Extend, keyed
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.forms import Unary
@@ -25,6 +28,8 @@ from wpinq.records.kinds import code, declared
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.records.values import encode, joined
 from wpinq.state.bykey import KEY, ByKey, Port
+from wpinq.state.states import State
+from wpinq.state.summed import Summed
 
 MAX_COPIES = 1 << 20
 """Copies of one record in a whole group: bounded, so that running out of memory cannot reveal a heavy record."""
@@ -134,11 +139,22 @@ class GroupBy(Unary):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Records by key."""
-        before = self.source.schema.expanded()
-        keep = self.keys if self.count else tuple(dict.fromkeys((*self.keys, *self.own)))
-        port = Port(before, self.keys, keep, self.source.held, self.source.held)
-        key = record_key(self)
-        return Keyed((self.keys,), lambda _: ByKey([port], self._compute, self.schema, key))
+        key, held, schema = record_key(self), self.source.held, self.schema.select(self.schema.kept(needed))
+        named = tuple(name for name in self.keys if name in schema)
+        keep = named if self.count else tuple(dict.fromkeys((*named, *self.own)))
+        port = Port(self.source.schema.expanded(), self.keys, keep, held, held)
+
+        compute = partial(self._compute, schema)
+
+        def by_key() -> ByKey:
+            return ByKey([port], lambda sides: [compute(sides, KEY).select(*schema.names, WEIGHT)], schema, key)
+
+        def state(_: bytes) -> State:
+            if not self.count or kernels.LIB is None or held.column != pl.Int64:
+                return by_key()
+            return GroupSizes(Summed(kernels.LIB, port.schema, key), Numbers(kernels.LIB), port, compute, by_key)
+
+        return Keyed((self.keys,), state)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Level by level, key by key."""
@@ -166,47 +182,58 @@ class GroupBy(Unary):
                 levels.append((members, sign * (level - below) / 2))
         return levels
 
-    def _compute(self, sides: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    def _compute(self, schema: Schema, sides: Sequence[pl.DataFrame], by: Sequence[str]) -> pl.DataFrame:
+        """The groups of some whole keys, which the columns `by` tell apart: these, the schema's, and the weight."""
         rows, kind = sides[0], self.held.column
         parts = [rows.filter(pl.col(WEIGHT) > 0)]
         if not self.whole:
             parts.append(rows.filter(pl.col(WEIGHT) < 0))
+        named = [name for name in self.keys if name in schema and name in rows.columns]
+        groups = self._gathered if self.whole else self._sizes if self.count else self._prefixes
         result = []
         for sign, part in zip((1, -1), parts, strict=False):
-            sized = part.with_columns(pl.col(WEIGHT) * sign)
-            groups = self._gathered(sized) if self.whole else self._prefixes(sized)
-            result.append(groups.with_columns(pl.col(WEIGHT).cast(kind) * sign))
-        return [pl.concat(result).select(*self.schema.names, WEIGHT)]
+            found = groups(part.with_columns(pl.col(WEIGHT) * sign), named, by)
+            result.append(found.with_columns(pl.col(WEIGHT).cast(kind) * sign))
+        *_, name = self.schema.names
+        return pl.concat(result).select(*by, *named, *([name] if name in schema else []), WEIGHT)
 
-    def _prefixes(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _sizes(self, rows: pl.DataFrame, named: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+        """How many of the first records of each key there are, wherever the next weight is smaller."""
+        alike = rows
+        if TIMES not in rows.columns:
+            alike = rows.group_by(*by, WEIGHT).agg(*(pl.col(name).first() for name in named), pl.len().alias(TIMES))
+        alike = alike.sort(*by, WEIGHT, descending=[*(False for _ in by), True])
+        following = pl.col(WEIGHT).shift(-1).over(by).fill_null(pl.lit(0, rows.schema[WEIGHT]))
+        size = pl.col(TIMES).cast(pl.Int64).cum_sum().over(by).alias(self.schema.names[-1])
+        return alike.with_columns(pl.col(WEIGHT) - following, size)
+
+    def _prefixes(self, rows: pl.DataFrame, named: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
         """The first so many records of each key, wherever the next weight is smaller."""
-        rows = rows.sort(*KEY, WEIGHT, descending=[False, False, True])
-        following = pl.col(WEIGHT).shift(-1).over(KEY).fill_null(pl.lit(0, rows.schema[WEIGHT]))
-        size = pl.col(WEIGHT).cum_count().over(KEY).cast(pl.Int64)
+        rows = rows.sort(*by, WEIGHT, descending=[*(False for _ in by), True])
+        following = pl.col(WEIGHT).shift(-1).over(by).fill_null(pl.lit(0, rows.schema[WEIGHT]))
+        size = pl.col(WEIGHT).cum_count().over(by).cast(pl.Int64)
         rows = rows.with_columns(following.alias(NEXT), size.alias(SIZE))
         ends = rows.filter(pl.col(WEIGHT) > pl.col(NEXT)).with_columns(pl.col(WEIGHT) - pl.col(NEXT))
-        name = self.schema.names[-1]
-        if self.count:
-            return ends.select(*self.keys, pl.col(SIZE).alias(name), WEIGHT)
-        coded = rows.select(*KEY, pl.Series(CODE, self._codes(rows), dtype=pl.Binary))
-        lists = coded.group_by(KEY, maintain_order=True).agg(CODE)
-        gathered = ends.join(lists, on=KEY, how="left", maintain_order="left")
+        coded = rows.select(*by, pl.Series(CODE, self._codes(rows), dtype=pl.Binary))
+        lists = coded.group_by(by, maintain_order=True).agg(CODE)
+        gathered = ends.join(lists, on=by, how="left", maintain_order="left")
         groups = [_group(codes[:size]) for codes, size in zip(gathered[CODE], gathered[SIZE], strict=True)]
-        return gathered.with_columns(pl.Series(name, groups, dtype=pl.Binary)).select(*self.keys, name, WEIGHT)
+        return gathered.with_columns(pl.Series(self.schema.names[-1], groups, dtype=pl.Binary))
 
-    def _gathered(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def _gathered(self, rows: pl.DataFrame, named: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
         """All records of each key, each as often as it counts."""
         name, one = self.schema.names[-1], pl.lit(1, pl.Int64).alias(WEIGHT)
-        first = [pl.col(column).first() for column in self.keys]
+        first = [pl.col(column).first() for column in named]
         if self.count:
-            return rows.group_by(KEY).agg(*first, pl.col(WEIGHT).sum().alias(name)).select(*self.keys, name, one)
+            times = pl.col(TIMES) if TIMES in rows.columns else 1
+            return rows.group_by(by).agg(*first, (pl.col(WEIGHT) * times).sum().alias(name)).with_columns(one)
         coded = rows.with_columns(pl.Series(CODE, self._codes(rows), dtype=pl.Binary))
-        lists = coded.group_by(KEY).agg(*first, CODE, WEIGHT)
+        lists = coded.group_by(by).agg(*first, CODE, WEIGHT)
         groups = [
             _group(code for code, times in zip(codes, weights, strict=True) for _ in range(times))
             for codes, weights in zip(lists[CODE], lists[WEIGHT], strict=True)
         ]
-        return lists.with_columns(pl.Series(name, groups, dtype=pl.Binary)).select(*self.keys, name, one)
+        return lists.with_columns(pl.Series(name, groups, dtype=pl.Binary), one)
 
     def _codes(self, rows: pl.DataFrame) -> list[bytes]:
         """Whole records in canonical bytes."""

@@ -57,7 +57,8 @@ class ByKey:
         schema: Schema,
         key: bytes,
     ) -> None:
-        self._ports, self._compute, self._schema, self._key = ports, compute, schema, key
+        self.schema = schema
+        self._ports, self._compute, self._key = ports, compute, key
         self._pending: list[list[Batch]] = [[] for _ in ports]
         self._rows = [self._change(port, []) for port in ports]
 
@@ -68,7 +69,7 @@ class ByKey:
 
     def emit(self) -> Batch:
         """How the output moved with the pending changes."""
-        return Batch.concat(self.pieces(), self._schema).consolidate()
+        return Batch.concat(self.pieces(), self.schema).consolidate()
 
     def pieces(self) -> Iterator[Batch]:
         """The same, in pieces whose sum it is."""
@@ -85,12 +86,16 @@ class ByKey:
         yield from self._computed(after)
         yield from (piece.scale(-1) for piece in self._computed(before))
 
+    def begin(self, rows: Sequence[pl.DataFrame]) -> None:
+        """Take in a first change, whose output was emitted: rows of the state at each input, records each once."""
+        self._rows = [one.select(own.columns) for one, own in zip(rows, self._rows, strict=True)]
+
     def settle(self) -> None:
         """Take in the pending changes, which are the first, without an answer."""
         self._rows = self._taken()
 
     def _computed(self, rows: Sequence[pl.DataFrame]) -> Iterator[Batch]:
-        return (Batch(piece, self._schema) for piece in self._compute(rows))
+        return (Batch(piece, self.schema) for piece in self._compute(rows))
 
     def _taken(self) -> list[pl.DataFrame]:
         changes = [self._change(port, pending) for port, pending in zip(self._ports, self._pending, strict=True)]

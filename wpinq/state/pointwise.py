@@ -1,7 +1,7 @@
 """State of a step that maps the weights of one record, at each of its inputs, to its weight in the output.
 
-The first change is added up by columns, which is many times faster. When a second change comes, identities are
-computed; from then on there is one table of weights by identity for each input, and columns pass through.
+The first change is added up as it arrives, which is many times faster. From the second change on there is one table of
+weights by identity for each input, and columns pass through.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import TypeAlias
 import numpy as np
 import polars as pl
 
+from wpinq import kernels
 from wpinq.records.batch import WEIGHT, Batch, integers, weight_series
 from wpinq.records.identity import identities
 from wpinq.records.schema import Kind, Schema
 from wpinq.records.weights import WeightType
-from wpinq.state.table import Ids, Table, combine
+from wpinq.state.summed import Summed
+from wpinq.state.table import Ids, Table, Weights, combine
 from wpinq.state.waiting import Waiting
 
 PointFunction: TypeAlias = Callable[[Sequence[pl.Series], Callable[[], Ids]], pl.Series]
@@ -56,32 +58,59 @@ class PointwiseRule:
 
 
 class Pointwise:
-    """Weights by record: of the first change in columns, of all changes by identity."""
+    """Weights by record: of the first change as they come, of all changes by identity."""
 
     def __init__(self, points: PointwiseRule, key: bytes) -> None:
         self._points, self._key = points, key
+        self._first: _InColumns | _InNumbers = _InColumns(points, key)
+        if kernels.LIB is not None and points.before.column == pl.Int64:
+            self._first = _InNumbers(points, Summed(kernels.LIB, points.schema, key, len(points.sides)))
+        self._emitted = False
         self._pending = [Waiting(points.schema) for _ in points.sides]
-        self._first: list[Batch] = []
         floats = any(column.kind is Kind.FLOAT for column in points.schema)  # 0.0 and -0.0 are one value
         self._tables = _Tables(points, key) if floats else None
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Keep the change until it is asked for."""
-        self._pending[port].absorb(batch)
+        if self._emitted or self._tables is not None:
+            self._pending[port].absorb(batch)
+        else:
+            self._first.absorb(port, batch)
 
     def emit(self) -> Batch:
         """How the output moved with the pending changes."""
+        if not self._emitted and self._tables is None:
+            self._emitted = bool(self._first)
+            return self._first.emit()
         changes = [waiting.rows() for waiting in self._pending]
-        if self._tables is None and self._first:
+        if self._tables is None:
             self._tables = _Tables(self._points, self._key)
-            self._tables.moved(self._first)
-            self._first = []
-        if self._tables is not None:
-            return self._tables.moved(changes)
-        self._first = changes if any(map(len, changes)) else []
-        return self._in_columns(changes)
+            self._first.move(self._tables)
+        return self._tables.moved(changes)
 
-    def _in_columns(self, changes: Sequence[Batch]) -> Batch:
+
+class _InColumns:
+    """A first change, as records."""
+
+    def __init__(self, points: PointwiseRule, key: bytes) -> None:
+        self._points, self._key = points, key
+        self._waiting = [Waiting(points.schema) for _ in points.sides]
+        self._changes: list[Batch] = []
+
+    def __bool__(self) -> bool:
+        return any(self._waiting)
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Let records wait."""
+        self._waiting[port].absorb(batch)
+
+    def move(self, tables: _Tables) -> None:
+        """Let tables take the change in."""
+        tables.moved(self._changes)
+
+    def emit(self) -> Batch:
+        """What follows from the change."""
+        changes = self._changes = [waiting.rows() for waiting in self._waiting]
         points, names = self._points, self._points.schema.names
         kind = points.before.column
         zero, own = pl.lit(0, kind), pl.col(WEIGHT).cast(kind)
@@ -96,6 +125,33 @@ class Pointwise:
         return points.ruled(sums, points.rule(weights, lambda: identities(sums, points.schema, self._key)))
 
 
+class _InNumbers:
+    """A first change, by the numbers of records: see `Summed`."""
+
+    def __init__(self, points: PointwiseRule, summed: Summed) -> None:
+        self._points, self._summed = points, summed
+        self._kept = [Batch.empty(points.schema).frame.select(points.keep)]
+
+    def __bool__(self) -> bool:
+        return len(self._summed) > 0
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Add weights up, and hold what is passed on of records that were not seen before."""
+        for frame, _, fresh in self._summed.absorb(port, batch):
+            self._kept.append(frame.select(self._points.keep).filter(pl.Series(fresh)))
+
+    def move(self, tables: _Tables) -> None:
+        """Let tables take the change in."""
+        tables.add(self._summed.ids(), [self._summed.weights(port) for port in range(len(self._points.sides))])
+
+    def emit(self) -> Batch:
+        """What follows from the change."""
+        points, records = self._points, pl.concat(self._kept, rechunk=True)
+        self._kept = self._kept[:1]
+        weights = [pl.Series(side, self._summed.weights(port)) for port, side in enumerate(points.sides)]
+        return points.ruled(records, points.rule(weights, self._summed.ids))
+
+
 class _Tables:
     """The weights of records at each input by identity."""
 
@@ -103,6 +159,11 @@ class _Tables:
         self._points, self._key = points, key
         self._type = points.before.array
         self._tables = [Table(self._type) for _ in points.sides]
+
+    def add(self, ids: Ids, weights: Sequence[Weights]) -> None:
+        """Take in the weights of distinct records at each input."""
+        for table, own in zip(self._tables, weights, strict=True):
+            table.add(*combine(ids, own)[1:])
 
     def moved(self, changes: Sequence[Batch]) -> Batch:
         """How the output moves with changes, which are taken in."""

@@ -121,7 +121,7 @@ def shared_delta() -> list[Any]:
             for one in unit_sensitivities(node)
         ]
 
-    return [patch.object(publish, "spreads", largest), patch.object(select, "spreads", largest)]
+    return [patch.object(publish, "unit_sensitivities", largest), patch.object(select, "unit_sensitivities", largest)]
 
 
 def shave_names() -> list[Any]:

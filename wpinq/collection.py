@@ -21,7 +21,7 @@ class Collection(Builder["Collection"]):
     """A protected collection of weighted records, or what transformations make of one.
 
     Nothing is read until a measurement of it is observed. A collection has no length and no items, because each of
-    them would be an answer that nobody paid for.
+    them would be an answer that was not charged.
     """
 
     __slots__ = ()

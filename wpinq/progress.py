@@ -20,7 +20,7 @@ def bar(title: str, total: int) -> Iterator[Callable[[int], None] | None]:
     """Show a bar on standard error once the work has taken two seconds, if that is a terminal.
 
     Yields:
-        A function to call with how much was done since the last call, or None where nobody is looking.
+        A function to call with the progress since the last call, or None without a terminal.
     """
     if not sys.stderr.isatty() or not total:
         yield None
@@ -74,7 +74,7 @@ def loading(name: str) -> Iterator[None]:
         yield
     finally:
         if pausing:
-            if not gc.get_freeze_count():  # else somebody else froze what is to stay so
+            if not gc.get_freeze_count():  # else the objects are frozen by the caller already
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

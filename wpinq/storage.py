@@ -25,7 +25,7 @@ def private(place: Path) -> None:
 
 
 def sealed(key: bytes, name: str, content: bytes) -> bytes:
-    """Encrypt what is kept under a name, so that nobody can read it, change it, or put it under another name."""
+    """Encrypt a file's content under its name; without the key it cannot be read, changed or renamed unnoticed."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     nonce = os.urandom(NONCE)

@@ -42,7 +42,7 @@ class PriorOption(StrEnum):
 NUMBERS: tuple[Literal["distinct", "records", "largest"], ...] = ("distinct", "records", "largest")
 
 SPLIT = Fraction(3, 4)
-"""The share of the CDF where two whole curves are measured and nobody said how to split: its bins tell more."""
+"""The default share of the CDF where two whole curves are measured; its bins are more informative."""
 
 
 @dataclass(frozen=True)

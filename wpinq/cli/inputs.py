@@ -151,7 +151,7 @@ class Input:
 
 @contextmanager
 def named_as_options() -> Iterator[None]:
-    """Let a refusal name the option that was given, where it names the argument of the call that was made for it."""
+    """Replace names of arguments in error messages by the command-line options that the user gave."""
     try:
         yield
     except PlanError as error:

@@ -1,4 +1,4 @@
-"""`--processes`, `--process-id`, `--addresses`, `--keys`: which processes a run has, and which of them this one is."""
+"""`--processes`, `--process-id`, `--addresses`, `--keys`: the processes of a run, and the number of this one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ClusterOptions:
         number: How many there are on this machine.
         process: Which of those at the addresses this is.
         addresses: Of all processes, where they are on several machines.
-        keys: The file that tells the others what they must know.
+        keys: The file that holds the task for the others.
     """
 
     number: int
@@ -60,7 +60,7 @@ class ClusterOptions:
 
     @contextmanager
     def meeting(self, task: Callable[[DataSet], Task]) -> Iterator[ClusterRun]:
-        """Start or wait for the others; at the end of the block they are told how it ended."""
+        """Start the others or wait for them; at the end of the block they are told whether it succeeded."""
         if self.number > 1:
             with cluster.helpers(self.number) as result:
                 yield ClusterRun(result, task)
@@ -71,7 +71,7 @@ class ClusterOptions:
             yield ClusterRun(None, task)
 
     def join(self, script: Path, source: str, recover: Path | None) -> None:
-        """Be one of the others, with the script and the input as they lie on this machine.
+        """Run as one of the other processes, with the script and the input of this machine.
 
         Raises:
             SourceError: The file of keys cannot be read.
@@ -93,12 +93,12 @@ class ClusterOptions:
 
 @dataclass
 class ClusterRun:
-    """The first process among the others, if there are others.
+    """The run of the first process, with other processes or alone.
 
     Attributes:
         cluster: All processes; None where this one is alone.
-        task: What the others are told of a data set.
-        keys: The file that tells those on other machines.
+        task: Makes the task of the others for a data set.
+        keys: The file of the task, for processes on other machines.
     """
 
     cluster: cluster.Cluster | None
@@ -107,7 +107,7 @@ class ClusterRun:
     shared_task: Task | None = None
 
     def meet(self, views: Collection) -> Collection:
-        """Meet the others; `views` are protected, and nothing has been charged yet."""
+        """Connect to the others; `views` are protected, and nothing has been charged yet."""
         if self.cluster is not None:
             from wpinq.plan.node import sources
 

@@ -103,7 +103,7 @@ class Stream:
         return {column.name: column.kind.value for column in result}
 
     def rehearse(self, script: Dataflow) -> Rehearsal:
-        """Run the script over a source in memory: it fails here as it would fail later, and charges nobody."""
+        """Run the script over a source in memory, so that its errors show before anything is charged."""
         from wpinq.streaming.source import live
 
         place = self.place

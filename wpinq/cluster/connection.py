@@ -14,10 +14,10 @@ from typing import Any
 from wpinq.errors import PlanError
 
 SILENCE = 15
-"""Seconds after which somebody who does not answer is gone."""
+"""Seconds without an answer after which the other process counts as gone."""
 ALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 5, "TCP_USER_TIMEOUT": SILENCE * 1000}
 MAX_MESSAGE_BYTES = 1 << 16
-"""Bytes of a line."""
+"""The largest message, in bytes."""
 
 
 class Connection:
@@ -32,12 +32,12 @@ class Connection:
         self._file = connection.makefile("rb")
 
     def send(self, **content: object) -> None:
-        """Send an object; that nobody hears it is noticed by whoever reads."""
+        """Send an object; a broken connection is noticed when the next object is received."""
         with suppress(OSError):
             self.socket.sendall(json.dumps(content).encode() + b"\n")
 
     def receive(self, timeout: float | None = None) -> dict[str, Any] | None:
-        """The next object; None where the other end is gone, silent, or says something else."""
+        """The next object; None where the other end is gone, silent, or sends something else."""
         try:
             self.socket.settimeout(timeout)
             result = json.loads(self._file.readline(MAX_MESSAGE_BYTES))
@@ -46,7 +46,7 @@ class Connection:
         return result if isinstance(result, dict) else None
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self._file.close()
@@ -78,17 +78,17 @@ def _family(address: str) -> socket.AddressFamily:
 
 
 def proof(key: bytes, *parts: object) -> str:
-    """What only those can say who hold the keys."""
+    """An authentication code that only processes with the key can make."""
     return hmac.new(key, json.dumps(parts).encode(), "blake2b").hexdigest()
 
 
 def is_proof(answer: object, expected: str) -> bool:
-    """Whether somebody said the proof, whatever else they may have said."""
+    """Whether a received value is the expected proof."""
     return isinstance(answer, str) and hmac.compare_digest(answer.encode("utf-8", "surrogatepass"), expected.encode())
 
 
 def listening(address: str) -> bool:
-    """Whether somebody listens at a port of this host; connecting to ask would be taken for a process."""
+    """Whether a process listens at a port of this host; a test connection would be taken for another process."""
     ending = f":{place(address)[1]:04X}"
     tables = [path for path in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")) if path.exists()]
     if not tables:

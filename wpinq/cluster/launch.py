@@ -1,11 +1,11 @@
 """`wpinq run --processes N`: a run on several processes of this machine, or on several machines.
 
-The first process is the command itself: it alone opens the ledger, charges, and answers. The others are told which
-script, input and columns to use, and the keys that identify, sample and keep records, through a pipe or a file of mode
-0600; they are never given the secret, so they could neither charge nor add or remove any noise (privacy rule 37).
+The first process is the command itself: it alone opens the ledger, charges, and answers. The others get the script,
+input and columns, and the keys for identities, samples and kept records, through a pipe or a file of mode 0600. They
+never get the secret, so they can neither charge nor add or remove noise (privacy rule 37).
 
-All meet before the first charge (`meeting.py`). What can be found then costs nothing: another script, other files, a
-port in use, a process that does not come. What fails later has been charged, and asking the same again is free.
+All processes connect before the first charge (`membership.py`). Errors that are found then cost nothing: another
+script, other files, a port in use, a missing process. A later failure has been charged; the same query again is free.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wpinq.measurements.measurement import Measurement
 
 LOSS_TIMEOUT = 5.0
-"""Seconds in which the engine notices by itself that a process went away; afterwards this process is ended."""
+"""Seconds for the engine to notice that a process is gone; afterwards this process ends itself."""
 
 
 class Cluster:
@@ -48,7 +48,7 @@ class Cluster:
         self._plans = ""
 
     def meet(self, task: Task) -> None:
-        """Meet the others, who have been told; nothing has been charged yet.
+        """Connect to the others, which have the task; nothing has been charged yet.
 
         Raises:
             PlanError, SourceError, EngineError: They cannot compute this together.
@@ -98,14 +98,14 @@ class Cluster:
             raise EngineError("another process of the cluster could not begin; nothing was charged.")
 
     def _lost(self, why: str) -> None:
-        """End this process, since the engine still waits for somebody who is gone."""
+        """End this process, because the engine would wait for ever for the one that is gone."""
         for child in self._children:
             child.kill()
         _leave(why)
 
 
 def help_out(task: Task, process: int, addresses: Sequence[str]) -> None:
-    """Be another process of a cluster.
+    """Run as another process of a cluster.
 
     Raises:
         PlanError, SourceError, EngineError: It cannot be, or another process failed.
@@ -164,7 +164,7 @@ def closing(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def job(every: Sequence[Measurement], process: int, addresses: Sequence[str], failure: Failure) -> Job:
-    """What a process computes."""
+    """The job of a process."""
     from wpinq.engines.job import Job
 
     hosts = [address.rpartition(":")[0] for address in addresses]
@@ -179,7 +179,7 @@ def job(every: Sequence[Measurement], process: int, addresses: Sequence[str], fa
 
 
 def _leave(why: str) -> None:
-    """Say why, and end this process whatever its other threads do."""
+    """Print the reason, and end this process, whatever its other threads do."""
     from wpinq.engines.cluster import say
 
     say(why)
@@ -187,7 +187,7 @@ def _leave(why: str) -> None:
 
 
 def _spawn(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start a process; what the script prints is printed by the first one, and what fails is told by it."""
+    """Start a process without output: the first process prints the script's output and all failures."""
     quiet = subprocess.DEVNULL
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, env=_environment())  # noqa: S603
 
@@ -199,7 +199,7 @@ def _tell(child: subprocess.Popen[bytes], text: bytes) -> None:
 
 
 def _free_ports(number: int) -> list[int]:
-    """Ports that nobody uses."""
+    """Unused ports."""
     held = [socket.socket() for _ in range(number)]
     try:
         for item in held:
@@ -231,7 +231,7 @@ def main(words: Sequence[str]) -> None:
         if text:  # else the first process has nothing to tell any more
             help_out(read_task(text), int(words[0]), words[1].split(";"))
     except WpinqError:
-        sys.exit(2)  # it has been told to the first process, which says so
+        sys.exit(2)  # the first process has received it, and prints it
     except BaseException as error:  # noqa: BLE001  its text may quote data
         from wpinq.failures import redact
 

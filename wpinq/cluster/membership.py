@@ -1,12 +1,12 @@
-"""How the processes of a cluster meet before anything is charged, and notice for the rest of the run when one is gone.
+"""Membership of a cluster: processes connect before anything is charged, and notice when one of them is gone.
 
-Process 0 listens at its own address until all others have come, and no longer: bytewax takes the address over then. Who
-comes proves to hold the keys of the run, says what it would compute, and is refused unless that is what process 0
-computes: two plans, two versions of the data or two libraries would corrupt the answers. The connections stay: over
-them the processes are told when to begin, each when those that it connects to listen, and say what failed; when one
-breaks, or nothing comes back for `SILENCE`, the process at its other end is gone.
+Process 0 listens at its own address until all others are connected; then bytewax takes the address over. A process that
+connects proves that it has the keys of the run, sends a hello that describes its computation, and is refused unless
+process 0 computes the same: two plans, two versions of the data or two libraries would corrupt the answers. The
+connections stay open: process 0 sends each process the message to start, once the processes before it listen, and each
+reports a failure. If a connection breaks, or is silent for `SILENCE` seconds, the process at its other end is gone.
 
-What is said is JSON, one object a line; it holds no key, and of the data nothing but keyed digests.
+Messages are JSON, one object a line; they hold no key, and of the data only keyed digests.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from wpinq.cluster.connection import SILENCE, Connection, is_proof, listen, list
 from wpinq.errors import EngineError, PlanError
 
 Hello: TypeAlias = dict[str, str]
-"""What must be the same for all processes."""
+"""The facts that must be the same for all processes."""
 
 JOIN = 300.0
-"""Seconds in which all must have come."""
+"""Seconds within which all processes must be connected."""
 TAKEN = "there is such a process already"
 ADVICE = {
     "addresses": "give all the same --addresses",
@@ -40,11 +40,11 @@ ADVICE = {
 
 
 class Host:
-    """Process 0: it meets the others, tells them when to begin, and hears of what fails.
+    """Process 0: it accepts the others, starts them, and receives their failures.
 
     Args:
         addresses: Of all processes.
-        key: What all hold.
+        key: The key that all processes share.
         alive: Raises where a process that was started here has ended.
     """
 
@@ -57,7 +57,7 @@ class Host:
         self._listener = listen(addresses[0])
 
     def meet(self, hello: Hello) -> None:
-        """Wait until every other process has come, and refuse those that would compute something else.
+        """Wait until every other process is connected, and refuse those that would compute something else.
 
         Raises:
             EngineError: One did not come in time, or could not begin.
@@ -79,25 +79,25 @@ class Host:
             self._compare(number, connection.receive(max(end - time.monotonic(), 1)), hello)
 
     def begin(self, end: Callable[[str], object], patience: float) -> None:
-        """Let the others begin, each when those before it listen, and watch them.
+        """Start the others, each when those before it listen, and watch them.
 
         Args:
-            end: Called where another process was lost and this one goes on regardless.
-            patience: For so many seconds.
+            end: Called if another process is lost and this one has not ended after `patience` seconds.
+            patience: See `end`.
         """
         threading.Thread(target=self._watch, args=(end, patience), daemon=True).start()
         threading.Thread(target=self._start, daemon=True).start()
 
     def lost(self, timeout: float) -> str:
-        """What has become of another process, if one is lost within some seconds."""
+        """Why another process was lost, if that happens within some seconds; else empty."""
         return self._why if self._lost.wait(timeout) else ""
 
     def stop_watching(self) -> None:
-        """Nobody is needed any more: whoever goes away now changes nothing."""
+        """Ignore lost processes from now on: all shares are computed."""
         self._over.set()
 
     def close(self, **word: str) -> None:
-        """Say a last word, `done` or `ended`, and hang up."""
+        """Send a last message, `done` or `ended`, and close all connections."""
         self._over.set()
         self._listener.close()
         for connection in self._connections.values():
@@ -108,7 +108,7 @@ class Host:
         return f"process {number} ({self._addresses[number]})"
 
     def _admit(self, connection: Connection) -> None:
-        """Let somebody in who holds the keys; a stranger is sent away."""
+        """Accept a process that proves to have the key; refuse any other."""
         nonce = os.urandom(16).hex()
         connection.send(nonce=nonce)
         answer = connection.receive(SILENCE) or {}
@@ -145,7 +145,7 @@ class Host:
             end(self._why)
 
     def _await_loss(self) -> str:
-        """Wait until one of the others is lost, and say why."""
+        """Wait until one of the others is lost; the reason."""
         with selectors.DefaultSelector() as ready:
             for number, connection in self._connections.items():
                 ready.register(connection.socket, selectors.EVENT_READ, number)
@@ -160,7 +160,7 @@ class Host:
 
 
 class Member:
-    """Another process: it comes to process 0, and hears from it when to begin and whether it is still there."""
+    """Another process: it connects to process 0, which starts it, and notices when process 0 is gone."""
 
     def __init__(self, addresses: Sequence[str], process: int, key: bytes) -> None:
         self._addresses, self._process = addresses, process
@@ -174,7 +174,7 @@ class Member:
         self._connection.close()
 
     def announce(self, hello: Hello) -> None:
-        """Say what this process would compute, and wait for the word to begin.
+        """Send what this process would compute, and wait for the message to start.
 
         Raises:
             EngineError: It is not to begin.
@@ -185,11 +185,11 @@ class Member:
             raise EngineError(_ended(answer))
 
     def fail(self, text: str) -> None:
-        """Say what failed here."""
+        """Report a failure of this process."""
         self._connection.send(failed=text)
 
     def watch(self, end: Callable[[str], object]) -> None:
-        """From now on call `end` when process 0 ends without being done, and say when this process listens."""
+        """From now on call `end` when process 0 ends without being done, and report when this process listens."""
 
         def watched() -> None:
             answer = self._connection.receive()
@@ -227,7 +227,7 @@ class Member:
         )
 
     def _known(self, connection: Connection, key: bytes) -> bool:
-        """Prove to process 0 that this process holds the keys, and have it proved; False where nobody speaks."""
+        """Authenticate to process 0 and authenticate it; False if it does not answer."""
         asked = connection.receive(SILENCE)
         if asked is None:
             return False

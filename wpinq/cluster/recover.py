@@ -1,4 +1,4 @@
-"""`--recover DIR`: a run that is killed goes on where it was."""
+"""`--recover DIR`: a run that was killed continues from what it has read."""
 
 from __future__ import annotations
 

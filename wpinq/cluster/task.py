@@ -1,4 +1,4 @@
-"""What the processes of a cluster must know to compute their shares, and how they rebuild the dataflow from it."""
+"""The task of a cluster: the facts that each process needs to rebuild the dataflow and compute its share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Task:
-    """What a process must know to compute its share.
+    """The task of a process.
 
     Attributes:
         script: The script.
@@ -57,17 +57,17 @@ class Task:
 
     @property
     def meeting(self) -> bytes:
-        """What all processes of a run hold, and nobody else."""
+        """The key that the processes of a run share, for authentication."""
         return hmac.digest(bytes.fromhex("".join(self.keys)), b"meeting", "blake2b")
 
     def mac(self, *parts: object) -> str:
-        """A digest that tells nothing to whoever holds no keys."""
+        """A keyed digest, which reveals nothing without the key."""
         return hmac.new(self.meeting, repr(parts).encode(), "blake2b").hexdigest()[:32]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lent(DataSet):
-    """A data set in a process that has no secret: with the keys that were lent to it."""
+    """A data set in a process without the secret, with the keys of the task."""
 
     keys: tuple[bytes, bytes] = field(default=(b"", b""), repr=False)
     of: str = ""
@@ -92,7 +92,7 @@ def task(
     data: DataSet, *, script: Path, source: str, columns: str | None, header: bool, recover: Path | None,
     where: str | None = None, derive: Mapping[str, str] | None = None,
 ) -> Task:  # fmt: skip
-    """What to tell the other processes."""
+    """The task for the other processes."""
     kept = b"" if recover is None else recovery_key(data, script)
     return Task(
         str(script.resolve()), str(Path(source).absolute()), columns, header, data.name, data.version, data.declared,
@@ -130,7 +130,7 @@ def read_task(text: str) -> Task:
 
 
 def rebuilt(told: Task) -> dict[str, Measurement]:
-    """The measurements of the script over a data set without a ledger; nobody is charged, and none can be observed.
+    """The measurements of the script over a data set without a ledger; nothing is charged, and none can be observed.
 
     Raises:
         SourceError: The input is not that of the first process.
@@ -169,10 +169,10 @@ def rebuilt(told: Task) -> dict[str, Measurement]:
 
 
 def _check(measurements: Mapping[str, Measurement]) -> None:
-    """Refuse what the processes of a cluster could not compute alike.
+    """Refuse measurements that a cluster cannot compute.
 
     Raises:
-        PlanError: There is such a thing.
+        PlanError: There is such a measurement.
     """
     from wpinq.measurements.continual import ContinualMeasurement
     from wpinq.measurements.windows import WindowedMeasurement

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FIRST = 256
 MAX_BINS = 1 << 20
 WIDEST = 1_000
-"""Scale of a corner's noise whose bands surely fit in memory; about a minute and 3 GB."""
+"""Largest scale of a diagonal split's noise for which bands certainly fit in memory; about a minute and 3 GB."""
 WIDEST_OF_TWO = {"uniform": 500, "smooth": 25}
 """The same of two curves."""
 
@@ -91,7 +91,7 @@ def quoted(
     name: str | None,
     analyst: str | None,
 ) -> list[Quote[Measurement]]:
-    """Check and quote what `release` asks, and charge nothing: the corner, or the two curves of a split."""
+    """Check the arguments of `release` and quote its measurements: the diagonal split, or the two curves of a split."""
     check_prior(prior or "uniform", method, "release")
     whole = positive(epsilon, "release(epsilon=...)")
     if split is None:
@@ -130,7 +130,7 @@ def at_once(
 
 
 def check_scale(scale: Fraction, widest: Fraction | int) -> None:
-    """Refuse noise that is too wide for a posterior in memory, or next to none, while nothing is charged yet."""
+    """Refuse noise that is too wide for a posterior in memory, or too narrow, before anything is charged."""
     if scale < LEAST_SCALE:
         raise PlanError("release(...): noise of a scale below 10**-9 is none; nothing was charged. Give less epsilon.")
     if scale > widest:

@@ -134,7 +134,7 @@ def _gathered(frames: Iterator[pl.DataFrame]) -> Iterator[list[pl.DataFrame]]:
         size += frame.estimated_size()
         if size >= BYTES_PER_LOT:
             yield waiting
-            waiting.clear()  # whoever took them holds the list until the next one comes
+            waiting.clear()  # the consumer holds the list until it takes the next one
             size = 0.0
     if waiting:
         yield waiting

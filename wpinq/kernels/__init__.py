@@ -4,15 +4,15 @@ Everything works without them. Where there was no compiler, or the library is no
 same results come from NumPy, Polars and plain Python, which is the only other path: `loops` has what runs there.
 
     hashes.c        identities: SipHash
-    repeats.c       equal values near by, made one
-    partitions.c    the same where there are more identities than a cache holds
+    repeats.c       adding up equal values that are near each other
+    partitions.c    adding up by identity, beyond the size of the cache
     sums.c          adding up by identity or by number; a digit of noise
-    reservoirs.c    numbers of identities; what is kept of each person
+    reservoirs.c    numbers of identities; the sample of each person
     paths.c         the nearest staircase of two noisy curves
     posteriors.c    the posterior over staircases
     graphs.c        random graphs with given degrees
 
-Why C: it loads in a millisecond, and nobody waits for a compiler as with one that works at run time. ctypes frees the
+They are in C because the library loads in a millisecond, and no compiler runs at run time. ctypes releases the
 interpreter lock, and needs no header of Python, so one library serves every version.
 """
 

@@ -1,4 +1,4 @@
-"""Loops that stand twice: in Python, which says what they do, and in C, which runs where it was compiled.
+"""Loops with two implementations: in Python, as the definition, and in C, which runs where it was compiled.
 
 Both give the same results, bit for bit, and draw the same random numbers; plain Python takes about a hundred times as
 long. Each is a function of arrays, numbers and generators, or of tuples of them, that writes into arrays of its caller.

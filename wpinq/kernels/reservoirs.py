@@ -158,7 +158,7 @@ class Pool:
         return rows[:given], left
 
     def held(self) -> npt.NDArray[np.bool_]:
-        """Of each row, whether somebody may still ask for it."""
+        """For each row whether it may still be needed."""
         marks = np.zeros(self._pool.rows, np.bool_)
         self._library.wpinq_rows(self._current(), len(self._people), marks.ctypes.data, None)
         return marks

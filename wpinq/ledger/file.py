@@ -212,7 +212,7 @@ class FilePages:
 
     @property
     def untouched(self) -> bool:
-        """Whether the file system says that nobody wrote to it since it was noted."""
+        """Whether the file's times show that it was not written to since the note."""
         return self._note.untouched
 
     def rows(self, first: int | None) -> Iterator[Row]:

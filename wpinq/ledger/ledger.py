@@ -31,8 +31,8 @@ from wpinq.ledger.store import MemoryStore, Store
 class Ledger:
     """The budget of one data set and everything that was charged to it; use `Ledger.open`.
 
-    Safe under threads and processes. Every use verifies what is new and the head, and that nobody wrote to the file
-    meanwhile; where somebody did, all rows are verified again (`verified.py`).
+    Safe under threads and processes. Every use verifies new rows and the head, and that the file was not written to
+    otherwise; else all rows are verified again (`verified.py`).
     """
 
     def __init__(self, store: Store, secret: Secret) -> None:

@@ -75,7 +75,7 @@ class MemoryStore:
 
     @property
     def untouched(self) -> bool:
-        """Nobody else can write to it."""
+        """True: no other process can write to it."""
         return True
 
     def rows(self, first: int | None) -> Iterator[Row]:

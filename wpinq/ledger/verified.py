@@ -1,4 +1,4 @@
-"""What is known of a ledger without reading all of its rows: what they say together, and that nobody changed them.
+"""A note of a ledger's verified state: its totals, and the file's times, so that old rows need not be read again.
 
 Beside the ledger stands a note. It holds what an accountant made of the first rows, with the code of the last of them,
 and how the file system described the ledger after the last session; both under codes of the data set's secret.
@@ -105,7 +105,7 @@ class Note:
     def _stamp(self, state: tuple[int, ...]) -> None:
         """Write down how the ledger was left, at a later time of the file system's clock, or not at all.
 
-        Whoever changes the ledger afterwards leaves it with a time that is not before the note's.
+        A later change of the ledger gives it a time that is not before the note's.
         """
         descriptor = os.open(self._place, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:

@@ -1,4 +1,4 @@
-"""Answers: released numbers as a table, with all that describes them. Whoever has one has nothing more to pay."""
+"""Answers: released numbers as a table, with all that describes them. Using one costs nothing more."""
 
 from __future__ import annotations
 

@@ -103,8 +103,8 @@ class Quote(Generic[C_co]):
     def query(self) -> C_co:
         """The one query that it becomes, however often it is committed; it answers once it is charged.
 
-        Were it computed again, a function whose meaning nobody can tell could mean another thing by then, and whether
-        the question that was paid for is refused would tell about records, for nothing.
+        If it were computed again, a function without a fingerprint could compute something else by then, and whether
+        the charged query is then refused would reveal something about records, without a charge.
 
         Raises:
             PlanError: See `insist`.

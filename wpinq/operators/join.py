@@ -189,7 +189,7 @@ class Join(Binary):
 
     @property
     def stability(self) -> tuple[Fraction, ...]:
-        """1, and a hair above it with a dither."""
+        """1, and 1 + 2^-16 with a dither."""
         return (Fraction(1) if self.scale else DITHER_STABILITY,) * 2
 
     @property

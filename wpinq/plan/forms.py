@@ -65,7 +65,7 @@ class Linear(Unary):
 
     @abstractmethod
     def apply(self, batch: Batch) -> Batch:
-        """The images of many records: of the columns that are required, and more that nobody needs."""
+        """The images of many records, with at least the required columns."""
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What it looks at, if that is all that it makes its output of."""

@@ -1,1 +1,1 @@
-"""Released numbers in, plain numbers out. See README.md in this folder."""
+"""Post-processing: functions of released numbers alone. See README.md in this folder."""

@@ -53,8 +53,8 @@ def plot_fit(fit: Drawable, path: str | Path, truth: ArrayLike | None = None, ti
     """Draw a fit as two panels: the cumulative degrees and the degrees by rank.
 
     The bands hold for each k, or rank, alone. Noisy values that a logarithmic axis cannot hold are left out, and the
-    caption counts them; of long curves a few hundred points are drawn, evenly spaced along the axis. Whoever gives
-    `truth` publishes it: it was not released.
+    caption counts them; of long curves a few hundred points are drawn, evenly spaced along the axis. Giving
+    `truth` publishes it, since it was not released.
 
     Args:
         fit: A fit; it holds released numbers only.

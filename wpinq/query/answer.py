@@ -1,4 +1,4 @@
-"""Answers to queries: measured or published, then finished with released numbers only."""
+"""Answers to SQL queries: measurements or publications, finished by post-processing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def sql(
         query: One SELECT in PostgreSQL's dialect; conditions have SQL's three values.
         tables: The protected collection and public tables (frames, paths, ...) by name. Of a public CSV file all
             columns are text; give a pair of it and its columns' types otherwise: `("pages.csv", {"size": int})`.
-        epsilon: What it costs in all, exact; several aggregates share it equally, and so does a count that nobody asked
+        epsilon: What it costs in all, exact; several aggregates share it equally, and so does a count that is added
             for where groups are published.
         delta: What publishing the groups costs; `protect(delta=)` allows it.
         keys: The groups to show, present or not, as `observe_many` takes bins; costs no delta.
@@ -109,7 +109,7 @@ def sql(
 
 
 def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: ChargeNames) -> list[Quote[Measurement]]:
-    """The counts, or one that nobody asked for, from which groups are published; with what that costs."""
+    """Quotes of the counts, or of one more count from which groups are published, with its delta."""
     result = [item.quote(share, **charged) for item in (*asked.counts, *asked.published_from(lost is None))]
     if lost is not None:
         refuse_unnamed(result[asked.widest].node, CALL)
@@ -128,7 +128,7 @@ def _numbers(asked: Statement, share: Fraction, charged: ChargeNames) -> list[Qu
 
 
 def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | None:
-    """The groups that are given, or None where they are to be published; nothing was charged yet."""
+    """The given groups, or None where groups are to be published; nothing is charged yet."""
     if not asked.keys:
         return pl.DataFrame({"all": [0]})
     if keys is not None:

@@ -1,4 +1,4 @@
-"""Bounds of what is summed or ranked: declared for a column or an expression, or what follows from those of its parts.
+"""Bounds of the numbers in aggregates: declared for a column or expression, or derived from those of its parts.
 
 Constants of the query are as public as declared bounds, so `SUM(CASE WHEN late THEN 1 ELSE 0 END)` needs none.
 """
@@ -61,9 +61,9 @@ class Declared:
         return result if low < high else (min(low, Fraction(0)), max(high, Fraction(0 if low else 1)))
 
     def check(self) -> None:
-        """Refuse bounds that are most likely misspelled: of no column, and of an expression that is not asked for.
+        """Refuse bounds of an unknown column, or of an expression that the query does not use: most likely a typo.
 
-        Bounds of columns that this query does not use are welcome: one set serves all queries.
+        Bounds of columns that this query does not use are allowed, so that one set serves all queries.
 
         Raises:
             PlanError: There are such.
@@ -82,7 +82,7 @@ class Declared:
         return None
 
     def _reach(self, node: Any) -> Reach | None:
-        """What an expression can be, or None where that is not known."""
+        """The range of an expression, or None where that is not known."""
         given = self._given(node)
         if given is not None:
             return ends(given, CALL)

@@ -1,4 +1,4 @@
-"""What a name means in each clause of a SELECT, by PostgreSQL's rules.
+"""Resolve names in each clause of a SELECT, by PostgreSQL's rules.
 
 An output name is a name of a column of the answer: an alias, or the name of a column that is selected as it is.
 

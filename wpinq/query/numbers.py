@@ -1,4 +1,4 @@
-"""Sums, means, spreads and ranks in a query: of numbers that are clamped to declared bounds."""
+"""Sums, means, variances and ranks in a query, of numbers that are clamped to their bounds."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ MEANT = {
     "ANON_COUNT": "COUNT",
     "ANON_SUM": "SUM",
 }
-"""What is meant by names that other databases and libraries have."""
+"""Names of aggregates in other databases and libraries, and what to write instead."""
 
 
 def unknown_function(node: Any) -> str:

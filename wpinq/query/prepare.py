@@ -1,7 +1,7 @@
-"""Reads a SELECT, clause by clause, into what it asks for.
+"""Parse a SELECT, clause by clause, into a `Statement`.
 
-Group keys, WHERE and public joins are functions of one record. Everything else, HAVING, ORDER BY, LIMIT and what is
-computed from counts, is done with released numbers, so it costs nothing and can tell nothing more.
+Group keys, WHERE and public joins are functions of one record. HAVING, ORDER BY, LIMIT and expressions over counts are
+post-processing of released numbers, so they cost nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a SELECT asks for: a plan for each of its counts, and how released numbers become its rows."""
+"""A parsed SELECT: a plan for each of its counts and numbers, and the post-processing that makes its rows."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Statement:
 
     @property
     def schema(self) -> Schema:
-        """What names a group."""
+        """The part of a name that stands for a group."""
         return self.groups._node.schema
 
     def published_from(self, given: bool) -> tuple[Collection, ...]:
@@ -122,7 +122,7 @@ class Statement:
 
 
 def check(found: Statement) -> None:
-    """Find out now, before anything is charged, whether released numbers can be finished."""
+    """Check, before anything is charged, that the post-processing can be done."""
     translator = found.translator()
     for item in found.items:
         translator.term(item.node)

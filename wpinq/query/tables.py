@@ -32,7 +32,7 @@ PROTECTED_JOIN = (
 
 
 class Tables:
-    """What the names of a query stand for.
+    """The tables of a query, and the columns for which its names stand.
 
     Attributes:
         base: The protected collection.

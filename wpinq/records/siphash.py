@@ -1,7 +1,7 @@
 """SipHash-2-4 with 128 bits of output, over many messages at once.
 
 Source: Aumasson and Bernstein, SipHash: a fast short-input PRF (2012), and the authors' 128-bit variant. It is a keyed
-pseudorandom function: whoever does not hold the key cannot choose records that collide, or tell where a record lands.
+pseudorandom function: without the key nobody can choose records that collide, or predict the shard of a record.
 The compiled kernel does the same, bit for bit, several times as fast.
 """
 

@@ -1,9 +1,9 @@
-"""All that a dataflow script measures, charged as a whole or not at all.
+"""Charge all measurements of a dataflow script at once, or none.
 
-A script is a program: what it measures is known only after it was run, and it may observe one measurement before it
-makes the next. So it is first run over no records, which shows its mistakes, and whether it only measures. Then it is
-run on collections that make measurements without charging for them, and all of them are charged at its end. A script
-that observes while it runs, or asks for more than it returns, is charged step by step instead.
+A script is a program: its measurements are known only after it was run, and it may observe one measurement before it
+makes the next. So it is first run over no records, which shows its errors, and whether it only measures. Then it is run
+on collections that make measurements without charging for them, and all of them are charged at its end. A script that
+observes while it runs, or measures more than it returns, is charged step by step instead.
 """
 
 from __future__ import annotations

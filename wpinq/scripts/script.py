@@ -57,7 +57,7 @@ def load(given: str) -> Dataflow:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """A dataflow over no records, with a budget in memory: it fails here as it would fail later, and charges nobody.
+    """A run of a dataflow over no records, with a budget in memory, so that its errors show before anything is charged.
 
     A script is a program, which may observe what it measured before it goes on: only a run shows what it asks for.
 
@@ -146,7 +146,7 @@ def _checked(found: Any, path: Path) -> dict[str, Measurement]:
 
 @contextlib.contextmanager
 def _told(path: Path) -> Any:
-    """Tell where a script failed, and how, but not in its own words, which could quote what it has read."""
+    """The error of a failed script: its line and the type of the exception, not its text, which could quote data."""
     try:
         yield
     except WpinqError:

@@ -1,4 +1,4 @@
-"""What is wrong with a source, row by row: for its curator only, since this shows records' positions and counts."""
+"""Check a source row by row; for its curator only, because the report shows positions and counts of records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DROPPED = frozenset({RETURN, QUOTING, RAGGED, FORM})
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong.
+    """A problem of one row or field.
 
     Attributes:
         reason: What is wrong.
@@ -59,7 +59,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Report:
-    """What a curator should know of a source.
+    """The problems of a source.
 
     Attributes:
         name: The file's name.
@@ -100,7 +100,7 @@ class Report:
 
 
 def check(source: object, columns: Columns = None, header: bool = True, limit: int = 20) -> Report:
-    """Read a whole source and report every row and field that `protect` would leave out in silence.
+    """Read a whole source and report every row and field that `protect` would leave out without a message.
 
     Args:
         source: As for `open_source`.
@@ -173,7 +173,7 @@ def _check_block(reader: TextReader, block: Block, first: int, file: str | None,
 
 
 def _check_log(block: Block, first: int, file: str | None, report: Report) -> None:
-    """Check lines of a web log; of a record, what is there and null once it is read, is wrong."""
+    """Check lines of a web log; a field that is present but null once it is read is a problem."""
     import numpy as np
 
     lines = convert.valid_text(as_lines(block), "line")
@@ -216,7 +216,7 @@ def _check_rows(
 
 
 def _check_cells(parts: Iterable[dict[str, Any]], report: Report) -> None:
-    """Check columns of typed cells: what is there, and null once it is read, is wrong."""
+    """Check columns of typed cells; a cell that is present but null once it is read is a problem."""
     import numpy as np
 
     for cells in parts:

@@ -1,4 +1,4 @@
-"""The files of a source: which they are, whether they are still the same, and what goes wrong with them."""
+"""The files of a source: find them, check that they have not changed, and redact errors of reading them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class File:
 
     @property
     def zipped(self) -> bool:
-        """Whether it is compressed as a whole, so that nobody can start in its middle."""
+        """Whether it is compressed as a whole, so that it cannot be read from its middle."""
         return self.path.suffix.lower() == ".gz"
 
     def check(self) -> None:
@@ -128,13 +128,13 @@ class Files:
 
 
 def plain(path: str) -> str:
-    """A path as text that can be written down: one that is not UTF-8 with an escape for each odd byte."""
+    """A path as printable text, with an escape for each byte that is not UTF-8."""
     return path.encode("utf-8", "backslashreplace").decode()
 
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Turn what an operating system or a decoder says into one line that holds nothing of a file.
+    """Turn errors of the operating system or a decoder into one line that quotes nothing of a file.
 
     Raises:
         SourceError: Instead of any error of reading.

@@ -57,7 +57,7 @@ class FileReader:
 
 
 class ObjectReader:
-    """A reader of something that is no file: it has no place, size, version or content of its own."""
+    """A reader of an object in memory: it has no path, size, version or content of its own."""
 
     __slots__ = ()
 
@@ -76,11 +76,11 @@ class ObjectReader:
 
     @property
     def steady(self) -> Steady:
-        """It may compute its records anew, so only reading it tells; one for which that is not so says so."""
+        """Only reading shows whether its records are the same, since it may compute them anew; subclasses may know."""
         return Steady.UNKNOWN
 
     def version(self) -> None:
-        """Objects have no version of their own; whoever protects them may name one."""
+        """Objects have no version of their own; `protect(version=...)` may name one."""
 
     def content(self) -> None:
         """There is no file."""
@@ -93,5 +93,5 @@ class HeldReader(ObjectReader):
 
     @property
     def steady(self) -> Steady:
-        """Nobody can change them."""
+        """They cannot change."""
         return Steady.MEMORY

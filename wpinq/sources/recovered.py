@@ -1,11 +1,11 @@
-"""A source that is read once, however often the process is killed: what was read is kept, part by part.
+"""A source for runs that may be killed: the parts that were read are kept in a directory, and not read again.
 
-A source is cut into parts whose records depend on nothing but the source. When a part has been read, its records, equal
-ones counted together, are written as one file, which is there whole or not at all; after a restart it is taken from the
-file. So nothing is lost or counted twice, and since noise is a function of the secret every answer is the same.
+A source is cut into parts that depend on the source only. When a part has been read, its records, with equal ones added
+up, are written atomically as one file; after a restart the part is read from this file. So nothing is lost or counted
+twice, and since noise is a function of the secret every answer is the same.
 
 The files are encrypted and authenticated under a key of the data set's secret, so they hold no names and cannot be
-changed; nobody but their owner may read them. They belong to one data set, version and dataflow, and to no other.
+changed; only their owner may read them. They belong to one data set, version and dataflow, and to no other.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Recovered:
 
 
 def recovered(reader: Reader, place: Path, key: bytes) -> Recovered:
-    """Keep what is read of a source in a directory, or go on with what was kept there.
+    """Keep the parts of a source in a directory, or continue with those that were kept there.
 
     Args:
         reader: The source.

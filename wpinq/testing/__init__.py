@@ -1,6 +1,6 @@
 """Test a dataflow without noise: exact answers on records that are given by hand, and a search for broken stability.
 
-Nothing here reads a protected source: whoever evaluates a plan gives the records.
+Nothing here reads a protected source: the caller gives the records.
 
 `README.md` says what each file knows.
 """

@@ -43,7 +43,7 @@ def tree(expression: pl.Expr, call: str) -> Any:
             warnings.simplefilter("ignore")
             text = expression.meta.serialize(format="json")
         return json.loads(text)
-    except Exception:  # noqa: BLE001  Polars says so in many ways
+    except Exception:  # noqa: BLE001  Polars raises many types
         raise UntraceableError(
             f"{call}: the expression cannot be read; if it calls Python (map_elements, map_batches), pass the Python "
             "function itself."

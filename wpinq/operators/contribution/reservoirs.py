@@ -23,7 +23,7 @@ PIECE = 1 << 15
 COPIES = (1 << 32) - 1
 """Copies of one record that compete; more of one record do not."""
 ROWS = 1 << 20
-"""Rows of a frame; and of those that nobody asks for any more, so many may be held."""
+"""Rows of a frame; so many rows may be held that are not in the sample any more."""
 
 
 class Reservoirs:

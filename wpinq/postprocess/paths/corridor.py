@@ -1,4 +1,4 @@
-"""The certified corridor: cells of the grid that some cheapest staircase surely has, or surely lacks.
+"""The certified corridor: bounds on the heights of some cheapest staircase, proved without searching for it.
 
 Column c of the grid is multiplicity c + 1 and row j is rank j + 1. A staircase is a down-set of cells;
 its column heights are the cumulative distribution and its row lengths the sequence. With values `v` of

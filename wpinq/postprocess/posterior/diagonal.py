@@ -1,4 +1,4 @@
-"""The corner: each record counted once, by the curve that tells it best, in one measurement at the full epsilon.
+"""The diagonal split (in names `corner`): each record is counted in one of both curves, at the full epsilon.
 
 The records of a collection fill a staircase: record k of the item of rank r is cell (k, r). One record more or less is
 one cell more or less (shaving twice has stability 1), so any partition of the grid into bins can be measured at once.
@@ -189,7 +189,7 @@ def growth(step: float) -> float:
 
 
 class Side:
-    """One side of the diagonal, told by columns: bin c holds height - c - `offset` of a column that is higher."""
+    """One side of the diagonal, by columns: bin c holds height - c - `offset` of a column that is higher than that."""
 
     def __init__(self, bins: npt.NDArray[Any], offset: int, scale: float) -> None:
         self.bins, self._offset, self._scale = bins.astype(np.float64), offset, scale

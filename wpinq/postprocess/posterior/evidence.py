@@ -1,4 +1,4 @@
-"""What a fit was made from: released numbers, and what they say about a staircase.
+"""The evidence of a fit: released numbers, and the posterior quantiles of staircases that follow from them.
 
 Two kinds: `Curves`, a noisy CDF and a noisy sequence, and `Cornered`, the measured corner. Both give posterior
 quantiles as whole staircases, and sums of bins that are free of any prior: true value plus noise of known scale.
@@ -32,7 +32,7 @@ NoiseTerms: TypeAlias = tuple[tuple[float, int], ...]
 
 
 class Evidence(Protocol):
-    """What a fit asks of the released numbers."""
+    """The interface between a fit and the released numbers."""
 
     @property
     def noisy(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -55,7 +55,7 @@ class Evidence(Protocol):
         """The total, with the noise on it."""
 
     def sums(self) -> dict[str, float]:
-        """Of the three by name those that sums of bins tell about as well as the posterior does, and unbiased."""
+        """Unbiased estimates, by name, from sums of bins, where they are about as accurate as the posterior."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +79,14 @@ class Curves:
         ]
 
     def staircase(self, heights: Ints) -> Staircase:
-        """Tell a path by rows too; where the horizon cut the columns, the rows go on by their posterior medians."""
+        """The staircase of a path, also by rows; beyond the observed columns rows are posterior medians."""
         cut = len(heights) >= MOST_COLUMNS
         return with_rows(heights, self._lengths(int(heights[-1]), (0.5,))[0] if cut else heights[:0])
 
     def _lengths(self, last: int, levels: tuple[float, ...]) -> Ints:
         """Posterior quantiles of the rows that may reach beyond the columns, of which the last one is `last` high.
 
-        Unless none plausibly does, these are the quantiles of the same staircases, told by the other side.
+        If some plausibly do, these are the quantiles of the same staircases, by rows.
         """
         columns, rows = self.noisy
         rows = rows[: last + math.ceil(REACH * self.scales[0])]
@@ -140,7 +140,7 @@ class Cornered:
 
     @cached_property
     def noisy(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Of the columns and rows that reach beyond the fitted corner; further bins say nothing of their own."""
+        """Of the columns and rows that reach beyond the fitted corner; further bins hold noise only."""
         side = len(self.corner.quantiles((0.5,))[0][0])
         return self.bins[0][:side] + np.arange(1, side + 1), self.bins[1][:side] + np.arange(side)
 
@@ -175,7 +175,7 @@ class Cornered:
 
 
 def with_rows(heights: Ints, lengths: Ints) -> Staircase:
-    """Join the columns given with the rows that reach beyond them; what neither speaks of stays empty.
+    """Join columns with the rows that reach beyond them; cells that neither covers stay empty.
 
     >>> [curve.tolist() for curve in told(np.array([3, 2]), np.array([4, 3]))]
     [[3, 2, 2, 1], [4, 3, 1]]

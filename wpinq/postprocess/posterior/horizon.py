@@ -1,4 +1,4 @@
-"""How many bins to observe, decided from released numbers only: never from a file, never a magic number.
+"""How many bins to observe, decided from released numbers only.
 
 Bins are free once a measurement is charged, so looking too far costs time alone; not far enough loses the tail. With
 `margin(s)` = s ln(10**9), which the noise of one bin exceeds with probability below 10**-9:

@@ -1,8 +1,8 @@
-"""Staircases as a chain of columns: exact marginals, and samples, of weights that speak of single columns.
+"""Staircases as a Markov chain of columns: exact marginals for weights that factor over columns.
 
-A staircase is told column by column: heights never increase, column c lies in its band, and has the logarithmic weight
-`own` of its height. After d columns it may end, going down to the height d, with the weight `ends[d]`: it is then no
-longer alive. Each time that it goes down it takes a step, which has a weight too.
+A staircase is described column by column: heights never increase, column c lies in its band, and has the logarithmic
+weight `own` of its height. After d columns it may end, going down to the height d, with the weight `ends[d]`: it is
+then no longer alive. Each time that it goes down it takes a step, which has a weight too.
 One pass forward and one backward give every column's distribution in time linear in the cells of the band.
 """
 

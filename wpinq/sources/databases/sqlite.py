@@ -1,7 +1,7 @@
 """SQLite tables and queries. The schema is that of the table's declaration; what does not fit it is null, cell by cell.
 
-SQLite lets any cell hold any type, and tells a column's type only as an inclination. So each column is selected with a
-test of each cell's own type, and a single odd cell moves nothing else. Columns without a declared type, and computed
+In SQLite a cell may hold any type, and a column's type is only an affinity. So each column is selected with a test of
+each cell's own type, and a cell of another type changes no other cell. Columns without a declared type, and computed
 ones, hold any value. Booleans are 0 and 1; dates and timestamps are read from text, by the grammar of text files.
 """
 
@@ -171,7 +171,7 @@ class SqliteReader:
         """Frames of these columns; see `Reader.batches`. The first share reads everything.
 
         Raises:
-            SourceError: It cannot be read, or is not what was opened; looked at once nobody can change what is read.
+            SourceError: It cannot be read, or is not what was opened; checked inside the transaction that reads it.
         """
         schema = wanted(self.schema, columns, self.place.where)
         if share[0]:
@@ -198,7 +198,7 @@ def _files(path: Path) -> list[Path]:
 def _version(path: Path) -> str:
     """What tells a file from what it was before, asked for inside of a transaction.
 
-    The number of changes is kept in the file's header, by whoever writes without a log: two changes may be of one size
+    Writers without a log count changes in the file's header: two changes may be of one size
     and fall into one tick of the clock. A log grows with each change.
     """
     stats = [(str(item), item.stat().st_size, item.stat().st_mtime_ns) for item in _files(path)]

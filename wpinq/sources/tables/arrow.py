@@ -1,4 +1,4 @@
-"""Tables in memory, and whatever hands out Arrow streams: Polars, pandas, pyarrow, DuckDB."""
+"""Tables in memory, and other objects with the Arrow stream protocol: Polars, pandas, pyarrow, DuckDB."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _types(table: Any, first: list[Any]) -> tuple[list[str], dict[str, Any]]:
 
 @contextmanager
 def redacted() -> Iterator[None]:
-    """Turn whatever a table says into one line that quotes nothing.
+    """Turn errors of a table into one line that quotes nothing of it.
 
     Raises:
         SourceError: Instead of any other error.

@@ -45,7 +45,7 @@ def plain(schema: Any) -> dict[str, str]:
 
 
 class RefusedError(Exception):
-    """Polars does not read it, or not to its end; nothing that it says is told."""
+    """Polars does not read the file, or not to its end; the message of Polars is not shown."""
 
 
 def frames(file: File, types: Mapping[str, str], start: int, heights: Sequence[int]) -> Iterator[pl.DataFrame]:

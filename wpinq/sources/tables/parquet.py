@@ -166,7 +166,7 @@ def open_parquet(found: Files, columns: Columns) -> ParquetReader:
 
 @contextmanager
 def decoding(path: str) -> Iterator[None]:
-    """Turn what Arrow says into one line that holds nothing of a file.
+    """Turn errors of Arrow into one line that quotes nothing of a file.
 
     Raises:
         SourceError: Instead of any error of reading or decoding.

@@ -1,4 +1,4 @@
-"""Tuples of Python values, from a list or a generator, and whatever else is kept as columns."""
+"""Tuples of Python values, from a list or a generator, kept as columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""What a row of a text file is, line by line.
+r"""The grammar of text files: rows and fields, line by line.
 
 - A row is one physical line, ended by LF, CRLF or the end of the file. Blank lines are no rows.
 - A field is bare or quoted. A quoted field begins and ends with `"`, and holds `""` for one; a bare one holds none.

@@ -1,7 +1,7 @@
 """Whole lines of a file, in blocks, so that no line changes how another one is read.
 
-A line ends at a line feed and belongs to the share in which its first byte lies. Where blocks and shares are cut does
-not show in the lines that come out.
+A line ends at a line feed and belongs to the share in which its first byte lies. The lines do not depend on where
+blocks and shares are cut.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Block: TypeAlias = bytes | bytearray
-"""Whole lines; nobody changes it."""
+"""Whole lines; immutable."""
 BLOCK = 1 << 22  # bytes read at a time, no more than LONGEST
 LONGEST = 1 << 26  # a longer line is ill-formed, so that no line can fill the memory
 TOO_LONG = b"\r \n"  # an ill-formed line that stands for a longer one

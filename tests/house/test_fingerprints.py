@@ -22,10 +22,12 @@ from wpinq.aggregates.scale import Scale
 from wpinq.errors import WpinqError
 from wpinq.functions import Function, bind, bind_many
 from wpinq.functions.covering import SHOWN
+from wpinq.functions.rows import KEY, Rows, rows
 from wpinq.ledger import Ledger
 from wpinq.measurements.naming import Tap
 from wpinq.operators.align import Align, Coarse
 from wpinq.operators.contribution.first import First
+from wpinq.operators.look_up import LookUp
 from wpinq.operators.window import Window
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Node, Source, fingerprints, steps
@@ -49,6 +51,19 @@ def live_slice(**how):
     return asked.at(1).node
 
 
+TOWNS = pl.DataFrame({KEY: ["ann", "bob"], "town": ["Rome", "Oslo"]})
+
+
+def towns(key, table=TOWNS, outer=False, name="town"):
+    table = table.rename({"town": name})
+    return rows(key, table, Schema((Column(name, Kind.TEXT),)), outer=outer, note="towns")
+
+
+def looked_up(views):
+    node = views._node
+    return LookUp(node, towns(node.schema["user"]), None, ("user",), node.schema.names)
+
+
 def samples():
     """A plan for each kind of step."""
     c, people = views(), views(unit=wpinq.users("user", at_most=2, per=("page", 1)))
@@ -64,6 +79,7 @@ def samples():
         Align(source, Schema.of(a=Kind.ANY, b=Kind.TEXT, c=Kind.INT), 2), Coarse(source), First(people._node.source),
         Lengths(people._node.source, (1, 2, 3)), Tap(source, b"key", np.zeros((0, 2), np.uint64)), live_slice(),
         live_slice(where="page = 'x'"), views(derive={"more": "n + 1"}),
+        looked_up(c),
     ]  # fmt: skip
 
 
@@ -116,6 +132,10 @@ def others(value):
 
 
 def functions(value):
+    if isinstance(value, Rows):
+        (key,) = value.schema
+        moved = TOWNS.with_columns(pl.Series("town", ["Rome", "Bern"]))
+        return [towns(key, TOWNS[:1]), towns(key, moved), towns(key, outer=True), towns(key, name="place")]
     if hasattr(value, "apply_many"):
         return [bind_many(lambda page: [page, "y"], value.schema, "flat_map")]
     if value.schema.names == ("group",):

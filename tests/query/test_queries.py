@@ -530,7 +530,7 @@ def test_refused_before_anything_is_charged(query, reason, tables):
     assert tables["views"]._node.data.ledger.spent() == (0, 0)
 
 
-def test_bad_amounts_and_public_tables(tables, tmp_path):
+def test_bad_amounts_and_public_tables(tables, tmp_path, monkeypatch):
     query = "SELECT page, COUNT(*) FROM views GROUP BY page"
     with pytest.raises(ExactnessError):
         wpinq.sql(query, tables, epsilon=0, delta=1e-6)
@@ -541,8 +541,13 @@ def test_bad_amounts_and_public_tables(tables, tmp_path):
         wpinq.sql(query, {"views": poor}, epsilon=1, delta=1e-6)
     assert poor._node.data.ledger.spent() == (0, 0)
     large = pl.DataFrame({"page": range(100_001)})
-    with pytest.raises(SourceError, match="more than 100,000 rows"):
-        wpinq.sql("SELECT COUNT(*) FROM views JOIN large ON age = page", {**tables, "large": large}, epsilon=1)
+    joined = ("SELECT COUNT(*) FROM views JOIN large ON age = large.page", {**tables, "large": large})
+    assert wpinq.sql(*joined, epsilon=LOUD).rows == ((sum(age is not None and age >= 0 for age in VIEWS["age"]),),)
+    for name, most in (("MOST_ROWS", 100_000), ("MOST_BYTES", 1 << 19)):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"wpinq.query.tables.{name}", most)
+            with pytest.raises(SourceError, match=r"large has more than 1.*,000 rows, or takes more than .* MiB"):
+                wpinq.sql(*joined, epsilon=1)
     (tmp_path / "pages.csv").write_text("page,topic\nHome,front\n")
     from_file = {**tables, "pages": tmp_path / "pages.csv"}
     joined = wpinq.sql("SELECT COUNT(*) FROM views JOIN pages USING (page)", from_file, epsilon=LOUD)

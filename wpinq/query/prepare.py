@@ -191,12 +191,11 @@ class _Select:
         return self._released(inner), descending, descending if first is None else bool(first)
 
     def _kept(self) -> Collection:
-        """The records that have partners and pass WHERE."""
+        """The records that pass WHERE."""
         where = self.select.args.get("where")
-        tests = list(self.tables.present)
-        if where:
-            tests.append(self.tables.translator.condition(self._canonical(where.this)).value)
-        return self.tables.base.filter(reduce(and_, tests)) if tests else self.tables.base
+        if not where:
+            return self.tables.base
+        return self.tables.base.filter(self.tables.translator.condition(self._canonical(where.this)).value)
 
     def _counted(self, kept: Collection, groups: Collection, names: tuple[str, ...], count: Any) -> Collection:
         """The collection whose bins are the groups and whose weights are the counts."""

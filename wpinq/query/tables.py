@@ -13,18 +13,21 @@ import polars as pl
 
 from wpinq.collection import Collection
 from wpinq.errors import PlanError, SourceError
+from wpinq.functions.rows import KEY, rows
 from wpinq.functions.sql.bind import column, named, translator
 from wpinq.functions.sql.terms import Term, shown, together
 from wpinq.functions.sql.translator import Translator
+from wpinq.operators.keys import keyed
+from wpinq.operators.look_up import LookUp
 from wpinq.records import canonical
-from wpinq.records.schema import Kind, Schema, polars_type
+from wpinq.records.schema import Column, Kind, Schema, polars_type
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 CALL = "sql"
-KEY = "\0key"  # of a public table: what records look up
-LARGEST = 100_000  # rows of a public table
+MOST_ROWS, MOST_BYTES = 10_000_000, 1 << 30
+"""What a public table may hold: it is kept in memory as a whole, with an index of its keys."""
 PROTECTED_JOIN = (
     "joins two protected tables: one record would be in as many pairs as its key has partners, without bound; use "
     "collection.join in Python, which weighs pairs"
@@ -35,13 +38,11 @@ class Tables:
     """The tables of a query, and the columns for which its names stand.
 
     Attributes:
-        base: The protected collection.
-        present: What must hold for a record to have partners in all inner joins.
+        base: The protected collection, with the columns of public tables that it was joined with.
     """
 
     def __init__(self, given: dict[str, Any], first: Any, joins: list[Any]) -> None:
         self.given = given
-        self.present: list[pl.Expr] = []
         self._columns: dict[str, dict[str, Term]] = {}
         alias, result = self._table(first)
         if not isinstance(result, Collection):
@@ -185,20 +186,24 @@ class Tables:
         self, alias: str, ours: Term, key: Term, schema: Schema, frame: pl.DataFrame, *, required: bool, text: str
     ) -> None:
         (ours, _), kind = together([ours, key], CALL)
-        rows = frame.filter(pl.col(KEY).is_not_null()).with_columns(pl.col(KEY).cast(polars_type(kind)))
-        if rows[KEY].n_unique() < rows.height:
+        table = canonical.frame(frame.with_columns(pl.col(KEY).cast(polars_type(kind))), Schema((Column(KEY, kind),)))
+        table = table.drop_nulls(KEY)
+        if table[KEY].n_unique() < table.height:
             raise PlanError(f"{CALL}: {text}: {key.text} is not unique in {alias}, so a record would count many times; "
                             "join on what is unique there.")  # fmt: skip
-        old = rows[KEY].to_list()
-        for name in self._columns[alias]:
-            of = polars_type(schema[name].kind)
-            value = (
-                ours.value.replace_strict(old, rows[name].to_list(), default=None, return_dtype=of)
-                if old else pl.lit(None, of)
-            )  # fmt: skip
-            self._columns[alias][name] = Term(value, schema[name].kind, f"{alias}.{name}")
-        if required:
-            self.present.append(ours.value.is_in(old) if old else pl.lit(False))
+        kept = self.base._node.schema.names
+        node, (own,) = keyed(self.base._node, [ours.value], CALL, f"{alias} key")
+        names = list(self._columns[alias])
+        if alias.startswith("^"):
+            raise PlanError(f"{CALL}: table {alias!r} has a name that Polars reads as a pattern; name it with AS.")
+        output = Schema(tuple(Column(f"{alias}.{name}", schema[name].kind) for name in names))
+        table = table.rename(dict(zip(names, output.names, strict=True)))
+        note = f"{alias} by {key.text}"
+        function = rows(Column(own, kind), table, output, outer=not required, note=note)
+        made = LookUp(node, function, None, (own,), kept)
+        self.base = self.base._then(made)
+        for name, column_ in zip(names, made.schema.columns[len(kept) :], strict=True):
+            self._columns[alias][name] = Term(pl.col(column_.name), column_.kind, f"{alias}.{name}")
 
 
 def plainly(node: Any) -> str:
@@ -241,10 +246,14 @@ def _public(table: Any, alias: str) -> tuple[Schema, pl.DataFrame]:
     paired = isinstance(table, tuple) and len(table) == 2 and isinstance(table[1], Mapping)
     source, columns = table if paired else (table, None)
     reader = open_source(source, columns=columns)
-    empty = pl.DataFrame(schema={item.name: polars_type(item.kind) for item in reader.schema})
-    frame = canonical.frame(pl.concat([empty, *reader.batches(reader.schema.names)]), reader.schema)
-    if frame.height > LARGEST:
-        raise SourceError(
-            f"{CALL}: the public table {alias} has more than {LARGEST:,} rows; leave out what is not needed."
-        )
-    return reader.schema, frame
+    frames = [pl.DataFrame(schema={item.name: polars_type(item.kind) for item in reader.schema})]
+    count = size = 0
+    for frame in reader.batches(reader.schema.names):
+        count, size = count + frame.height, size + int(frame.estimated_size())
+        if count > MOST_ROWS or size > MOST_BYTES:
+            raise SourceError(
+                f"{CALL}: the public table {alias} has more than {MOST_ROWS:,} rows, or takes more than "
+                f"{MOST_BYTES >> 20:,} MiB; leave out what is not needed."
+            )
+        frames.append(frame)
+    return reader.schema, canonical.frame(pl.concat(frames), reader.schema)

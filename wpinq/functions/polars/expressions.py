@@ -12,20 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from wpinq.errors import PlanError, UntraceableError
 from wpinq.functions.code.fingerprint import digest
-from wpinq.functions.function import Dropped, Function
+from wpinq.functions.columnwise import Columnwise
 from wpinq.functions.output_columns import columns_code, columns_of, named
 from wpinq.functions.polars.admit import INSTEAD, admit, bare, columns, tree
 from wpinq.functions.polars.bounded import bounded
-from wpinq.functions.traced.columnar import FAILURES, truthful
+from wpinq.functions.traced.columnar import FAILURES
 from wpinq.functions.traced.probe import ROW, probe_frame
 from wpinq.records import canonical
-from wpinq.records.kinds import declared, plain_record, read, series
-from wpinq.records.schema import Kind, Schema, in_columns, polars_type
+from wpinq.records.kinds import declared
+from wpinq.records.schema import Kind, Schema, polars_type
 
 TYPES: dict[type[pl.DataType], Kind] = {
     pl.String: Kind.TEXT, pl.Boolean: Kind.BOOL, pl.Binary: Kind.BYTES, pl.Date: Kind.DATE, pl.Duration: Kind.SPAN,
@@ -33,44 +32,18 @@ TYPES: dict[type[pl.DataType], Kind] = {
     pl.Int64: Kind.INT, pl.UInt8: Kind.INT, pl.UInt16: Kind.INT, pl.UInt32: Kind.INT, pl.UInt64: Kind.INT,
 }  # fmt: skip
 
-ONE = "\0one"  # a frame without columns would have no rows
-
 
 @dataclass(frozen=True, eq=False)
-class Expressions(Function):
+class Expressions(Columnwise):
     """Element-wise Polars expressions, one for each output, of the kinds of the output."""
 
     expressions: tuple[pl.Expr, ...]
-
-    def call(self, record: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: D102
-        rows = self.apply(self._one(record), ()).select(pl.all().to_physical()).rows()
-        if not rows:
-            raise Dropped
-        return tuple(read(value, column.kind) for value, column in zip(rows[0], self.output, strict=True))
-
-    def test(self, record: tuple[Any, ...]) -> bool:  # noqa: D102
-        return bool(self.predicate(self._one(record))[0])
 
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
         result = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
         values = [value.alias(f"\0out {place}") for place, value in enumerate(self.expressions)]
         made = _each(frame, lambda part: part.with_columns(values).select(*result, *keep))
         return canonical.frame(made, self.output)
-
-    def predicate(self, frame: pl.DataFrame) -> pl.Series:  # noqa: D102
-        if len(self.output) != 1:
-            raise PlanError(f"a filter takes one expression, and got {len(self.output)}; join them with &.")
-        (column,) = self.output
-        answers = self.apply(frame.with_row_index(ROW), (ROW,))
-        true = answers.filter(truthful(pl.col(column.name), column.kind)).get_column(ROW)
-        mask = np.zeros(frame.height, dtype=bool)
-        mask[true.to_numpy()] = True
-        return pl.Series(mask, dtype=pl.Boolean)
-
-    def _one(self, record: tuple[Any, ...]) -> pl.DataFrame:
-        values = zip(self.reads, plain_record(record, self.schema, self.reads), strict=True)
-        result = [series(name, [value], self.schema[name].kind) for name, value in values]
-        return in_columns(result or [pl.Series(ONE, [0])])
 
 
 def expressions(

@@ -122,7 +122,7 @@ PLACES = {
     "a traced function": (Columnar, "apply"), "an exchange": (shards, "split"), "taking in": (Slices, "absorb"),
     "shaving": (Slices, "emit"), "shaving ranges": (RangedSlices, "emit"), "a histogram": (Histogram, "__init__"),
     "counting": (Histogram, "absorb"), "adding up": (Histogram, "merge"), "a digest": (Histogram, "content"),
-    "a look-up": (Histogram, "lookup"),
+    "a look-up": (Histogram, "lookup"), "a look-up of one": (Histogram, "weight"),
 }  # fmt: skip
 
 
@@ -168,6 +168,7 @@ def test_steps_that_fail_say_nothing(place, failure, broken, tmp_path, capfd, ca
     broken(place, failure)
     with pytest.raises(BaseException) as caught:
         m.observe((MARK, 1))
+        m.observe_many([(MARK, 1)])
         m.beside.observe(1)  # what fails in its plan alone
     clean(told(caught.value))
     expected = {interrupts: KeyboardInterrupt, exits: SystemExit}.get(failure, wpinq.WpinqError)

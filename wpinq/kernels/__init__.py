@@ -66,6 +66,8 @@ def load() -> ctypes.CDLL | None:
     return library
 
 
+INLINE = 12
+"""Bytes that an Arrow view holds itself."""
 LIB = load()
 """The compiled kernels, or None."""
 
@@ -87,6 +89,14 @@ def hash_views(library: ctypes.CDLL, key: bytes, array: Any, family: int) -> Wor
     pointers = (_P * max(len(buffers), 1))(*(buffer.address for buffer in buffers))
     library.wpinq_hash_views(key, len(array), views.address + 16 * array.offset, pointers, family, out.ctypes.data)
     return out
+
+
+def hash_bytes(library: ctypes.CDLL, key: bytes, message: bytes) -> bytes:
+    """Hash one message, as an Arrow array of one view that is laid out by hand."""
+    size, out = len(message), ctypes.create_string_buffer(16)
+    view = size.to_bytes(4, "little") + (message if size <= INLINE else bytes(INLINE))
+    library.wpinq_hash_views(key, 1, view, (ctypes.c_char_p * 1)(message), -1, out)
+    return out.raw
 
 
 def count(numbers: Weights, low: int, counts: Weights) -> None:

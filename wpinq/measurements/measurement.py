@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -33,9 +33,9 @@ from wpinq.measurements.shown import nearly
 from wpinq.noise import Mechanism, mechanism
 from wpinq.noise.accuracy import epsilon_within, level_of_each
 from wpinq.plan.stability import Survey
-from wpinq.records.bins import bin_frame
+from wpinq.records.bins import bin_codes, bin_frame
 from wpinq.records.fields import Field
-from wpinq.records.identity import identities
+from wpinq.records.identity import identities, identity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -107,8 +107,12 @@ class Measurement(ChargedQuery):
             BinError: The collection could never hold such a bin.
             SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
         """
-        value: int | float = self.observe_many([bin])[0].item()
-        return value
+        refuse_inside("observe")
+        codes = bin_codes(bin, self.node.schema)
+        if codes is None:
+            value: int | float = self.observe_many([bin])[0].item()
+            return value
+        return redacted("observe", partial(self._one, codes))
 
     def observe_many(self, bins: Any) -> np.ndarray:
         """The noisy weights of many bins, in their order; the same as asking one by one.
@@ -207,10 +211,27 @@ class Measurement(ChargedQuery):
 
         return Answer(about, found)
 
-    @property
+    @cached_property
+    def _whole(self) -> bool:
+        """Whether answers are whole numbers."""
+        return self._unit == 1 and self.node.held.whole
+
+    @cached_property
     def _unit(self) -> int:
         """Steps of the noise in a weight of 1."""
         return self._mechanism.grid * self.node.resolution
+
+    @cached_property
+    def _identity_key(self) -> bytes:
+        return self.key_owner.identity_key
+
+    def _one(self, codes: list[bytes]) -> int | float:
+        """What `observe_many` gives for one bin, without a frame or arrays."""
+        histogram, words = self._settled()
+        known = identity(codes, self._identity_key)
+        true, grid, noise = histogram.weight(codes, known), self._mechanism.grid, self._mechanism.one(words, known)
+        total = true + noise if grid == 1 else int(true) * grid + noise
+        return int(total) if self._whole else float(total) / self._unit
 
     def _parts(self, frame: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """The true weights of bins, and their noise in steps."""
@@ -239,8 +260,7 @@ class Measurement(ChargedQuery):
         The sum is rounded to a float before it is divided, for integers of every width, so that the last digits of an
         answer do not reveal how weights are held, which depends on whether there are any.
         """
-        whole = self._unit == 1 and self.node.held.whole
-        released: np.ndarray = total if whole else total.astype(np.float64) / self._unit
+        released: np.ndarray = total if self._whole else total.astype(np.float64) / self._unit
         return released
 
     def explain(self) -> str:

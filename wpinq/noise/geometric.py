@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
+from operator import eq
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from wpinq.errors import PlanError
 from wpinq.kernels import LIB, digit
 from wpinq.noise.digits import Threshold, exp_bounds, thresholds
-from wpinq.noise.words import WordSource, checked, pieces
+from wpinq.noise.words import Words, WordSource, checked, pieces
 
 SMALLEST, LARGEST = Fraction(1, 1000), Fraction(2**57)
 _MOST_HITS = 64
@@ -69,6 +71,20 @@ class DiscreteLaplace:
             _draw(words, rows[piece], thresholds(self.scale), noise[piece])
         return noise
 
+    def one(self, words: Words, identity: bytes) -> int:
+        """Draw the noise of one identity, given as its block: the same as `draw`, which settles what is rare."""
+        *limits, tail = self._limits
+        drawn = words.first(identity, len(limits) + 1)
+        left, right = drawn[:-2:2], drawn[1:-2:2]
+        if min(drawn[-2:]) <= tail or any(map(eq, left, limits)) or any(map(eq, right, limits)):
+            return int(self.draw(words, np.frombuffer(identity, "<u8").reshape(1, 2))[0])
+        digits = enumerate(zip(left, right, limits, strict=True))
+        return sum(((a < limit) - (b < limit)) << place for place, (a, b, limit) in digits)
+
+    @cached_property
+    def _limits(self) -> tuple[int, ...]:
+        return tuple(limit.word(0) for limit in thresholds(self.scale))
+
     def half_width(self, level: Fraction) -> int:
         """Find the least t with P(|N| <= t) >= level, exactly.
 
@@ -80,14 +96,7 @@ class DiscreteLaplace:
         """
         if not 0 < level < 1:
             raise PlanError(f"noise.half_width: level {level} is not strictly between 0 and 1; write 0.95, say.")
-        high = 1
-        while self._leaves(high, 1 - level):
-            high *= 2
-        low = -1  # _leaves(low) and not _leaves(high)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self._leaves(middle, 1 - level) else (low, middle)
-        return high
+        return _half_width(self, level)
 
     def variance(self) -> float:
         """Give 2 r / (1 - r)^2, in squared units of 1/resolution."""
@@ -105,6 +114,18 @@ class DiscreteLaplace:
             if 2 * tail_high < share * ((1 << bits) + low):
                 return False
             bits *= 2
+
+
+@lru_cache(maxsize=1024)
+def _half_width(noise: DiscreteLaplace, level: Fraction) -> int:
+    high = 1
+    while noise._leaves(high, 1 - level):
+        high *= 2
+    low = -1  # _leaves(low) and not _leaves(high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if noise._leaves(middle, 1 - level) else (low, middle)
+    return high
 
 
 def _draw(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.noise.geometric import LARGEST, DiscreteLaplace
-from wpinq.noise.words import WordSource
+from wpinq.noise.words import Words, WordSource
 
 FINEST = 20
 
@@ -49,7 +50,7 @@ class GridLaplace:
         """
         return 1 << min(FINEST, math.floor(LARGEST / self.scale).bit_length() - 1)
 
-    @property
+    @cached_property
     def steps(self) -> DiscreteLaplace:
         """The same noise in grid steps."""
         return DiscreteLaplace(self.scale * self.grid)
@@ -57,6 +58,10 @@ class GridLaplace:
     def draw(self, words: WordSource, identities: NDArray[Any]) -> NDArray[np.int64]:
         """Draw the noise of each identity, in grid steps; see `DiscreteLaplace.draw`."""
         return self.steps.draw(words, identities)
+
+    def one(self, words: Words, identity: bytes) -> int:
+        """Draw the noise of one identity, in grid steps; see `DiscreteLaplace.one`."""
+        return self.steps.one(words, identity)
 
     def half_width(self, level: Fraction) -> int:
         """Find the least number t of grid steps with P(|N| <= t) >= level, exactly."""

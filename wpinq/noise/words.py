@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import blake2b
+from struct import unpack
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -69,6 +70,12 @@ class Words:
         with self._lock:
             self._cipher(number).update_into(identities.view(np.uint8).reshape(-1).data, words.view(np.uint8).data)
         return words[:-2].reshape(-1, 2)
+
+    def first(self, identity: bytes, count: int) -> tuple[int, ...]:
+        """The two words of one identity, given as its block, under each of the word numbers below `count`."""
+        with self._lock:
+            blocks = [self._cipher(number).update(identity) for number in range(count)]
+        return unpack(f"<{2 * count}Q", b"".join(blocks))
 
     def _cipher(self, number: int) -> CipherContext:
         if number not in self._ciphers:

@@ -48,6 +48,31 @@ def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
     return in_columns([_column(part, column) for part, column in zip(parts, schema, strict=True)])
 
 
+def bin_codes(given: Any, schema: Schema) -> list[bytes] | None:
+    """Read one bin as the encodings of its values, without a frame.
+
+    Returns:
+        One encoding for each column; None where a column is of a kind that only `bin_frame` reads.
+
+    Raises:
+        BinError: As `bin_frame`.
+    """
+    if not SIMPLE.issuperset(column.kind for column in schema):
+        return None
+    if len(schema) == 1:
+        return [_code(given, schema.columns[0])]
+    if not isinstance(given, (tuple, list)) or len(given) != len(schema):
+        raise BinError(f"observe: a bin of {schema} is a tuple of {len(schema)} values.")
+    return [_code(value, column) for value, column in zip(given, schema, strict=True)]
+
+
+def _code(value: Any, column: Column) -> bytes:
+    if value is None:
+        return NULL
+    found = _checked(_CONVERT.get(column.kind, _any), value, column)
+    return (found or NULL) if column.kind is Kind.ANY else encode(found)
+
+
 def _column(values: Any, column: Column) -> pl.Series:
     if column.kind is Kind.INT:
         quick = _integers(values)
@@ -155,3 +180,5 @@ _CONVERT: dict[Kind, Callable[[Any], Any]] = {
     Kind.INSTANT: _aware(True),
     Kind.SPAN: _only(dt.timedelta),
 }
+SIMPLE = frozenset([Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.TEXT, Kind.BYTES, Kind.ANY])
+"""Kinds of which a column holds whatever value can be encoded."""

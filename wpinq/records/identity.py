@@ -15,7 +15,7 @@ import polars as pl
 
 from wpinq.kernels import LIB, Words, hash_views
 from wpinq.records.schema import Kind, Schema
-from wpinq.records.siphash import siphash, siphash_bytes
+from wpinq.records.siphash import hash_message, siphash, siphash_bytes
 from wpinq.records.text import views
 from wpinq.records.values import NULL, items
 
@@ -40,6 +40,19 @@ def identities(frame: pl.DataFrame, schema: Schema, key: bytes) -> Words:
 def column_identities(frame: pl.DataFrame, schema: Schema, key: bytes) -> list[Words]:
     """The identities of the values in each of a frame's columns, as `identities` takes them."""
     return [_column(frame[column.name], column.kind, key) for column in schema]
+
+
+def identity(codes: Sequence[bytes], key: bytes) -> bytes:
+    """The identity of one record, from the encodings of its columns: the same words as those of `identities`."""
+    words = [_identity(code, key) for code in codes]
+    return words[0] if len(words) == 1 else hash_message(key, b"".join(words) + b"c")
+
+
+def _identity(code: bytes, key: bytes) -> bytes:
+    """Of a tuple that of its items' identities, of anything else that of its encoding."""
+    if code.endswith(b"c"):
+        code = b"".join(_identity(item, key) for item in items(code)) + b"c"
+    return hash_message(key, code)
 
 
 def integer_identities(numbers: np.ndarray, key: bytes) -> Words:

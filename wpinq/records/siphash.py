@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.kernels import LIB, Words, hash_words
+from wpinq.kernels import LIB, Words, hash_bytes, hash_words
 
 MESSAGES_PER_PASS = 16384
 """Messages that NumPy hashes at a time: six arrays of that length stay in the cache."""
@@ -36,6 +36,13 @@ def siphash(key: bytes, words: Sequence[Words]) -> Words:
             key, [word[start : start + MESSAGES_PER_PASS] for word in words], out[start : start + MESSAGES_PER_PASS]
         )
     return out
+
+
+def hash_message(key: bytes, message: bytes) -> bytes:
+    """Hash one message: the two words of `siphash_bytes`, as bytes."""
+    if LIB is not None:
+        return hash_bytes(LIB, key, message)
+    return siphash_bytes(key, np.frombuffer(message, np.uint8), np.array([0, len(message)], np.int64)).tobytes()
 
 
 def siphash_bytes(key: bytes, data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> Words:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from struct import unpack
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +12,7 @@ import polars as pl
 
 from wpinq.records.batch import END, Batch
 from wpinq.records.schema import Schema
+from wpinq.records.values import decode
 from wpinq.state.steps import Steps
 from wpinq.state.table import Ids, Table, Weights
 from wpinq.state.waiting import Tally
@@ -24,6 +27,10 @@ LARGE = 8
 """A change of one in so many bins is large."""
 FEW = 1 << 13
 """Fewer rows than these are added up directly, because calling a faster kernel would take longer."""
+
+
+NOWHERE = 2**63 - 1
+"""Steps have no weight at the last integer."""
 
 
 class Histogram:
@@ -100,6 +107,14 @@ class Histogram:
         """The weights of bins, given as columns and as identities; 0 where there is none."""
         store = self._settled()
         return store.lookup(ids) if isinstance(store, Table) else store.lookup(bins.to_series().to_numpy())
+
+    def weight(self, codes: Sequence[bytes], identity: bytes) -> Any:
+        """The weight of one bin, given as the encodings of its values and as its identity; the same, without arrays."""
+        store = self._settled()
+        if isinstance(store, Table):
+            return store.weight(*unpack("<QQ", identity))
+        number = decode(codes[0])
+        return store.weight(NOWHERE if number is None else number)
 
     def content(self) -> Content:
         """All weights other than zero, in a canonical form, of which a digest is computed.

@@ -6,7 +6,7 @@ a degree distribution grows with the number of distinct degrees, not with the nu
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ class Steps:
     def __init__(self, dtype: npt.DTypeLike = np.int64) -> None:
         self._at: Integers = np.empty(0, np.int64)
         self._rise: Integers = np.empty(0, dtype)
+        self._heights = self._at, np.zeros(1, dtype)
 
     def add(self, start: Integers, end: Integers, weight: Integers) -> None:
         """Add `weight[i]` everywhere in `start[i] <= k < end[i]`."""
@@ -45,8 +46,21 @@ class Steps:
 
     def lookup(self, numbers: Integers) -> Integers:
         """The weights at these integers. Present or absent take the same steps."""
-        height = np.concatenate([np.zeros(1, self._rise.dtype), np.cumsum(self._rise)])
-        return height[np.searchsorted(self._at, numbers, side="right")]
+        at, height = self._drawn()
+        found: Integers = height[np.searchsorted(at, numbers, side="right")]
+        return found
+
+    def weight(self, number: int) -> Any:
+        """The weight at one integer, as an item of an array."""
+        at, height = self._drawn()
+        return height[at.searchsorted(number, side="right")]
+
+    def _drawn(self) -> tuple[Integers, Integers]:
+        """The steps, and the height before the first and after each."""
+        at, rise = self._at, self._rise
+        if self._heights[0] is not at:
+            self._heights = at, np.concatenate([np.zeros(1, rise.dtype), np.cumsum(rise)])
+        return self._heights
 
     def pieces(self) -> tuple[Integers, Integers, Integers]:
         """The longest pieces of constant non-zero weight: starts, ends (exclusive), weights."""

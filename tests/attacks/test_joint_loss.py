@@ -200,8 +200,8 @@ def drawn_history(draw, epochs, unit):
     else:
         first = 2 * draw.randrange(4)
         for _ in range(draw.randint(1, 6)):
-            draw.choice(own).append(record("ann", range(first, first + 2) if unit.window else times))
-        if unit.window:
+            draw.choice(own).append(record("ann", range(first, first + 2) if unit.period else times))
+        if unit.period:
             others[draw.randrange(epochs)].append(("ann", 1, (first + 2) % 8))
     return others, [[*one, *more] for one, more in zip(others, own, strict=True)]
 
@@ -211,7 +211,7 @@ UNITS = {
     "people": wpinq.users("user", at_most=2),
     "shared": wpinq.users("user", shared=True),
     "per page": wpinq.users("user", at_most=3, per=("page", 1)),
-    "a person's window": wpinq.users("user", at_most=2, window=(2, "time")),
+    "a person's window": wpinq.users("user", at_most=2, period=2, at="time"),
 }
 
 

@@ -143,7 +143,7 @@ def test_windows_of_a_stream_cost_each_or_as_one(tmp_path, period):
     )
     words = ["run", "flow.py", "-", "--budget", "500", "--ledger", "ledger", "--every", "0.2", "--lateness", "0",
              "--unit", "host", "--at-most", "1", "--observe", "seconds=/a", *period]  # fmt: skip
-    ended, seen, whom = threading.Event(), set(), " in one window of 1s by time" if period else ""
+    ended, seen, whom = threading.Event(), set(), " in one second by time (UTC where it has a zone)" if period else ""
 
     def feed(lines):
         while not ended.wait(0.1):
@@ -179,6 +179,7 @@ def test_windows_of_a_stream_cost_each_or_as_one(tmp_path, period):
         (["--unit", "user", "--shared", "--per", "page=1"], "--per: goes with at_most"),
         ([*PEOPLE, "--period", "1d"], "--period and --at go together"),
         ([*PEOPLE, "--period", "1x", "--at", "time"], "--period"),
+        ([*PEOPLE, "--zone", "Asia/Tokyo"], "--zone: goes with"),
         (["--unit", "person", "--shared"], "--unit: no column 'person'"),
         (["--unit", "user", "--at-most", "0"], "--at-most: 0 is not"),
         (["--where", "page"], "--where: page is of type text and not a condition"),

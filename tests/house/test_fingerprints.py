@@ -28,6 +28,7 @@ from wpinq.measurements.naming import Tap
 from wpinq.operators.align import Align, Coarse
 from wpinq.operators.contribution.first import First
 from wpinq.operators.look_up import LookUp
+from wpinq.operators.periods import Periods
 from wpinq.operators.window import Window
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Node, Source, fingerprints, steps
@@ -119,6 +120,8 @@ def others(value):
         first = value.columns[0]
         return [Schema((replace(first, **change), *value.columns[1:])) for change in
                 ({"name": "z"}, {"kind": Kind.BYTES}, {"ranged": not first.ranged})]  # fmt: skip
+    if isinstance(value, Periods):  # of the kind that the columns have
+        return [replace(value, **one) for one in ({"span": 9}, {"months": True}, {"first": 5}, {"zone": "Asia/Tokyo"})]
     if isinstance(value, tuple):
         changed = [(*value[:at], other, *value[at + 1 :]) for at, one in enumerate(value) for other in others(one)]
         return [*changed, value[::-1], value[:-1], (*value, *value[-1:])]

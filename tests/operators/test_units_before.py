@@ -155,7 +155,7 @@ def test_other_steps_over_one_ledger_are_other_questions_and_their_charges_add_u
     ],
 )
 def test_what_does_not_fit_is_refused_before_a_ledger_is_made(steps, said, tmp_path):
-    unit = wpinq.users("user", at_most=2, window=("1d", "time"))
+    unit = wpinq.users("user", at_most=2, period="1d", at="time")
     columns = {"user": str, "page": str, "time": dt.datetime}
     for call, make in (
         ("protect(", lambda: wpinq.protect([], 1, columns=columns, unit=unit, ledger=tmp_path / "ledger", **steps)),

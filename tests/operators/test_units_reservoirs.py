@@ -26,8 +26,8 @@ UNITS = [
     wpinq.users("x", at_most=3),
     wpinq.users("user", at_most=4, per=("x", 1)),
     wpinq.users("page", at_most=5, per=("at", 2)),
-    wpinq.users("user", at_most=1, window=("1d", "at")),
-    wpinq.users("user", at_most=3, per=("page", 2), window=("1d", "at")),
+    wpinq.users("user", at_most=1, period="1d", at="at"),
+    wpinq.users("user", at_most=3, per=("page", 2), period="1d", at="at"),
 ]
 records = st.tuples(
     st.sampled_from(["ann", "bob", "a person with a long name", None]),

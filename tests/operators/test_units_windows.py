@@ -18,12 +18,12 @@ from wpinq.plan.node import Source
 
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": str, "page": str, "minute": int}
-HOUR = (60, "minute")
+HOUR = {"period": 60, "at": "minute"}
 UNITS = [
-    wpinq.users("user", at_most=1, window=HOUR),
-    wpinq.users("user", at_most=3, window=HOUR),
-    wpinq.users("user", at_most=3, per=("page", 1), window=HOUR),
-    wpinq.users("user", shared=True, window=HOUR),
+    wpinq.users("user", at_most=1, **HOUR),
+    wpinq.users("user", at_most=3, **HOUR),
+    wpinq.users("user", at_most=3, per=("page", 1), **HOUR),
+    wpinq.users("user", shared=True, **HOUR),
 ]
 minutes = st.one_of(st.none(), st.integers(-130, 130))
 views = st.lists(st.tuples(st.sampled_from(["ann", "bob", None]), st.sampled_from("ab"), minutes), max_size=30)
@@ -84,7 +84,7 @@ def test_windows_of_dates_and_times_are_those_of_window():
 
     days = [dt.date(1969, 12, 30) + dt.timedelta(days=n) for n in range(4)]
     for kind, times in (("date", days), ("timestamp", [dt.datetime.combine(day, dt.time(23)) for day in days])):
-        unit = wpinq.users("user", at_most=1, window=("2d", "time"))
+        unit = wpinq.users("user", at_most=1, period="2d", at="time")
         source = wpinq.protect(
             [("ann", time) for time in times] * 3, budget=1000, columns={"user": str, "time": kind}, unit=unit
         )

@@ -131,7 +131,7 @@ def test_windows_of_a_source_can_be_joined_with_themselves():
 
 def test_what_is_no_window_is_refused():
     source = wpinq.protect(views(0), budget=10, columns=COLUMNS)
-    for length in ("1", "h", "1w", 5, 0, dt.timedelta(0), None, True, -dt.timedelta(hours=1)):
+    for length in ("1", "h", "1y", "0mo", 5, 0, dt.timedelta(0), None, True, -dt.timedelta(hours=1)):
         with pytest.raises(wpinq.PlanError, match="window"):
             source.window(length, at="time")
     with pytest.raises(wpinq.PlanError, match="declare it"):
@@ -264,7 +264,7 @@ def test_windows_that_are_closed_together_cost_one_over_any_plan():
 )
 def test_windows_of_a_unit_that_is_a_person_in_one_window_cost_one(unit, length, each):
     """Such a unit lies in one window as long, or made of whole ones; of shorter or other windows each is charged."""
-    unit = wpinq.users("user", at_most=2, window=(unit, "time"))
+    unit = wpinq.users("user", at_most=2, period=unit, at="time")
     source = wpinq.live(COLUMNS, budget=1000 * EXACT, unit=unit)
     assert "in one window of" in source._data.ledger.unit
     hours = source.window(length, at="time").map(page)
@@ -282,7 +282,7 @@ def test_windows_of_a_unit_that_is_a_person_in_one_window_cost_one(unit, length,
 def test_a_person_in_one_window_is_bounded_there_in_every_plan():
     """Also at an epoch, over a file, by a share and for continual release: 2 of each hour, whatever the others hold."""
     rows = views(*[hour + n / 10 for hour in range(4) for n in range(5)]) + [("ann", "home", None)] * 3
-    unit = wpinq.users("user", at_most=2, window=("1h", "time"))
+    unit = wpinq.users("user", at_most=2, period="1h", at="time")
     file = wpinq.protect(rows, budget=1000, columns=COLUMNS, unit=unit)
     assert file.map(page).measure(2 * EXACT).observe("home") == 10
     live = wpinq.live(COLUMNS, budget=1000, unit=unit)
@@ -292,22 +292,29 @@ def test_a_person_in_one_window_is_bounded_there_in_every_plan():
         live.advance()
     assert [one.observe("home") for one in asked] == [10, 10]
     live.close()
-    shared = wpinq.users("user", shared=True, window=("1h", "time"))
+    shared = wpinq.users("user", shared=True, period="1h", at="time")
     assert wpinq.protect(rows, budget=1000, columns=COLUMNS, unit=shared).map(page).measure(EXACT).observe(
         "home"
     ) == pytest.approx(5, abs=0.4)
 
 
 @pytest.mark.parametrize(
-    "window", [("1h", "when"), ("1h", "page"), ("1w", "time"), (0, "time"), "1h", ("1h",), (True, "time")]
-)
-def test_a_unit_of_no_window_is_refused_before_there_is_a_ledger(window, tmp_path):
+    "period",
+    [
+        {"period": "1h", "at": "when"}, {"period": "1h", "at": "page"}, {"period": "1y", "at": "time"},
+        {"period": "1h"},
+        {"period": 0, "at": "time"}, {"at": "time"}, {"period": True, "at": "time"}, {"period": "0mo", "at": "time"},
+        {"zone": "Europe/Berlin"}, {"period": "1d", "at": "time", "zone": "Europe/Nowhere"},
+        {"period": "1d", "at": "time", "zone": 5},
+    ],
+)  # fmt: skip
+def test_a_unit_of_no_period_is_refused_before_there_is_a_ledger(period, tmp_path):
     for start in (
         lambda **more: wpinq.live(COLUMNS, **more),
         lambda **more: wpinq.protect([], columns=COLUMNS, **more),
     ):
-        with pytest.raises(wpinq.PlanError, match=r"window|column"):
-            start(budget=1, unit=wpinq.users("user", at_most=2, window=window), ledger=tmp_path / "ledger")
+        with pytest.raises(wpinq.PlanError, match=r"period|column|zone"):
+            start(budget=1, unit=wpinq.users("user", at_most=2, **period), ledger=tmp_path / "ledger")
     assert not list(tmp_path.iterdir())
 
 

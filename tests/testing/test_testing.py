@@ -21,7 +21,7 @@ PEOPLE = [
     wpinq.users("user", at_most=2),
     wpinq.users("user", at_most=3, per=("page", 1)),
     wpinq.users("user", shared=True),
-    wpinq.users("user", at_most=2, window=("1d", "time")),
+    wpinq.users("user", at_most=2, period="1d", at="time"),
 ]
 
 
@@ -102,7 +102,7 @@ def test_neighbours_differ_by_one_unit(unit):
             elif at == place:
                 assert len({record[0] for record in more}) == 1
                 assert not {record[0] for record in more} & {record[0] for record in without}
-                assert unit.window is None or len({record[2] for record in more}) == 1
+                assert unit.period is None or len({record[2] for record in more}) == 1
         met.add(place)
 
     check()

@@ -155,10 +155,12 @@ def named_as_options() -> Iterator[None]:
     try:
         yield
     except PlanError as error:
-        argument = re.match(r"(?:protect|live|users|Unit)\((unit|where|derive|at_most|per|window)=[^)]*\)", str(error))
+        argument = re.match(
+            r"(?:protect|live|users|Unit)\((unit|where|derive|at_most|per|period|zone)=[^)]*\)", str(error)
+        )
         if argument is None:
             raise
-        option = {"window": "period"}.get(argument[1], argument[1]).replace("_", "-")
+        option = argument[1].replace("_", "-")
         raise PlanError(f"--{option}{str(error)[argument.end() :]}") from None
 
 

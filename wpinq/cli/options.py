@@ -167,13 +167,14 @@ def records(
     shared: unit_options.Shared = False,
     period: unit_options.Period = None,
     at: unit_options.At = None,
+    zone: unit_options.Zone = None,
     where: unit_options.Where = None,
     derive: unit_options.Derive = None,
     columns: ColumnNames = None,
     header: Header = True,
 ) -> Input:
     """Records and whom to protect, for commands that charge nothing."""
-    whom = unit_options.read_unit(unit, at_most, per=per, shared=shared, period=period, at=at)
+    whom = unit_options.read_unit(unit, at_most, per=per, shared=shared, period=period, at=at, zone=zone)
     return Input(source, columns, header, unit=whom, where=where, derive=unit_options.read_derived(derive))
 
 

@@ -45,7 +45,7 @@ Period = Annotated[
     str | None,
     typer.Option(
         "--period",
-        help="With --unit and --at: protect what a person did in one such stretch of time only, such as 1h or 1d.",
+        help="With --unit and --at: protect what a person did in one such stretch of time only: 1h, 1d, 1w, 1mo.",
         metavar="LENGTH",
         show_default=False,
     ),
@@ -53,6 +53,15 @@ Period = Annotated[
 At = Annotated[
     str | None,
     typer.Option("--at", help="With --period: the column of the time.", metavar="COLUMN", show_default=False),
+]
+Zone = Annotated[
+    str | None,
+    typer.Option(
+        "--zone",
+        help="With --period: whose clocks it follows, such as Europe/Berlin; by default UTC.",
+        metavar="ZONE",
+        show_default=False,
+    ),
 ]
 Where = Annotated[
     str | None,
@@ -76,7 +85,8 @@ Derive = Annotated[
 
 
 def read_unit(
-    column: str | None, at_most: int | None, *, per: str | None, shared: bool, period: str | None, at: str | None
+    column: str | None, at_most: int | None, *, per: str | None, shared: bool, period: str | None, at: str | None,
+    zone: str | None
 ) -> Unit | None:  # fmt: skip
     """Whom to protect; None where it is a record.
 
@@ -85,7 +95,14 @@ def read_unit(
     """
     from wpinq.plan.unit import users
 
-    given = {"--at-most": at_most, "--per": per, "--shared": shared or None, "--period": period, "--at": at}
+    given = {
+        "--at-most": at_most,
+        "--per": per,
+        "--shared": shared or None,
+        "--period": period,
+        "--at": at,
+        "--zone": zone,
+    }
     if column is None:
         if lone := [option for option, value in given.items() if value is not None]:
             raise PlanError(f"{lone[0]}: goes with --unit COLUMN, the column that names the person.")
@@ -100,10 +117,16 @@ def read_unit(
     what, equals, number = (per or "").rpartition("=")
     if per is not None and not (what and equals and number.isdecimal()):
         raise PlanError("--per: write COLUMN=N, for example page=3.")
-    window = None if period is None or at is None else (int(period) if period.isdecimal() else period, at)
+    length = int(period) if period is not None and period.isdecimal() else period
     with named_as_options():
         return users(
-            column, at_most=at_most, per=None if per is None else (what, int(number)), shared=shared, window=window
+            column,
+            at_most=at_most,
+            per=None if per is None else (what, int(number)),
+            shared=shared,
+            period=length,
+            at=at,
+            zone=zone,
         )
 
 

@@ -34,7 +34,7 @@ def windows(walk: Iterable[Node]) -> list[Window]:
         PlanError: They are of several lengths, so no single window could be asked for.
     """
     result = [node for node in walk if isinstance(node, Window) and node.number is None]
-    if len({(node.span, node.kind) for node in result}) > 1:
+    if len({node.span for node in result}) > 1:
         raise PlanError("measure(...): the plan has windows of several lengths or types; one window must be of one.")
     return result
 
@@ -67,7 +67,7 @@ class WindowedMeasurement(Measurement):
     @property
     def span(self) -> int:
         """The length of a window: microseconds, or ones where the column holds whole numbers."""
-        return self._first.span
+        return self._first.span.longest
 
     @property
     def timed(self) -> bool:
@@ -141,11 +141,12 @@ class WindowedMeasurement(Measurement):
         if before is None or watermark is None:
             return []
         span = self._first.span
-        return [self._first.time(number) for number in range(before // span, watermark // span)]
+        numbers = range(span.number_at(before) - 1, span.number_at(watermark) + 1)
+        return [span.time(number) for number in numbers if before < span.end(number) <= watermark]
 
     def _at(self, times: Sequence[Any]) -> list[Measurement]:
         """The measurements of some windows, of which all are charged or none."""
-        numbers = [self._first.holding(time) for time in times]
+        numbers = [self._first.span.number(time) for time in times]
         plans = {number: self._closed(number) for number in numbers}
         quotes = {number: self._quote(number, plan) for number, plan in plans.items() if number not in self._made}
         self._made |= zip(quotes, commit(list(quotes.values())), strict=True)
@@ -162,7 +163,7 @@ class WindowedMeasurement(Measurement):
         """The plan over the records that had come when the window closed; windows of a finite source are all closed."""
         if self._log is None:
             return self.node
-        epoch = self._log.closing((number + 1) * self._first.span)
+        epoch = self._log.closing(self._first.span.end(number))
         if epoch is None:
             raise NotReadyError(
                 f"observe: this window of {self._log.name} is still open; "

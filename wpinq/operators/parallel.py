@@ -35,7 +35,7 @@ def linear(root: Node) -> bool:
 def parallel(window: Window) -> bool:
     """Whether each unit is in one window only, whichever epochs the windows are measured at.
 
-    That holds where all steps below are linear. A person is in many windows, unless the unit is a person in one window
+    That holds where all steps below are linear. A person is in many windows, unless the unit is a person in one period
     and these windows are unions of whole ones: then what is kept of a unit depends on its own records alone.
     """
     below = window.source
@@ -44,7 +44,7 @@ def parallel(window: Window) -> bool:
     if not isinstance(below, (Bound, Share)):
         return False
     own = below.unit_key
-    return own.span is not None and own.unit.columns[1] == window.at and window.span % own.span == 0
+    return own.span is not None and own.unit.columns[1] == window.at and window.span.made_of(own.span)
 
 
 def each_is_charged(survey: Survey) -> bool:

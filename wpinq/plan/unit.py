@@ -7,21 +7,23 @@ By default the unit is one record. With `users` it is all records of one person,
 - `users("user", shared=True)` keeps all records and lets each person's records share a weight of 1. Noise is that of
   one record, and what is measured is a different quantity: a person counts once, split over all that it did.
 
-With `window=("1d", "time")` the unit is less: what one person contributed in one such window. What a person did on two
-days is then hidden for each day by itself, and costs the person, over many days, as much as there are days.
+With `period="1d", at="time"` the unit is less: what one person contributed in one such period. What a person did on two
+days is then hidden for each day by itself, and costs the person, over many days, as much as there are days. Of files,
+live sources and windows it means the same.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
-from wpinq.arguments import FLAG, NAME, NOTHING, described, takes
+from wpinq.arguments import FLAG, NAME, NOTHING, described, require, takes
 from wpinq.errors import PlanError
 
 Length: TypeAlias = str | int
-"""Of a window: "1h", or a whole number where the column holds whole numbers."""
+"""Of a period: "1h", or a whole number where the column holds whole numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,8 @@ class Unit:
         column: Names the person, where the unit is one; None where it is a record.
         at_most: Records that are kept of each person; None where they share a weight instead.
         per: A column, and how many records of one person may share a value of it.
-        window: A length and the column of the time, where the unit is a person in one window only.
+        period: A length and the column of the time, where the unit is a person in one such period only.
+        zone: Whose clocks periods follow; None for UTC, or for times that have no zone.
 
     Raises:
         PlanError: A number is not a whole number above zero, or a bound lacks its column.
@@ -41,7 +44,8 @@ class Unit:
     column: str | None = None
     at_most: int | None = None
     per: tuple[str, int] | None = None
-    window: tuple[Length, str] | None = None
+    period: tuple[Length, str] | None = None
+    zone: str | None = None
 
     def __post_init__(self) -> None:
         if self.column is None and (self.at_most, self.per) != (None, None):
@@ -56,17 +60,31 @@ class Unit:
             if not isinstance(self.per, tuple) or len(self.per) != 2 or not isinstance(self.per[0], str):
                 raise PlanError("users(per=...): a column and a number are needed, for example per=('page', 3).")
             _check_number(self.per[1], "per")
-        if self.window is not None:
+        if self.period is not None:
             if self.column is None:
-                raise PlanError("Unit(window=...): a window of a person needs the column that names the person.")
-            _check_window(self.window)
+                raise PlanError("Unit(period=...): a period of a person needs the column that names the person.")
+            _check_period(self.period)
+        if self.zone is not None:
+            if self.period is None:
+                raise PlanError("users(zone=...): goes with period= and at=, the column of a time.")
+            require(self.zone, NAME, "users(zone=...)")
+            object.__setattr__(self, "zone", None if self.zone == "UTC" else self.zone)
+
+    @property
+    def covered(self) -> tuple[object, ...]:
+        """What a fingerprint covers of it: with a zone the version of its rules too, which come with Polars."""
+        import polars as pl
+
+        period = self.period and (*self.period, *((self.zone, pl.__version__) if self.zone else ()))
+        fields = {"column": self.column, "at_most": self.at_most, "per": self.per, "window": period}
+        return ("Unit", *fields.items())
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that tell units apart."""
         if self.column is None:
             return ()
-        return (self.column, *(self.window[1:] if self.window else ()))
+        return (self.column, *(self.period[1:] if self.period else ()))
 
     @property
     def bound(self) -> Fraction:
@@ -78,7 +96,8 @@ class Unit:
         """How it is written in the ledger and by `explain`."""
         if self.column is None:
             return "record"
-        window = f" in one window of {self.window[0]} by {self.window[1]}" if self.window else ""
+        zone = f" in {self.zone}" if self.zone else ""
+        window = f" in one window of {self.period[0]} by {self.period[1]}{zone}" if self.period else ""
         if self.at_most is None:
             return f"user ({self.column}){window}, a weight of 1 shared by its records"
         most = f", at most {self.per[1]} per {self.per[0]}" if self.per else ""
@@ -89,7 +108,7 @@ class Unit:
         """Whom an answer protects, for people: it is printed with every answer."""
         if self.column is None:
             return "one record"
-        who = f"one {self.column}" + (f" in one window of {self.window[0]} by {self.window[1]}" if self.window else "")
+        who = f"one {self.column}{_spoken(self)}"
         if self.at_most is None:
             return f"{who}, whose records share a weight of 1"
         return f"{who}, at most {self.at_most} record{'s' if self.at_most > 1 else ''} each"
@@ -99,7 +118,7 @@ class Unit:
         """What bounding a person's records keeps out of answers, as a clause; empty where the unit is a record."""
         if self.column is None:
             return ""
-        who = f"one {self.column}" + (f" in one window of {self.window[0]} by {self.window[1]}" if self.window else "")
+        who = f"one {self.column}{_spoken(self)}"
         if self.at_most is None:
             return f"the records of {who} share a weight of 1, so it is no count of records"
         most = f", and beyond {self.per[1]} of one {self.per[0]}," if self.per else ""
@@ -112,12 +131,13 @@ class Unit:
 @takes(column=NAME | NOTHING, shared=FLAG)
 def users(
     column: str, at_most: int | None = None, *, per: tuple[str, int] | None = None, shared: bool = False,
-    window: tuple[Length, str] | None = None,
+    period: Length | None = None, at: str | None = None, zone: str | None = None,
 ) -> Unit:  # fmt: skip
     """Protect people: everything that one value of a column contributed is one unit.
 
-    Records are bounded where they enter, before any function sees them. So it does not matter what a dataflow does to
-    the column later: a person's records are already few, and every step is stable. A null in the column is a person
+    Records are bounded where they enter, before any step in which records meet (`protect(where=, derive=)` comes
+    before). So it does not matter what a dataflow does to the column later: a person's records are already few, and
+    every step is stable. A null in the column is a person
     like any other, so records of people who are not known count as those of one person.
 
     Args:
@@ -125,32 +145,52 @@ def users(
         at_most: How many records of each person are kept, as a uniform sample that no other record influences.
         per: A column and a number: of one person's records with the same value of the column, no more are kept.
         shared: Keep all records instead, and let each person's records share a weight of 1.
-        window: A length ("1h") and the column of the time, as `window` takes them: protect a person in each window of
-            this length only, not in all of them together. The bound holds in each such window. Windows of a live source
-            then cost as one, where they are as long or made of whole ones; without it each of them is charged.
+        period: A length, "1h", "1d", "1w" or "1mo", as `window` takes it: protect a person in each such period only,
+            not in all of them together. The bound holds in each such period. Windows of a live source then cost as
+            one, where they are as long or made of whole ones; without it each of them is charged.
+        at: The column of the time, with `period`.
+        zone: Whose clocks the periods follow, such as "Europe/Berlin", where times have a zone; by default UTC.
 
     Raises:
-        PlanError: Neither or both of `at_most` and `shared` are given, or a number is below 1.
+        PlanError: Neither or both of `at_most` and `shared` are given, `period` or `at` is alone, or a number is
+            below 1.
 
     >>> from wpinq import users
     >>> str(users("user", at_most=20, per=("page", 3)))
     'user (user), at most 20 records, at most 3 per page'
-    >>> str(users("user", at_most=5, window=("1d", "time")))
-    'user (user) in one window of 1d by time, at most 5 records'
+    >>> str(users("user", at_most=5, period="1mo", at="time"))
+    'user (user) in one window of 1mo by time, at most 5 records'
     """
     if shared == (at_most is not None):
         raise PlanError("users(...): give either at_most=, a number of records to keep of each, or shared=True.")
     if column is None:
         raise PlanError("users(...): name the column that tells people apart, for example users('user', at_most=20).")
-    return Unit(column, at_most, per, window)
+    if (period is None) != (at is None):
+        raise PlanError("users(period=...): a length and a column of the time go together: period='1d', at='time'.")
+    return Unit(column, at_most, per, None if period is None or at is None else (period, at), zone)
 
 
-def _check_window(window: object) -> None:
-    if isinstance(window, tuple) and len(window) == 2:
-        length, at = window
+WORDS = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month"}
+
+
+def _spoken(unit: Unit) -> str:
+    """In which period, for people."""
+    if unit.period is None:
+        return ""
+    length, at = unit.period
+    parts = re.fullmatch(r"([0-9]+)([a-z]+)", str(length))
+    if parts is None or parts[2] not in WORDS:
+        return f" in one period of {length} by {at}"
+    word = f"one {WORDS[parts[2]]}" if parts[1] == "1" else f"{parts[1]} {WORDS[parts[2]]}s"
+    return f" in {word} by {at} ({unit.zone or 'UTC where it has a zone'})"
+
+
+def _check_period(period: object) -> None:
+    if isinstance(period, tuple) and len(period) == 2:
+        length, at = period
         if isinstance(length, (str, int)) and not isinstance(length, bool) and isinstance(at, str):
             return
-    raise PlanError("users(window=...): a length and a column are needed, for example window=('1d', 'time').")
+    raise PlanError("users(period=...): a length and a column are needed, for example period='1d', at='time'.")
 
 
 def _check_number(number: object, what: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import PlanError, SourceError
-from wpinq.operators.window import moment
+from wpinq.operators.periods import moment
 from wpinq.records import canonical
 from wpinq.records import python as values
 from wpinq.records.schema import Kind, Schema, in_columns, polars_type

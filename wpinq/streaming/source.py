@@ -63,8 +63,8 @@ def live(
         budget: Epsilon that may be spent in all, exact.
         ledger: Where the ledger is kept; in memory by default.
         unit: Whom the guarantee protects: by default one record, or people, with `users(...)`. A person may be in every
-            window, so each window that is asked for is charged then; where `users(..., window=("1h", "time"))` protects
-            a person in one window, windows cost as one.
+            window, so each window that is asked for is charged then; where `users(..., period="1h", at="time")`
+            protects a person in one period, windows cost as one.
         delta: Delta that may be spent in all, by `release` and `select`; as that of `protect`.
         name: Names the data set in its ledger.
         lateness: Windows are closed by the clock, this long after they end, at every `advance()`; columns without a

@@ -116,7 +116,7 @@ def _one_unit(source: Source, records: list[Record]) -> list[Record]:
     unit, names = source.data.unit, source.schema.names
     if unit.column is None:
         return records[:1]
-    fixed = {names.index(name) for name in (unit.column, *(unit.window[1:] if unit.window else ()))}
+    fixed = {names.index(name) for name in unit.columns}
     return [tuple(records[0][at] if at in fixed else value for at, value in enumerate(record)) for record in records]
 
 

@@ -36,7 +36,7 @@ class Reservoirs:
     def __init__(self, library: ctypes.CDLL, schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> None:
         self._schema, self._keep, self._key = schema, keep, key
         self._unit_key = UnitKey(unit, schema)
-        self._user = schema.names.index(self._unit_key.user) if unit.window is None else None
+        self._user = schema.names.index(self._unit_key.user) if unit.period is None else None
         self._value = schema.names.index(unit.per[0]) if unit.per else None
         self._copies, self._users = Numbers(library), Numbers(library)
         self._pool = Pool(library, int(unit.bound), unit.per[1] if unit.per else None)

@@ -1,4 +1,4 @@
-"""The unit key: the columns whose values name the privacy unit of a record, a person or a person in one window."""
+"""The unit key: the columns whose values name the privacy unit of a record, a person or a person in one period."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import polars as pl
 
 from wpinq.errors import PlanError
-from wpinq.operators.window import moment, span_of, ticks
+from wpinq.operators.periods import Periods, periods
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.forms import Unary
 from wpinq.plan.node import Node, Record, Source
@@ -21,12 +21,12 @@ from wpinq.records.values import encode
 from wpinq.state.states import State
 from wpinq.state.table import Ids
 
-NUMBER = "\0window"
+NUMBER = "\0period"
 
 
 @dataclass(frozen=True)
 class UnitKey:
-    """Names the privacy unit of each record. Records without a time are in a window of their own.
+    """Names the privacy unit of each record. Records without a time are in a period of their own.
 
     Attributes:
         unit: A unit that is a person.
@@ -43,7 +43,7 @@ class UnitKey:
             call: Name of the call, for messages.
 
         Raises:
-            PlanError: It names a column that is not there, or its windows do not fit the column of the time.
+            PlanError: It names a column that is not there, or its periods do not fit the column of the time.
         """
         for name in (*self.unit.columns, *(self.unit.per[:1] if self.unit.per else ())):
             if name not in self.schema:
@@ -56,29 +56,27 @@ class UnitKey:
         return str(self.unit.column)
 
     @cached_property
-    def span(self) -> int | None:
-        """The length of a window, in the units of its column; None where the unit is the whole person."""
-        if self.unit.window is None:
+    def span(self) -> Periods | None:
+        """The periods of which the unit is in one; None where the unit is the whole person."""
+        if self.unit.period is None:
             return None
-        length, at = self.unit.window
-        return span_of(length, self.schema[at], "users(window=...)")
+        length, at = self.unit.period
+        return periods(length, self.schema[at], "users(period=...)", self.unit.zone)
 
     def ids(self, frame: pl.DataFrame, key: bytes) -> Ids:
         """The identity of the unit of each row."""
-        if self.unit.window is None:
+        if self.span is None:
             return identities(frame, self.schema.select([self.user]), key)
-        time = self.schema[self.unit.window[1]]
-        numbered = frame.select(self.user, (ticks(time) // self.span).alias(NUMBER))
+        numbered = frame.select(self.user, self.span.numbers(self.unit.columns[1]).alias(NUMBER))
         return identities(numbered, Schema((self.schema[self.user], Column(NUMBER, Kind.INT))), key)
 
     def of(self, record: Record) -> bytes:
         """The unit of a record, for definitions."""
         values = dict(zip(self.schema.names, record, strict=True))
-        if self.unit.window is None or self.span is None:
+        if self.span is None:
             return encode(values[self.user])
-        time = values[self.unit.window[1]]
-        kind = self.schema[self.unit.window[1]].kind
-        return encode((values[self.user], None if time is None else moment(time, kind) // self.span))
+        time = values[self.unit.columns[1]]
+        return encode((values[self.user], None if time is None else self.span.number(time)))
 
 
 def origin(node: Node) -> Source:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from wpinq.query import sql
     from wpinq.sources.databases.postgres import postgres
     from wpinq.sources.databases.sqlite import sqlite
+    from wpinq.state.memory import limit_memory
     from wpinq.streaming import Live, live
     from wpinq.streaming.kafka import kafka
 
@@ -48,6 +49,7 @@ _HOMES = {
     "Secret": "ledger.secret",
     "Unit": "plan.unit",
     "kafka": "streaming.kafka",
+    "limit_memory": "state.memory",
     "live": "streaming",
     "postgres": "sources.databases.postgres",
     "protect": "protection",
@@ -87,6 +89,7 @@ __all__ = [
     "aggregates",
     "degrees",
     "kafka",
+    "limit_memory",
     "live",
     "postgres",
     "protect",

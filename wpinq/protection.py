@@ -21,6 +21,7 @@ from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Source
 from wpinq.plan.unit import Unit
 from wpinq.sources import Columns, open_source
+from wpinq.state.memory import LIMIT
 
 if TYPE_CHECKING:
     from wpinq.ledger.secret import Secret
@@ -115,6 +116,7 @@ def protect(
     if weight is not None:
         weights(first.schema, weight, max_weight)
     book = Ledger.open(place, name=label, unit=unit.text, budget=amount, delta=extra, secret=secret)
+    LIMIT.beside(place)
     data = DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading)
     records = first.over(Source(data))
     return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))

@@ -166,3 +166,16 @@ def test_a_script_that_ends_itself_is_one_clear_line(body, capsys, tmp_path, mon
         assert main([command, "ends.py", "v.csv", "--budget", "1"]) == 2
         assert "SystemExit" in capsys.readouterr().err
     assert not (tmp_path / "v.csv.ledger").exists()
+
+
+def test_memory_is_bounded_for_every_command(wpinq, tmp_path, monkeypatch):
+    for name in ("WPINQ_MEMORY", "WPINQ_SPILL"):
+        monkeypatch.setenv(name, "")
+    path = tmp_path / "views.csv"
+    path.write_text("user,page\nann,a\n")
+    asked = ("degrees", path, "--of", "page", "--budget", "1")
+    assert "no such directory" in wpinq("--spill", tmp_path / "none", *asked).refused()
+    assert "that is no size" in wpinq("--memory", "much", *asked).refused()
+    assert not (tmp_path / "views.csv.ledger").exists()
+    assert wpinq("--memory", "1GB", "--spill", tmp_path, *asked).code == 0
+    assert (os.environ["WPINQ_MEMORY"], os.environ["WPINQ_SPILL"]) == ("1000000000", str(tmp_path))

@@ -1,5 +1,6 @@
 """More identities than a cache holds: the sums are those of a counter, and memory follows what is different."""
 
+import tempfile
 from collections import Counter
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wpinq.kernels import partitions, sums
+from wpinq.state import memory
 from wpinq.state.table import combine
 
 
@@ -28,11 +30,45 @@ def ids_of(numbers):
     return np.stack([corners[numbers % 8], (numbers // 8).astype(np.uint64)], axis=1)
 
 
+class Counting(memory.Scratch):
+    """A place on disk that counts what comes."""
+
+    def __init__(self, little):
+        super().__init__(tempfile.gettempdir())
+        self.little = little
+
+    def write(self, pages, place):
+        self.little.written += len(pages)
+        super().write(pages, place)
+
+    def mapped(self, size):
+        self.little.mapped += size
+        return super().mapped(size)
+
+
+class Little:
+    """Memory for so many arenas, and what went to disk."""
+
+    def __init__(self, arenas):
+        self.left, self.written, self.mapped = arenas * partitions.ARENA * 8 * partitions.PAGE, 0, 0
+
+    def take(self, size):
+        fits = size <= self.left
+        self.left -= size if fits else 0
+        return fits
+
+    def give(self, size):
+        self.left += size
+
+    def scratch(self):
+        return Counting(self)
+
+
 some = st.lists(st.tuples(st.integers(0, 70), st.integers(-3, 3)), max_size=80)
 
 
-def filled(library, batches):
-    table, expected = sums.Sums(library), Counter()
+def filled(library, batches, room=None):
+    table, expected = sums.Sums(library, room), Counter()
     for numbers, ordered in batches:
         ids, weights = ids_of([n for n, _ in numbers]), np.array([w for _, w in numbers], np.int64)
         if ordered:
@@ -45,11 +81,12 @@ def filled(library, batches):
     return table, {row: weight for row, weight in expected.items() if weight}
 
 
+@pytest.mark.parametrize("arenas", [None, 0, 3])
 @given(batches=st.lists(st.tuples(some, st.booleans()), max_size=6), apart=st.booleans())
-def test_sums_are_those_of_a_counter(library, batches, apart):
+def test_sums_are_those_of_a_counter(library, arenas, batches, apart):
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch)
-        table, expected = filled(library, batches)
+        table, expected = filled(library, batches, None if arenas is None else Little(arenas))
         assert table.size >= len(expected) - 1  # zero, which no hash is, is not counted
         blocks = list(table.blocks()) if apart else [table.take()]
         ids = [tuple(row) for block, _ in blocks for row in block.tolist()]
@@ -59,19 +96,29 @@ def test_sums_are_those_of_a_counter(library, batches, apart):
         assert len(table.take()[0]) == 0
 
 
+@pytest.mark.parametrize("arenas", [None, 4])
 @pytest.mark.parametrize("different", [300_000, 9_000])
-def test_many_identities(library, different, monkeypatch):
+@pytest.mark.parametrize("apart", [True, False])
+def test_many_identities(library, different, arenas, apart, monkeypatch):
     monkeypatch.setattr(sums, "LARGE", 11)
     monkeypatch.setattr(partitions, "BITS", 6)
+    monkeypatch.setattr(partitions, "ARENA", 100)
+    room = Little(arenas) if arenas else None
     rng = np.random.default_rng(4)
     ids = rng.integers(0, 2**64, (different, 2), np.uint64)[rng.integers(0, different, 400_000)]
     weights = rng.integers(-5, 6, len(ids))
-    expected, table = combine(ids, weights)[1:], sums.Sums(library)
+    expected, table = combine(ids, weights)[1:], sums.Sums(library, room)
     for start in range(0, len(ids), 7_000):
         table.add(ids[start : start + 7_000], weights[start : start + 7_000])
-    blocks = list(table.blocks())
+    blocks = list(table.blocks()) if apart else [table.take()]
     assert (np.concatenate([one for one, _ in blocks]) == expected[0]).all()
     assert (np.concatenate([one for _, one in blocks]) == expected[1]).all()
+    if room is not None:
+        large = different == 300_000
+        assert (room.written > 1_000) == large
+        assert (room.mapped > 0) == (not apart), "and what is held anyway leaves no room for the result"
+        del table, blocks
+        assert room.left == 4 * 100 * 8 * partitions.PAGE, "all memory was given back"
 
 
 def test_memory_follows_what_is_different_and_not_how_often(library, monkeypatch):

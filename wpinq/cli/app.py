@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,12 +34,30 @@ def _main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            help="What counting may hold in memory, 8GB say; by default half of the machine's. The rest waits on disk.",
+            metavar="SIZE",
+            show_default=False,
+        ),
+    ] = None,
+    spill: Annotated[
+        Path | None,
+        typer.Option(
+            help="A private directory where it waits, with --memory; that of the ledger by default.", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Publish counts about people without exposing them.
 
     The budget of a data set is kept in a ledger beside it. A command that is given again costs nothing again and gives
     the same answers.
     """
+    if memory is not None or spill is not None:
+        from wpinq.state.memory import limit_memory
+
+        limit_memory(memory, spill)
 
 
 app.command()(degrees)

@@ -68,4 +68,4 @@ def _run(job: Job, result: list[Histogram]) -> None:
                 for batch in lots:
                     give(push(batch))
         elif isinstance(shape, Keyed):
-            give(guard(node.title, plan.follows(node).change, {})(states[node]))
+            give(guard(node.title, partial(plan.follows(node).change, last=True), {})(states[node]))

@@ -44,16 +44,17 @@ EXPORT void wpinq_scatter(Pages *p, uint64_t *slots, int32_t bits) {
     memset(slots, 0, 24 * ((size_t)count + 1));
 }
 
-/* Append n rows, under the same condition. */
-EXPORT void wpinq_append(Pages *p, int64_t n, const uint64_t *ids, const int64_t *weights) {
-    for (int64_t i = 0; i < n; i++) append(p, ids[2 * i], ids[2 * i + 1], weights[i]);
+/* Append n rows, under the same condition; the words of an identity lie `step` apart. */
+EXPORT void wpinq_append(Pages *p, int64_t n, const uint64_t *firsts, const uint64_t *seconds, int64_t step,
+                         const int64_t *weights) {
+    for (int64_t i = 0; i < n; i++) append(p, firsts[step * i], seconds[step * i], weights[i]);
 }
 
 /* Add up rows by identity, partition by partition: partition j has the pages order[ends[j]] up to order[ends[j + 1]].
    The table has room for the largest of them, its slots used up to 7/10, and one more. Results are sorted by identity.
    Returns how many there are. */
 EXPORT int64_t wpinq_fold(const Pages *p, int64_t partitions, const int64_t *ends, const int64_t *order,
-                          uint64_t *table, uint64_t *ids, int64_t *weights) {
+                          uint64_t *table, uint64_t *firsts, uint64_t *seconds, int64_t *weights) {
     int64_t found = 0;
     for (int64_t j = 0; j < partitions; j++) {
         int64_t rows = 0, used = 0;
@@ -66,7 +67,7 @@ EXPORT int64_t wpinq_fold(const Pages *p, int64_t partitions, const int64_t *end
             const uint64_t *page = p->at[order[i]];
             tally(table, bits, p->bits, &used, INT64_MAX, p->filled[order[i]], page, WEIGHTS(page));
         }
-        found += items(table, bits, ids + 2 * found, weights + found);
+        found += items(table, bits, firsts + found, seconds + found, weights + found);
     }
     return found;
 }

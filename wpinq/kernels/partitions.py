@@ -2,27 +2,29 @@
 
 A row is 24 bytes, and memory grows by an arena at a time; nothing is copied for it. When pages double, some partitions
 are added up to see how much repeats; where it is half, all are, so that there are about two rows for an identity at the
-most. What a partition's table needs besides is a thousandth of that.
+most. Where memory may not grow, full pages go to a file, and come back when their partition is added up.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
-from itertools import pairwise
-from typing import Any, TypeAlias
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 Weights: TypeAlias = npt.NDArray[np.int64]
+Integers: TypeAlias = npt.NDArray[np.int64]
 
 _P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_scatter": (None, (_P, _P, _I)),
-    "wpinq_append": (None, (_P, _N, _P, _P)),
-    "wpinq_fold": (_N, (_P, _N, _P, _P, _P, _P, _P)),
+    "wpinq_append": (None, (_P, _N, _P, _P, _N, _P)),
+    "wpinq_fold": (_N, (_P, _N, _P, _P, _P, _P, _P, _P)),
 }
 BITS = 10
 """There are 2^10 partitions."""
@@ -36,6 +38,32 @@ SAMPLE = 16
 """Partitions that are looked at to see how much repeats."""
 
 
+class Scratch(Protocol):
+    """A place on disk."""
+
+    def write(self, pages: Sequence[memoryview], place: int) -> None:
+        """Write all pages from a place on."""
+
+    def read(self, pages: Sequence[memoryview], place: int) -> None:
+        """Read all pages from a place on."""
+
+    def mapped(self, size: int) -> Any:
+        """So many bytes of it as memory."""
+
+
+class Memory(Protocol):
+    """How much memory there is, and where else rows may wait."""
+
+    def take(self, size: int) -> bool:
+        """Take so many bytes, if they are left."""
+
+    def give(self, size: int) -> None:
+        """Give them back."""
+
+    def scratch(self) -> Scratch:
+        """A new place on disk, that nobody else can read and that is gone with this process."""
+
+
 class _Pages(ctypes.Structure):
     """`Pages` of `partitions.c`."""
 
@@ -45,48 +73,72 @@ class _Pages(ctypes.Structure):
 
 
 class Partitions:
-    """Rows of identity and weight that wait in pages."""
+    """Rows of identity and weight that wait in pages.
 
-    def __init__(self, library: ctypes.CDLL) -> None:
-        self._library = library
+    Args:
+        library: The compiled kernels.
+        memory: What bounds the pages in memory; nothing, if there is none.
+    """
+
+    def __init__(self, library: ctypes.CDLL, memory: Memory | None = None) -> None:
+        self._library, self._memory = library, memory
         self._arenas: list[Words] = []
         self._at, self._free = np.empty(0, np.uint64), np.empty(0, np.int64)
         self._partition, self._filled = np.empty(0, np.int32), np.empty(0, np.int32)
         self._current = np.full(2**BITS, -1, np.int64)
         self._left, self._look = 0, 4 * ARENA
+        self._scratch: Scratch | None = None
+        self._spilled = np.zeros((0, 2**BITS + 1), np.int64)  # of each spill, where pages of a partition begin
 
     def scatter(self, slots: Words, bits: int) -> None:
         """Append all that a table of `Sums` holds, and empty it."""
-        self._room(2**bits)
+        self._room(2**BITS + 2**bits // ROWS + 1)
         self._call("wpinq_scatter", slots.ctypes.data, bits)
 
     def append(self, ids: Words, weights: Weights) -> None:
         """Append rows."""
         for start in range(0, len(ids), BLOCK):
-            some, their = ids[start : start + BLOCK], weights[start : start + BLOCK]
-            some, their = np.ascontiguousarray(some), np.ascontiguousarray(their, np.int64)
-            self._room(len(some))
-            self._call("wpinq_append", len(some), some.ctypes.data, their.ctypes.data)
+            part = slice(start, start + BLOCK)
+            self._room(2**BITS + len(ids[part]) // ROWS + 1)
+            self._append(ids[part], weights[part])
 
     @property
     def rows(self) -> int:
         """How many rows wait; an identity may have several."""
-        return int(self._filled[self._partition >= 0].sum())
+        return int(self._filled[self._partition >= 0].sum()) + ROWS * int(np.diff(self._spilled[:, [0, -1]]).sum())
 
     def blocks(self) -> Iterator[tuple[Words, Weights]]:
-        """Distinct identities in order with their weights, piece by piece; nothing may be appended meanwhile."""
-        order, ends, rows = self._sorted()
-        first = 0
+        """Distinct identities in order with their weights, piece by piece; nothing may be appended afterwards."""
+        for rows, fold in self._folds():
+            words, weights = np.empty((2, rows), np.uint64), np.empty(rows, np.int64)
+            found = fold(words, weights)
+            yield words.T[:found], weights[:found]
+
+    def all(self) -> tuple[Words, Weights]:
+        """The same at once; on disk, mapped to memory, if there is no room for it."""
+        rows, found = self.rows, 0
+        if rows == 0 or self._memory is None or self._memory.take(24 * rows):
+            whole = np.empty(3 * rows, np.uint64)
+            if self._memory is not None:
+                weakref.finalize(whole, self._memory.give, 24 * rows)
+        else:
+            whole = np.frombuffer(self._memory.scratch().mapped(24 * rows), np.uint64)
+        words, weights = whole[: 2 * rows].reshape(2, rows), whole[2 * rows :].view(np.int64)
+        for _, fold in self._folds():
+            found += fold(words[:, found:], weights[found:])
+        return words.T[:found], weights[:found]
+
+    def _folds(self) -> Iterator[tuple[int, Callable[[Words, Weights], int]]]:
+        """For some partitions at a time how many rows they have, and what adds them up."""
+        layout, first = self._sorted(), 0
+        rows = self._rows_before(*layout)
         while first < 2**BITS:
             last = max(int(np.searchsorted(rows, rows[first] + BLOCK, side="right")) - 1, first + 1)
             if rows[last] > rows[first]:
-                yield self._folded(order, ends[first : last + 1], rows[last] - rows[first])
+                yield int(rows[last] - rows[first]), partial(self._fold, layout, first, last)
+            order, ends = layout
+            self._release(order[ends[first] : ends[last]])
             first = last
-
-    def all(self) -> tuple[Words, Weights]:
-        """The same at once."""
-        order, ends, rows = self._sorted()
-        return self._folded(order, ends, rows[-1])
 
     def _call(self, name: str, *arguments: Any) -> Any:
         pages = _Pages(
@@ -97,16 +149,28 @@ class Partitions:
         self._left = pages.left
         return found
 
-    def _room(self, rows: int) -> None:
-        """Have pages enough for so many rows more."""
-        wanted = 2**BITS + rows // ROWS + 1
+    def _append(self, ids: Words, weights: Weights) -> None:
+        weights = np.ascontiguousarray(weights, np.int64)
+        ids = ids if ids.strides[0] in (8, 16) else np.ascontiguousarray(ids)
+        words = (ids[:, word].ctypes.data for word in (0, 1))
+        self._call("wpinq_append", len(ids), *words, ids.strides[0] // 8, weights.ctypes.data)
+
+    def _room(self, wanted: int) -> None:
+        """Have so many free pages."""
         if self._left < wanted and len(self._at) - self._left >= self._look:
             self._thin()
         while self._left < wanted:
-            self._grow()
+            if not self._grow() and not (self._thin() and self._left >= wanted) and not self._spill():
+                self._grow(anyway=True)
 
-    def _grow(self) -> None:
+    def _grow(self, *, anyway: bool = False) -> bool:
+        """Have an arena more, if there is memory for it."""
+        taken = self._memory is None or self._memory.take(8 * ARENA * PAGE)
+        if not taken and not anyway:
+            return False
         arena, pages = np.empty(ARENA * PAGE, np.uint64), len(self._at)
+        if self._memory is not None and taken:
+            weakref.finalize(arena, self._memory.give, arena.nbytes)
         self._arenas.append(arena)
         self._at = np.append(self._at, arena.ctypes.data + np.arange(ARENA, dtype=np.uint64) * np.uint64(8 * PAGE))
         fresh = np.arange(pages + ARENA - 1, pages - 1, -1)
@@ -114,40 +178,91 @@ class Partitions:
         self._partition = np.append(self._partition, np.full(ARENA, -1, np.int32))
         self._filled = np.append(self._filled, np.zeros(ARENA, np.int32))
         self._left += ARENA
+        return True
 
-    def _sorted(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Pages in the order of their partitions; where each partition begins among them; the rows before it."""
+    def _sorted(self) -> tuple[Integers, Integers]:
+        """Pages in the order of their partitions, and where each partition begins among them."""
         order = np.argsort(self._partition, kind="stable")
         order = order[np.searchsorted(self._partition[order], 0) :]
-        ends = np.searchsorted(self._partition[order], np.arange(2**BITS + 1))
-        return order, ends, np.concatenate([[0], np.cumsum(self._filled[order], dtype=np.int64)])[ends]
+        return order, np.searchsorted(self._partition[order], np.arange(2**BITS + 1))
 
-    def _folded(self, order: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], rows: int) -> tuple[Words, Weights]:
-        """The identities and weights of some partitions, whose rows are so many together."""
-        held = [int(self._filled[order[a:b]].sum()) for a, b in pairwise(ends)]
-        table = np.empty(3 * (2 ** _bits(max(held)) + 1), np.uint64)
-        ids, weights = np.empty((rows, 2), np.uint64), np.empty(rows, np.int64)
-        ends = np.ascontiguousarray(ends)
-        found = self._call(
-            "wpinq_fold", len(ends) - 1, ends.ctypes.data, order.ctypes.data, table.ctypes.data, ids.ctypes.data,
-            weights.ctypes.data,
+    def _rows_before(self, order: Integers, ends: Integers) -> Integers:
+        """The rows before each partition, and all."""
+        held = np.concatenate([[0], np.cumsum(self._filled[order], dtype=np.int64)])[ends]
+        rows: Integers = held + ROWS * (self._spilled - self._spilled[:, :1]).sum(axis=0)
+        return rows
+
+    def _fold(self, layout: tuple[Integers, Integers], first: int, last: int, words: Words, weights: Weights) -> int:
+        """Add up some partitions; how many identities there are."""
+        (order, ends), read = layout, self._read(first, last)
+        order = np.concatenate([order[ends[first] : ends[last]], read])
+        order = order[np.argsort(self._partition[order], kind="stable")]
+        ends = np.searchsorted(self._partition[order], np.arange(first, last + 1))
+        rows = np.concatenate([[0], np.cumsum(self._filled[order], dtype=np.int64)])[ends]
+        table = np.empty(3 * (2 ** _bits(int(np.diff(rows).max())) + 1), np.uint64)
+        found: int = self._call(
+            "wpinq_fold", last - first, ends.ctypes.data, order.ctypes.data, table.ctypes.data,
+            words[0].ctypes.data, words[1].ctypes.data, weights.ctypes.data,
         )  # fmt: skip
-        return ids[:found], weights[:found]
+        self._release(read)
+        return found
 
-    def _thin(self) -> None:
-        """Make equal identities one, if a look at some partitions tells that this is worth it."""
-        order, ends, rows = self._sorted()
-        if 2 * len(self._folded(order, ends[: SAMPLE + 1], rows[SAMPLE])[0]) < rows[SAMPLE]:
+    def _thin(self) -> bool:
+        """Make equal identities in memory one, if a look at some partitions tells that it halves them; whether so."""
+        spilled, self._spilled = self._spilled, self._spilled[:0]
+        order, ends = self._sorted()
+        rows = self._rows_before(order, ends)
+        most = max(int(np.diff(rows).max()), int(rows[SAMPLE]))
+        words, weights = np.empty((2, most), np.uint64), np.empty(most, np.int64)
+        thinned = 2 * self._fold((order, ends), 0, SAMPLE, words, weights) < int(rows[SAMPLE])
+        if thinned:
             for partition in range(2**BITS):
-                some = order[ends[partition] : ends[partition + 1]]
-                ids, weights = self._folded(
-                    order, ends[partition : partition + 2], rows[partition + 1] - rows[partition]
-                )
-                self._free[self._left : self._left + len(some)] = some
-                self._left += len(some)
-                self._partition[some], self._current[partition] = -1, -1
-                self._call("wpinq_append", len(ids), ids.ctypes.data, weights.ctypes.data)
+                found = self._fold((order, ends), partition, partition + 1, words, weights)
+                self._release(order[ends[partition] : ends[partition + 1]])
+                self._current[partition] = -1
+                self._append(words.T[:found], weights[:found])
+        self._spilled = spilled
         self._look = max(2 * (len(self._at) - self._left), 4 * ARENA)
+        return thinned
+
+    def _release(self, pages: Integers) -> None:
+        self._free[self._left : self._left + len(pages)] = pages
+        self._left += len(pages)
+        self._partition[pages] = -1
+
+    def _views(self, pages: Integers) -> list[memoryview]:
+        return [self._arenas[page // ARENA].data[(page % ARENA) * PAGE :][:PAGE].cast("B") for page in pages.tolist()]
+
+    def _spill(self) -> bool:
+        """Write full pages to the disk; whether there were any worth it."""
+        order, _ = self._sorted()
+        full = order[self._filled[order] == ROWS]
+        if self._memory is None or 4 * len(full) < ARENA:
+            return False
+        self._scratch = self._scratch or self._memory.scratch()
+        start = int(self._spilled[-1, -1]) if len(self._spilled) else 0
+        self._scratch.write(self._views(full), 8 * PAGE * start)
+        ends = start + np.searchsorted(self._partition[full], np.arange(2**BITS + 1))
+        self._spilled = np.concatenate([self._spilled, ends[None]])
+        self._current[np.isin(self._current, full)] = -1
+        self._release(full)
+        return True
+
+    def _read(self, first: int, last: int) -> Integers:
+        """Bring back what was spilled of some partitions, in free pages."""
+        count = int((self._spilled[:, last] - self._spilled[:, first]).sum())
+        while self._left < count:
+            self._grow(anyway=True)
+        self._left -= count
+        pages = self._free[self._left : self._left + count].copy()
+        self._filled[pages], place = ROWS, 0
+        for ends in self._spilled:
+            some = pages[place : place + int(ends[last] - ends[first])]
+            self._partition[some] = np.repeat(np.arange(first, last), np.diff(ends[first : last + 1]))
+            assert self._scratch is not None  # noqa: S101  something was spilled to it
+            self._scratch.read(self._views(some), 8 * PAGE * int(ends[first]))
+            place += len(some)
+        return pages
 
 
 def _bits(rows: int) -> int:

@@ -13,8 +13,9 @@ EXPORT int64_t wpinq_tally(uint64_t *slots, int32_t bits, int64_t *used, int64_t
     return tally(slots, bits, 0, used, limit, n, ids, weights);
 }
 
-EXPORT int64_t wpinq_items(const uint64_t *slots, int32_t bits, uint64_t *ids, int64_t *weights) {
-    return items(slots, bits, ids, weights);
+EXPORT int64_t wpinq_items(const uint64_t *slots, int32_t bits, uint64_t *firsts, uint64_t *seconds,
+                           int64_t *weights) {
+    return items(slots, bits, firsts, seconds, weights);
 }
 
 /* Count n integers, all of them in [low, low + length of counts). */

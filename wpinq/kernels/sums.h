@@ -28,15 +28,16 @@ INLINE int64_t tally(uint64_t *slots, int32_t bits, int32_t shared, int64_t *use
     return n;
 }
 
-/* Copy all that a table of 2^bits slots holds, sorted by identity. Returns how many there were.
+/* Copy all that a table of 2^bits slots holds, sorted by identity, its first and second words apart. Returns how many
+   there were.
 
    Slots follow the order of identities but within a cluster of neighbours, and where a cluster runs over the end; so
    the walk begins behind an empty slot, and each identity moves down past the few that should follow it. */
-INLINE int64_t items(const uint64_t *slots, int32_t bits, uint64_t *ids, int64_t *weights) {
+INLINE int64_t items(const uint64_t *slots, int32_t bits, uint64_t *firsts, uint64_t *seconds, int64_t *weights) {
     const int64_t count = (int64_t)1 << bits;
     int64_t found = 0, start = 0;
     if (slots[3 * count + 2]) {
-        ids[0] = ids[1] = 0;
+        firsts[0] = seconds[0] = 0;
         weights[found++] = (int64_t)slots[3 * count + 2];
     }
     while (slots[3 * start] | slots[3 * start + 1]) start++;
@@ -44,13 +45,13 @@ INLINE int64_t items(const uint64_t *slots, int32_t bits, uint64_t *ids, int64_t
         const uint64_t *slot = slots + 3 * (i & (count - 1));
         if (!(slot[0] | slot[1])) continue;
         int64_t to = found++;
-        for (; to && (ids[2 * to - 2] > slot[0] || (ids[2 * to - 2] == slot[0] && ids[2 * to - 1] > slot[1])); to--) {
-            ids[2 * to] = ids[2 * to - 2];
-            ids[2 * to + 1] = ids[2 * to - 1];
+        for (; to && (firsts[to - 1] > slot[0] || (firsts[to - 1] == slot[0] && seconds[to - 1] > slot[1])); to--) {
+            firsts[to] = firsts[to - 1];
+            seconds[to] = seconds[to - 1];
             weights[to] = weights[to - 1];
         }
-        ids[2 * to] = slot[0];
-        ids[2 * to + 1] = slot[1];
+        firsts[to] = slot[0];
+        seconds[to] = slot[1];
         weights[to] = (int64_t)slot[2];
     }
     return found;

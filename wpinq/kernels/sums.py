@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.kernels.partitions import Partitions, Weights, Words
+from wpinq.kernels.partitions import Memory, Partitions, Weights, Words
 
 _P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_tally": (_N, (_P, _I, _P, _N, _N, _P, _P)),
-    "wpinq_items": (_N, (_P, _I, _P, _P)),
+    "wpinq_items": (_N, (_P, _I, _P, _P, _P)),
 }
 SMALL, LARGE = 11, 17
 """A table begins with 2^11 slots and grows fourfold when it is 7/10 full, up to 2^17; a full one goes to partitions."""
@@ -22,8 +22,8 @@ SMALL, LARGE = 11, 17
 class Sums:
     """Weights by identity: in an open table as long as it fits a cache, behind it in partitions."""
 
-    def __init__(self, library: ctypes.CDLL) -> None:
-        self._library = library
+    def __init__(self, library: ctypes.CDLL, memory: Memory | None = None) -> None:
+        self._library, self._memory = library, memory
         self._partitions: Partitions | None = None
         self._clear(SMALL)
 
@@ -37,7 +37,7 @@ class Sums:
     def add_sorted(self, ids: Words, weights: Weights) -> None:
         """Add weights of identities in order, which would crowd one end of a table that grows."""
         if self.size + len(ids) > 7 * 2**LARGE // 10:
-            self._partitions = self._partitions or Partitions(self._library)
+            self._partitions = self._partitions or Partitions(self._library, self._memory)
             self._partitions.append(ids, weights)
             return
         while int(self._used[0]) + len(ids) > 7 * 2**self._bits // 10:
@@ -81,19 +81,20 @@ class Sums:
 
     def _widen(self) -> None:
         if self._bits >= LARGE:
-            self._partitions = self._partitions or Partitions(self._library)
+            self._partitions = self._partitions or Partitions(self._library, self._memory)
             self._partitions.scatter(self._slots, self._bits)
             self._used[0] = 0
             return
-        kept = self._items()
+        ids, weights = self._items()
         self._clear(min(self._bits + 2, LARGE))
-        self._add(*kept)
+        self._add(np.ascontiguousarray(ids), weights)
 
     def _items(self) -> tuple[Words, Weights]:
         most = int(self._used[0]) + 1
-        ids, weights = np.empty((most, 2), np.uint64), np.empty(most, np.int64)
-        found = self._library.wpinq_items(self._slots.ctypes.data, self._bits, ids.ctypes.data, weights.ctypes.data)
-        return ids[:found], weights[:found]
+        words, weights = np.empty((2, most), np.uint64), np.empty(most, np.int64)
+        pointers = (one.ctypes.data for one in (*words, weights))
+        found = self._library.wpinq_items(self._slots.ctypes.data, self._bits, *pointers)
+        return words.T[:found], weights[:found]
 
     def _clear(self, bits: int) -> None:
         self._bits, self._slots, self._used = bits, np.zeros((2**bits + 1, 3), np.uint64), np.zeros(1, np.int64)

@@ -104,7 +104,7 @@ class Table:
 
 
 def _run(ids: Ids, weights: Weights) -> Run:
-    ids = np.asfortranarray(ids)  # binary search wants the first words side by side
+    ids = ids if ids.strides[0] == ids.itemsize else np.asfortranarray(ids)  # for binary search: first words together
     return Run(ids, weights, _longest_tie(ids))
 
 

@@ -11,6 +11,7 @@ from wpinq import kernels
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.identity import identities
 from wpinq.records.schema import Schema
+from wpinq.state.memory import LIMIT
 from wpinq.state.table import Ids, Weights, combine
 
 MAX_WAITING_ROWS = 1 << 21
@@ -63,7 +64,7 @@ class Tally:
 
     def __init__(self, schema: Schema, key: bytes) -> None:
         self._schema, self._key = schema.expanded(), key
-        self._sums = kernels.Sums(kernels.LIB) if kernels.LIB is not None else None
+        self._sums = kernels.Sums(kernels.LIB, LIMIT) if kernels.LIB is not None else None
         self._waiting = Waiting(schema)
         self._added: list[tuple[Ids, Weights]] = []
 

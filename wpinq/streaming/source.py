@@ -30,6 +30,7 @@ from wpinq.records.schema import Kind
 from wpinq.sources import Columns
 from wpinq.sources.columns import named
 from wpinq.sources.log import Epoch
+from wpinq.state.memory import LIMIT
 from wpinq.streaming.growing import Growing
 from wpinq.streaming.journal import DataflowDirectory, Journal, Positions
 from wpinq.streaming.kafka import Followed, Topic
@@ -124,6 +125,7 @@ def live(
     amount, extra = positive(budget, "live(budget=...)"), None if delta is None else exact(delta, "live(delta=...)")
     first = before(log.schema, unit, where, derive, "live")  # mistakes show before a ledger is made
     book = Ledger.open(place, name=name, unit=unit.text, budget=amount, delta=extra, secret=secret)
+    LIMIT.beside(place)
     journal = None
     if recover is not None and place is not None:
         script = recover.script if isinstance(recover, DataflowDirectory) else b""

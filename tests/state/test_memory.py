@@ -1,0 +1,140 @@
+"""What counting may hold in memory, and what waits on disk: no answer changes, and nothing is left behind."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+import wpinq
+from wpinq import kernels
+from wpinq.errors import EngineError, PlanError
+from wpinq.kernels import partitions, sums
+from wpinq.ledger.secret import Secret
+from wpinq.state import memory
+
+ROWS = pl.DataFrame({"page": [f"page {i * 7919 % 60_001}" for i in range(90_000)]})
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """What a test says of memory ends with it."""
+    for name in (memory.MEMORY, memory.SPILL):
+        monkeypatch.setenv(name, "")
+
+
+def answers(frame):
+    pages = wpinq.protect(frame, budget=9, secret=Secret(bytes(range(32))), name="views", version="v")
+    cdf, views = pages.shave().map(lambda page, index: index).measure(1), pages.measure(1)
+    return [*cdf.observe_many(range(1, 30)), *views.observe_many([f"page {i}" for i in range(500)])]
+
+
+@pytest.mark.skipif(kernels.LIB is None, reason="pages are kernels")
+def test_answers_are_the_same_from_disk(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "urandom", bytes)  # ledgers of one name, so that both have the same noise
+    expected, written = answers(ROWS), []
+    monkeypatch.setattr(sums, "LARGE", 11)
+    monkeypatch.setattr(partitions, "BITS", 4)
+    monkeypatch.setattr(partitions, "ARENA", 64)
+    monkeypatch.setenv(memory.MEMORY, str(10**6))
+    monkeypatch.setenv(memory.SPILL, str(tmp_path))
+    write, mapped = memory.Scratch.write, memory.Scratch.mapped
+    monkeypatch.setattr(memory.Scratch, "write", lambda *given: written.append("pages") or write(*given))
+    monkeypatch.setattr(memory.Scratch, "mapped", lambda *given: written.append("result") or mapped(*given))
+    held = memory.LIMIT._held
+    assert answers(ROWS) == expected
+    assert {*written} == {"pages", "result"}
+    assert memory.LIMIT._held == held
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_is_full_is_told_without_a_count(monkeypatch, tmp_path):
+    monkeypatch.setattr(sums, "LARGE", 11)
+    monkeypatch.setattr(partitions, "ARENA", 64)
+    monkeypatch.setattr(partitions, "BITS", 4)
+    monkeypatch.setenv(memory.MEMORY, "1")
+    monkeypatch.setenv(memory.SPILL, str(tmp_path))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    for broken in (full, lambda _, pages, *_place: pages[0].nbytes):
+        monkeypatch.setattr(memory.os, "pwritev", broken)
+        with pytest.raises(EngineError, match="cannot be written there; make room") as caught:
+            answers(ROWS)
+        assert str(tmp_path) in str(caught.value)
+        assert "\n" not in str(caught.value)
+    monkeypatch.setenv(memory.SPILL, str(tmp_path / "gone"))
+    with pytest.raises(EngineError, match="gone: what does not fit in memory"):
+        answers(ROWS)
+
+
+def test_what_waits_on_disk_has_no_name_and_nobody_else_may_read_it(tmp_path):
+    scratch = memory.Scratch(str(tmp_path))
+    scratch.write([memoryview(b"identities")] * 600, 0)
+    page = bytearray(10)
+    scratch.read([memoryview(page)], 10)
+    assert page == b"identities"
+    with pytest.raises(EngineError, match="cannot be read"):
+        scratch.read([memoryview(page)], 6_000)
+    assert not list(tmp_path.iterdir())
+    status = os.fstat(scratch._file)
+    assert stat.S_IMODE(status.st_mode) == 0o600
+    assert status.st_nlink == 0
+
+
+def test_nothing_is_left_by_a_process_that_is_killed(tmp_path):
+    code = f"""
+from wpinq.state import memory
+scratch = memory.Scratch({str(tmp_path)!r})
+scratch.write([memoryview(bytes(4096))] * 99, 0)
+print("written", flush=True)
+input()
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline() == b"written\n"
+        child.send_signal(signal.SIGKILL)
+    assert not list(tmp_path.iterdir())
+
+
+def test_rows_wait_beside_the_ledger(tmp_path, monkeypatch):
+    limit = memory.Memory()
+    limit.beside(tmp_path / "ledger")
+    limit.beside(None)
+    assert limit.scratch()._place == str(tmp_path)
+    monkeypatch.setenv(memory.SPILL, str(tmp_path.parent))
+    assert limit.scratch()._place == str(tmp_path.parent)
+
+
+@pytest.mark.parametrize(
+    ("most", "size"), [(10**9, 10**9), ("8GB", 8 * 10**9), ("500 mb", 5 * 10**8), ("0.5TB", 5 * 10**11)]
+)
+def test_sizes(most, size, tmp_path):
+    wpinq.limit_memory(most, spill=tmp_path)
+    assert os.environ[memory.MEMORY] == str(size)
+    assert os.environ[memory.SPILL] == str(tmp_path)
+    assert memory.Memory().take(size)
+    assert not memory.Memory().take(size + 1)
+
+
+@pytest.mark.parametrize("most", ["", "GB", "8XB", "much", "-8GB", "1e400GB", "nan", 5, "99MB", 1.5, True])
+def test_what_is_no_size_is_refused(most):
+    with pytest.raises(PlanError, match="limit_memory") as caught:
+        wpinq.limit_memory(most)
+    assert "\n" not in str(caught.value)
+    assert not os.environ[memory.MEMORY]
+
+
+def test_a_place_that_is_none_is_refused(tmp_path):
+    with pytest.raises(PlanError, match="no such directory"):
+        wpinq.limit_memory("1GB", spill=tmp_path / "none")
+    assert not os.environ[memory.MEMORY]
+
+
+def test_half_of_the_memory_by_default():
+    limit = memory.Memory()
+    assert limit.take(10**8)
+    assert not limit.take(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

@@ -90,7 +90,7 @@ class Sums:
         self._add(np.ascontiguousarray(ids), weights)
 
     def _items(self) -> tuple[Words, Weights]:
-        most = int(self._used[0]) + 1
+        most = int(self._used[0]) + bool(self._slots[-1, 2])  # the identity zero is not among those in use
         words, weights = np.empty((2, most), np.uint64), np.empty(most, np.int64)
         pointers = (one.ctypes.data for one in (*words, weights))
         found = self._library.wpinq_items(self._slots.ctypes.data, self._bits, *pointers)

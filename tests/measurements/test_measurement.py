@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -336,3 +337,13 @@ def test_a_measurement_without_a_price_says_what_to_give(views_file):
     with pytest.raises(wpinq.PlanError, match=r"not measured yet; call \.measure"):
         wpinq.degrees.reconcile(wpinq.degrees.cdf(pages), wpinq.degrees.sequence(pages))
     assert spent(views_file) == 0
+
+
+def test_bins_that_only_look_like_none_are_read_or_refused():
+    """A bytearray is bytes; a signalling NaN raises when it is compared, and is no bin of any column."""
+    pages = wpinq.protect([(b"a",)], budget=1, columns={"page": bytes}).measure(epsilon=1)
+    assert pages.observe(bytearray(b"a")) == pages.observe(b"a")
+    for kind in (int, float, bool, None):
+        measured = wpinq.protect([(1,)], budget=1, columns={"n": kind}).measure(epsilon=1)
+        with pytest.raises(wpinq.BinError, match="Decimal does not fit"):
+            measured.observe(Decimal("sNaN"))

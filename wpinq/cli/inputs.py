@@ -81,12 +81,14 @@ class Input:
         Raises:
             SourceError, PlanError: It cannot be read or protected so.
         """
-        from wpinq.scripts.script import no_records
+        import wpinq
 
         reader = self.reader()
+        columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in reader.schema}
+        name = self.name or reader.name
         with named_as_options():
-            return no_records(
-                reader.schema, budget, self.name or reader.name, self.unit, where=self.where, derive=self.derive
+            return wpinq.protect(
+                [], budget=budget, columns=columns, name=name, unit=self.unit, where=self.where, derive=self.derive
             )
 
     def protect(self, budget: Fraction | None) -> Collection:

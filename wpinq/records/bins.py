@@ -6,9 +6,8 @@ answered, whether it exists or not. Bins are equal as in `values.py`: the bin Na
 
 from __future__ import annotations
 
-import datetime as dt
-import numbers
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -16,8 +15,12 @@ import numpy as np
 import polars as pl
 
 from wpinq.errors import BinError
+from wpinq.records.python import fitted
 from wpinq.records.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.records.values import NULL, decode, encode
+
+SIMPLE = frozenset([Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.TEXT, Kind.BYTES, Kind.ANY])
+"""Kinds of which a column holds whatever value can be encoded."""
 
 
 def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
@@ -69,7 +72,7 @@ def bin_codes(given: Any, schema: Schema) -> list[bytes] | None:
 def _code(value: Any, column: Column) -> bytes:
     if value is None:
         return NULL
-    found = _checked(_CONVERT.get(column.kind, _any), value, column)
+    found = _checked(value, column)
     return (found or NULL) if column.kind is Kind.ANY else encode(found)
 
 
@@ -80,12 +83,11 @@ def _column(values: Any, column: Column) -> pl.Series:
             return pl.Series(column.name, quick, dtype=pl.Int64)
     if column.kind is Kind.TEXT and isinstance(values, pl.Series) and values.dtype == pl.String:
         return values.alias(column.name)
-    convert = _CONVERT.get(column.kind, _any)
     try:
         given = list(values)
     except (ValueError, OverflowError):  # a Polars column of times that Python does not have
         raise _misfit("a time outside of the years 1 to 9999", column) from None
-    read = [None if value is None else _checked(convert, value, column) for value in given]
+    read = [None if value is None else _checked(value, column) for value in given]
     try:
         return pl.Series(column.name, read, dtype=polars_type(column.kind))
     except (pl.exceptions.PolarsError, OverflowError, TypeError):
@@ -101,84 +103,22 @@ def _integers(values: Any) -> np.ndarray | None:
     return None
 
 
-def _checked(convert: Callable[[Any], Any], value: Any, column: Column) -> Any:
+def _checked(value: Any, column: Column) -> Any:
     try:
-        return convert(value)
-    except (BinError, ValueError, TypeError, OverflowError):
+        result = fitted(value, column.kind)
+        if isinstance(result, float) and type(value) is not float:
+            _insist_on_exact(result, decode(encode(value)))
+    except (BinError, ValueError, TypeError, ArithmeticError):
         raise _misfit(type(value).__name__, column) from None
+    return result
+
+
+def _insist_on_exact(number: float, given: Any) -> None:
+    """A number that no double is would be answered as another bin, so it is refused."""
+    if math.isfinite(number) and Fraction(number) != Fraction(given):
+        raise TypeError
 
 
 def _misfit(what: str, column: Column) -> BinError:
     hint = f"bins of column {column.name!r} are of the type {column.kind.value}"
     return BinError(f"observe: {what} does not fit; {hint}.")
-
-
-def _only(*types: type, but: tuple[type, ...] = ()) -> Callable[[Any], Any]:
-    def convert(value: Any) -> Any:
-        if isinstance(value, np.generic):
-            value = decode(encode(value))
-        if not isinstance(value, types) or isinstance(value, but):
-            raise TypeError
-        return value
-
-    return convert
-
-
-def _integer(value: Any) -> int:
-    result = decode(encode(value))
-    if type(result) is not int or not -(2**63) <= result < 2**63:
-        raise TypeError
-    return result
-
-
-def _any(value: Any) -> bytes | None:
-    code = encode(value)
-    return None if code == NULL else code
-
-
-def _number(value: Any) -> float | None:
-    if not isinstance(value, (numbers.Number, np.generic)):
-        raise TypeError
-    result = decode(encode(value))
-    if result is None:  # NaN
-        return None
-    if abs(result) != float("inf") and Fraction(float(result)) != Fraction(result):
-        raise TypeError
-    return float(result) + 0.0  # -0.0 + 0.0 is 0.0
-
-
-def _boolean(value: Any) -> bool:
-    if decode(encode(value)) not in (0, 1) or isinstance(value, str):
-        raise TypeError
-    return bool(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return encode(value)[:-1].decode()
-
-
-def _aware(wanted: bool) -> Callable[[Any], dt.datetime]:
-    def convert(value: Any) -> dt.datetime:
-        result: dt.datetime = _only(dt.datetime)(value)
-        if (result.tzinfo is not None) is not wanted:
-            raise TypeError
-        return result.astimezone(dt.UTC) if wanted else result
-
-    return convert
-
-
-_CONVERT: dict[Kind, Callable[[Any], Any]] = {
-    Kind.INT: _integer,
-    Kind.FLOAT: _number,
-    Kind.BOOL: _boolean,
-    Kind.TEXT: _text,
-    Kind.BYTES: _only(bytes, bytearray),
-    Kind.DATE: _only(dt.date, but=(dt.datetime,)),
-    Kind.TIME: _aware(False),
-    Kind.INSTANT: _aware(True),
-    Kind.SPAN: _only(dt.timedelta),
-}
-SIMPLE = frozenset([Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.TEXT, Kind.BYTES, Kind.ANY])
-"""Kinds of which a column holds whatever value can be encoded."""

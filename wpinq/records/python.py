@@ -42,24 +42,38 @@ def column(values: Iterable[Any], column: Column, memo: dict[Any, Any] | None = 
 def cell(value: Any, kind: Kind) -> Any:
     """What stands for a value in a column of this kind; None if it cannot."""
     try:
-        code = encode(value)
-        if kind is Kind.ANY:
-            return None if code == NULL else code
-        return _of_kind(decode(code), kind)
-    except (BinError, ValueError, OverflowError, TypeError, ArithmeticError, RecursionError):
+        return fitted(value, kind)
+    except (BinError, ValueError, TypeError, ArithmeticError, RecursionError):
         return None
 
 
-def _of_kind(value: Any, kind: Kind) -> Any:
-    if kind is Kind.INT:
-        return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None
-    if kind is Kind.FLOAT:
-        return float(value) if isinstance(value, (float, Decimal, numbers.Rational)) else None
-    if kind is Kind.BOOL:
-        return bool(value) if isinstance(value, int) and value in (0, 1) else None
-    if kind is Kind.DATE:
-        return value if type(value) is dt.date else None
-    if kind in (Kind.TIME, Kind.INSTANT):
-        return value if isinstance(value, dt.datetime) and (value.tzinfo is None) is (kind is Kind.TIME) else None
-    types: dict[Kind, type] = {Kind.TEXT: str, Kind.BYTES: bytes, Kind.SPAN: dt.timedelta}
-    return value if isinstance(value, types[kind]) else None
+def fitted(value: Any, kind: Kind) -> Any:
+    """What stands for a value in a column of this kind: None for NaN among numbers.
+
+    Raises:
+        BinError, ValueError, TypeError, ArithmeticError, RecursionError: It is no value of this kind.
+    """
+    code = encode(value)
+    if kind is Kind.ANY:
+        return None if code == NULL else code
+    result = decode(code)
+    if kind is Kind.FLOAT and isinstance(result, (float, Decimal, numbers.Rational, type(None))):
+        return None if result is None else float(result)
+    if kind is Kind.BOOL and isinstance(result, int) and result in (0, 1):
+        return bool(result)
+    if kind is Kind.INT and isinstance(result, int) and -(2**63) <= result < 2**63:
+        return result
+    aware = isinstance(result, dt.datetime) and result.tzinfo is not None
+    if type(result) is TYPES.get(kind) and aware is (kind is Kind.INSTANT):
+        return result
+    raise TypeError
+
+
+TYPES = {
+    Kind.TEXT: str,
+    Kind.BYTES: bytes,
+    Kind.DATE: dt.date,
+    Kind.TIME: dt.datetime,
+    Kind.INSTANT: dt.datetime,
+    Kind.SPAN: dt.timedelta,
+}

@@ -17,8 +17,6 @@ from wpinq.errors import PlanError, WpinqError
 if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.measurements.measurement import Measurement
-    from wpinq.plan.unit import Unit
-    from wpinq.records.schema import Schema
 
 Dataflow: TypeAlias = "Callable[[Collection], dict[str, Measurement]]"
 
@@ -90,17 +88,6 @@ def rehearsed(dataflow: Dataflow, views: Collection) -> Rehearsal:
     with contextlib.redirect_stdout(io.StringIO()):
         result = dataflow(views)
     return Rehearsal(dataflow, result, only_measures(result, views))
-
-
-def no_records(
-    schema: Schema, budget: Fraction, name: str = "views", unit: Unit | None = None, **steps: Any
-) -> Collection:
-    """A collection without records, with these columns and a budget in memory; `steps` are those of `protect`."""
-    from wpinq import protect
-    from wpinq.records.schema import Kind
-
-    columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
-    return protect([], budget=budget, columns=columns, name=name, unit=unit, **steps)
 
 
 def chosen(measurements: Mapping[str, Measurement], name: str) -> Measurement:

@@ -90,7 +90,8 @@ class Log(HeldReader):
             raise SourceError(f"advance: {self.name} was sent more records than can be counted, 2^40; make another.")
         before = self.watermark(self.closed)
         latest = before if watermark is None else watermark if before is None else max(before, watermark)
-        sent = pl.concat([Batch.empty(self.schema).frame.drop(WEIGHT), *self._sent], how="vertical_relaxed")
+        frames = self._sent or [Batch.empty(self.schema).frame.drop(WEIGHT)]
+        sent = pl.concat(frames, how="vertical_relaxed") if len(frames) > 1 else frames[0]
         counted = canonical.bits(sent).group_by(self.schema.names).agg(pl.len().cast(pl.Int64).alias(WEIGHT))
         return Epoch(canonical.numbers(counted, self.schema), latest)
 

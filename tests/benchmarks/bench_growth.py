@@ -1,0 +1,170 @@
+"""What a charge, an opening, an epoch and an answer cost after ten, a hundred, a thousand times as many of them.
+
+    python tests/benchmarks/bench_growth.py
+    python tests/benchmarks/bench_growth.py --smoke
+
+CPU of this process; what it waits for the disk is told apart, as milliseconds inside of `fsync`. No column should grow
+from one row to the next but the ones that say so: opening reads the note of all charges, and memory holds it; without
+`keep=` a live source holds all that was sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import wpinq
+from wpinq.ledger import Cost, Ledger, chain
+from wpinq.ledger import head as heads
+
+ROWS = 1000
+"""Rows in an epoch."""
+waited = [0.0]
+
+
+def fsync(descriptor: int, true: Callable[[int], None] = os.fsync) -> None:
+    """Note how long it takes."""
+    start = time.perf_counter()
+    true(descriptor)
+    waited[0] += time.perf_counter() - start
+
+
+@contextmanager
+def timed(times: int) -> Iterator[dict[str, float]]:
+    """Milliseconds for each of some uses: CPU, and waiting for the disk."""
+    found: dict[str, float] = {}
+    cpu, waited[0] = time.process_time(), 0.0
+    yield found
+    found.update(cpu=1e3 * (time.process_time() - cpu) / times, fsync=1e3 * waited[0] / times)
+
+
+def filled(place: Path, rows: int) -> None:
+    """Make a ledger of so many charges, without their durable writes one by one."""
+    ledger = opened(place)
+    connection = sqlite3.connect(place, isolation_level=None)
+    last = chain.Row(*connection.execute("SELECT number, body, mac FROM entries").fetchone())
+    connection.execute("BEGIN")
+    for number in range(rows - 1):
+        question = hashlib.blake2b(str(number).encode(), digest_size=32).hexdigest()
+        costs = [["1/10", "0/1", [["windows", str(number)]] if number % 2 else []]]
+        body = {"kind": "charge", "question": question, "version": "1", "label": "pages", "analyst": None,
+                "costs": costs, "at": "2026-11-22T11:00:00+00:00"}  # fmt: skip
+        last = chain.link(ledger.secret, last, json.dumps(body, sort_keys=True))
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?)", last)
+    connection.execute("COMMIT")
+    connection.close()
+    heads.write(place.with_name(place.name + ".head"), chain.head(ledger.secret, last))
+
+
+def opened(place: Path) -> Ledger:
+    return Ledger.open(place, name="views", unit="record", budget=Fraction(10**9))
+
+
+def ledger(place: Path, rows: int, uses: int) -> dict[str, float]:
+    """A ledger of so many rows: verified from its first row, opened once that was noted, charged."""
+    path = place / f"ledger {rows}"
+    filled(path, rows)
+    with timed(1) as first:
+        opened(path)
+    with timed(3) as again:
+        for _ in range(3):
+            book = opened(path)
+    with timed(uses) as charged:
+        for number in range(uses):
+            book.charge(
+                f"{number:08x}", [Cost("1/10", under=(("windows", f"new {number}"),))], version="2", label="more"
+            )
+    return {
+        "first open": first["cpu"],
+        "open, grows": again["cpu"],
+        "charge": charged["cpu"],
+        "fsync": charged["fsync"],
+    }
+
+
+def source(place: Path, keep: int | None, journal: bool) -> Any:
+    kept = {"ledger": place / "ledger", "recover": place / "kept"} if journal else {}
+    return wpinq.live({"user": str, "page": str}, budget=10**9, keep=keep, **kept)
+
+
+def live(place: Path, epochs: int, uses: int, *, keep: int | None, journal: bool) -> dict[str, float]:
+    """A live source after so many epochs: the next ones, and answers at the last one and at an early one."""
+    place = place / f"live {epochs} {keep} {journal}"
+    place.mkdir()
+    views = source(place, keep, journal)
+    pages = views.map(lambda page: page)
+    held, ever = pages.measure(1), pages.measure(1, continual=True)
+    draw = np.random.default_rng(1)
+    tables = [
+        pl.DataFrame(
+            {"user": draw.integers(0, 5000, ROWS).astype(str), "page": draw.zipf(1.5, ROWS).clip(0, 1000).astype(str)}
+        )
+        for _ in range(20)
+    ]
+
+    def turn(times: int) -> None:
+        for number in range(times):
+            views.send(tables[number % len(tables)])
+            views.advance()
+
+    turn(epochs)
+    with timed(uses) as epoch:
+        turn(uses)
+    with timed(uses) as one:
+        for number in range(uses):
+            held.observe(str(number))
+    with timed(uses) as last:
+        for number in range(uses):
+            ever.observe(str(number))
+    views.close()
+    return {
+        "epoch": epoch["cpu"], "fsync": epoch["fsync"], "observe": one["cpu"], "continual": last["cpu"],
+        "peak MB so far": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }  # fmt: skip
+
+
+def shown(title: str, sizes: list[int], work: Callable[[int], dict[str, float]]) -> None:
+    """Print a line for each size: milliseconds, but for memory."""
+    print(title)
+    for number, size in enumerate(sizes):
+        found = work(size)
+        if not number:
+            print(" " * 10 + "".join(f"{name:>16}" for name in found))
+        print(f"{size:10,}" + "".join(f"{value:16,.3f}" for value in found.values()), flush=True)
+
+
+def main() -> None:
+    """Measure each over three decades."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--smoke", action="store_true", help="two small sizes of each")
+    parser.add_argument("--million", action="store_true", help="a ledger of a million rows too")
+    options = parser.parse_args()
+    os.fsync = fsync
+    rows, epochs, uses = (
+        ([10, 100], [3, 30], 5) if options.smoke else ([100, 1000, 10**4, 10**5], [10, 100, 1000, 10**4], 50)
+    )
+    rows += [10**6] if options.million else []
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        shown("charges in a ledger", rows, lambda size: ledger(place, size, uses))
+        shown("epochs, keep=100", epochs, lambda size: live(place, size, uses, keep=100, journal=False))
+        shown("epochs, all kept", epochs[:-1], lambda size: live(place, size, uses, keep=None, journal=False))
+        shown("epochs, in a journal", epochs[:-1], lambda size: live(place, size, uses, keep=100, journal=True))
+
+
+if __name__ == "__main__":
+    main()

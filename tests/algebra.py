@@ -61,6 +61,10 @@ BINARY = {
     "join: made": lambda c, d: c.join(d, on="a", result=lambda a, b, b_2: (a + b, 6 // b_2), columns=PAIR),
     "join: at most": lambda c, d: c.join(d, on="a", at_most=3).map(lambda b, b_2: (b, b_2)),
     "join: crossed": lambda c, d: c.join(d, left=["a", "b"], right=["b", "a"]),
+    "join_rows": lambda c, d: c.limit("a", 2).join_rows(d.limit("b"), left="a", right="b", result=lambda b, a: (b, a)),
+    "join_rows: whole": lambda c, d: (
+        c.limit("b", 2).filter(lambda b: b > 0).join_rows(d.limit("a"), left="b", right="a").map(lambda a, b: (a, b))
+    ),
     "join: function": lambda c, d: c.join(d, on=halve, result=lambda key_1, b: (key_1, b)),
 }
 STEPS = {name: (1, step) for name, step in UNARY.items()} | {name: (2, step) for name, step in BINARY.items()}
@@ -69,8 +73,10 @@ WHOLE = {
     "group_by: whole": lambda c: c.group_by("a", lambda group: sum(b for _, b in group), {"b": int}, whole=True),
 }
 """These take whole weights only."""
-PRICES = dict.fromkeys(["limit", "limit: function", *WHOLE], (2,)) | dict.fromkeys(
-    ["semijoin", "semijoin: function", "antijoin"], (2, 1)
+PRICES = (
+    dict.fromkeys(["limit", "limit: function", *WHOLE], (2,))
+    | dict.fromkeys(["semijoin", "semijoin: function", "antijoin"], (2, 1))
+    | dict.fromkeys(["join_rows", "join_rows: whole"], (2, 4))
 )
 """Stabilities that are not 1, said a second time."""
 HEAVY = {"shave", "shave: thin", "shave: sequence", "shave: twice"}

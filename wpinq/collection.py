@@ -37,6 +37,7 @@ class Collection(Builder["Collection"]):
     distinct = operators.distinct
     group_by = operators.group_by
     join = operators.join
+    join_rows = operators.join_rows
     semijoin = operators.semijoin
     antijoin = operators.antijoin
     limit = operators.limit

@@ -102,6 +102,7 @@ def calls(place):
         "flat_map": (views.flat_map, {"function": lambda page: [page], "columns": ["p"], "at_most": 2}),
         "group_by": (views.group_by, {"key": "page", "reduce": len, "columns": ["c"], "whole": False}),
         "join": (views.join, {"other": views, "on": "page", "at_most": None, "columns": None}),
+        "join_rows": (views.limit("page").join_rows, {"other": views.limit("page"), "on": "page", "columns": None}),
         "join two": (views.join, {"other": views, "left": "page", "right": "user", "at_most": 3}),
         "semijoin": (views.semijoin, {"other": views, "on": "page"}),
         "antijoin": (views.antijoin, {"other": views, "left": "page", "right": "user"}),
@@ -165,8 +166,8 @@ def known(tmp_path_factory):
 
 NAMES = [
     "protect", "protect file", "users", "Unit", "live", "kafka", "postgres", "sqlite", "sql", "suggest_bounds",
-    "suggest_bound", "map", "filter", "flat_map", "group_by", "join", "join two", "semijoin", "antijoin", "limit",
-    "partition", "window", "shave", "quote", "measure quote", "follow", "Secret", "degrees.corner",
+    "suggest_bound", "map", "filter", "flat_map", "group_by", "join", "join_rows", "join two", "semijoin", "antijoin",
+    "limit", "partition", "window", "shave", "quote", "measure quote", "follow", "Secret", "degrees.corner",
     "degrees.earth_movers", "degrees.kolmogorov_smirnov", "degrees.volume", "degrees.to_networkx", "concat",
     "union", "intersect", "subtract", "explain", "measure", "measure within", "select", "count", "count_distinct",
     "sum", "mean", "min", "max", "median", "variance", "stdev", "quantile", "observe", "observe_many", "interval",

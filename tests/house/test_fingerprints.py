@@ -73,7 +73,8 @@ def samples():
     return [
         c.map(lambda user, n: (user, n + 1)), c.map("page"), c.filter(lambda n: n > 1), c.shave(), c.distinct(),
         c.flat_map(lambda page: [page, "x"]), c.concat(views()), c.union(views()), c.group_by("user", len),
-        c.group_by("user", lambda group: len(group) + 1), c.join(c, on="user", at_most=3), c.window(2, at="n"),
+        c.group_by("user", lambda group: len(group) + 1), c.join(c, on="user", at_most=3),
+        people.join_rows(people, on="user"), c.window(2, at="n"),
         c.semijoin(c, on="user"), c.limit("user", 2), c.partition("page", ["home", "news"])["home"],
         people, views(unit=wpinq.users("user", shared=True)), views(weight="n", max_weight=3),
         Moments(source, ("user",), scale, (0, 1), "mean"), Cells(source, ("user",), scale, "median"),

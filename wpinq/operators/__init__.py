@@ -14,6 +14,7 @@ from wpinq.operators.flat_map import flat_map
 from wpinq.operators.group_by import group_by
 from wpinq.operators.intersect import intersect
 from wpinq.operators.join import join
+from wpinq.operators.join_rows import join_rows
 from wpinq.operators.map import map
 from wpinq.operators.partition import partition
 from wpinq.operators.semijoin import antijoin, limit, semijoin
@@ -31,6 +32,7 @@ __all__ = [
     "group_by",
     "intersect",
     "join",
+    "join_rows",
     "limit",
     "map",
     "partition",

@@ -61,7 +61,7 @@ def join(
     at_most: int | None = None,
     columns: Sequence[str] | Mapping[str, object] | None = None,
 ) -> C:
-    """Pair the records of two collections that have equal keys.
+    """Pair the records of two collections that have equal keys, and weigh the pairs; `join_rows` counts them.
 
     Weights:    out[x, y] = self[x] * other[y] / D(k), where k is their key and D(k) = |self[k]| + |other[k]| the summed
                 absolute weight of the records of that key on both sides; computed as described below.
@@ -114,15 +114,15 @@ def join(
         raise PlanError("join(at_most=...): give a whole number from 1 to 2^32.")
     sides, keys = both_keyed((self._node, node_of(other, "join")), on, left, right, "join")
     whole = Join(*sides, *keys, None, at_most)
-    return self._then(whole if result is None else _made(whole, result, columns))
+    return self._then(whole if result is None else made(whole, result, columns, "join"))
 
 
-def _made(whole: Join, result: object, columns: Sequence[str] | Mapping[str, object] | None) -> Map:
+def made(whole: Join, result: object, columns: Sequence[str] | Mapping[str, object] | None, call: str) -> Map:
     """The join with the columns that the function reads, mapped by the function."""
-    function = bind(result, whole.schema, "join(result=...)", columns=columns)
+    function = bind(result, whole.schema, f"{call}(result=...)", columns=columns)
     pairs = replace(whole, chosen=function.reads or whole.schema.names[:1])
     try:
-        function = bind(result, pairs.schema, "join(result=...)", columns=columns)
+        function = bind(result, pairs.schema, f"{call}(result=...)", columns=columns)
     except PlanError:  # parameters matched by position: all columns have their place
         pairs = whole
     return Map(pairs, function)
@@ -218,7 +218,7 @@ class Join(Binary):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """Records by key. A dither is drawn for whole output records, so its columns are never pruned."""
-        schema = self.schema.select((needed if self.scale else self.schema.names) or self.schema.names[:1])
+        schema = self.schema.select((needed if self.rule.exact else self.schema.names) or self.schema.names[:1])
         columns = [
             {name: column.name for name, (at, column) in self.places.items() if at == side and name in schema}
             for side in (0, 1)

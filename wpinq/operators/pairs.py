@@ -37,11 +37,18 @@ class PairWeighting:
         scale: K of the exact rule; None where pairs are rounded by a dither.
         fine: Resolution of the inputs.
         at_most: Keys that weigh this or more have no pairs.
+        held: How products are held where pairs are not weighed but counted; None where they are weighed.
     """
 
     scale: int | None
     fine: int
     at_most: int | None
+    held: WeightType | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether no pair is rounded by a dither."""
+        return self.scale is not None or self.held is not None
 
     @property
     def cut(self) -> int:
@@ -102,8 +109,10 @@ class Pairs:
             yield self._weighed(piece.lazy().join(right.lazy(), on=on, nulls_equal=True))
 
     def _weighed(self, pairs: pl.LazyFrame) -> pl.DataFrame:
-        if self.rule.scale:
-            return pairs.select(*self.schema.names, (pl.col(LEFT) * pl.col(RIGHT)).alias(WEIGHT)).collect()
+        if self.rule.exact:
+            kind = self.rule.held.column if self.rule.held else pl.Int128()
+            weight = (pl.col(LEFT) * pl.col(RIGHT)).cast(kind).alias(WEIGHT)
+            return pairs.select(*self.schema.names, weight).collect()
         return self._dithered(pairs.collect())
 
     def _dithered(self, pairs: pl.DataFrame) -> pl.DataFrame:
@@ -152,7 +161,7 @@ class Joined:
         self._ports, self._pairs, self._key = ports, pairs, key
         self._pending = [Waiting(port.schema) for port in ports]
         self._first: list[Batch] = []
-        self._table = None if pairs.rule.scale and comparable(ports) else self._made()
+        self._table = None if pairs.rule.exact and comparable(ports) else self._made()
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Keep the change until it is asked for."""

@@ -8,7 +8,7 @@ above it, and a limit what is below a constant.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +19,7 @@ from wpinq.errors import PlanError
 from wpinq.operators.align import common_resolution, node_of, record_ids, record_key
 from wpinq.operators.keys import both_keyed, keyed
 from wpinq.plan.builder import Builder, C
+from wpinq.plan.key_weight import least
 from wpinq.plan.node import Node, Record, Weighted
 from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.batch import WEIGHT
@@ -151,6 +152,11 @@ class Fill(Node):
     def title(self) -> str:
         name = "limit" if self.bound else "antijoin" if self.above else "semijoin"
         return f"{name}({', '.join(self.keys[0])}{f', {self.bound}' if self.bound else ''})"
+
+    def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
+        """Records only lose weight, and a limit says how much a key keeps."""
+        limit = Fraction(self.bound) if self.bound and columns.issuperset(self.keys[0]) else None
+        return least(limit, of(self.sides[0], columns))
 
     @property
     def bias(self) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -104,6 +104,15 @@ class Node(ABC):
         """The columns that it keeps apart and passes on, each with its name before (`measurements/sensitivity.py`)."""
         names = self.schema.names if self.apart else ()
         return {name: name for name in names if all(name in source_node.schema for source_node in self.inputs)}
+
+    def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
+        """What it bounds the weight of records by that agree in some columns (`plan/key_weight.py`); None if nothing.
+
+        Args:
+            columns: Some of its columns.
+            of: The same for one of its inputs, over its columns.
+        """
+        return None
 
     @property
     def meaning(self) -> Mapping[str, object]:

@@ -1,4 +1,4 @@
-"""The tables of a query: one is protected; public ones are looked up, record by record.
+"""The tables of a query: protected ones, whose rows are paired, and public ones, looked up record by record.
 
 An inner or left join with a public table, on equality with a key that is unique there, gives each record at most one
 partner. So its columns are functions of the record, `key -> value`, and the join costs nothing.
@@ -7,6 +7,7 @@ partner. So its columns are functions of the record, `key -> value`, and the joi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -19,6 +20,7 @@ from wpinq.functions.sql.terms import Term, shown, together
 from wpinq.functions.sql.translator import Translator
 from wpinq.operators.keys import keyed
 from wpinq.operators.look_up import LookUp
+from wpinq.query.paired import WHY, equalities, paired
 from wpinq.records import canonical
 from wpinq.records.schema import Column, Kind, Schema, polars_type
 
@@ -28,10 +30,6 @@ if TYPE_CHECKING:
 CALL = "sql"
 MOST_ROWS, MOST_BYTES = 10_000_000, 1 << 30
 """What a public table may hold: it is kept in memory as a whole, with an index of its keys."""
-PROTECTED_JOIN = (
-    "joins two protected tables: one record would be in as many pairs as its key has partners, without bound; use "
-    "collection.join in Python, which weighs pairs"
-)
 
 
 class Tables:
@@ -51,6 +49,7 @@ class Tables:
             )
         self.base = result
         self._columns[alias] = _base_columns(result)
+        self._own = {(alias, name): name for name in result.columns}  # columns of the base, by table and name
         for join in joins:
             self._join(join)
 
@@ -133,7 +132,8 @@ class Tables:
                             "that no record stands for.")  # fmt: skip
         alias, result = self._table(join.this)
         if isinstance(result, Collection):
-            raise PlanError(f"{CALL}: {shown(join)} {PROTECTED_JOIN}.")
+            self._pair(join, alias, result)
+            return
         schema, frame = _public(result, alias)
         theirs = {
             name: column(_identifier(name), schema, CALL) for name in schema.names if schema[name].kind is not Kind.ANY
@@ -142,6 +142,36 @@ class Tables:
         ours, key = self._key(join, alias, schema)
         rows = frame.with_columns(key.value.alias(KEY))
         self._look_up(alias, ours, key, schema, rows, required=join.text("side") != "LEFT", text=shown(join))
+
+    def _pair(self, join: Any, alias: str, other: Collection) -> None:
+        """Join another protected table, whose columns are those of the rows from now on.
+
+        Raises:
+            PlanError: It is no inner join on columns of both, or see `paired`.
+        """
+        keys = [] if join.text("side") else self._equal(join, alias, other)
+        if not keys:
+            raise PlanError(f"{CALL}: {shown(join)} {WHY}.")
+        self.base, names = paired(self.base, other, keys, join)
+        terms = _base_columns(self.base)
+        self._columns[alias] = {old: replace(terms[new], text=f"{alias}.{old}") for old, new in names.items()}
+        self._own |= {(alias, old): new for old, new in names.items()}
+
+    def _equal(self, join: Any, alias: str, other: Collection) -> list[tuple[str, str]]:
+        """The columns of what was read so far that equal columns of another table; none where it is not that."""
+        using = join.args.get("using") or ()
+        if using:
+            before = {name: own for (_, name), own in self._own.items()}
+            return [(before[one.name], one.name) for one in using if one.name in before and one.name in other.columns]
+        self._columns[alias] = _base_columns(other)
+        keys = []
+        for sides in equalities(join.args.get("on")):
+            found = [(side.text("table"), side.name) for side in map(self._located, sides)]
+            ours, theirs = sorted(found, key=lambda place: place[0] == alias)
+            if ours not in self._own or theirs[0] != alias:
+                return []
+            keys.append((self._own[ours], theirs[1]))
+        return keys
 
     def _key(self, join: Any, alias: str, schema: Schema) -> tuple[Term, Term]:
         """What is looked up, and what of the public table it is looked up in: each an expression over one row."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, partial
 
 import polars as pl
@@ -102,6 +103,13 @@ class ByUnit(Unary):
 
     def lower(self, needed: frozenset[str]) -> Shape:
         return Keyed(((self.unit_key.user,),), partial(self.state, self.schema.kept(needed)))
+
+    def bounds(self, columns: frozenset[str], of: object) -> Fraction | None:
+        """What the unit lets one person bring; of one person in each window nothing bounds all windows together."""
+        unit = self.data.unit
+        if unit.column not in columns or unit.window is not None:
+            return None
+        return min(unit.bound, Fraction(unit.per[1])) if unit.per and unit.per[0] in columns else unit.bound
 
     @abstractmethod
     def state(self, keep: tuple[str, ...], key: bytes) -> State:

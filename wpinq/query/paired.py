@@ -1,0 +1,63 @@
+"""Joins of protected tables in a query: rows are counted where both sides bound how many a person has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from wpinq.collection import Collection
+from wpinq.errors import PlanError
+from wpinq.functions.sql.terms import shown
+from wpinq.operators.join_rows import JoinRows
+
+CALL = "sql"
+WHY = (
+    "joins two protected tables, and one record could be in any number of rows. Join ON the column of the people that "
+    "both protect with unit=wpinq.users(COLUMN, at_most=...), and as many others as you like; or weigh pairs, with "
+    "collection.join in Python, and give the result as a table"
+)
+
+
+def equalities(node: Any) -> list[tuple[Any, Any]]:
+    """The sides of the equalities of columns that a condition is made of; nothing where it is another condition."""
+    while type(node).__name__ == "Paren":
+        node = node.this
+    if type(node).__name__ == "And":
+        one, other = equalities(node.this), equalities(node.expression)
+        return [*one, *other] if one and other else []
+    if type(node).__name__ != "EQ" or {type(side).__name__ for side in (node.this, node.expression)} != {"Column"}:
+        return []
+    return [(node.this, node.expression)]
+
+
+def paired(
+    ours: Collection, theirs: Collection, keys: Sequence[tuple[str, str]], join: Any
+) -> tuple[Collection, dict[str, str]]:
+    """The rows of a join of two protected tables, and what the columns of the second are called in them.
+
+    A NULL equals nothing, as in SQL.
+
+    Args:
+        ours: What the query read so far.
+        theirs: The other table.
+        keys: The columns that are equal, here and there.
+        join: How it is written.
+
+    Raises:
+        PlanError: Nothing bounds the rows of one person, or types of keys differ.
+    """
+    left, right = ([pair[side] for pair in keys] for side in (0, 1))
+    for one, other in keys:
+        kinds = [table._node.schema[name].kind.value for table, name in ((ours, one), (theirs, other))]
+        if kinds[0] != kinds[1]:
+            raise PlanError(f"{CALL}: {shown(join)}: {one} is {kinds[0]} and {other} is {kinds[1]}; declare one type.")
+    known = ours.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in left))
+    try:
+        rows = known.join_rows(theirs, left=left, right=right)
+    except PlanError as error:
+        raise PlanError(f"{CALL}: {shown(join)} {WHY}.") from error
+    assert isinstance(rows._node, JoinRows)  # noqa: S101  what `join_rows` makes without a result
+    names = {column.name: name for name, (side, column) in rows._node.places.items() if side == 1}
+    return rows, {**names, **{other: one for one, other in keys}}

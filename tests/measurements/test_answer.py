@@ -88,7 +88,7 @@ def test_pictures_and_notebooks_say_source_unit_cost_and_what_is_left_out(kind, 
     shown = answer._repr_html_()
     for text in (drawn.replace("\n", " "), shown, repr(answer)):
         assert "of v, epsilon 400" in text
-        assert "user (user), at most 30 records" in text
+        assert "protects one user, at most 30 records each" in text
         assert CUT in text
         assert "noise alone" in text
     assert "<td>p1</td>" in shown

@@ -81,7 +81,7 @@ def test_the_bound_is_reached():
 def test_whatever_loses_the_person_is_refused():
     left, right = visits(), people()
     records = wpinq.protect(VISITS, budget=1, columns={"user": str, "clinic": str, "n": int})
-    windowed = visits(at_most=2, window=(2, "n"))
+    windowed = visits(at_most=2, period=2, at="n")
     for side in (
         records, windowed, left.map(lambda user, n: (user + "!", n), columns={"user": str, "n": int}),
         left.map(lambda n: ("all", n), columns={"user": str, "n": int}), left.group_by("user", len),

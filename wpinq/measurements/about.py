@@ -43,6 +43,7 @@ class About:
             "query": self.query,
             "data set": ", ".join(one.name for one in data),
             "unit": "; ".join(dict.fromkeys(one.unit.text for one in data)),
+            "protects": "; ".join(dict.fromkeys(one.unit.protects for one in data)),
             "cost": {"epsilon": float(self.epsilon), "delta": float(self.delta)},
             "level": float(level),
             "intervals are of": "noise alone, each by itself",

@@ -105,9 +105,9 @@ class ByUnit(Unary):
         return Keyed(((self.unit_key.user,),), partial(self.state, self.schema.kept(needed)))
 
     def bounds(self, columns: frozenset[str], of: object) -> Fraction | None:
-        """What the unit lets one person bring; of one person in each window nothing bounds all windows together."""
+        """What the unit lets one person bring; of a person in one period nothing bounds all periods together."""
         unit = self.data.unit
-        if unit.column not in columns or unit.window is not None:
+        if unit.column not in columns or unit.period is not None:
             return None
         return min(unit.bound, Fraction(unit.per[1])) if unit.per and unit.per[0] in columns else unit.bound
 

@@ -1,6 +1,7 @@
 """The house: sizes of files, the public face, types, and what must not be in the text of the project."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -85,3 +86,25 @@ def test_package_draws_no_ordinary_randomness_outside_of_postprocessing():
             text = path.read_text()
             assert "np.random" not in text, path
             assert "import random" not in text, path
+
+
+PRIVATE = (
+    "lattice", "quietly", "measurable", "books", "hair", "hear", "hears", "stranger", "remembers nothing",
+    "remember nothing", "in vain", "at hand", "records meet", "say so", "says so",
+)  # fmt: skip
+"""Words that had a private meaning here; the glossary has the terms of the field."""
+
+
+def private_words(text):
+    """The private words of a text, also where a line ends inside of one."""
+    return re.findall(rf"\b({'|'.join(PRIVATE)})\b", " ".join(text.lower().split()))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_private_words_do_not_come_back(path):
+    assert not private_words(path.read_text())
+
+
+def test_a_private_word_is_found():
+    assert private_words("self.lattice\n# Records\n    meet; a resolution") == ["lattice"]
+    assert private_words("where records\n    meet, Quietly") == ["records meet", "quietly"]

@@ -2,10 +2,10 @@
 
 Each is one measurement. The moments that an aggregate needs share its epsilon equally: `count` and `sum` take one,
 `mean` two (count and sum), `variance` and `stdev` three (squares too). Numbers are clamped to declared bounds, rounded
-to a declared step and centred, so the noise of a mean is that of half the distance between the bounds.
+to a declared step and centred, so the noise of a mean is proportional to half the distance between the bounds.
 
-A null or a NaN leaves the record out, an infinity is clamped. Where there are no records the answer is noise within the
-bounds, and its interval says so.
+A null or a NaN leaves the record out, an infinity is clamped. Without records the answer is noise within the
+bounds, and its interval covers them.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def keep_local(name: str, up: Stream[T], label: str) -> KeyedStream[T]:
 def added(
     name: str, up: Stream[Batch], label: str, make: Callable[[], CombineHashed | CombineRecords]
 ) -> Stream[KeyedRecords]:  # fmt: skip
-    """What a process has read, with equal records made one."""
+    """The records that a process has read, with equal ones added up."""
     own = op.stateful_batch(name, keep_local(f"{name}_own", up, label), lambda _resume: make())
     return op.map(f"{name}_out", own, lambda item: item[1])
 

@@ -108,4 +108,4 @@ def _converted(code: str, given: Any) -> Any:
 def _viewed(given: Any) -> Any:
     if isinstance(given, tuple):
         return tuple(map(_viewed, given))
-    return memoryview(given) if isinstance(given, np.ndarray) else given  # type: ignore[arg-type]  # no buffer, it says
+    return memoryview(given) if isinstance(given, np.ndarray) else given  # type: ignore[arg-type]  # mypy sees no buffer

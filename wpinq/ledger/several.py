@@ -121,8 +121,8 @@ def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Ac
     Args:
         error: The refusal of the one that did not fit beside the others.
         charge: What it asked.
-        before: The books without all of them.
-        staged: The books with the others.
+        before: The accountant without the charges.
+        staged: The accountant with the other charges.
     """
     others = staged.spent.epsilon - before.spent.epsilon
     if staged.last is before.last:

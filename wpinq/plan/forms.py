@@ -47,7 +47,7 @@ class Binary(Node):
 class Linear(Unary):
     """A linear function of each record alone: `image` says what becomes of one, and `apply` does it in columns.
 
-    It moves no further than the heaviest image of a record of weight 1: its stability is 1 unless it says otherwise.
+    Its stability is the largest weight of the image of a record of weight 1: 1 unless it overrides it.
     """
 
     @property
@@ -72,7 +72,7 @@ class Linear(Unary):
         return (frozenset(self.reads),)
 
     def lower(self, needed: frozenset[str]) -> Shape:
-        """A record remembers nothing of another."""
+        """A stateless function: the output for a record depends on it alone."""
         names = self.required(needed)[0] or self.source.schema.names[:1]
         return Stateless(lambda batch: self.apply(batch.select(names).expand(self.reads)))
 

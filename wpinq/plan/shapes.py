@@ -31,7 +31,7 @@ class Stateless:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """Shape: records meet only records of the same key.
+    """Shape: the output for a key depends on the records of that key alone.
 
     Attributes:
         keys: For each input the columns of its key; empty columns bring all records to one shard.

@@ -128,7 +128,7 @@ def read(node: Any) -> tuple[Any, str, Ask]:
     """What an aggregate is of, what is measured for it, and what quotes it.
 
     Raises:
-        PlanError: It says more than is answered.
+        PlanError: It has parts that are not supported.
     """
     kind = type(node).__name__
     share, what = _ranked(node) if kind in RANKS else (None, node.this)

@@ -2,7 +2,7 @@
 
 The rule of equality, which decides what "the same bin" means:
 
-- Numbers are equal when Python says so: `1`, `1.0`, `True`, `Decimal(1)`, `numpy.int64(1)` are one value, `0.0` and
+- Numbers are equal as in Python: `1`, `1.0`, `True`, `Decimal(1)`, `numpy.int64(1)` are one value, `0.0` and
   `-0.0` are one value. `"1"` is text and another value. NaN is `None`: it equals nothing, not even itself.
 - Text is equal code point by code point: composed and decomposed accents (NFC, NFD) are two values.
 - Dates, timestamps without a zone, timestamps with a zone (by instant) and durations are four families; times are

@@ -59,7 +59,7 @@ class Tally:
     """Weights that wait, by identity.
 
     With compiled kernels every row is hashed and added up as it comes. Without them, or where weights are wide, equal
-    records are first made one by Polars, because hashing is what NumPy does slowly; identities and sums are the same.
+    records are first added up by Polars, because NumPy hashes slowly; identities and sums are the same.
     """
 
     def __init__(self, schema: Schema, key: bytes) -> None:

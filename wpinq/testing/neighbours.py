@@ -32,7 +32,7 @@ FEW: dict[Kind, list[Any]] = {
     Kind.SPAN: [dt.timedelta(hours=hours) for hours in (0, 1, 30)] + [None],
     Kind.ANY: [0, 1, "a", "b", 0.5, (1, "a"), None],
 }
-"""Values of each kind: few, so that records meet."""
+"""Values of each kind: few, so that many records are equal."""
 
 Values = Mapping[str, Sequence[Any]] | None
 """Values to draw from, by the name of a column."""

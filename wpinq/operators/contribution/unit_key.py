@@ -98,7 +98,7 @@ class ByUnit(Unary):
 
     @property
     def unit_key(self) -> UnitKey:
-        """Whose records meet."""
+        """The unit key; records of one unit are bounded together."""
         return UnitKey(self.data.unit, self.source.schema)
 
     def lower(self, needed: frozenset[str]) -> Shape:

@@ -54,7 +54,7 @@ def synthesize(
 
     The pages' degrees never move; the users' do where they must. When `users` is a fit, its total is first brought to
     the pages' total by the fewest single views, spread over the users in proportion to what they have beyond one, so
-    that the number of users stays; if more than a tenth differs, a warning says so. If no simple graph has both
+    that the number of users stays; if more than a tenth differs, there is a warning. If no simple graph has both
     sequences (Gale, Ryser) the fewest views are moved between users, or to new users, and a warning says how many.
     Without `users` the degrees are as equal as possible over as many users as there are pages, or twice the largest
     degree if that is more (so that no page is viewed by more than half of the users), but never more than views.

@@ -106,5 +106,5 @@ def test_private_words_do_not_come_back(path):
 
 
 def test_a_private_word_is_found():
-    assert private_words("self.lattice\n# Records\n    meet; a resolution") == ["lattice"]
+    assert private_words("self.lattice; a resolution that is clear") == ["lattice"]
     assert private_words("where records\n    meet, Quietly") == ["records meet", "quietly"]

@@ -89,9 +89,15 @@ def test_package_draws_no_ordinary_randomness_outside_of_postprocessing():
 
 
 PRIVATE = (
-    "lattice", "quietly", "measurable", "books", "hair", "hear", "hears", "stranger", "remembers nothing",
-    "remember nothing", "in vain", "at hand", "records meet", "say so", "says so",
-)  # fmt: skip
+    "lattice",
+    "quietly",
+    "measurable",
+    "books",
+    "stranger",
+    "remembers nothing",
+    "remember nothing",
+    "records meet",
+)
 """Words that had a private meaning here; the glossary has the terms of the field."""
 
 

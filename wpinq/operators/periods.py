@@ -1,7 +1,7 @@
 """Periods: stretches of time of one length, side by side, of which each time is in one; for windows and for units.
 
 Hours, days and weeks begin at the epoch, weeks on a Monday; months are those of the calendar. In a time zone they begin
-when its clocks say so: a day there has 23 to 25 hours. Which period a time is in follows from that time alone.
+by its local clocks: a day there has 23 to 25 hours. Which period a time is in follows from that time alone.
 """
 
 from __future__ import annotations

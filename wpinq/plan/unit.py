@@ -135,7 +135,7 @@ def users(
 ) -> Unit:  # fmt: skip
     """Protect people: everything that one value of a column contributed is one unit.
 
-    Records are bounded where they enter, before any step in which records meet (`protect(where=, derive=)` comes
+    Records are bounded where they enter, before any step that combines records (`protect(where=, derive=)` comes
     before). So it does not matter what a dataflow does to the column later: a person's records are already few, and
     every step is stable. A null in the column is a person
     like any other, so records of people who are not known count as those of one person.

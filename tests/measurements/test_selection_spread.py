@@ -13,6 +13,7 @@ import wpinq
 from wpinq.ledger.secret import Secret
 from wpinq.measurements.sensitivity import unit_sensitivities
 from wpinq.noise.threshold import seen_bounds
+from wpinq.plan.node import Node
 
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": str, "page": str, "age": int}
@@ -100,3 +101,13 @@ def test_a_person_is_published_with_delta_only_and_the_threshold_is_lower():
     assert binom.sf(hits - 1, size, high) > 5e-7
     assert binom.cdf(hits, size, low) > 5e-7
     assert hits > 0
+
+
+def test_the_steps_that_keep_the_records_of_one_value_apart_are_agreed():
+    """Each lowers thresholds, so each needs the proof of `sensitivity.py`; a subclass would inherit the claim."""
+
+    def below(kind):
+        return {kind}.union(*(below(one) for one in kind.__subclasses__() if one.__module__.startswith("wpinq.")))
+
+    said = {kind.__name__ for kind in below(Node) if kind.apart or kind.local is not Node.local}
+    assert said == {"Align", "Distinct", "Extreme", "Filter", "Map", "Part", "Shave", "Sum"}

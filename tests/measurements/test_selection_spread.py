@@ -1,5 +1,7 @@
 """How far one person moves one bin: what is proved of plans, held against the definitions, and met by thresholds."""
 
+import importlib
+import pkgutil
 from fractions import Fraction
 
 import polars as pl
@@ -10,6 +12,7 @@ from scipy.stats import binom
 from strategies import evaluate
 
 import wpinq
+from wpinq import operators
 from wpinq.ledger.secret import Secret
 from wpinq.measurements.sensitivity import unit_sensitivities
 from wpinq.noise.threshold import seen_bounds
@@ -106,8 +109,11 @@ def test_a_person_is_published_with_delta_only_and_the_threshold_is_lower():
 def test_the_steps_that_keep_the_records_of_one_value_apart_are_agreed():
     """Each lowers thresholds, so each needs the proof of `sensitivity.py`; a subclass would inherit the claim."""
 
+    for module in pkgutil.iter_modules(operators.__path__, "wpinq.operators."):
+        importlib.import_module(module.name)
+
     def below(kind):
         return {kind}.union(*(below(one) for one in kind.__subclasses__() if one.__module__.startswith("wpinq.")))
 
     said = {kind.__name__ for kind in below(Node) if kind.apart or kind.local is not Node.local}
-    assert said == {"Align", "Distinct", "Extreme", "Filter", "Map", "Part", "Shave", "Sum"}
+    assert said == {"Align", "Distinct", "Extreme", "Filter", "LookUp", "Map", "Part", "Shave", "Sum"}

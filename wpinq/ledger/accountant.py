@@ -60,20 +60,34 @@ class Charge:
     @property
     def code(self) -> bytes:
         """What tells its costs from others, in whatever order."""
-        return _code("\n".join(sorted(map(json.dumps, self.body()["costs"]))))
+        return _code(self.costs)
 
     def body(self) -> dict[str, Any]:
         """The charge as a row of the ledger."""
-        costs = [[write(cost.epsilon), write(cost.delta), cost.under] for cost in self.costs]
+        costs = list(map(_texts, self.costs))
         return {
             "kind": "charge", "question": self.question, "version": self.version, "label": self.label,
             "analyst": self.analyst, "costs": costs,
         }  # fmt: skip
 
 
+def _texts(cost: Cost) -> list[Any]:
+    return [write(cost.epsilon), write(cost.delta), cost.under]
+
+
 @lru_cache(1024)
-def _code(text: str) -> bytes:
+def _cost(epsilon: str, delta: str, under: tuple[tuple[str, str], ...]) -> Cost:
+    return Cost(read(epsilon), read(delta), under)
+
+
+@lru_cache(1024)
+def _code(costs: tuple[Cost, ...]) -> bytes:
+    text = "\n".join(sorted(json.dumps(_texts(cost)) for cost in costs))
     return blake2b(text.encode(), digest_size=32).digest()
+
+
+def _asks(epsilon: Fraction) -> str:
+    return f"costs epsilon {decimal(epsilon)}"
 
 
 def key(question: str, version: str) -> bytes:
@@ -190,7 +204,7 @@ class Accountant:
         return {"label": self.name, "epsilon": self.budget, "delta": self.delta}
 
     def _charge(self, body: dict[str, Any]) -> dict[str, Any]:
-        costs = tuple(Cost(read(epsilon), read(delta), under) for epsilon, delta, under in body["costs"])
+        costs = tuple(_cost(epsilon, delta, tuple(map(tuple, under))) for epsilon, delta, under in body["costs"])
         charge = Charge(body["question"], costs, body["version"], body["label"], body["analyst"])
         after = self.spent.including(costs)
         epsilon, delta = after.epsilon - self.spent.epsilon, after.delta - self.spent.delta
@@ -225,18 +239,17 @@ class Accountant:
         """Refuse a charge that does not fit the budget, its delta or the analyst's cap."""
         left, left_delta = self.budget - self.spent.epsilon, self.delta - self.spent.delta
         where = f"of data set {self.name!r}"
-        asked = f"costs epsilon {decimal(epsilon)}"
         if delta > left_delta:
             raise self.refusal(
                 charge, epsilon, left, f"costs delta {decimal(delta)}, {decimal(left_delta)} is left {where}"
             )
         if epsilon > left:
-            raise self.refusal(charge, epsilon, left, f"{asked}, {decimal(left)} is left {where}")
+            raise self.refusal(charge, epsilon, left, f"{_asks(epsilon)}, {decimal(left)} is left {where}")
         if charge.analyst in self.caps:
             own = max(self.caps[charge.analyst] - self.paid.get(charge.analyst, ZERO), ZERO)
             if epsilon > own:
                 cap = f"is left of the cap of analyst {charge.analyst!r}"
-                raise self.refusal(charge, epsilon, min(own, left), f"{asked}, {decimal(own)} {cap} {where}")
+                raise self.refusal(charge, epsilon, min(own, left), f"{_asks(epsilon)}, {decimal(own)} {cap} {where}")
 
     def other_unit(self, unit: str) -> RefusedError:
         """The error of a question with another privacy unit: what to do, and what that costs."""

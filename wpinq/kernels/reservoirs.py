@@ -19,7 +19,7 @@ Rows: TypeAlias = npt.NDArray[np.uint32]
 SLOT, PARTS, CLASSES = 20, 1 << 6, 40
 """Bytes of a slot, tables beside each other, and sizes of blocks: as the C source has them."""
 FULL = 0.75
-"""A table grows when so much of it is in use: twofold, and a large one by a quarter."""
+"""A table grows when so much of it is in use: twofold, and a large one by a third."""
 LARGE = 1 << 12
 MOST = 2**31 - 2**20
 """Identities that can be numbered, and rows that can be held, about."""
@@ -90,7 +90,7 @@ class Numbers:
         before, slots = self._table.parts[full].size, self._slots[full]
         if self._table.used >= MOST:
             raise OverflowError("there are more identities than a table can number.")
-        size = before * 5 // 4 if before >= LARGE else max(2 * before, PARTS)
+        size = before * 4 // 3 if before >= LARGE else max(2 * before, PARTS)
         slots.resize(size * SLOT, refcheck=False)
         if len(self._copy) < before * SLOT:
             self._copy = np.empty(size * SLOT, np.uint8)
@@ -145,7 +145,7 @@ class Pool:
             places = [None if array is None else array[done:].ctypes.data for array in arrays]
             done += self._library.wpinq_put(self._current(), len(codes) - done, *places)
             if done < len(codes):
-                more = max(self._pool.wanted, len(self._items) // self._words // 4)
+                more = max(self._pool.wanted, len(self._items) // self._words // 8)
                 self._items.resize(len(self._items) + more * self._words, refcheck=False)
         return entered.view(np.bool_)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -41,9 +41,11 @@ class Reservoirs:
         self._copies, self._users = Numbers(library), Numbers(library)
         self._pool = Pool(library, int(unit.bound), unit.per[1] if unit.per else None)
         self._rows = Rows(Batch.empty(schema.select(keep)).frame.drop(WEIGHT))
+        self._stale: npt.NDArray[np.bool_] | None = None
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Let records compete for a place."""
+        self._renumber()
         for frame in batch.frame.iter_slices(PIECE):
             columns = column_identities(frame, self._schema, self._key)
             first = self._ranks(columns, np.ones(1, np.int64))
@@ -56,26 +58,42 @@ class Reservoirs:
                 entered = self._pool.put(codes, ranks, None if self._value is None else columns[self._value][rows])
                 self._rows.add(frame.select(self._keep)[rows].filter(pl.Series(entered)))
         if len(self._rows) > 2 * self._pool.live + ROWS:
-            self._forget()
+            self._hold(self._pool.held())
 
     def emit(self) -> Batch:
         """Records that entered the sample since it was last asked, less those that they pushed out."""
+        self._renumber()
         entered, left = self._pool.give()
+        if len(entered) == self._pool.live and not len(left):  # of a finite source: it holds nothing else
+            held = np.zeros(len(self._rows), np.bool_)
+            held[entered] = True
+            self._hold(held)
+            return self._signed((frame, 1) for frame in self._rows.frames())
         if 8 * (len(self._rows) - self._pool.live - len(left)) > self._pool.live + ROWS:
-            entered, left = self._forget(entered, left)
-        signed = [(frame, sign) for rows, sign in ((entered, 1), (left, -1)) for frame in self._rows.take(rows)]
-        weighed = [frame.with_columns(pl.lit(sign, pl.Int64).alias(WEIGHT)) for frame, sign in signed]
+            held = self._pool.held()
+            held[left] = True
+            entered, left = self._places(held)[entered], self._places(held)[left]
+            self._hold(held)
+        taken = ((self._rows.take(entered), 1), (self._rows.take(left), -1))
+        return self._signed((frame, sign) for frames, sign in taken for frame in frames)
+
+    def _signed(self, frames: Iterable[tuple[pl.DataFrame, int]]) -> Batch:
+        weighed = [frame.with_columns(pl.lit(sign, pl.Int64).alias(WEIGHT)) for frame, sign in frames]
         return Batch(pl.concat(weighed), self._schema.select(self._keep))
 
-    def _forget(self, *asked: Places) -> list[Places]:
-        """Keep only the rows that are held or asked for, and number them anew; the new numbers of those asked for."""
-        held = self._pool.held()
-        for numbers in asked:
-            held[numbers] = True
-        places = np.cumsum(held, dtype=np.uint32) - np.uint32(1)
+    def _hold(self, held: npt.NDArray[np.bool_]) -> None:
+        """Hold only these rows. They are numbered anew before the next record comes, if one does."""
         self._rows.keep(held)
-        self._pool.renumber(places, len(self._rows))
-        return [places[numbers] for numbers in asked]
+        self._stale = held
+
+    def _renumber(self) -> None:
+        if self._stale is not None:
+            self._pool.renumber(self._places(self._stale), len(self._rows))
+            self._stale = None
+
+    def _places(self, held: npt.NDArray[np.bool_]) -> Places:
+        """The numbers of the rows that are held."""
+        return np.cumsum(held, dtype=np.uint32) - np.uint32(1)
 
     def _ranks(self, columns: Sequence[Words], numbers: Weights) -> Words:
         """The ranks of copies, by the identities of their columns and their numbers."""
@@ -116,8 +134,13 @@ class Rows:
         if self._more > ROWS:
             self._gather()
 
+    def frames(self) -> list[pl.DataFrame]:
+        """All rows, in at least one frame."""
+        self._gather()
+        return [self._empty, *self._frames]
+
     def take(self, numbers: Places) -> list[pl.DataFrame]:
-        """Some rows: at least one frame, and one that is wanted whole as it is."""
+        """Some rows, in at least one frame."""
         self._gather()
         numbers = np.sort(numbers)
         cuts = np.searchsorted(numbers, np.array(self._ends, np.uint32))

@@ -208,3 +208,28 @@ def test_a_ledger_of_records_does_not_lock_a_file_out(wpinq, flow, log, tmp_path
 def test_a_stream_refuses_the_option_that_was_given(wpinq, flow, log, option):
     said = run(wpinq, flow, log, "--follow", *option.split("=")).refused()
     assert said.startswith(f"wpinq: {option.partition('=')[0]}: leave it out")
+
+
+@pytest.mark.parametrize(
+    ("more", "counts"),
+    [
+        (PEOPLE, {"counted": 9, "units": 2, "over": 1, "kept": 3}),
+        ([*PEOPLE, "--where", "page like '/h%'"], {"counted": 4, "units": 2, "over": 1, "kept": 3}),
+        ([*PEOPLE, "--per", "page=1", "--derive", "page=substr(page, 1, 5)"],
+         {"counted": 9, "units": 2, "over": 1, "kept": 3}),
+        (["--unit", "user", "--at-most", "9", "--per", "page=1", "--derive", "page=substr(page, 1, 5)"],
+         {"counted": 9, "units": 2, "over": 1, "kept": 3}),
+        (["--unit", "user", "--shared"], {"counted": 9, "units": 2, "over": 0, "kept": 9}),
+        (["--unit", "user", "--at-most", "2", "--period", "1d", "--at", "time"],
+         {"counted": 9, "units": 4, "over": 1, "kept": 5}),
+        (["--where", "page = '/home'"], {"counted": 1, "units": 1, "over": 0, "kept": 1}),
+    ],
+)  # fmt: skip
+def test_check_tells_its_curator_what_a_bound_keeps(wpinq, log, more, counts):
+    more = [*more, "--columns", "user,page,time:timestamp"]
+    done = wpinq("check", log, *more, "--json")
+    assert done.code == 0, done.err
+    assert {name: json.loads(done.out)["unit"][name] for name in counts} == counts
+    text = wpinq("check", log, *more).out
+    assert f"{counts['kept']} of {counts['counted']} records" in " ".join(text.split())
+    assert wpinq("check", log, "--unit", "person", "--shared").refused().startswith("wpinq: --unit: no column")

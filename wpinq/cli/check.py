@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wpinq.cli import options
+from wpinq.cli.inputs import Input
 from wpinq.errors import SourceError
 from wpinq.sources.columns import parse_columns
 
@@ -17,24 +19,30 @@ if TYPE_CHECKING:
 WARNING = "For the curator only: this shows records' positions and counts."
 
 
+@options.over(options.records)
 def check(
-    input: Annotated[str, typer.Argument(help="A file or a pattern.", show_default=False)],  # noqa: A002
-    columns: Annotated[str | None, typer.Option(help="Names, with types if need be: user,page:int.")] = None,
-    no_header: Annotated[bool, typer.Option("--no-header", help="The first line is a record.")] = False,
+    place: Input,
+    *,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show every row and field that would be left out in silence: exit code 1 if there are any, 2 if unreadable."""
+    """Show every row and field that would be left out in silence: exit code 1 if there are any, 2 if unreadable.
+
+    With --unit or --where it tells, exactly, how many records a bound keeps: whoever sees that sees no noisy answer.
+    """
+    from wpinq.cli.contributions import contributions
     from wpinq.sources.check import check as check_source
 
     try:
-        report = check_source(input, parse_columns(columns), not no_header)
+        report = check_source(place.source, parse_columns(place.columns), place.header)
     except SourceError as error:
         typer.echo(f"wpinq check: {error}", err=True)
         raise typer.Exit(2) from None
+    kept = contributions(place) if place.unit or place.where or place.derive else None
     if json:
-        typer.echo(json_format.dumps(_as_json(report), indent=2))
+        typer.echo(json_format.dumps(_as_json(report) | ({"unit": asdict(kept)} if kept else {}), indent=2))
     else:
         _print(report)
+        typer.echo(kept.text if kept else "", nl=kept is not None)
     raise typer.Exit(0 if report.clean else 1)
 
 

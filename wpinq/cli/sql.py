@@ -78,7 +78,7 @@ def sql(
 
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
-    from wpinq.cli.show import protected
+    from wpinq.cli.show import protected, protects_line
     from wpinq.exact import positive
     from wpinq.plan.node import sources
     from wpinq.query import prepare
@@ -98,6 +98,7 @@ def sql(
     groups = None if keys is None else read_keys(keys, asked.schema)
     if explain:
         asked.explain(cost, groups is not None)
+        typer.echo(protects_line(empty._node))
         return
     if asked.keys and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")

@@ -148,7 +148,7 @@ def drawn_questions(draw, epochs):
     return asked
 
 
-def run_live(history, questions, unit, untils, monkeypatch):
+def run_live(history, questions, unit, untils, monkeypatch, **steps):
     """All answers that a live source gives, and what it charged."""
     asked, windowed, changes = QuotedAggregate(), [], {}
     receive = ContinualMeasurement.receive
@@ -158,7 +158,7 @@ def run_live(history, questions, unit, untils, monkeypatch):
         receive(self, epoch, change)
 
     monkeypatch.setattr(ContinualMeasurement, "receive", noted)
-    live = wpinq.live(COLUMNS, budget=10**9, unit=unit, secret=ONE)
+    live = wpinq.live(COLUMNS, budget=10**9, unit=unit, secret=ONE, **steps)
     try:
         for records, now, until in zip(history, questions, untils, strict=True):
             waiting = []
@@ -215,8 +215,19 @@ UNITS = {
 }
 
 
-@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
-def test_no_joint_loss_of_random_streams_is_above_the_charge(unit, monkeypatch):
+BEFORE = {
+    "where": lambda page, time: page != 1 or time % 3,
+    "derive": {"time": lambda time: time // 2 + 3, "page": lambda page: page % 2},
+}
+"""Steps before the bound, also of the time by which windows are cut."""
+
+
+@pytest.mark.parametrize(
+    ("unit", "steps"),
+    [*((unit, {}) for unit in UNITS.values()), (UNITS["people"], BEFORE), (UNITS["shared"], BEFORE)],
+    ids=[*UNITS, "people after steps", "shared after steps"],
+)
+def test_no_joint_loss_of_random_streams_is_above_the_charge(unit, steps, monkeypatch):
     losses = []
     for seed in SEEDS:
         draw = random.Random(seed)
@@ -224,7 +235,8 @@ def test_no_joint_loss_of_random_streams_is_above_the_charge(unit, monkeypatch):
         untils = sorted(draw.randrange(10) for _ in range(epochs))
         questions = drawn_questions(draw, epochs)
         (without, paid), (having, again) = (
-            run_live(history, questions, unit, untils, monkeypatch) for history in drawn_history(draw, epochs, unit)
+            run_live(history, questions, unit, untils, monkeypatch, **steps)
+            for history in drawn_history(draw, epochs, unit)
         )
         assert paid == again, "what is charged does not depend on records"
         assert loss(without, having) <= paid, (seed, questions)

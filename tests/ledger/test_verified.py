@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from wpinq.errors import BudgetError, LedgerError
-from wpinq.ledger import Cost, Ledger, chain, verified
+from wpinq.ledger import Charge, Cost, Ledger, chain, verified
 from wpinq.ledger.file import FilePages
 from wpinq.ledger.secret import Secret
 
@@ -395,3 +395,34 @@ def test_rule_38_what_is_cut_off_put_back_or_forked_is_refused_where_no_time_tel
     for use in (running.remaining, opened):
         with pytest.raises(LedgerError):
             use()
+
+
+def test_attack_20_a_row_that_is_changed_while_the_ledger_is_in_use_is_seen_at_the_next_use(
+    long: Path, opened: Open, spend: Spend
+) -> None:
+    """Somebody who does not ask for the lock writes after the rows were verified and before the ledger is noted."""
+    ledger, whole = opened(), long.read_bytes()
+    at = whole.index(b'"m7"') + 1
+    for number, charged in ((800, True), (801, False)):
+        with ledger._session() as session:
+            if charged:
+                session.charge(Charge(f"{number:08x}", (Cost("1/1000"),), "1", "meanwhile"))
+            descriptor = os.open(long, os.O_RDWR)
+            os.pwrite(descriptor, b"X7", at)
+            session.commit()
+        for use in (ledger.remaining, opened):
+            with pytest.raises(LedgerError, match="edited or damaged"):
+                use()
+        os.pwrite(descriptor, b"m7", at)
+        os.close(descriptor)
+    assert opened().remaining() == 1 - Fraction(ROWS - 4, 100) - Fraction(1, 1000)
+
+
+def test_many_charges_at_once_are_noted(opened: Open, place: Path, counted: dict[str, int]) -> None:
+    """SQLite would move its log to the file in between, which could not be told from what others write."""
+    ledger = opened(budget=Fraction(10**6))
+    with ledger._session() as session:
+        for number in range(400):
+            session.charge(Charge(f"{number:08x}", (Cost("1/1000"),), "1", "x" * 3000))
+        session.commit()
+    assert verified.Note(place, beside(place, ".verified"), ledger.secret).untouched

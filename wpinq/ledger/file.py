@@ -45,6 +45,7 @@ _PRAGMAS = (
     "cell_size_check=ON",
     "journal_mode=WAL",
     "synchronous=FULL",
+    "wal_autocheckpoint=0",  # only when it is closed
     "wal_checkpoint(FULL)",  # what a crash has left is made durable before the head may speak of it
 )
 _SQLITE = b"SQLite format 3\0"
@@ -137,9 +138,11 @@ class FileStore:
                 if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
                     raise RefusedError("it cannot keep a write-ahead log here; give ledger= a place on a local disk.")
                 connection.execute("BEGIN IMMEDIATE")
+                note.begin()
                 with closing(connection.cursor()) as reading:  # one that is not closed would keep the file locked
                     pages = FilePages(connection, reading, self._head, note)
                     yield pages
+                note.end()
             if pages.accountant is not None:
                 note.keep(pages.accountant)
 

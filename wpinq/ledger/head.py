@@ -15,7 +15,7 @@ VERSION = 1
 
 
 def read(path: Path) -> Head:
-    """Read a head file; its code is checked with the rows, by `chain.verify`.
+    """Read a head file; its code is checked with the rows, by `chain.behind`.
 
     Raises:
         RefusedError: It is damaged.

@@ -11,9 +11,10 @@ noted ones, or a log of SQLite is there, every code is computed again, and an ed
 after the noted one and the head are verified always, so what was cut off, put back or forked is refused as ever.
 
 What is not seen so is a change of a row that leaves no trace in the file's times: by a clock that was set to the noted
-nanosecond, by writing to the disk below the file system, by a page that was mapped and written to before, or by a disk
-that rots. It changes no answer and no charge, and is refused by whatever reads the rows themselves: `Ledger.entries`,
-`wpinq ledger show`, `export` and `verify`, and a process without this note.
+nanosecond, by writing to the disk below the file system, by a page that was mapped and written to before, in the very
+milliseconds in which SQLite moves its log to the file, or by a disk that rots. It changes no answer and no charge, and
+is refused by whatever reads the rows themselves: `Ledger.entries`, `wpinq ledger show`, `export` and `verify`, and a
+process without this note.
 
 The note is not made durable: whatever is wrong with it, all rows are read. Source: privacy rules 38 and 39.
 """
@@ -65,8 +66,18 @@ class Note:
         plain = self._noted[:-CODE]
         if compare_digest(self._noted, self._coded(plain)):
             self._count = int.from_bytes(plain[:WORD], "little")
+        self._begun: tuple[int, ...] | None = None
+        self._calm = False
         state = self._state()
         self.untouched = state is not None and compare_digest(self._noted, self._header(state))
+
+    def begin(self) -> None:
+        """Rows are read from now on."""
+        self._begun = self._times()
+
+    def end(self) -> None:
+        """Until now new rows went to the log alone: whoever wrote to the file meanwhile had not asked for the lock."""
+        self._calm = self._times() == self._begun
 
     def kept(self) -> Accountant:
         """What was noted of the first rows; an empty accountant where nothing can be trusted."""
@@ -83,7 +94,7 @@ class Note:
         """
         state, number = self._state(), accountant.last.number if accountant.last else 0
         due = number > self._count + FEW + self._count // SHARE
-        if state is None or (not due and self._noted == self._header(state)):
+        if state is None or not self._calm or (not due and self._noted == self._header(state)):
             return
         with suppress(OSError):
             if due or len(self._noted) < HEADER:
@@ -123,6 +134,9 @@ class Note:
         """How the file system describes the ledger; None where a log beside it may hold more."""
         if any(self._path.with_name(self._path.name + end).exists() for end in LOGS):
             return None
+        return self._times()
+
+    def _times(self) -> tuple[int, ...] | None:
         with suppress(OSError):
             found = self._path.stat()
             return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 from strategies import Driver, distance, expected, run_flow, same
 
 import wpinq
+from wpinq import kernels
 from wpinq.engines import reference
 from wpinq.ledger.secret import Secret
+from wpinq.operators.contribution import numbered_shares
 from wpinq.operators.contribution import share as sharing
+from wpinq.state import summed
 
 ONE = Secret(bytes(range(32)))
 UNIT = wpinq.users("user", shared=True)
@@ -63,18 +66,22 @@ def test_engine_shares_as_the_definition_does(records, shards, random):
     assert same(run_flow(pages, shards), pages._node, by_page)
 
 
-@given(st.lists(views, min_size=1, max_size=4), st.integers(1, 3), st.sampled_from([1, 3, 1 << 20]))
+@pytest.mark.parametrize("library", [kernels.LIB, None], ids=["compiled", "plain"])
+@given(st.lists(views, min_size=1, max_size=4), st.integers(1, 3), st.sampled_from([1, 3, 1 << 20]), st.booleans())
 @settings(max_examples=40)
-def test_old_shares_shrink_when_records_come(parts, shards, lot):
-    collection = people()
+def test_old_shares_shrink_when_records_come(library, parts, shards, lot, narrow):
+    collection = people().map("page") if narrow else people()
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "LIB", library)
         patch.setattr(sharing, "RECORDS_PER_LOT", lot)
+        patch.setattr(numbered_shares, "ROWS", lot)
+        patch.setattr(summed, "PIECE", lot)
         driver = Driver(collection, shards)
         so_far = []
         for part in parts:
             driver.feed(reference.weigh(part))
             so_far += part
-            assert same(driver.histogram, collection._node, shared(so_far))
+            assert same(driver.histogram, collection._node, expected(collection, reference.weigh(so_far)))
 
 
 @pytest.mark.parametrize("pages", [1, 10**6], ids=["one page", "a page each"])

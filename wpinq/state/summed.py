@@ -37,7 +37,7 @@ class Summed:
     """
 
     def __init__(self, library: ctypes.CDLL, schema: Schema, key: bytes, ports: int = 1) -> None:
-        self._schema, self._key = schema, key
+        self._schema, self.key = schema, key
         self._numbers = Numbers(library)
         self._sums: list[Weights] = [np.empty(0, np.int64) for _ in range(ports)]
 
@@ -50,7 +50,7 @@ class Summed:
         batch = batch.expand(batch.schema.ranged)
         for frame in batch.frame.iter_slices(PIECE):
             piece = Batch(frame, batch.schema)
-            columns = column_identities(frame, self._schema, self._key)
+            columns = column_identities(frame, self._schema, self.key)
             known = len(self)
             codes = self._numbers.codes(self.identity_of(columns))
             self._reserve(port)
@@ -64,7 +64,7 @@ class Summed:
 
     def identity_of(self, columns: Sequence[Words]) -> Ids:
         """Identities of records, from those of the values in their columns."""
-        return columns[0] if len(columns) == 1 else tuple_identities(columns, self._key)
+        return columns[0] if len(columns) == 1 else tuple_identities(columns, self.key)
 
     def ids(self) -> Ids:
         """The identity of each record."""

@@ -9,11 +9,15 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 
+from wpinq import kernels
+from wpinq.kernels.reservoirs import Numbers
+from wpinq.operators.contribution.numbered_shares import NumberedShares
 from wpinq.operators.contribution.unit_key import ByUnit, UnitKey
 from wpinq.plan.node import Record, Weighted
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Schema
 from wpinq.state.states import State
+from wpinq.state.summed import Summed
 
 RESOLUTION = 720_720
 """The least common multiple of 1 to 16: up to 16 records share a weight without any rounding."""
@@ -47,7 +51,11 @@ class Share(ByUnit):
         return (needed | frozenset(self.unit_key.unit.columns),)
 
     def state(self, keep: tuple[str, ...], key: bytes) -> State:
-        return Shares(self.schema, self.unit_key, keep, key)
+        held = self.schema.select({*keep, *self.unit_key.unit.columns})
+        if kernels.LIB is None:
+            return Shares(held, self.unit_key, keep, key)
+        summed, users = Summed(kernels.LIB, held, key), Numbers(kernels.LIB)
+        return NumberedShares(summed, users, self.unit_key, self.schema.select(keep), RESOLUTION)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """User by user."""
@@ -62,14 +70,14 @@ class Share(ByUnit):
 
 
 class Shares:
-    """The records of each user, which all move when one comes.
+    """The records of each user, which all move when one comes, where there are no compiled kernels.
 
     Held as the columns that are needed later and the user, so that what differs elsewhere is one row.
     """
 
     def __init__(self, schema: Schema, unit_key: UnitKey, keep: tuple[str, ...], key: bytes) -> None:
         self._unit_key, self._keep, self._key = unit_key, keep, key
-        self._records = Batch.empty(schema.select({*keep, *unit_key.unit.columns}))
+        self._records = Batch.empty(schema)
         self._given = Batch.empty(schema.select(keep))
         self._waiting: list[Batch] = []
 

@@ -12,7 +12,7 @@ from wpinq.progress import loading as _loading
 
 if TYPE_CHECKING:
     from wpinq import aggregates, degrees
-    from wpinq.aggregates import suggest_bound, suggest_bounds
+    from wpinq.aggregates import loss, suggest_bound, suggest_bounds
     from wpinq.collection import Collection
     from wpinq.errors import (
         BinError,
@@ -51,6 +51,7 @@ _HOMES = {
     "kafka": "streaming.kafka",
     "limit_memory": "state.memory",
     "live": "streaming",
+    "loss": "aggregates",
     "postgres": "sources.databases.postgres",
     "protect": "protection",
     "sql": "query.answer",
@@ -91,6 +92,7 @@ __all__ = [
     "kafka",
     "limit_memory",
     "live",
+    "loss",
     "postgres",
     "protect",
     "sql",

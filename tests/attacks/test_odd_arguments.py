@@ -69,6 +69,7 @@ def calls(place):
     live.send([("a",)])
     live.advance()
     fit = wpinq.degrees.release(pages, 1)
+    people = wpinq.protect(ROWS, budget=10**9, columns=TYPED, unit=wpinq.users("user", at_most=2))
     bounded = {
         "column": "x",
         "bounds": (0, 5),
@@ -97,6 +98,8 @@ def calls(place):
                             "delta": "1e-6", "keys": None, "bounds": {"x": (0, 1)}, "name": None, "analyst": None}),
         "suggest_bounds": (wpinq.suggest_bounds, {"collection": views, "column": "x", "epsilon": 1, "name": None}),
         "suggest_bound": (wpinq.suggest_bound, {"collection": views, "epsilon": 1, "share": 0.95, "grid": (1, 2)}),
+        "loss": (wpinq.loss, {"collection": people, "epsilon": 1, "at_most": 3, "name": None, "analyst": None}),
+        "sql loss": (wpinq.sql, {"query": "SELECT COUNT(*) FROM v", "tables": {"v": people}, "epsilon": 1, "loss": 1}),
         "map": (views.map, {"function": "page", "columns": ["p"]}),
         "filter": (views.filter, {"predicate": "page='a'"}),
         "flat_map": (views.flat_map, {"function": lambda page: [page], "columns": ["p"], "at_most": 2}),
@@ -165,7 +168,8 @@ def known(tmp_path_factory):
 
 
 NAMES = [
-    "protect", "protect file", "users", "Unit", "live", "kafka", "postgres", "sqlite", "sql", "suggest_bounds",
+    "loss", "sql loss", "protect", "protect file", "users", "Unit", "live", "kafka", "postgres", "sqlite", "sql",
+    "suggest_bounds",
     "suggest_bound", "map", "filter", "flat_map", "group_by", "join", "join_rows", "join two", "semijoin", "antijoin",
     "limit", "partition", "window", "shave", "quote", "measure quote", "follow", "Secret", "degrees.corner",
     "degrees.earth_movers", "degrees.kolmogorov_smirnov", "degrees.volume", "degrees.to_networkx", "concat",

@@ -4,12 +4,13 @@
 """
 
 from wpinq.aggregates.bounding import suggest_bound
+from wpinq.aggregates.losses import loss
 from wpinq.aggregates.quantiles import max, median, min, quantile  # noqa: A004
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.ranging import suggest_bounds
 from wpinq.aggregates.sums import count, count_distinct, mean, stdev, sum, variance  # noqa: A004
 
 __all__ = [
-    "QuotedAggregate", "count", "count_distinct", "max", "mean", "median", "min", "quantile", "stdev",
+    "QuotedAggregate", "count", "count_distinct", "loss", "max", "mean", "median", "min", "quantile", "stdev",
     "suggest_bound", "suggest_bounds", "sum", "variance",
 ]  # fmt: skip

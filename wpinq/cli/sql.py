@@ -68,6 +68,12 @@ def sql(
                           "as 'price * qty=0..500'; can be given many times."),
     ] = None,
     analyst: options.Analyst = None,
+    show_loss: Annotated[
+        str | None,
+        typer.Option(metavar="EPSILON", show_default=False,
+                     help="Spend this beside --epsilon on how much is left out: records beyond --at-most, of how many "
+                          "people, and what is counted in groups that are not shown."),
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")] = False,
     json: options.JsonPath = None,
 ) -> None:  # fmt: skip
@@ -87,9 +93,11 @@ def sql(
     table, where = _named(source, "--from")
     tables = _public(public or [], public_columns or [])
     cost = positive(epsilon, "--epsilon")
+    loss = None if show_loss is None else positive(show_loss, "--show-loss")
+    whole = cost + (loss or 0)
     chance = None if delta is None else positive(delta, "--delta")
     amount = None if budget is None else positive(budget, "--budget")
-    place = replace(place, source=where, delta=_delta(chance, cost, amount))
+    place = replace(place, source=where, delta=_delta(chance, whole, amount))
     read = {path for item in tables.values() for path in Input(item if isinstance(item, str) else item[0]).places()}
     check_outputs({"--json": (json, ())}, {*place.places(), *read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(entry) for entry in bounds or [])
@@ -103,10 +111,10 @@ def sql(
     if asked.keys and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
 
-    tables[table] = place.protect_to_spend(cost) if amount is None else place.protect_as_allowed(amount)
+    tables[table] = place.protect_to_spend(whole) if amount is None else place.protect_as_allowed(amount)
     accountant = sources(tables[table]._node)[0].ledger
     before = accountant.remaining()
-    answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits, analyst=analyst)
+    answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits, analyst=analyst, loss=loss)
     if json is not None:
         write_json(json, {**answer.content(), "protects": protected(tables[table]._node)})
     _show(answer, free=accountant.remaining() == before)
@@ -184,7 +192,7 @@ def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> 
 def _show(answer: Answer, *, free: bool) -> None:
     from wpinq.cli.errors import printable
     from wpinq.cli.show import budget_line, protects_line
-    from wpinq.measurements.shown import beside_noise, of_noise
+    from wpinq.measurements.shown import beside_noise, noisy, of_noise
 
     rows = [
         [_cell(*both) for both in zip(row, ends, strict=True)]
@@ -207,6 +215,10 @@ def _show(answer: Answer, *, free: bool) -> None:
             typer.echo(f"\n{name}: {of_noise(max(far), Fraction(95, 100))}.")
     if answer.bias:
         typer.echo(f"\n{beside_noise(answer.bias)}")
+    if answer.loss is not None:
+        told = zip(answer.loss.rows, answer.loss.intervals, strict=True)
+        lost = "; ".join(f"{what} {noisy(value, (ends[1] - ends[0]) / 2)}" for (what, value), (_, ends) in told if ends)
+        typer.echo(f"\nLeft out, with probability 95% each, for epsilon {answer.loss.cost['epsilon']:g}: {lost}.")
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
     again = ", charged before; nothing was charged now" if free else ""
     left = budget_line(answer.measurements[0].key_owner.ledger)

@@ -43,12 +43,14 @@ class Answer:
         found: Gives the rows and the ends of intervals, at a level, each by itself or all together.
         at: Gives the answer for one window, where there are windows.
         many: Whether it is more than one number in one row.
+        loss: How much was left out, where that was asked too.
     """
 
     def __init__(
         self, about: About, found: Callable[[Fraction, bool], Released], *, many: bool = True,
-        at: Callable[[Any], Answer] | None = None,
+        at: Callable[[Any], Answer] | None = None, loss: Answer | None = None,
     ) -> None:  # fmt: skip
+        self.loss = loss
         self._about, self._find, self._at, self._many = about, found, at, many
 
     @cached_property
@@ -168,7 +170,8 @@ class Answer:
 
     def content(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {**self.about, "columns": self.columns, "rows": self.rows, "intervals": self.intervals}
+        loss = {} if self.loss is None else {"loss": self.loss.content()}
+        return {**self.about, "columns": self.columns, "rows": self.rows, "intervals": self.intervals, **loss}
 
     @takes(path=PATH)
     def save(self, path: Place) -> None:

@@ -109,7 +109,7 @@ def texts(cells: pl.DataFrame, ends: Mapping[str, tuple[pl.Series, pl.Series]], 
             columns.append([_plain(column.name), *("NULL" if one is None else _plain(str(one)) for one in column)])
             continue
         halves = [(two - one) / 2 for one, two in zip(low, high, strict=True)]
-        columns.append([_plain(column.name), *(_noisy(*pair) for pair in zip(column, halves, strict=False))])
+        columns.append([_plain(column.name), *(noisy(*pair) for pair in zip(column, halves, strict=False))])
     return [list(row) for row in zip(*columns, strict=True)]
 
 
@@ -137,7 +137,12 @@ def html(
     return f"<div><b>{escape(heading(about))}</b>{table}{notes}</div>"
 
 
-def _noisy(value: Any, half: float) -> str:
+def noisy(value: Any, half: float) -> str:
+    """A number with what noise leaves of it.
+
+    >>> noisy(5573.54, 23.03), noisy(None, 1), noisy(0.12, 0.011)
+    ('5,574 ± 24', 'NULL', '0.12 ± 0.011')
+    """
     if value is None:
         return "NULL"
     number = rounded(value, half)

@@ -23,6 +23,7 @@ from wpinq.measurements.publish import probability
 from wpinq.measurements.published import readable
 from wpinq.measurements.quote import Quote
 from wpinq.plan.node import sources
+from wpinq.query.lost import ask_lost
 from wpinq.query.numbers import ChargeNames
 from wpinq.query.prepare import prepare
 from wpinq.query.statement import Statement
@@ -40,6 +41,7 @@ def sql(
     delta: Amount | None = None,
     keys: Any = None,
     bounds: Mapping[str, Bounds] | None = None,
+    loss: Amount | None = None,
     name: str | None = None,
     analyst: str | None = None,
 ) -> Answer:
@@ -64,6 +66,8 @@ def sql(
         keys: The groups to show, present or not, as `observe_many` takes bins; costs no delta.
         bounds: For each column or expression that is summed or ranked, as the query has it, the least and the largest
             number, to which its numbers are clamped; they do not depend on the data.
+        loss: Epsilon to spend beside that on how much is left out: `answer.loss` then tells about how many people lost
+            how many records by the bound, and how much is counted in groups that are not shown.
         name: Tells repetitions apart, and names the charge in the ledger.
         analyst: Who is charged, where the curator keeps caps for each analyst.
 
@@ -88,12 +92,17 @@ def sql(
     charged = ChargeNames(name=name, analyst=analyst)
     counts = _counts(asked, share, lost, charged)
     numbers = _numbers(asked, share, charged)
-    made = commit([*counts, *(entry.quote for entry in numbers)])
+    losses, told = ([], None) if loss is None else ask_lost(
+        asked, positive(loss, "sql(loss=...)"), charged, published=not given
+    )  # fmt: skip
+    (*made,) = commit([*counts, *(entry.quote for entry in numbers), *losses])
+    made, lost_of = made[: len(made) - len(losses)], made[len(made) - len(losses) :]
     counted: list[Measurement] = made[: len(counts)]
-    threshold = None
+    threshold, shown = None, None
     if known is None:
         assert lost is not None  # noqa: S101  refused in `_known`
         published = counted[asked.widest].release(delta=lost)
+        shown = published.frame.to_series(len(asked.keys))
         known, threshold = published.frame.select(asked.keys), published.threshold
     groups = known
     answers = [
@@ -105,7 +114,8 @@ def sql(
     def found(level: Fraction, simultaneous: bool) -> Released:
         return _finished(asked, groups, _columns(groups, counted, answers, level, simultaneous=simultaneous))
 
-    return Answer(about, found, many=bool(asked.keys) or len(asked.items) > 1)
+    left_out = None if told is None else told(lost_of, None if shown is None else counted[asked.widest], shown)
+    return Answer(about, found, many=bool(asked.keys) or len(asked.items) > 1, loss=left_out)
 
 
 def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: ChargeNames) -> list[Quote[Measurement]]:

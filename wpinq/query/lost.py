@@ -1,0 +1,67 @@
+"""What a query leaves out: records beyond a bound, and what is counted in groups that pass no threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from wpinq.aggregates.losses import ask_loss
+from wpinq.errors import PlanError
+from wpinq.measurements.about import About
+from wpinq.measurements.answer import Answer, Released
+from wpinq.measurements.measurement import Measurement
+from wpinq.measurements.quote import Quote
+from wpinq.operators.contribution.sample import Bound
+from wpinq.plan.node import steps
+from wpinq.postprocess.fit import half_width
+from wpinq.query.numbers import ChargeNames
+from wpinq.query.statement import Statement
+
+Told: TypeAlias = Callable[[Sequence[Any], Measurement | None, pl.Series | None], Answer]
+
+
+def ask_lost(
+    asked: Statement, epsilon: Fraction, charged: ChargeNames, *, published: bool
+) -> tuple[list[Quote[Any]], Told]:
+    """Quote how much a query leaves out, and say how its answer follows from what was charged.
+
+    Args:
+        asked: The query.
+        epsilon: What it costs in all: equally for what a bound and for what a threshold leaves out.
+        charged: The name of the charge, and who is charged.
+        published: Whether groups are published by a threshold.
+
+    Raises:
+        PlanError: It leaves out nothing; or it joins tables, each of which a bound cuts.
+    """
+    bounded = [node for node in steps(asked.groups._node) if isinstance(node, Bound)]
+    parts = bool(bounded) + published
+    if not parts:
+        raise PlanError("sql(loss=...): no bound on people and no threshold leaves anything out here; leave it out.")
+    if len(bounded) > 1:
+        raise PlanError("sql(loss=...): several tables are bounded; ask wpinq.loss(...) of each of them.")
+    dropped = ask_loss(asked.groups, epsilon / parts, **charged) if bounded else None
+    quotes: list[Quote[Any]] = [] if dropped is None else [dropped.quote]
+    if published:
+        counted = [*asked.counts, *asked.published_from(False)][asked.widest]
+        quotes.append(counted.map(pl.lit(0).alias("all")).quote(epsilon / parts, **charged))
+
+    def told(made: Sequence[Any], shown: Measurement | None, counts: pl.Series | None) -> Answer:
+        bound = None if dropped is None else dropped.answer(made[0], None)
+        bias = () if bound is None else bound.bias
+
+        def found(level: Fraction, simultaneous: bool) -> Released:
+            rows = [] if bound is None else bound.table(level, simultaneous=simultaneous).rows()
+            if shown is not None and counts is not None:
+                noise = ((float(shown.scale), len(counts)), (float(made[-1].scale), 1))
+                hidden, half = made[-1].observe(0) - float(counts.sum()), half_width(noise, float(level))
+                rows = [*rows, ("in groups that are not shown", hidden, hidden - half, hidden + half)]
+            frame = pl.DataFrame(rows, ["lost", "count", "low", "high"], orient="row")
+            return frame.select("lost", "count"), {"count": (frame["low"], frame["high"])}
+
+        return Answer(About("what is left out", tuple(made), bias=bias), found)
+
+    return quotes, told

@@ -101,7 +101,7 @@ def sql(
     read = {path for item in tables.values() for path in Input(item if isinstance(item, str) else item[0]).places()}
     check_outputs({"--json": (json, ())}, {*place.places(), *read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(entry) for entry in bounds or [])
-    empty = place.empty(LIMITLESS)
+    empty = replace(place, name=place.name or table).empty(LIMITLESS)
     asked = prepare(query, {**tables, table: empty}, limits)
     groups = None if keys is None else read_keys(keys, asked.schema)
     if explain:

@@ -17,6 +17,7 @@ from strategies import protected
 import wpinq
 from wpinq.aggregates.bounding import Lengths
 from wpinq.aggregates.cells import Cells
+from wpinq.aggregates.losses import Dropped
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Scale
 from wpinq.errors import WpinqError
@@ -79,7 +80,8 @@ def samples():
         people, views(unit=wpinq.users("user", shared=True)), views(weight="n", max_weight=3),
         Moments(source, ("user",), scale, (0, 1), "mean"), Cells(source, ("user",), scale, "median"),
         Align(source, Schema.of(a=Kind.ANY, b=Kind.TEXT, c=Kind.INT), 2), Coarse(source), First(people._node.source),
-        Lengths(people._node.source, (1, 2, 3)), Tap(source, b"key", np.zeros((0, 2), np.uint64)), live_slice(),
+        Lengths(people._node.source, (1, 2, 3)), Dropped(people._node.source, 9),
+        Tap(source, b"key", np.zeros((0, 2), np.uint64)), live_slice(),
         live_slice(where="page = 'x'"), views(derive={"more": "n + 1"}),
         looked_up(c),
     ]  # fmt: skip

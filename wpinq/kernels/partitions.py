@@ -32,7 +32,7 @@ PAGE, ROWS = 512, 170
 """Words of a page, and its rows: those of `partitions.c`."""
 ARENA = 1 << 12
 """Pages that are allocated at a time, 16 megabytes."""
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 """Rows that are added up at a time, but of one partition all."""
 SAMPLE = 16
 """Partitions that are looked at to see how much repeats."""

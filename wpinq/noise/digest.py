@@ -37,12 +37,11 @@ def histogram_digest(key: bytes, identities: NDArray[Any], weights: NDArray[Any]
 
     Source: privacy rule 7.
     """
-    rows, amounts, words = checked(identities), _limbs(weights), Words(key)
-    if len(rows) != len(amounts):
+    words, total = Words(key), 0
+    if len(identities) != len(weights):
         raise InternalError("histogram_digest: identities and weights differ in number.")
-    total = 0
-    for piece in pieces(len(rows)):
-        blocks, masks = rows[piece], amounts[piece]
+    for piece in pieces(max(len(identities), 1)):  # a copy of all would be as large as the histogram
+        blocks, masks = checked(identities[piece]), _limbs(weights[piece])
         kept = (masks[:, 0] | masks[:, 1]) != 0
         if not kept.all():
             blocks, masks = blocks[kept], masks[kept]

@@ -164,6 +164,7 @@ def test_tables_that_overflow_change_no_answer(name, monkeypatch):
     """Identities go from tables to partitions at once, and partitions are added up one by one."""
     monkeypatch.setattr(sums, "SMALL", 1)
     monkeypatch.setattr(sums, "LARGE", 2)
+    monkeypatch.setattr(sums, "LARGEST", 2)
     monkeypatch.setattr(partitions, "BITS", 3)
     monkeypatch.setattr(partitions, "ARENA", 16)
     monkeypatch.setattr(partitions, "BLOCK", 4)

@@ -17,6 +17,7 @@ def shrink(monkeypatch):
     """Tables that overflow after a few identities, and few small partitions."""
     monkeypatch.setattr(sums, "SMALL", 2)
     monkeypatch.setattr(sums, "LARGE", 4)
+    monkeypatch.setattr(sums, "LARGEST", 5)
     monkeypatch.setattr(partitions, "BITS", 3)
     monkeypatch.setattr(partitions, "SAMPLE", 2)
     monkeypatch.setattr(partitions, "ARENA", 16)
@@ -101,6 +102,7 @@ def test_sums_are_those_of_a_counter(library, arenas, batches, apart):
 @pytest.mark.parametrize("apart", [True, False])
 def test_many_identities(library, different, arenas, apart, monkeypatch):
     monkeypatch.setattr(sums, "LARGE", 11)
+    monkeypatch.setattr(sums, "LARGEST", 11)
     monkeypatch.setattr(partitions, "BITS", 6)
     monkeypatch.setattr(partitions, "ARENA", 100)
     room = Little(arenas) if arenas else None
@@ -123,6 +125,7 @@ def test_many_identities(library, different, arenas, apart, monkeypatch):
 
 def test_memory_follows_what_is_different_and_not_how_often(library, monkeypatch):
     monkeypatch.setattr(sums, "LARGE", 9)
+    monkeypatch.setattr(sums, "LARGEST", 9)
     monkeypatch.setattr(partitions, "BITS", 4)
     monkeypatch.setattr(partitions, "ARENA", 64)
     rng, table = np.random.default_rng(5), sums.Sums(library)

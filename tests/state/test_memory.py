@@ -37,6 +37,7 @@ def test_answers_are_the_same_from_disk(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "urandom", bytes)  # ledgers of one name, so that both have the same noise
     expected, written = answers(ROWS), []
     monkeypatch.setattr(sums, "LARGE", 11)
+    monkeypatch.setattr(sums, "LARGEST", 11)
     monkeypatch.setattr(partitions, "BITS", 4)
     monkeypatch.setattr(partitions, "ARENA", 64)
     monkeypatch.setenv(memory.MEMORY, str(10**6))
@@ -53,6 +54,7 @@ def test_answers_are_the_same_from_disk(monkeypatch, tmp_path):
 
 def test_a_disk_that_is_full_is_told_without_a_count(monkeypatch, tmp_path):
     monkeypatch.setattr(sums, "LARGE", 11)
+    monkeypatch.setattr(sums, "LARGEST", 11)
     monkeypatch.setattr(partitions, "ARENA", 64)
     monkeypatch.setattr(partitions, "BITS", 4)
     monkeypatch.setenv(memory.MEMORY, "1")

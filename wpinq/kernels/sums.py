@@ -15,15 +15,16 @@ SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_tally": (_N, (_P, _I, _P, _N, _N, _P, _P)),
     "wpinq_items": (_N, (_P, _I, _P, _P, _P)),
 }
-SMALL, LARGE = 11, 17
-"""A table begins with 2^11 slots and grows fourfold when it is 7/10 full, up to 2^17; a full one goes to partitions."""
+SMALL, LARGE, LARGEST = 11, 17, 20
+"""A table begins with 2^11 slots and grows fourfold when it is 7/10 full, up to 2^17, which stay in a cache, and up to
+2^20 where identities repeat; a full one goes to partitions."""
 
 
 class Sums:
     """Weights by identity: in an open table as long as it fits a cache, behind it in partitions."""
 
     def __init__(self, library: ctypes.CDLL, memory: Memory | None = None) -> None:
-        self._library, self._memory = library, memory
+        self._library, self._memory, self._rows = library, memory, 0
         self._partitions: Partitions | None = None
         self._clear(SMALL)
 
@@ -31,8 +32,10 @@ class Sums:
         """Add weights; an identity may stand more than once."""
         ids, weights = np.ascontiguousarray(ids), np.ascontiguousarray(weights, np.int64)
         while (done := self._add(ids, weights)) < len(ids):
+            self._rows += done
             ids, weights = ids[done:], weights[done:]
             self._widen()
+        self._rows += done
 
     def add_sorted(self, ids: Words, weights: Weights) -> None:
         """Add weights of identities in order, which would crowd one end of a table that grows."""
@@ -80,13 +83,14 @@ class Sums:
         return added
 
     def _widen(self) -> None:
-        if self._bits >= LARGE:
+        if self._bits >= (LARGE if self._rows < 2 * int(self._used[0]) else LARGEST):
             self._partitions = self._partitions or Partitions(self._library, self._memory)
             self._partitions.scatter(self._slots, self._bits)
-            self._used[0] = 0
+            self._used[0] = self._rows = 0
             return
-        ids, weights = self._items()
-        self._clear(min(self._bits + 2, LARGE))
+        (ids, weights), rows = self._items(), self._rows
+        self._clear(min(self._bits + 2, LARGEST))
+        self._rows = rows
         self._add(np.ascontiguousarray(ids), weights)
 
     def _items(self) -> tuple[Words, Weights]:
@@ -98,3 +102,4 @@ class Sums:
 
     def _clear(self, bits: int) -> None:
         self._bits, self._slots, self._used = bits, np.zeros((2**bits + 1, 3), np.uint64), np.zeros(1, np.int64)
+        self._rows = 0  # that came to this table, which tells whether identities repeat

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from speed_memory import within
+
 SMALL = 1_000_000
 """Rows of the file for work that is also done on few."""
 
@@ -204,6 +206,7 @@ wall, cpu = time.perf_counter() - start, time.process_time() - used
 live.close()
 print(json.dumps({"rows a second": table.height / wall, "rows a CPU second": table.height / cpu}))
 """
+WITHIN, COUNTED = within(cdf("parquet"), DUCK, OURS)
 
 WORKS = [
     *(
@@ -213,6 +216,8 @@ WORKS = [
     ),
     Work("CDF, text ids, CSV", "text.csv", cdf("csv")),
     Work("CDF, distinct integers, five times the rows", "distinct.parquet", cdf("parquet")),
+    Work("CDF, the same in bounded memory", "distinct.parquet", WITHIN),
+    Work("counts of 1,000 of these integers", "distinct.parquet", COUNTED),
     Work("counts of all given pages", "text_polars.parquet", GIVEN),
     Work("people, at most 20: counts of 1,000 pages", "text_polars.parquet", BOUNDED),
     Work(f"people, at most 20, {SMALL:,} rows", "few.parquet", BOUNDED),

@@ -59,13 +59,15 @@ def frame(found: pl.DataFrame, schema: Schema) -> pl.DataFrame:
 
 def bits(found: Frame) -> Frame:
     """The same rows with numbers as their bits, to be compared with others; `numbers` undoes it."""
+    if isinstance(found, pl.DataFrame) and pl.Float64 not in found.dtypes:
+        return found
     return found.with_columns(pl.col(pl.Float64).reinterpret(dtype=pl.Int64()))
 
 
 def numbers(found: Frame, columns: Iterable[Column]) -> Frame:
     """The rows whose numbers were written as bits."""
     floats = [item.name for item in columns if item.kind is Kind.FLOAT]
-    return found.with_columns(pl.col(floats).reinterpret(dtype=pl.Float64()))
+    return found.with_columns(pl.col(floats).reinterpret(dtype=pl.Float64())) if floats else found
 
 
 def distinct(found: pl.DataFrame, columns: Iterable[Column]) -> pl.DataFrame:

@@ -142,3 +142,41 @@ def test_completion_offers_what_users_call():
     offered = dir(protected(page="text").measure(1))
     assert {"observe", "observe_many", "interval", "release", "explain", "epsilon", "scale"} <= set(offered)
     assert not {"answer_from", "charge_also", "settled", "node", "key_owner", "purpose"} & set(offered)
+
+
+def lines_at(axes, place):
+    return [line for line in axes.lines if len(set(line.get_xdata())) == 1 and line.get_xdata()[0] == place]
+
+
+def test_a_picture_of_degrees_says_source_unit_and_cost_and_where_a_bound_cuts():
+    """Views of a visitor fell off a cliff at the bound, within a band of 90%; the true tail went on to 900."""
+    visitors, pages = views().map("user"), views().map("page")
+    for fit in (
+        wpinq.degrees.release(visitors, 2),
+        wpinq.degrees.reconcile(
+            wpinq.degrees.cdf(visitors).measure(1), wpinq.degrees.sequence(visitors).measure(1), method="path"
+        ),
+    ):
+        figure = fit.plot()
+        assert figure._repr_png_().startswith(b"\x89PNG")
+        assert "of v, epsilon 2, protects one user, at most 30 records each" in figure._suptitle.get_text()
+        caption = figure._supxlabel.get_text()
+        assert "no item has more than 30 records" in caption
+        assert CUT in caption
+        assert "noise alone" in caption
+        assert len(lines_at(figure.axes[0], 30)) == 1
+    figure = wpinq.degrees.release(pages, 2).plot()
+    assert not lines_at(figure.axes[0], 30)
+    assert "no item has more" not in figure._supxlabel.get_text()
+    assert CUT in figure._supxlabel.get_text()
+    bare = wpinq.degrees.reconcile([6, 2, 3, 1], [5, 3, 2, 1], scales=(1, 1), method="path")
+    assert bare.about is None
+    assert "epsilon" not in bare.plot()._suptitle.get_text()
+
+
+def test_a_measurement_describes_itself():
+    about = views().map("user").measure("0.5", name="mine").about
+    assert (about["query"], about["data set"], about["cost"]) == ("mine", "v", {"epsilon": 0.5, "delta": 0.0})
+    assert about["beside noise"] == [CUT]
+    assert about["cut"] is None
+    assert wpinq.degrees.cdf(views().map("user")).measure(1).about["cut"] == 30

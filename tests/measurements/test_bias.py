@@ -8,8 +8,8 @@ import pytest
 import wpinq
 from wpinq.aggregates.keywords import LEVEL
 from wpinq.cli import main
-from wpinq.measurements.shown import of_noise, rounded, upwards
 from wpinq.plan.bias import biases
+from wpinq.postprocess.shown import of_noise, rounded, upwards
 from wpinq.testing import protected
 
 LOUD = 400

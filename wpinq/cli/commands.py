@@ -78,7 +78,7 @@ class Commands:
         return "\n".join([*lines, *noise_lines(measurement), protects_line(measurement.node)])
 
     def _plot(self, words: list[str]) -> str:
-        from wpinq.postprocess.plot import SUFFIXES
+        from wpinq.postprocess.style import SUFFIXES
 
         if len(words) != 3:
             raise PlanError("plot takes a measurement, a range and a file: plot NAME 1..1000 OUT.png")
@@ -99,14 +99,9 @@ class Commands:
 
 def draw(name: str, bins: range, values: Any, path: Path) -> None:
     """Draw noisy values above zero on logarithmic axes."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from wpinq.postprocess.picture import Picture
 
-    from wpinq.postprocess.plot import SUFFIXES
-    from wpinq.postprocess.synthesis.writers import replacing
-
-    figure = Figure(figsize=(7, 5), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = Picture(figsize=(7, 5), layout="constrained")
     axes = figure.subplots()
     seen = [(item, value) for item, value in zip(bins, values.tolist(), strict=True) if item > 0 and value > 0]
     axes.scatter([entry for entry, _ in seen], [value for _, value in seen], s=9)
@@ -117,5 +112,4 @@ def draw(name: str, bins: range, values: Any, path: Path) -> None:
     hidden = len(bins) - len(seen)
     if hidden:
         figure.supxlabel(f"{hidden:,} values are not above zero, and not shown", x=0.01, ha="left", fontsize=8)
-    with replacing("plot", path, SUFFIXES) as file:
-        figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)
+    figure.write(path)

@@ -113,7 +113,7 @@ def degrees(
 
     What is protected is one record, or with --unit one person: then the degrees are those of the records that are kept.
     """
-    from wpinq.postprocess.plot import SUFFIXES
+    from wpinq.postprocess.style import SUFFIXES
     from wpinq.postprocess.synthesis.writers import WRITERS
 
     epsilon, share = positive(budget, "--budget"), share_of(split, method, prior)
@@ -210,8 +210,8 @@ def _between(interval: tuple[int, int]) -> str:
 
 def _show(release: FittedRelease, written: list[Path]) -> None:
     from wpinq.cli.show import aligned, budget_line, protects_line
-    from wpinq.measurements.shown import beside_noise, nearly
     from wpinq.plan.bias import biases
+    from wpinq.postprocess.shown import beside_noise, nearly
 
     fit = release.fit
     low, high = fit.band(0.9)

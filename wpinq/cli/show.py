@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.cli.errors import printable
 from wpinq.exact import decimal
-from wpinq.measurements.shown import beside_noise, nearly, of_noise, rounded
+from wpinq.postprocess.shown import beside_noise, nearly, of_noise, rounded
 
 if TYPE_CHECKING:
     from wpinq.ledger import Ledger

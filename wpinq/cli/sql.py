@@ -192,7 +192,7 @@ def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> 
 def _show(answer: Answer, *, free: bool) -> None:
     from wpinq.cli.errors import printable
     from wpinq.cli.show import budget_line, protects_line
-    from wpinq.measurements.shown import beside_noise, noisy, of_noise
+    from wpinq.postprocess.shown import beside_noise, noisy, of_noise
 
     rows = [
         [_cell(*both) for both in zip(row, ends, strict=True)]
@@ -229,7 +229,7 @@ def _show(answer: Answer, *, free: bool) -> None:
 def _cell(value: Any, ends: tuple[float, float] | None) -> str:
     """A cell, with the digits that noise leaves."""
     from wpinq.cli.errors import printable
-    from wpinq.measurements.shown import rounded
+    from wpinq.postprocess.shown import rounded
 
     half = 0.0 if ends is None else (ends[1] - ends[0]) / 2
     return printable("NULL" if value is None else str(rounded(value, half)))

@@ -77,7 +77,7 @@ def release(
     made = collection._commit(quotes)
     if split is None:
         evidence = Cornered(observe_corner(made[0]), made[0].scale)
-        return Fit(*evidence.staircases((0.5,))[0], evidence, method)
+        return Fit(*evidence.staircases((0.5,))[0], evidence, method, made[0].about)
     return reconcile(made[0], made[1], method=method, prior=prior or "uniform")
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from wpinq.measurements.charged import ChargedQuery
+from wpinq.operators.shave import Shave
 from wpinq.plan.bias import biases
-from wpinq.plan.node import sources
+from wpinq.plan.key_weight import key_weight
+from wpinq.plan.node import Node, sources, steps
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class About:
             "intervals are of": "noise alone, each by itself",
             "beside noise": list(bias),
             "threshold": self.threshold,
+            "cut": cut([one.node for one in self.charged]),
             "date": dt.datetime.now(dt.UTC).date().isoformat(),
         }
 
@@ -56,3 +59,10 @@ class About:
     def epsilon(self) -> Fraction:
         """What it costs the privacy unit; what was measured once is charged once."""
         return sum({one.question: one.epsilon for one in self.charged}.values(), Fraction(0))
+
+
+def cut(roots: Iterable[Node]) -> float | None:
+    """The multiplicity that no item can pass, where plans count items by slices and a bound says so; else None."""
+    shaved = {node.source for root in roots for node in steps(root) if isinstance(node, Shave)}
+    found = [key_weight(items, frozenset(items.schema.names)) for items in shaved]
+    return min((float(one) for one in found if one is not None), default=None)

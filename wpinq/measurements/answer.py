@@ -13,9 +13,9 @@ import polars as pl
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.errors import PlanError, WpinqError
 from wpinq.exact import Amount, decimal, exact
-from wpinq.measurements import shown
 from wpinq.measurements.about import About
 from wpinq.measurements.charged import ChargedQuery
+from wpinq.postprocess import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,13 +12,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.exact import Amount, decimal, positive
-from wpinq.measurements.shown import beside_noise
 from wpinq.operators.align import fit_noise
 from wpinq.operators.parallel import each_is_charged
 from wpinq.operators.window import Window
 from wpinq.plan.bias import biases
 from wpinq.plan.node import Node, Source, fingerprints, steps
 from wpinq.plan.stability import Survey
+from wpinq.postprocess.shown import beside_noise
 
 if TYPE_CHECKING:
     from wpinq.plan.builder import Builder

@@ -22,17 +22,17 @@ from wpinq.exact import Amount, decimal, exact
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.about import About
-from wpinq.measurements.answer import Answer, Released
+from wpinq.measurements.answer import LEVEL, Answer, Released
 from wpinq.measurements.charged import ChargedQuery, pay
 from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import show_measured
 from wpinq.measurements.publish import names_of, present, private_threshold, probability
 from wpinq.measurements.published import ordered
 from wpinq.measurements.quote import Quote, price
-from wpinq.measurements.shown import nearly
 from wpinq.noise import Mechanism, mechanism
 from wpinq.noise.accuracy import epsilon_within, level_of_each
 from wpinq.plan.stability import Survey
+from wpinq.postprocess.shown import nearly
 from wpinq.records.bins import bin_codes, bin_frame
 from wpinq.records.fields import Field
 from wpinq.records.identity import identities, identity
@@ -262,6 +262,11 @@ class Measurement(ChargedQuery):
         """
         released: np.ndarray = total if self._whole else total.astype(np.float64) / self._unit
         return released
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What describes its answers: query, data set, unit, cost, and what is not in them, as JSON has it."""
+        return About(self.name or self.node.title, (self,)).described(LEVEL)
 
     def explain(self) -> str:
         """Show the plan, what the measurement costs each source, and the scale of its noise; print and return it."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from wpinq.postprocess.picture import BAND, FAINT, FITTED, GRID, INK, Picture
+from wpinq.postprocess.picture import Picture
+from wpinq.postprocess.style import BAND, FAINT, FITTED, GRID, INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,10 @@ from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import decimal, exact
 from wpinq.postprocess.paths.corridor import Ints
 from wpinq.postprocess.posterior.evidence import Evidence, NoiseTerms
+from wpinq.postprocess.shown import beside_noise, whose
+
+if TYPE_CHECKING:
+    from wpinq.postprocess.picture import Picture
 
 DRAWS = 100_000
 
@@ -37,12 +42,14 @@ class Fit:
             other's conjugate, unless an item is longer than the observed columns: `cdf` then ends with those.
         evidence: The released numbers.
         method: How it was fitted: `"posterior"`, `"path"` or `"squares"`.
+        about: What describes the measurements: data set, unit, cost, and what is not in them; None for bare numbers.
     """
 
     cdf: Ints
     sequence: Ints
     evidence: Evidence
     method: str
+    about: Mapping[str, Any] | None = None
 
     @property
     def noisy_cdf(self) -> npt.NDArray[Any]:
@@ -159,11 +166,20 @@ class Fit:
         low, high = (stair[int(rows)] for stair in self.evidence.staircases(((1 - level) / 2, (1 + level) / 2)))
         return np.pad(low, (0, len(high) - len(low))), high
 
-    def plot(self, path: str | Path, truth: npt.ArrayLike | None = None, title: str | None = None) -> None:
-        """Draw noisy values, the fitted staircase and its band, and the truth where given (see `plot.plot_fit`)."""
+    def plot(
+        self, path: str | Path | None = None, truth: npt.ArrayLike | None = None, title: str | None = None
+    ) -> Picture:
+        """Draw noisy values, the fitted staircase and its band, and the truth where given (see `plot.plot_fit`).
+
+        Where a bound on contributions says how many records an item can have, the picture shows where it cuts.
+        """
         from wpinq.postprocess.plot import plot_fit
 
-        plot_fit(self, path, truth, title or f"{self.distinct:,} items, {self.records:,} records")
+        heading, notes, cut = title or f"{self.distinct:,} items, {self.records:,} records", [], None
+        if self.about is not None:
+            heading += f"\n{whose(self.about)}"
+            notes, cut = ["The bands are of noise alone.", beside_noise(self.about["beside noise"])], self.about["cut"]
+        return plot_fit(self, path, truth, heading, notes=notes, cut=cut)
 
     def synthesize(
         self, path: str | Path | None = None, users: Any = None, *,

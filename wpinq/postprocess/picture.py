@@ -10,11 +10,8 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from wpinq.postprocess.style import SUFFIXES
 from wpinq.postprocess.synthesis.writers import replacing
-
-SUFFIXES = (".png", ".svg", ".pdf")
-INK, GRID, FAINT = "#222222", "#dddddd", "#666666"
-FITTED, BAND = "#0072b2", "#56b4e9"  # Okabe and Ito: safe for the colour-blind
 
 
 class Picture(Figure):

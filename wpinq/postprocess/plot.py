@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -10,20 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from wpinq.errors import SourceError
 from wpinq.postprocess.paths.path import conjugate
-from wpinq.postprocess.synthesis.writers import replacing
+from wpinq.postprocess.style import BAND, FAINT, FITTED, GRID, INK, NOISY, TRUE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from wpinq.postprocess.picture import Picture
 
 Floats = NDArray[np.float64]
 
-SUFFIXES = (".png", ".svg", ".pdf")
 POINTS = 700  # drawn in one panel, evenly spaced on the logarithmic axis
 BOTTOM = 0.7  # where the axes begin; whatever is smaller is not seen
 LEVEL = 0.9
-INK, GRID, FAINT = "#222222", "#dddddd", "#666666"
-NOISY, FITTED, BAND, TRUE = "#e69f00", "#0072b2", "#56b4e9", "#000000"  # Okabe and Ito: safe for the colour-blind
+CUT: dict[str, Any] = {"color": INK, "linestyle": (0, (1, 2)), "linewidth": 1.2, "zorder": 2}
 
 
 class Drawable(Protocol):
@@ -49,7 +50,10 @@ class Drawable(Protocol):
         """Low and high values of the columns, or of the rows."""
 
 
-def plot_fit(fit: Drawable, path: str | Path, truth: ArrayLike | None = None, title: str | None = None) -> None:
+def plot_fit(
+    fit: Drawable, path: str | Path | None = None, truth: ArrayLike | None = None, title: str | None = None, *,
+    notes: Sequence[str] = (), cut: float | None = None,
+) -> Picture:  # fmt: skip
     """Draw a fit as two panels: the cumulative degrees and the degrees by rank.
 
     The bands hold for each k, or rank, alone. Noisy values that a logarithmic axis cannot hold are left out, and the
@@ -58,30 +62,39 @@ def plot_fit(fit: Drawable, path: str | Path, truth: ArrayLike | None = None, ti
 
     Args:
         fit: A fit; it holds released numbers only.
-        path: A `.png`, `.svg` or `.pdf` file, which appears whole or not at all.
+        path: A `.png`, `.svg` or `.pdf` file, which appears whole or not at all; without it none is written.
         truth: Entry k - 1 is the true number of items of degree at least k, where that is public.
         title: Heading; the fit's size when there is none.
+        notes: What must be known beside the numbers.
+        cut: The degree that no item can pass, since contributions are bounded.
+
+    Returns:
+        The figure, which a notebook shows.
 
     Raises:
         SourceError: The suffix is unknown, the path cannot be written, or `truth` is not a nonincreasing row of counts.
     """
     true_cdf = None if truth is None else _true_cdf(truth)
-    with replacing("plot", path, SUFFIXES) as file:
-        draw(fit, true_cdf, title).savefig(file, format=Path(path).suffix[1:].lower(), dpi=150)
+    figure = draw(fit, true_cdf, title, notes=notes, cut=cut)
+    if path is not None:
+        figure.write(path)
+    return figure
 
 
-def draw(fit: Drawable, true_cdf: NDArray[np.int64] | None = None, title: str | None = None) -> Figure:
+def draw(
+    fit: Drawable, true_cdf: NDArray[np.int64] | None = None, title: str | None = None, *, notes: Sequence[str] = (),
+    cut: float | None = None,
+) -> Picture:  # fmt: skip
     """Make the figure, without pyplot and so without any global state."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    from wpinq.postprocess.picture import Picture
 
     cdf, sequence, noisy_cdf, noisy_sequence = (
         np.asarray(item, dtype=np.float64) for item in (fit.cdf, fit.sequence, fit.noisy_cdf, fit.noisy_sequence)
     )
     layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08, wspace=0.04)
-    figure = Figure(figsize=(11, 5.2), layout=layout, facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = Picture(figsize=(11, 5.2), layout=layout, facecolor="white")
     left, right = figure.subplots(1, 2)
     true_sequence = None if true_cdf is None else conjugate(true_cdf)
     _panel(left, "noisy CDF", noisy_cdf, cdf, true_cdf)
@@ -89,14 +102,18 @@ def draw(fit: Drawable, true_cdf: NDArray[np.int64] | None = None, title: str | 
     if len(noisy_cdf):
         _band(left, fit.band(LEVEL, "cdf"))
         _band(right, fit.band(LEVEL, "sequence"))
+    if cut is not None:
+        left.axvline(cut, label=f"bound: at most {cut:g}", **CUT)
+        right.axhline(cut, label=f"bound: at most {cut:g}", **CUT)
     _label(left, "degree k", "items of degree at least k")
     _label(right, "rank of the item", "degree of the item")
     heading = title or f"{len(sequence):,} items, {int(sequence.sum()):,} records"
     figure.suptitle(heading, x=0.012, ha="left", fontsize=14, color=INK, parse_math=False)
-    caption = "\n".join(
-        [_left_out(left, "CDF", noisy_cdf, cdf), _left_out(right, "sequence", noisy_sequence, sequence)]
-    )
-    figure.supxlabel(caption, x=0.012, ha="left", fontsize=8.5, color=FAINT)
+    drawn = [_left_out(left, "CDF", noisy_cdf, cdf), _left_out(right, "sequence", noisy_sequence, sequence)]
+    if cut is not None:
+        drawn.append(f"Contributions are bounded, so no item has more than {cut:g} records: what was beyond is cut.")
+    caption = "\n".join(textwrap.fill(line, 170) for line in (*drawn, *notes) if line)
+    figure.supxlabel(caption, x=0.012, ha="left", fontsize=8.5, color=FAINT, parse_math=False)
     return figure
 
 

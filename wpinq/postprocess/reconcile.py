@@ -79,10 +79,18 @@ def reconcile(
     check_prior(prior, method, "reconcile")
     noisy, exact_scales = observed(cdf, sequence, scales)
     evidence = Curves(noisy, exact_scales, smooth=prior == "smooth")
+    about = together(getattr(cdf, "about", None), getattr(sequence, "about", None))
     if method == "posterior":
-        return Fit(*evidence.staircases((0.5,))[0], evidence, method)
+        return Fit(*evidence.staircases((0.5,))[0], evidence, method, about)
     heights = (shortest_path if method == "path" else squares_path)(*noisy, exact_scales)
-    return Fit(*evidence.staircase(heights), evidence, method)
+    return Fit(*evidence.staircase(heights), evidence, method, about)
+
+
+def together(cdf: Any, sequence: Any) -> dict[str, Any] | None:
+    """What describes two measurements: what one of them says, at the cost of both; None for bare numbers."""
+    if not isinstance(cdf, dict) or not isinstance(sequence, dict):
+        return None
+    return {**cdf, "cost": {name: cdf["cost"][name] + sequence["cost"][name] for name in cdf["cost"]}}
 
 
 def check_method(method: Method, call: str) -> Method:

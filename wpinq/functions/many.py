@@ -6,11 +6,12 @@ its own order is not a function of its values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from wpinq.functions.function import Dropped
@@ -48,28 +49,24 @@ class Many(Plain):
         """
         rows, distinct, records = self._distinct(frame, keep)
         result = each(self._listed, records)
-        outputs = list(self._numbered(result))
-        columns: list[Any] = list(zip(*outputs, strict=True)) or [()] * (3 + len(self.output))
-        origin, place, count, *values = columns
+        listed = [outcome or () for outcome in result]
+        counts = np.array([len(outcome) for outcome in listed], np.int64)
+        origin = np.repeat(np.arange(len(counts)), counts)
+        place = np.arange(len(origin)) - np.repeat(np.cumsum(counts) - counts, counts)
+        outputs = list(chain.from_iterable(listed))
         results = [
             pl.Series("\0origin", origin, dtype=pl.Int64),
             pl.Series(PLACE, place, dtype=pl.Int64),
-            pl.Series(COUNT, count, dtype=pl.Int64),
+            pl.Series(COUNT, np.repeat(counts, counts), dtype=pl.Int64),
             *(
-                series(f"\0out {n}", made, column.kind)
-                for n, (made, column) in enumerate(zip(values, self.output, strict=True))
+                series(f"\0out {n}", [output[n] for output in outputs], column.kind)
+                for n, column in enumerate(self.output)
             ),
         ]
         inputs = distinct.with_row_index("\0origin").cast({"\0origin": pl.Int64})
         joined = rows.join(inputs, on=distinct.columns, nulls_equal=True).join(pl.DataFrame(results), on="\0origin")
         names = [pl.col(f"\0out {n}").alias(name) for n, name in enumerate(self.output.names)]
         return joined.select(*names, PLACE, COUNT, *keep)
-
-    @staticmethod
-    def _numbered(found: list[list[tuple[Any, ...]] | None]) -> Iterator[tuple[Any, ...]]:
-        for origin, listed in enumerate(found):
-            for place, row in enumerate(listed or ()):
-                yield origin, place, len(listed or ()), *row
 
     def _listed(self, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         result = self._result(values)

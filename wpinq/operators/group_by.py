@@ -24,7 +24,7 @@ from wpinq.plan.forms import Unary
 from wpinq.plan.node import Record, Weighted
 from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.batch import WEIGHT
-from wpinq.records.kinds import code, declared
+from wpinq.records.kinds import codes, declared, joined_codes
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.records.values import encode, joined
 from wpinq.state.bykey import KEY, ByKey, Port
@@ -33,7 +33,7 @@ from wpinq.state.summed import Summed
 
 MAX_COPIES = 1 << 20
 """Copies of one record in a whole group: bounded, so that running out of memory cannot reveal a heavy record."""
-NEXT, SIZE, CODE = "\0next", "\0size", "\0code"
+NEXT, SIZE, CODE, PLACE = "\0next", "\0size", "\0code", "\0place"
 
 
 def group_by(
@@ -214,10 +214,11 @@ class GroupBy(Unary):
         size = pl.col(WEIGHT).cum_count().over(by).cast(pl.Int64)
         rows = rows.with_columns(following.alias(NEXT), size.alias(SIZE))
         ends = rows.filter(pl.col(WEIGHT) > pl.col(NEXT)).with_columns(pl.col(WEIGHT) - pl.col(NEXT))
-        coded = rows.select(*by, pl.Series(CODE, self._codes(rows), dtype=pl.Binary))
-        lists = coded.group_by(by, maintain_order=True).agg(CODE)
-        gathered = ends.join(lists, on=by, how="left", maintain_order="left")
-        groups = [_group(codes[:size]) for codes, size in zip(gathered[CODE], gathered[SIZE], strict=True)]
+        coded = rows.select(*by, self._codes(rows))
+        lists = coded.group_by(by, maintain_order=True).agg(CODE).with_row_index(PLACE)
+        gathered = ends.join(lists.drop(CODE), on=by, how="left", maintain_order="left")
+        members = lists[CODE].to_list()
+        groups = [_group(members[place][:size]) for place, size in gathered.select(PLACE, SIZE).iter_rows()]
         return gathered.with_columns(pl.Series(self.schema.names[-1], groups, dtype=pl.Binary))
 
     def _gathered(self, rows: pl.DataFrame, named: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
@@ -227,22 +228,19 @@ class GroupBy(Unary):
         if self.count:
             times = pl.col(TIMES) if TIMES in rows.columns else 1
             return rows.group_by(by).agg(*first, (pl.col(WEIGHT) * times).sum().alias(name)).with_columns(one)
-        coded = rows.with_columns(pl.Series(CODE, self._codes(rows), dtype=pl.Binary))
+        coded = rows.with_columns(self._codes(rows))
         lists = coded.group_by(by).agg(*first, CODE, WEIGHT)
         groups = [
-            _group(code for code, times in zip(codes, weights, strict=True) for _ in range(times))
-            for codes, weights in zip(lists[CODE], lists[WEIGHT], strict=True)
+            _group(code for code, times in zip(members, weights, strict=True) for _ in range(times))
+            for members, weights in lists.select(CODE, WEIGHT).iter_rows()
         ]
         return lists.with_columns(pl.Series(name, groups, dtype=pl.Binary), one)
 
-    def _codes(self, rows: pl.DataFrame) -> list[bytes]:
+    def _codes(self, rows: pl.DataFrame) -> pl.Series:
         """Whole records in canonical bytes."""
-        kinds = [self.source.schema[name].kind for name in self.own]
-        pairs = zip(self.own, kinds, strict=True)
-        columns = [[code(value, kind) for value in rows[name].to_physical()] for name, kind in pairs]
-        return [joined(record) for record in zip(*columns, strict=True)]
+        return joined_codes([codes(rows[name], self.source.schema[name].kind) for name in self.own]).alias(CODE)
 
 
-def _group(codes: Iterable[bytes]) -> bytes:
+def _group(members: Iterable[bytes]) -> bytes:
     """The canonical bytes of a tuple of records, from theirs."""
-    return joined(sorted(codes))
+    return joined(sorted(members))

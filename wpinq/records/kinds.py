@@ -8,11 +8,14 @@ dropped.
 from __future__ import annotations
 
 import datetime as dt
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from wpinq.errors import PlanError
@@ -80,6 +83,39 @@ def write(value: Any, kind: Kind) -> Any:
 def code(stored: Any, kind: Kind) -> bytes:
     """The canonical encoding of what a column stores."""
     return (NULL if stored is None else stored) if kind is Kind.ANY else encode(read(stored, kind))
+
+
+def codes(column: pl.Series, kind: Kind) -> pl.Series:
+    """The canonical encodings of the values in a column, as bytes."""
+    if kind is Kind.TEXT:
+        found = column.cast(pl.Binary) + _byte(b"s")
+    elif kind in (Kind.INT, Kind.BOOL):
+        numbers = _fixed(column.cast(pl.Int64).fill_null(0).to_numpy(), 8) + _byte(b"i")
+        found = numbers.zip_with(column.is_not_null(), _byte(None))
+    elif kind is Kind.ANY:
+        found = column
+    else:
+        found = pl.Series([code(value, kind) for value in column.to_physical()], dtype=pl.Binary)
+    return found.fill_null(NULL)
+
+
+def joined_codes(columns: Sequence[pl.Series]) -> pl.Series:
+    """The canonical encodings of records, from those of the values in their columns: see `values.joined`."""
+    parts = [_fixed(column.bin.size().cast(pl.Int64).to_numpy(), 4) + column for column in columns]
+    return reduce(operator.add, parts) + _byte(b"c")
+
+
+def _byte(value: bytes | None) -> pl.Series:
+    return pl.Series([value], dtype=pl.Binary)
+
+
+def _fixed(numbers: np.ndarray, size: int) -> pl.Series:
+    """The first bytes of integers, the least significant first."""
+    import pyarrow as pa
+
+    data = np.ascontiguousarray(numbers.astype("<i8").view(np.uint8).reshape(-1, 8)[:, :size])
+    array = pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), len(data), [None, pa.py_buffer(data)])
+    return pl.Series(array.cast(pa.large_binary()), dtype=pl.Binary)
 
 
 def stored(column: Column) -> pl.Expr:

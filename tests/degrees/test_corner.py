@@ -8,11 +8,16 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import Driver, expected, protected, run_flow, same
 
 import wpinq
 from wpinq.degrees import release, volume
+from wpinq.degrees.cells import CornerBin
 from wpinq.degrees.release import observe_corner
 from wpinq.errors import BudgetError, ExactnessError, PlanError
+from wpinq.plan.node import fingerprints
 from wpinq.postprocess.fit import Fit, half_width
 from wpinq.postprocess.paths.path import conjugate
 from wpinq.postprocess.posterior import diagonal as durfee
@@ -349,3 +354,44 @@ def test_bands_of_a_few_records_cover(degrees):
         middle.append(low <= sorted(degrees)[(len(degrees) - 1) // 2] <= high)
     assert np.mean(held) >= 0.92 and np.mean(held, axis=0).min() >= 0.86
     assert np.mean(middle) >= 0.9
+
+
+RECORDS = st.lists(st.sampled_from("abcdefgh"), max_size=40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(records=RECORDS, shards=st.integers(1, 3))
+def test_bins_of_ranges_are_those_of_their_cells(records, shards):
+    pages = protected([(one,) for one in records], page="text")
+    plan = wpinq.degrees.corner(pages)
+    assert same(run_flow(plan, shards), plan._node, expected(plan, {(r,): Fraction(records.count(r)) for r in records}))
+
+
+FEW = st.dictionaries(
+    st.tuples(st.integers(0, 3), st.just(0)), st.integers(-24, 24).map(lambda n: Fraction(n, 4)), max_size=4
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(before=FEW, after=FEW)
+def test_changes_of_ranges_add_up_also_of_fractions_and_of_negative_weights(before, after):
+    plan = wpinq.degrees.corner(protected(fine=True, a="integer", b="integer"))
+    driver = Driver(plan)
+    driver.feed(before)
+    driver.feed({one: after.get(one, Fraction(0)) - before.get(one, 0) for one in {**before, **after}})
+    assert same(driver.histogram, plan._node, expected(plan, after))
+
+
+def test_no_cell_is_written_out_and_the_question_is_that_of_the_expression(monkeypatch):
+    pages = protected([(page,) for page in "abcd" for _ in range(50)], page="text")
+    plan = wpinq.degrees.corner(pages)
+    cells = wpinq.degrees.cdf(pages).shave(name="rank")
+    index, rank = (pl.col(name) for name in cells.columns)
+    plain = cells.map(pl.when(rank > index).then(index).otherwise(-rank))
+    assert fingerprints(plan._node)[plan._node] == fingerprints(plain._node)[plain._node]
+    wide = run_flow(plan).content()
+    with monkeypatch.context() as patch:
+        patch.setattr(CornerBin, "apply", None)
+        assert all(np.array_equal(*pair) for pair in zip(run_flow(plan).content(), wide, strict=True))
+    monkeypatch.setattr("wpinq.degrees.cells.WIDEST", 1)  # far out, cells are written out
+    assert all(np.array_equal(*pair) for pair in zip(run_flow(plan).content(), wide, strict=True))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from wpinq.arguments import COLLECTION, takes
+from wpinq.degrees.cells import corner_bin
+from wpinq.operators.map import Map
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -56,8 +58,7 @@ def corner(collection: Collection) -> Collection:
     {(-1,): 2, (1,): 1}
     """
     cells = cdf(collection).shave(name="rank")
-    index, rank = (pl.col(name) for name in cells.columns)
-    return cells.map(pl.when(rank > index).then(index).otherwise(-rank))
+    return cells._then(Map(cells._node, corner_bin(cells._node.schema)))
 
 
 def _last(sliced: Collection) -> Collection:

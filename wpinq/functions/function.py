@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 
+from wpinq.records.batch import Batch
 from wpinq.records.schema import Schema
 
 
@@ -71,3 +72,11 @@ class Function(ABC):
     @abstractmethod
     def predicate(self, frame: pl.DataFrame) -> pl.Series:
         """A mask over the rows of a frame: the truth value, False where the record is dropped."""
+
+
+@runtime_checkable
+class OfRanges(Protocol):
+    """A function of integers that can say what becomes of whole ranges, without writing them out."""
+
+    def of_ranges(self, batch: Batch) -> Batch | None:
+        """The sums of its outputs; None where it cannot say."""

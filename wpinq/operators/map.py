@@ -8,10 +8,12 @@ from fractions import Fraction
 from functools import cached_property
 
 from wpinq.functions import Function, bind
+from wpinq.functions.function import OfRanges
 from wpinq.functions.traced.columnar import Columnar
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.forms import Linear
 from wpinq.plan.node import Record
+from wpinq.plan.shapes import Shape, Stateless
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Column, Kind, Schema
 
@@ -90,6 +92,19 @@ class Map(Linear):
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
         """What the function reads; of a mere choice, the columns that are chosen and needed."""
         return (frozenset(self.reads) | {old for new, old in self._chosen.items() if new in needed},)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A function of ranges is given them as they are."""
+        ordinary = super().lower(needed)
+        if not isinstance(self.function, OfRanges) or not isinstance(ordinary, Stateless):
+            return ordinary
+        of_ranges = self.function.of_ranges
+
+        def kernel(batch: Batch) -> Batch:
+            made = of_ranges(batch.select(self.reads))
+            return ordinary.kernel(batch) if made is None else made
+
+        return Stateless(kernel)
 
     def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
         return [(self.function.call(record), Fraction(1))]

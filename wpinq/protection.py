@@ -14,6 +14,7 @@ from wpinq.exact import Amount, exact, positive
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Ledger, wording
+from wpinq.ledger.contents import recognized
 from wpinq.operators.contribution.before import before
 from wpinq.operators.contribution.sample import bounded
 from wpinq.operators.contribution.weight import weigh, weights
@@ -68,8 +69,9 @@ def protect(
         weight: A column that holds the weight of each record; by default each record weighs 1.
         max_weight: The largest weight of a record, either way; it multiplies the noise.
         name: Names the data set in its ledger; by default the file's name. All versions of one data set share a budget.
-        version: Names this version of the data; by default it follows the files' path, size and time of change. Data
-            that are not those that were first read under a version are refused, whatever is asked for.
+        version: Names this version of the data; by default it is what the files hold: a file that is touched, moved,
+            copied or fetched anew stays the same, and other bytes are another version, whose questions are charged.
+            Data that are not those that were first read under a named version are refused, whatever is asked for.
         secret: The secret of the data set; by default the one beside the ledger, or the environment's.
         where: Which records are counted at all, decided for each by itself before a person's are bounded: what `filter`
             takes, such as "status = 200 and page not like '/static/%'". Without it, records that a question leaves out
@@ -109,7 +111,6 @@ def protect(
     declared = wording(version, "protect(version=...)") or None
     if unit.column is not None and weight is not None:
         raise PlanError("protect(weight=...): leave it out where unit= protects people: their records are counted.")
-    own = declared or reader.version() or f"unnamed {os.urandom(16).hex()}"
     reading = "" if header else "no header"
 
     first = before(reader.schema, unit, where, derive, "protect")  # mistakes show before a ledger is made
@@ -117,6 +118,7 @@ def protect(
         weights(first.schema, weight, max_weight)
     book = Ledger.open(place, name=label, unit=unit.text, budget=amount, delta=extra, secret=secret)
     LIMIT.beside(place)
+    own = declared or recognized(book, reader) or f"unnamed {os.urandom(16).hex()}"
     data = DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading)
     records = first.over(Source(data))
     return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))

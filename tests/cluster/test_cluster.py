@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import bytewax.operators as op
@@ -118,6 +119,13 @@ def test_attack_25_the_answers_are_bit_for_bit_those_of_one_process(place, proce
     assert together == (alone or answers(place)), "whichever runs first"
 
 
+def test_a_file_that_was_touched_is_the_same_for_all_processes(place):
+    alone = answers(place)
+    (place / "views.csv").touch()
+    assert answers(place, "--processes", "2") == alone
+    assert Ledger.existing(place / "views.csv.ledger").spent()[0] == Fraction(1, 2)
+
+
 def test_rule_37_other_processes_are_told_no_secret(place, monkeypatch):
     told = []
     tell = cluster._tell
@@ -174,7 +182,7 @@ def test_a_process_that_dies_stops_everything_and_nothing_is_answered(place):
     assert b"cdf:" not in out
     assert not (place / "out.json").exists()
     entries = Ledger.existing(place / "views.csv.ledger").entries()
-    assert all(entry.kind != "seal" for entry in entries)
+    assert all("of files" in entry.question for entry in entries if entry.kind == "seal"), "no histogram"
 
 
 HEAVY = SCRIPT.replace("lambda page: page)", "heavy)", 1).replace(

@@ -70,7 +70,7 @@ Analyst = Annotated[
 DataVersion = Annotated[
     str | None,
     typer.Option(
-        help="Name of this version of the data; by default it follows the file's path, size and time of change.",
+        help="Name of this version of the data; by default it is what the files hold.",
         show_default=False,
     ),
 ]

@@ -33,6 +33,7 @@ class Task:
         version: The version of its data.
         declared: Whether that was declared; otherwise the files must be the same ones.
         reading: How its files are read, where their columns do not tell.
+        place: Path, size and time of change of its files, which are the same for all processes.
         ledger: Tells the ledger of the data set from all others.
         recover: Where what is read is kept.
         unit: Whom it protects: the fields of a `Unit`.
@@ -48,6 +49,7 @@ class Task:
     version: str
     declared: bool
     reading: str
+    place: str | None
     ledger: str
     recover: str | None
     unit: dict[str, Any]
@@ -96,7 +98,7 @@ def task(
     kept = b"" if recover is None else recovery_key(data, script)
     return Task(
         str(script.resolve()), str(Path(source).absolute()), columns, header, data.name, data.version, data.declared,
-        data.reading, data.book, None if recover is None else str(recover.absolute()),
+        data.reading, data.reader.version(), data.book, None if recover is None else str(recover.absolute()),
         asdict(data.unit), where, dict(derive or {}),
         (data.identity_key.hex(), data.sampling_key.hex(), kept.hex()),
     )  # fmt: skip
@@ -148,7 +150,7 @@ def rebuilt(told: Task) -> dict[str, Measurement]:
     from wpinq.sources.recovered import recovered
 
     reader = open_source(told.source, columns=parse_columns(told.columns), header=told.header)
-    if not told.declared and reader.version() != told.version:
+    if not told.declared and reader.version() != told.place:
         raise SourceError(
             f"{told.source}: is not the same for all processes; give each the same files, or name what they hold by "
             "--data-version."

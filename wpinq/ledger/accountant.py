@@ -24,7 +24,9 @@ from wpinq.ledger.cost import ZERO, Composition, Cost, read, write
 from wpinq.records.fields import encode
 
 FORMAT = 1
-MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels")
+BYTES = "bytes of files"
+"""The question under which the digest of what files hold is sealed."""
+MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents")
 SCALARS = ("identity", "name", "unit", "budget", "delta", "last")
 
 
@@ -142,6 +144,7 @@ class Accountant:
         charges: A code of the costs of every charge, by a code of its question and version.
         seals: The seals, by the same code.
         labels: Epsilon by analyst and label.
+        contents: The versions whose bytes are known.
         torn: Whether an interrupt came while drafted rows were settled.
     """
 
@@ -158,6 +161,7 @@ class Accountant:
     caps: MutableMapping[str | None, Fraction] = field(default_factory=dict)
     paid: MutableMapping[str | None, Fraction] = field(default_factory=dict)
     labels: MutableMapping[tuple[str | None, str], Fraction] = field(default_factory=dict)
+    contents: MutableMapping[str, bool] = field(default_factory=dict)
     torn: bool = False
 
     def draft(self) -> Accountant:
@@ -221,6 +225,8 @@ class Accountant:
 
     def _seal(self, body: dict[str, Any]) -> dict[str, Any]:
         self.seals[key(body["question"], body["version"])] = body["mac"]
+        if body["question"] == BYTES:
+            self.contents[body["version"]] = True
         return {"question": body["question"], "version": body["version"]}
 
     def _poison(self, body: dict[str, Any]) -> dict[str, Any]:

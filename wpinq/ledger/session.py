@@ -139,7 +139,7 @@ class Session:
     def seal(self, question: str, version: str, digest: bytes) -> None:
         """Set a digest or compare it with the one that is set; close the version when they differ."""
         self.refuse_closed(version)
-        code = self._secret.mac("ledger seal", encode(self.accountant.identity, question, version, digest)).hex()
+        code = self.coded(question, version, digest)
         held = self.accountant.seals.get(key(question, version))
         if held is None:
             self.stage({"kind": "seal", "question": question, "version": version, "mac": code})
@@ -147,6 +147,19 @@ class Session:
         elif not compare_digest(held, code):
             self.close(version)
             raise LedgerError(CLOSED)
+
+    def coded(self, question: str, version: str, digest: bytes) -> str:
+        """The code of a digest, from which nobody without the secret learns whether two are equal."""
+        return self._secret.mac("ledger seal", encode(self.accountant.identity, question, version, digest)).hex()
+
+    def holds(self, question: str, version: str) -> bool:
+        """Whether a digest is set."""
+        return key(question, version) in self.accountant.seals
+
+    def sealed(self, question: str, version: str, digest: bytes) -> bool:
+        """Whether this very digest is set."""
+        held = self.accountant.seals.get(key(question, version), "")
+        return bool(held) and compare_digest(held, self.coded(question, version, digest))
 
     def close(self, version: str) -> None:
         """Close a version for every question, durably."""

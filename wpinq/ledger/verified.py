@@ -46,7 +46,7 @@ HEADER = 6 * WORD + CODE
 LOGS = ("-wal", "-shm", "-journal")
 PAUSES = (0, 0, 0.001, 0.002, 0.004, 0.008, 0.016)
 """Seconds to wait for the clock of the file system to go on: its steps are of up to ten milliseconds."""
-FORM = (FORMAT, sys.implementation.cache_tag or "", marshal.version)
+FORM = (FORMAT, MAPS, sys.implementation.cache_tag or "", marshal.version)
 
 
 class Note:

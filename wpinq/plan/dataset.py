@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from wpinq.ledger.contents import confirm
 from wpinq.plan.unit import Unit
 from wpinq.records.values import KEY_SIZE
 from wpinq.sources.columns import Steady
@@ -80,13 +81,16 @@ class DataSet:
         return self.ledger.secret.derive("digest", self.name)
 
     def check(self) -> None:
-        """Refuse a closed version, and one that the caller declared for files whose content is now another.
+        """Refuse a closed version, and files whose content is not that of the version.
 
         Raises:
-            SourceError: A file cannot be read.
+            SourceError: A file cannot be read, or changed after it was opened.
             LedgerError: The version is closed, or is now.
         """
-        self.ledger.check_version(self.version, self.reader.content() if self.declared else None)
+        if self.declared or self.reader.steady is not Steady.FILES:
+            self.ledger.check_version(self.version, self.reader.content() if self.declared else None)
+        else:
+            confirm(self.ledger, self.version, self.reader)
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

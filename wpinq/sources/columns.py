@@ -75,8 +75,14 @@ class Reader(Protocol):
     def version(self) -> str | None:
         """Path, size and modification time of every file; None for objects, which have no version of their own."""
 
-    def content(self) -> bytes | None:
-        """BLAKE2b-256 over the files' bytes; None for objects."""
+    def state(self) -> str | None:
+        """How the system shows the files now, with all that it sets at each change; None for objects.
+
+        None for files, too, so soon after a change that another one may leave no trace.
+        """
+
+    def content(self, key: bytes = b"") -> bytes | None:
+        """BLAKE2b-256 over the files' bytes, or under a key of 16 bytes GMAC, which is quicker; None for objects."""
 
     def batches(
         self,

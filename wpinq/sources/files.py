@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import hashlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,11 @@ FORMATS = {
     ".log.gz": "log",
     ".parquet": "parquet",
 }
+
+
+BLOCK = 1 << 20
+TICK = 100_000_000
+"""Nanoseconds within which the clock of a file system surely goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,16 +121,62 @@ class Files:
         """Path, size and modification time of every file."""
         return plain("\n".join(f"{file.path}\t{file.size}\t{file.modified}" for file in self.files))
 
-    def content(self) -> bytes:
-        """BLAKE2b-256 over the files' sizes and bytes, in order."""
-        digest = hashlib.blake2b(digest_size=32)
+    def content(self, key: bytes = b"") -> bytes:
+        """BLAKE2b-256 over the files' sizes and bytes, in order, or under a key GMAC."""
+        digest = Digest(key)
         for file in self.files:
             digest.update(file.size.to_bytes(8, "little"))
-            with reading(file.given), file.path.open("rb", buffering=0) as stream:
-                while block := stream.read(1 << 22):
-                    digest.update(block)
+            with reading(file.given):
+                digest.read(file.path)
             file.check()
-        return digest.digest()
+        return digest.end()
+
+
+class Digest:
+    """A digest of bytes: BLAKE2b-256, or under a key GMAC (NIST SP 800-38D), which takes a twentieth of the time.
+
+    GMAC under one key and nonce is a universal hash: two contents of n bytes that were chosen without the key collide
+    with a probability below n / 2^130. It tells of the key, so it is shown to nobody; the ledger keeps a code of it.
+    """
+
+    def __init__(self, key: bytes = b"") -> None:
+        if key:
+            from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+            self._gmac = Cipher(algorithms.AES(key), modes.GCM(bytes(12))).encryptor()
+            self.update: Callable[[bytes], object] = self._gmac.authenticate_additional_data
+        else:
+            self._hash = hashlib.blake2b(digest_size=32)
+            self.update = self._hash.update
+        self._keyed = bool(key)
+
+    def read(self, path: Path) -> None:
+        """Add the bytes of a file."""
+        with path.open("rb", buffering=0) as stream:
+            while block := stream.read(BLOCK):
+                self.update(block)
+
+    def end(self) -> bytes:
+        """The digest."""
+        if not self._keyed:
+            return self._hash.digest()
+        self._gmac.finalize()
+        return self._gmac.tag
+
+
+def state(paths: Iterable[Path]) -> str | None:
+    """Path, inode, size and times of files as the system shows them; None where one was changed just now.
+
+    The time of change of an inode cannot be set, so any later writing shows, once the clock has gone on since.
+    """
+    result, now = [], time.time_ns()
+    for path in paths:
+        with reading(str(path)):
+            found = path.stat()
+        if not found.st_ctime_ns < now - TICK:
+            return None
+        result.append((str(path), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+    return plain("\n".join("\t".join(map(str, one)) for one in result))
 
 
 def plain(path: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wpinq.records.schema import Schema
 from wpinq.sources.columns import Steady
-from wpinq.sources.files import Files
+from wpinq.sources.files import Files, state
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,13 @@ class FileReader:
         """Path, size and modification time of every file."""
         return self.found.version()
 
-    def content(self) -> bytes:
-        """BLAKE2b-256 over the files' sizes and bytes."""
-        return self.found.content()
+    def state(self) -> str | None:
+        """Path, inode, size and times of every file now."""
+        return state(file.path for file in self.found.files)
+
+    def content(self, key: bytes = b"") -> bytes:
+        """BLAKE2b-256 over the files' sizes and bytes, or under a key GMAC."""
+        return self.found.content(key)
 
 
 class ObjectReader:
@@ -82,7 +86,10 @@ class ObjectReader:
     def version(self) -> None:
         """Objects have no version of their own; `protect(version=...)` may name one."""
 
-    def content(self) -> None:
+    def state(self) -> None:
+        """There is no file."""
+
+    def content(self, key: bytes = b"") -> None:
         """There is no file."""
 
 

@@ -81,9 +81,13 @@ class Recovered:
         """The version of the source."""
         return self.reader.version()
 
-    def content(self) -> bytes | None:
+    def state(self) -> str | None:
+        """The state of the source."""
+        return self.reader.state()
+
+    def content(self, key: bytes = b"") -> bytes | None:
         """The digest of the source."""
-        return self.reader.content()
+        return self.reader.content(key)
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

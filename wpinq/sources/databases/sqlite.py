@@ -7,7 +7,6 @@ ones, hold any value. Booleans are 0 and 1; dates and timestamps are read from t
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +25,7 @@ from wpinq.records import text as convert
 from wpinq.records.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.sources.columns import Columns, Steady, check_names, chosen, wanted
 from wpinq.sources.databases.postgres import quoted
-from wpinq.sources.files import plain
+from wpinq.sources.files import Digest, plain, state
 from wpinq.sources.tables import arrays
 
 ROWS_PER_FETCH = 1 << 16  # rows fetched at a time
@@ -155,15 +154,17 @@ class SqliteReader:
         """Path, size, modification time and number of changes of the file, and of its log of writes."""
         return self.opened
 
-    def content(self) -> bytes:
-        """BLAKE2b-256 over the file and its log of writes."""
-        digest = hashlib.blake2b(digest_size=32)
+    def state(self) -> str | None:
+        """Path, inode, size and times of the file and of its log of writes now."""
+        return state(_files(self.path))
+
+    def content(self, key: bytes = b"") -> bytes:
+        """BLAKE2b-256 over the file and its log of writes, or under a key GMAC."""
+        digest = Digest(key)
         with _connection(self.place):
             for path in _files(self.path):
-                with path.open("rb") as file:
-                    while part := file.read(1 << 20):
-                        digest.update(part)
-        return digest.digest()
+                digest.read(path)
+        return digest.end()
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

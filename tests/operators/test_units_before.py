@@ -193,6 +193,7 @@ def test_windows_of_a_live_source_are_bounded_each_after_the_steps(at):
         source.send([("ann", "static", time)] * 9 + [("ann", "home", time)] * 5 + [("bob", "home", time)])
         source.advance(until=until + dt.timedelta(hours=1))
     assert found.observe_many(["ann", "bob"], window=later).tolist() == [[2, 1]] * 3
+    assert sources(source._node)[0].ledger.spent()[0] == 200 + 3 * 200, "ann is in every window"
     assert always.observe("static") == 0
     assert abs(always.observe("home") - 5) < 2, "two of ann's in all, and three of bob's at most two"
     source.close()

@@ -60,7 +60,9 @@ def quote(
     amount = _amount(survey, epsilon, within, confidence, mechanism)
     if continual:
         if log is None:
-            raise PlanError("measure(continual=True): a finite source has no epochs; use wpinq.live(...).")
+            raise PlanError(
+                "measure(continual=True): a finite source has no epochs; use wpinq.live(...), or --follow in a command."
+            )
         kept = Survey.of(rewrite(survey.root, first))
         refuse_forgotten(log, kept.root)
         forever = ContinualMeasurement.quoted(kept, log, amount, noise=mechanism, name=name, analyst=analyst)

@@ -86,10 +86,12 @@ def odd_names(rng: Random) -> tuple[Table, ...]:
 
 
 def visits(rng: Random) -> tuple[Table, ...]:
-    """People over time; a unit is a person, or one in a window."""
+    """People over time; a unit is a person, or one in a period, and some records are dropped before the bound."""
     span = rng.choice([None, ("time", 1), ("time", 2)])
-    window = f", window=({span[1]}, 'time')" if span else ""
-    unit = f"unit=users('user', {rng.choice(['at_most=2', 'at_most=1', 'shared=True'])}{window})"
+    period = f", period={span[1]}, at='time'" if span else ""
+    unit = f"unit=users('user', {rng.choice(['at_most=2', 'at_most=1', 'shared=True'])}{period})"
+    if rng.random() < 0.4 and (span or "at_most" in unit):
+        unit += ", where=\"time < 3 or page = 'x'\", derive={'page': 'lower(page)'}"
     kinds = {"user": "text", "time": "integer", "page": "text"}
     values = {"user": ["ann", "ann", "bob"], "time": [1, 2, 3, None][: rng.randint(2, 4)], "page": ["x", "y"]}
     return (table(rng, kinds, values, live=rng.random() < 0.7, unit=unit, span=span),)

@@ -28,7 +28,7 @@ from wpinq.state.waiting import MAX_WAITING_ROWS, Tally
 
 T = TypeVar("T")
 MAX_HELD_IDENTITIES = 1 << 27
-"""Identities that a process adds up before it sends them: a table of 6 gigabytes."""
+"""Identities that a process adds up before it sends them: pages of 3 gigabytes."""
 IDENTITIES_PER_MESSAGE = 1 << 21
 """Identities that are sent as one message, of 48 megabytes."""
 

@@ -36,8 +36,8 @@ LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 def limit_memory(most: int | str | None = None, spill: str | os.PathLike[str] | None = None) -> None:
     """Bound the memory that counting takes in this process; what does not fit waits on disk.
 
-    It holds for what is counted by identity: a measured histogram, `shave`. Records that other steps hold, and tables
-    for what is kept of each person, are in memory in any case.
+    It holds for what is counted by identity, with compiled kernels: a measured histogram, `shave`. Records that other
+    steps hold, and tables for what is kept of each person, are in memory in any case.
 
     Args:
         most: Bytes, or a text such as `"8GB"`; half of the machine's or container's memory by default.

@@ -22,13 +22,20 @@ from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Source
 from wpinq.plan.unit import Unit
 from wpinq.sources import Columns, open_source
+from wpinq.sources.form import Words, declared_form
 from wpinq.state.memory import LIMIT
 
 if TYPE_CHECKING:
     from wpinq.ledger.secret import Secret
 
 
-@takes(ledger=PATH | NOTHING, header=FLAG, weight=NAME | NOTHING)
+WORD = NAME | NOTHING
+
+
+@takes(
+    ledger=PATH | NOTHING, header=FLAG, weight=WORD, format=WORD, separator=WORD, decimal=WORD, encoding=WORD,
+    table=WORD, tz=WORD,
+)  # fmt: skip
 def protect(
     source: object,
     budget: Amount | None = None,
@@ -45,6 +52,12 @@ def protect(
     secret: Secret | None = None,
     where: object = None,
     derive: Mapping[str, object] | None = None,
+    format: str | None = None,  # noqa: A002  the word that everybody uses
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    table: str | None = None,
+    tz: str | None = None,
 ) -> Collection:
     """Protect a collection of records.
 
@@ -53,9 +66,14 @@ def protect(
     tells the curator.
 
     Args:
-        source: A path of a CSV, TSV or Parquet file or of whitespace-separated pairs (`.txt`), a glob of one of these,
-            anything that gives an Arrow stream (Polars, pandas, pyarrow, DuckDB), an iterable of tuples, or a table
-            or query of a database (`wpinq.postgres`, `wpinq.sqlite`, or `postgresql://user@host/db?table=views`).
+        source: A path, a quoted pattern or a directory of files: `.csv`, `.tsv`, `.txt` (whitespace-separated pairs),
+            `.log` and `_log` of web servers, also rotated (`access.log.2.gz`), `.jsonl`, `.ndjson`, each also `.gz`;
+            `.parquet`, `.arrow`, `.feather`, `.ipc`, also in directories such as `year=2026`, whose names are columns.
+            Or anything that gives an Arrow stream (Polars, pandas, pyarrow and its data sets, DuckDB), an iterable of
+            tuples or of mappings, or a table or query of a database (`wpinq.postgres`, `wpinq.sqlite`,
+            `postgresql://user@host/db?table=views`, `duckdb:shop.duckdb?table=views`).
+            The columns of a log of the common or combined format are host, identity, user, time, method, page,
+            protocol, status, size, referrer and agent. Lines of another format are dropped: declare it by `format`.
             What is in memory is taken as it is now: tuples and pandas frames are copied; of Polars and Arrow, write
             into no array that they were made of. What is computed anew for each run (a LazyFrame, a DuckDB relation,
             a PostgreSQL table) is read with all its columns, and refused once it holds other records.
@@ -66,6 +84,17 @@ def protect(
         unit: Whom the guarantee protects: by default one record, or people, with `users(...)`.
         columns: Names of the columns, or a mapping from names to types.
         header: Whether the first line of a CSV or TSV file names its columns.
+        format: What files are, where their ending does not tell it (csv, tsv, pairs, json, parquet, arrow, log); or the
+            format of the lines of a log: common, combined, vhost_combined, or what stands in the configuration of
+            nginx (`$remote_addr - $remote_user [$time_local] "$request" ...`) or Apache (`%h %l %u %t "%r" ...`).
+            A variable without a name above is a column of its own name, such as request_time. `json` reads the keys
+            that `columns` names from an object on each line.
+        separator: What stands between the fields of a CSV file; by default a comma.
+        decimal: The decimal mark of the numbers of a CSV file; by default a point.
+        encoding: The encoding of a CSV file, such as latin-1 or cp1252; by default UTF-8.
+        table: The table of a DuckDB or SQLite file.
+        tz: Give instants as the clocks of this zone showed them, such as "Europe/Amsterdam", so that days and hours are
+            those that people of that zone mean. By default they are in UTC.
         weight: A column that holds the weight of each record; by default each record weighs 1.
         max_weight: The largest weight of a record, either way; it multiplies the noise.
         name: Names the data set in its ledger; by default the file's name. All versions of one data set share a budget.
@@ -98,7 +127,11 @@ def protect(
     refuse_inside("protect")
     amount = None if budget is None else positive(budget, "protect(budget=...)")
     extra = None if delta is None else exact(delta, "protect(delta=...)")
-    reader = redacted("protect(...)", lambda: open_source(source, columns=columns, header=header, copied=True))
+    words: Words = {
+        "header": header, "format": format, "separator": separator, "decimal": decimal, "encoding": encoding,
+        "table": table, "tz": tz,
+    }  # fmt: skip
+    reader = redacted("protect(...)", lambda: open_source(source, columns=columns, copied=True, **words))
     unit = Unit() if unit is None else unit
     if not isinstance(unit, Unit):
         raise PlanError("protect(unit=...): takes what wpinq.users(...) returns, or nothing for records.")
@@ -111,7 +144,7 @@ def protect(
     declared = wording(version, "protect(version=...)") or None
     if unit.column is not None and weight is not None:
         raise PlanError("protect(weight=...): leave it out where unit= protects people: their records are counted.")
-    reading = "" if header else "no header"
+    reading = declared_form(**words).text
 
     first = before(reader.schema, unit, where, derive, "protect")  # mistakes show before a ledger is made
     if weight is not None:

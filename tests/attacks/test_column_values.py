@@ -13,7 +13,8 @@ import pytest
 import wpinq
 from wpinq import BinError
 from wpinq.records.values import DEEPEST
-from wpinq.sources.check import TYPE, check
+from wpinq.sources.check import check
+from wpinq.sources.report import TYPE
 
 NAN = float("nan")
 FAR = pl.Series("d", [0, 3_000_000, 200_000_000, -200_000_000], dtype=pl.Int32).cast(pl.Date)

@@ -124,7 +124,7 @@ def test_typed_columns_and_no_header(wpinq, tmp_path):
 PAID = ["--of", "page", "--budget", "1"]
 BAD = {
     "missing file": (["no.csv", *PAID], "no such file"),
-    "directory": ([".", *PAID], "directory"),
+    "directory": ([".", *PAID], "not of one format"),
     "random bytes": (["noise.parquet", *PAID], "noise.parquet"),
     "unknown ending": (["notes.md", *PAID], "endings"),
     "unknown column": (["views.csv", "--of", "no such", "--budget", "1"], "no column 'no such'"),

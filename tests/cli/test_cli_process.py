@@ -50,7 +50,8 @@ def test_another_process_gives_the_same_answers_for_the_same_charge(views, tmp_p
 
 
 def test_bad_input_has_one_line_and_code_2(views, tmp_path):
-    for arguments in (["no.csv"], [tmp_path], [views, "--json", "/no/such/place.json"]):
+    (tmp_path / "empty").mkdir()
+    for arguments in (["no.csv"], [tmp_path / "empty"], [views, "--json", "/no/such/place.json"]):
         done = run("degrees", *arguments, "--of", "page", "--budget", "1", cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("wpinq: ")

@@ -162,7 +162,7 @@ def test_kept_parts_of_all_or_of_none(both, capfd):
 def test_other_keys_are_sent_away_and_nobody_else_is_waited_for_in_vain(both, monkeypatch, capfd):
     monkeypatch.setattr(meeting, "JOIN", 3.0)
     addresses = places()
-    told = {"script": "", "source": "", "columns": None, "header": True, "name": "views.csv", "version": "1"}
+    told = {"script": "", "source": "", "columns": None, "words": {}, "name": "views.csv", "version": "1"}
     told |= {"declared": True, "reading": "", "ledger": "", "recover": None, "keys": ["00" * 16, "11" * 16, ""]}
     told |= {"unit": {}, "where": None, "derive": {}}
     (both[1] / "keys").write_text(json.dumps(told))

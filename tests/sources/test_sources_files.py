@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 from wpinq.cli.check import check as check_command
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
-from wpinq.sources.check import NUL, QUOTING, RAGGED, RETURN, TYPE, UTF8, check
+from wpinq.sources.check import check
 from wpinq.sources.columns import parse_columns
+from wpinq.sources.report import NUL, QUOTING, RAGGED, RETURN, TYPE, UTF8
 from wpinq.sources.text import lines
 
 SECRET = "marker-of-a-record"
@@ -77,7 +78,9 @@ def test_bad_input_is_one_clear_line(tmp_path):
         message = refusal(given)
         assert given in message, name
         assert what in message, name
-    assert "directory" in refusal(tmp_path)
+    assert "not of one format" in refusal(tmp_path), "a directory is what lies in it"
+    (tmp_path / "empty").mkdir()
+    assert "holds no file" in refusal(tmp_path / "empty")
     assert "no column 'pages'; there are 'user', 'page'" in refusal(tmp_path / "good.csv", columns=["pages"])
     assert "need names" in refusal(tmp_path / "good.csv", header=False)
     for source in (5, None, b"bytes", {"a": 1}):

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import wpinq
 from wpinq.records.schema import polars_type
 from wpinq.sources import open_source
-from wpinq.sources.check import FORM, TYPE, check
+from wpinq.sources.check import check
+from wpinq.sources.report import FORM, TYPE
 from wpinq.sources.text.weblog import SCHEMA, parse
 
 GOOD = (

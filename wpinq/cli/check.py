@@ -14,7 +14,7 @@ from wpinq.errors import SourceError
 from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
-    from wpinq.sources.check import Problem, Report
+    from wpinq.sources.report import Problem, Report
 
 WARNING = "For the curator only: this shows records' positions and counts."
 
@@ -33,7 +33,7 @@ def check(
     from wpinq.sources.check import check as check_source
 
     try:
-        report = check_source(place.source, parse_columns(place.columns), place.header)
+        report = check_source(place.source, parse_columns(place.columns), **place.words)
     except SourceError as error:
         typer.echo(f"wpinq check: {error}", err=True)
         raise typer.Exit(2) from None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from wpinq.errors import LedgerError, PlanError
 from wpinq.records.schema import Kind
 from wpinq.sources.columns import named, parse_columns
+from wpinq.sources.form import Words
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -33,7 +34,7 @@ class Input:
     Attributes:
         source: A path or pattern, or a table or query of a database, as a URL; empty for one without records.
         columns: Names and types of columns, as they were written.
-        header: Whether the first line of text names the columns.
+        words: How it is read: what `protect` is told of its form.
         ledger: Where the ledger is kept.
         name: Names the data set in its ledger.
         version: Names this version of the data.
@@ -45,7 +46,7 @@ class Input:
 
     source: str
     columns: str | None = None
-    header: bool = True
+    words: Words = field(default_factory=Words)
     ledger: Path | None = None
     name: str | None = None
     version: str | None = None
@@ -65,7 +66,7 @@ class Input:
         if not self.source:
             schema = named(parse_columns(self.columns or DEFAULT), Kind.TEXT, None, "--columns")
             return open_source([], columns={column.name: column.kind.value for column in schema})
-        return open_source(self.source, columns=parse_columns(self.columns), header=self.header)
+        return open_source(self.source, columns=parse_columns(self.columns), **self.words)
 
     def schema(self) -> Schema:
         """The columns, which are public.
@@ -101,13 +102,13 @@ class Input:
                 budget=budget,
                 ledger=self.ledger,
                 columns=parse_columns(self.columns),
-                header=self.header,
                 name=self.name,
                 version=self.version,
                 unit=self.unit,
                 delta=None if budget is None else self.delta or None,
                 where=self.where,
                 derive=self.derive,
+                **self.words,
             )
 
     def protect_to_spend(self, epsilon: Fraction) -> Collection:

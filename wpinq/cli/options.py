@@ -13,6 +13,7 @@ import typer
 
 from wpinq.cli import unit as unit_options
 from wpinq.cli.inputs import Input
+from wpinq.sources.form import Words
 
 R = TypeVar("R")
 
@@ -29,8 +30,9 @@ InputPath = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="A .csv, .tsv, .txt (whitespace-separated pairs), .log (of a web server; each also .gz) or .parquet file, "
-        "or a quoted pattern; sqlite:FILE?table=NAME; postgresql://user@host/database?table=NAME (then with --ledger); "
+        help="A .csv, .tsv, .txt (whitespace-separated pairs), .log (of a web server, also rotated), .jsonl (each also "
+        ".gz), .parquet, .arrow or .feather file, a directory, or a quoted pattern; sqlite:FILE?table=NAME, "
+        "duckdb:FILE?table=NAME; postgresql://user@host/database?table=NAME (then with --ledger); "
         "and for wpinq run kafka://HOST:PORT/TOPIC, with JSON messages or ?form=csv, tsv or log, or - for lines of a "
         "web log by standard input.",
         show_default=False,
@@ -55,6 +57,40 @@ ColumnNames = Annotated[
     ),
 ]
 Header = Annotated[bool, typer.Option("--header/--no-header", help="Whether the first line of text names the columns.")]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="What the files are, if their ending does not tell it: csv, tsv, pairs, json, parquet, arrow, log; or the "
+        "format of a log: common, combined, vhost_combined, or the string in the configuration of nginx or Apache. "
+        "The columns of a log are host, identity, user, time, method, page, protocol, status, size, referrer, agent.",
+        metavar="FORMAT",
+        show_default=False,
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(help="What separates the fields of a CSV file, such as ';'.", metavar="MARK", show_default=False),
+]
+Decimal = Annotated[
+    str | None, typer.Option(help="The decimal mark of its numbers: ',' or '.'.", metavar="MARK", show_default=False)
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Its encoding, such as latin-1 or cp1252; UTF-8 by default.", metavar="NAME", show_default=False),
+]
+Table = Annotated[
+    str | None,
+    typer.Option(help="The table of a DuckDB or SQLite file.", metavar="NAME", show_default=False),
+]
+TimeZone = Annotated[
+    str | None,
+    typer.Option(
+        help="Give times with a zone as clocks of this one showed them: Europe/Amsterdam. By default they are in UTC.",
+        metavar="ZONE",
+        show_default=False,
+    ),
+]
 LedgerPath = Annotated[
     Path | None,
     typer.Option("--ledger", help="Where the ledger is kept; beside the data by default.", show_default=False),
@@ -172,10 +208,20 @@ def records(
     derive: unit_options.Derive = None,
     columns: ColumnNames = None,
     header: Header = True,
+    format: Format = None,  # noqa: A002  it is the option's name
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    table: Table = None,
+    tz: TimeZone = None,
 ) -> Input:
     """Records and whom to protect, for commands that charge nothing."""
     whom = unit_options.read_unit(unit, at_most, per=per, shared=shared, period=period, at=at, zone=zone)
-    return Input(source, columns, header, unit=whom, where=where, derive=unit_options.read_derived(derive))
+    words: Words = {
+        "header": header, "format": format, "separator": separator, "decimal": decimal, "encoding": encoding,
+        "table": table, "tz": tz,
+    }  # fmt: skip
+    return Input(source, columns, words, unit=whom, where=where, derive=unit_options.read_derived(derive))
 
 
 @over(records)

@@ -73,7 +73,7 @@ def run(
         script=script,
         source=place.source,
         columns=place.columns,
-        header=place.header,
+        words=dict(place.words),
         recover=recover,
         where=place.where,
         derive=place.derive,
@@ -135,6 +135,10 @@ OF_FILES = {
     "json": "its answers are printed as they come",
     "data-version": "what comes has no versions",
     "no-header": "a CSV file that grows needs its header",
+    **dict.fromkeys(
+        ("format", "separator", "decimal", "encoding", "table", "tz"),
+        "its lines are of the usual form; derive= and zone= give times of a zone",
+    ),
     "processes": "one process reads it",
     "addresses": "one process reads it",
 }
@@ -147,8 +151,14 @@ def _refuse_of_stream(place: Input, **given: bool) -> None:
     Raises:
         PlanError: There is one.
     """
-    found = {**given, "data-version": place.version is not None, "no-header": not place.header}
-    for option in (option for option in OF_FILES if found[option]):
+    form = {name: value is not None for name, value in place.words.items() if name != "header"}
+    found = {
+        **form,
+        **given,
+        "data-version": place.version is not None,
+        "no-header": not place.words.get("header", True),
+    }
+    for option in (option for option in OF_FILES if found.get(option)):
         raise PlanError(f"--{option}: leave it out, {place.source} is a stream: {OF_FILES[option]}.")
 
 

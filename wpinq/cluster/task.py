@@ -28,7 +28,7 @@ class Task:
         script: The script.
         source: The input.
         columns: Names and types of columns, as they were written.
-        header: Whether the first line of text names the columns.
+        words: What was said of the form of the input.
         name: The name of the data set.
         version: The version of its data.
         declared: Whether that was declared; otherwise the files must be the same ones.
@@ -44,7 +44,7 @@ class Task:
     script: str
     source: str
     columns: str | None
-    header: bool
+    words: dict[str, Any]
     name: str
     version: str
     declared: bool
@@ -91,13 +91,13 @@ class Lent(DataSet):
 
 
 def task(
-    data: DataSet, *, script: Path, source: str, columns: str | None, header: bool, recover: Path | None,
+    data: DataSet, *, script: Path, source: str, columns: str | None, words: dict[str, Any], recover: Path | None,
     where: str | None = None, derive: Mapping[str, str] | None = None,
 ) -> Task:  # fmt: skip
     """The task for the other processes."""
     kept = b"" if recover is None else recovery_key(data, script)
     return Task(
-        str(script.resolve()), str(Path(source).absolute()), columns, header, data.name, data.version, data.declared,
+        str(script.resolve()), str(Path(source).absolute()), columns, words, data.name, data.version, data.declared,
         data.reading, data.reader.version(), data.book, None if recover is None else str(recover.absolute()),
         asdict(data.unit), where, dict(derive or {}),
         (data.identity_key.hex(), data.sampling_key.hex(), kept.hex()),
@@ -149,7 +149,7 @@ def rebuilt(told: Task) -> dict[str, Measurement]:
     from wpinq.sources.columns import parse_columns
     from wpinq.sources.recovered import recovered
 
-    reader = open_source(told.source, columns=parse_columns(told.columns), header=told.header)
+    reader = open_source(told.source, columns=parse_columns(told.columns), **told.words)
     if not told.declared and reader.version() != told.place:
         raise SourceError(
             f"{told.source}: is not the same for all processes; give each the same files, or name what they hold by "

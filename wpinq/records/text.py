@@ -112,10 +112,11 @@ def parse(text: pl.Series, kind: Kind) -> pl.Series:
     if kind is Kind.BYTES:
         return text.cast(pl.Binary)
     column = pl.col(text.name)
-    return text.to_frame().select(_parsed(column, kind).alias(text.name)).to_series()
+    return text.to_frame().select(parsed(column, kind).alias(text.name)).to_series()
 
 
-def _parsed(text: pl.Expr, kind: Kind) -> pl.Expr:
+def parsed(text: pl.Expr, kind: Kind) -> pl.Expr:
+    """The same of a kind of time, a date, a duration or a boolean, as an expression."""
     if kind is Kind.BOOL:
         lower = text.str.to_lowercase()
         return pl.when(lower.is_in(["true", "1"])).then(True).when(lower.is_in(["false", "0"])).then(False)

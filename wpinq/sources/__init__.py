@@ -12,45 +12,64 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Unpack
 
 from wpinq.errors import SourceError
+from wpinq.records.schema import Kind
 from wpinq.sources.columns import Columns, Reader
+from wpinq.sources.form import Form, Words, declared_form
 
 __all__ = ["Columns", "Reader", "open_source"]
 
 
-def open_source(source: object, *, columns: Columns = None, header: bool = True, copied: bool = False) -> Reader:
+def open_source(source: object, *, columns: Columns = None, copied: bool = False, **words: Unpack[Words]) -> Reader:
     """Open a source of records; nothing but headers and schemas is read from files.
 
     Args:
-        source: A path or pattern of `.csv`, `.tsv` (with a header), `.txt` (whitespace-separated, `#` comments, no
-            header), `.log` (of web servers, see `weblog`), each also as `.gz`, or `.parquet`; an object with the Arrow
-            C stream protocol (Polars, pandas, pyarrow, DuckDB); a Polars LazyFrame; an iterable of tuples, which is
-            read once, here; or a table of a database, as `postgres` and `sqlite` name it, or
-            `postgresql://user@host/database?table=views`, or `sqlite:shop.db?table=views`.
+        source: A path, a pattern or a directory of files: `.csv`, `.tsv` (with a header), `.txt` (whitespace-separated,
+            `#` comments, no header), `.log` and `_log` (of web servers, also rotated ones), `.jsonl` and `.ndjson`,
+            each also as `.gz`; `.parquet`, `.arrow`, `.feather`, `.ipc`; an object with the Arrow C stream protocol
+            (Polars, pandas, pyarrow, DuckDB); a Polars LazyFrame; a pyarrow dataset; an iterable of tuples or of
+            mappings, which is read once, here; or a table of a database, as `postgres` and `sqlite` name it, or
+            `postgresql://user@host/database?table=views`, or `sqlite:shop.db?table=views`, or
+            `duckdb:shop.duckdb?table=views`.
         columns: Names in order, or names with types. Where the source has names of its own, a sequence picks columns,
             and a mapping gives types to some and keeps all. Without types, text is text and tuples hold any value.
-        header: Whether the first line of a CSV or TSV file gives the names of its columns.
         copied: Whether to copy what its owner could change in memory while it is read.
+        words: Its form, as `protect` explains it.
 
     Raises:
         SourceError: It cannot be read as records; one line that says why, and nothing of the records.
     """
-    source = _database(source)
+    form = declared_form(**words)
+    reader = _opened(_database(source, form), columns, form)
+    if copied and hasattr(reader, "copied"):
+        reader = reader.copied()
+    if form.tz is None:
+        return reader
+    if all(column.kind is not Kind.INSTANT for column in reader.schema):
+        raise SourceError(f"{reader.name}: tz= gives instants as the clocks of a zone show them, and no column is an "
+                          "instant; a time without a zone stays as it is written.")  # fmt: skip
+    from wpinq.sources.zoned import Zoned
+
+    return Zoned(reader, form.tz)
+
+
+def _opened(source: object, columns: Columns, form: Form) -> Reader:
+    if isinstance(source, (str, Path)):
+        return _open_files(source, columns, form)
+    form.only(type(source).__name__, "table" if hasattr(source, "open_reader") else "")
     if hasattr(source, "open_reader"):
         reader: Reader = source.open_reader(columns)
         return reader
-    if isinstance(source, (str, Path)):
-        return _open_files(source, columns, header)
     if hasattr(source, "__arrow_c_array__"):
         from wpinq.sources.tables.arrow import as_table
 
         source = as_table(source)
-    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_batches"):
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_batches") or hasattr(source, "scanner"):
         from wpinq.sources.tables.arrow import open_table
 
-        table = open_table(source, columns)
-        return table.copied() if copied else table
+        return open_table(source, columns)
     if hasattr(source, "__array_interface__"):
         raise SourceError("a NumPy array is not a source of records; pass map(tuple, array.tolist()), or a data frame.")
     if isinstance(source, Iterable) and not isinstance(source, (bytes, bytearray, dict)):
@@ -61,9 +80,17 @@ def open_source(source: object, *, columns: Columns = None, header: bool = True,
     raise SourceError(f"{type(source).__name__} is not a source of records; pass {known}.")
 
 
-def _database(source: object) -> object:
-    """What a URL of a database stands for."""
+def _database(source: object, form: Form) -> object:
+    """What a URL of a database, or its file with a table, stands for."""
     scheme = source.partition(":")[0] if isinstance(source, str) else ""
+    if form.table is not None and isinstance(source, (str, Path)):
+        form.only(str(source), "table")
+        from wpinq.sources.databases import duckdb, sqlite
+
+        ending = Path(source).suffix.lower()
+        if ending not in (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db"):
+            raise SourceError(f"{source}: table= is for files of DuckDB (.duckdb) and SQLite (.sqlite, .db).")
+        return (duckdb.duckdb if ending in (".duckdb", ".ddb") else sqlite.sqlite)(source, table=form.table)
     if scheme in ("postgresql", "postgres"):
         from wpinq.sources.databases import postgres
 
@@ -72,25 +99,36 @@ def _database(source: object) -> object:
         from wpinq.sources.databases import sqlite
 
         return sqlite.from_url(str(source))
+    if scheme == "duckdb":
+        from wpinq.sources.databases import duckdb
+
+        return duckdb.from_url(str(source))
     return source
 
 
-def _open_files(source: str | Path, columns: Columns, header: bool) -> Reader:
+def _open_files(source: str | Path, columns: Columns, form: Form) -> Reader:
     from wpinq.sources.files import Files
+    from wpinq.sources.form import file_form
 
-    result = Files.find(source)
-    if result.form == "parquet":
-        from wpinq.sources.tables.parquet import open_parquet
+    found = Files.find(source, file_form(form.format))
+    if found.form in ("csv", "tsv"):
+        from wpinq.sources.text.csv import open_csv
 
-        return open_parquet(result, columns)
-    if result.form == "log":
+        form.only(found.given, "format", "separator", "decimal", "encoding")
+        return open_csv(found, columns, form)
+    form.only(found.given, "format")
+    if found.form in ("parquet", "arrow"):
+        from wpinq.sources.tables.hive import open_tables
+
+        return open_tables(found, columns)
+    if found.form == "log":
         from wpinq.sources.text.weblog import open_weblog
 
-        return open_weblog(result, columns)
-    if result.form == "pairs":
-        from wpinq.sources.text.whitespace import open_pairs
+        return open_weblog(found, columns, None if form.format == "log" else form.format)
+    if found.form == "json":
+        from wpinq.sources.text.json import open_json
 
-        return open_pairs(result, columns)
-    from wpinq.sources.text.csv import open_csv
+        return open_json(found, columns)
+    from wpinq.sources.text.whitespace import open_pairs
 
-    return open_csv(result, columns, header)
+    return open_pairs(found, columns)

@@ -2,136 +2,98 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from wpinq.errors import SourceError
 from wpinq.records import canonical
 from wpinq.records import python as values
 from wpinq.records import text as convert
-from wpinq.records.schema import Column, Kind, Schema
+from wpinq.records.schema import Column, Kind
 from wpinq.sources import open_source
+from wpinq.sources.check_logs import check_json, check_log
 from wpinq.sources.columns import PAIR, Columns, named
+from wpinq.sources.databases.duckdb import DuckDbReader
 from wpinq.sources.files import reading
+from wpinq.sources.form import Words
+from wpinq.sources.report import LOST, NUL, QUOTING, RAGGED, RETURN, TYPE, UTF8, Report
 from wpinq.sources.tables.arrays import public_kind
 from wpinq.sources.tables.arrow import TableReader, column_of
+from wpinq.sources.tables.hive import HiveReader, in_path
+from wpinq.sources.tables.ipc import ArrowReader
 from wpinq.sources.tables.parquet import ParquetReader
 from wpinq.sources.text import grammar
 from wpinq.sources.text.csv import TextReader
+from wpinq.sources.text.json import JsonReader
 from wpinq.sources.text.lines import Block, as_block, as_lines, opened
-from wpinq.sources.text.weblog import LINE, SCHEMA, WebLogReader, parse
+from wpinq.sources.text.weblog import WebLogReader
 from wpinq.sources.text.whitespace import is_comment, single_blanks
+from wpinq.sources.zoned import Zoned
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-RETURN = "carriage return inside, or longer than 64 MiB"
-QUOTING = "ill-formed quoting"
-RAGGED = "wrong number of fields"
-FORM = "not of the form of a web log"
-UTF8 = "invalid UTF-8"
-NUL = "NUL byte"
-TYPE = "not of its declared type"
-LOST = "not a value that a record can hold"
-DROPPED = frozenset({RETURN, QUOTING, RAGGED, FORM})
 
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A problem of one row or field.
-
-    Attributes:
-        reason: What is wrong.
-        row: The line of a text file, counted from 1 with the header, else the row, counted from 1.
-        column: The column, if the row as such is right.
-        file: The file, if there are several.
-    """
-
-    reason: str
-    row: int
-    column: str | None = None
-    file: str | None = None
-
-
-@dataclass(slots=True)
-class Report:
-    """The problems of a source.
-
-    Attributes:
-        name: The file's name.
-        schema: The columns.
-        size: Bytes of the files, if there are any.
-        limit: How many problems of each reason are listed.
-        rows: How many records can be read.
-        counts: How often each reason was found.
-        problems: The first ones of each reason.
-    """
-
-    name: str
-    schema: Schema
-    size: int | None
-    limit: int
-    rows: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    problems: list[Problem] = field(default_factory=list)
-
-    @property
-    def clean(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.counts
-
-    @property
-    def dropped(self) -> int:
-        """How many rows are no records."""
-        return sum(number for reason, number in self.counts.items() if reason in DROPPED)
-
-    def add(
-        self, reason: str, rows: Iterable[int], total: int, *, column: str | None = None, file: str | None = None
-    ) -> None:
-        """Count problems, and list the first ones."""
-        if total:
-            room = max(self.limit - self.counts[reason], 0)
-            self.counts[reason] += total
-            self.problems.extend(Problem(reason, int(row), column, file) for row in islice(rows, room))
-
-
-def check(source: object, columns: Columns = None, header: bool = True, limit: int = 20) -> Report:
+def check(source: object, columns: Columns = None, limit: int = 20, **words: Unpack[Words]) -> Report:
     """Read a whole source and report every row and field that `protect` would leave out without a message.
 
     Args:
         source: As for `open_source`.
         columns: As for `open_source`.
-        header: As for `open_source`.
         limit: How many problems of each reason to list; all are counted.
+        words: As for `open_source`.
 
     Raises:
         SourceError: The source cannot be read at all, or is a database, which knows its own types.
     """
     if isinstance(source, Iterable) and not _has_reader(source):
         return _check_tuples(source, columns, limit)
-    reader = open_source(source, columns=columns, header=header)
+    reader = open_source(source, columns=columns, **words)
+    if isinstance(reader, Zoned):
+        reader = reader.reader
     report = Report(reader.name, reader.schema, reader.total_bytes, limit)
     if isinstance(reader, TextReader):
         for file, first, block in _numbered(reader):
             if isinstance(reader, WebLogReader):
-                _check_log(block, first, file, report)
+                check_log(reader, block, first, file, report)
+            elif isinstance(reader, JsonReader):
+                check_json(block, first, file, report)
             else:
                 _check_block(reader, block, first, file, report)
-    elif isinstance(reader, ParquetReader):
-        batches = reader.raw(reader.schema)
-        _check_cells(({name: batch.column(name) for name in reader.schema.names} for batch in batches), report)
+    elif isinstance(reader, (ParquetReader, ArrowReader, DuckDbReader)):
+        _check_batches(reader, report)
+    elif isinstance(reader, HiveReader):
+        _check_hive(reader, report)
     elif isinstance(reader, TableReader):
         _check_cells(reader.raw(reader.schema), report)
     else:
         raise SourceError(
-            f"{reader.name}: {type(reader).__name__} cannot be checked; CSV, text, web log and Parquet files and "
-            "tables can. If it is a database, ask the database itself what does not fit its types."
+            f"{reader.name}: {type(reader).__name__} cannot be checked; files, DuckDB tables and tables in memory can. "
+            "If it is a database, ask the database itself what does not fit its types."
         )
     return report
+
+
+def _check_batches(reader: ParquetReader | ArrowReader | DuckDbReader, report: Report) -> None:
+    names = reader.schema.names
+    _check_cells(({name: batch.column(name) for name in names} for batch in reader.raw(reader.schema)), report)
+
+
+def _check_hive(reader: HiveReader, report: Report) -> None:
+    """Check the files, and then the values in their paths."""
+    for one, told, found in zip(reader.inner, reader.values, reader.found.files, strict=True):
+        assert isinstance(one, (ParquetReader, ArrowReader))  # noqa: S101  `open_tables` makes no other
+        inside = Report(report.name, one.schema.select([n for n in one.schema.names if n in report.schema]), None,
+                        report.limit)  # fmt: skip
+        _check_cells(({n: batch.column(n) for n in inside.schema.names} for batch in one.raw(inside.schema)), inside)
+        report.rows += inside.rows
+        for reason, number in inside.counts.items():
+            rows = [problem.row for problem in inside.problems if problem.reason == reason]
+            report.add(reason, rows, number, file=found.given)
+        for name, value in told.items():
+            if name in report.schema and value is not None and in_path(report.schema[name], value).has_nulls():
+                report.add(TYPE, [1], inside.rows, column=name, file=found.given)
 
 
 def _has_reader(source: object) -> bool:
@@ -172,23 +134,6 @@ def _check_block(reader: TextReader, block: Block, first: int, file: str | None,
         _check_rows(reader, as_block(lines.filter(mask)), result, report, quotes=quotes, file=file)
 
 
-def _check_log(block: Block, first: int, file: str | None, report: Report) -> None:
-    """Check lines of a web log; a field that is present but null once it is read is a problem."""
-    import numpy as np
-
-    lines = convert.valid_text(as_lines(block), "line")
-    good = lines.str.contains(LINE).fill_null(value=False).to_numpy()
-    numbers = np.arange(first, first + len(lines))
-    wrong = numbers[~good & (lines.str.strip_chars() != "").fill_null(value=True).to_numpy()]
-    report.add(FORM, wrong, len(wrong), file=file)
-    records, written = canonical.frame(parse(lines), SCHEMA), lines.filter(good).str.extract_groups(LINE)
-    report.rows += records.height
-    for column, part in (("time", "time"), ("page", "request"), ("size", "size")):
-        odd = (records[column].is_null() & (written.struct.field(part) != "-")).to_numpy()
-        if column in report.schema:
-            report.add(TYPE, numbers[good][odd], int(odd.sum()), column=column, file=file)
-
-
 def _check_rows(
     reader: TextReader,
     rows: pa.Buffer,
@@ -208,7 +153,7 @@ def _check_rows(
         valid = pc.match_substring_regex(cells, convert.UTF8).to_numpy()
         if column.kind is Kind.BYTES:
             valid[:] = True
-        read = ~canonical.column(convert.from_field(cells, column), column.kind).is_null().to_numpy()
+        read = ~canonical.column(reader.value(cells, column), column.kind).is_null().to_numpy()
         some = pc.greater(pc.binary_length(cells), 0).to_numpy()
         nul = pc.match_substring(cells, "\0").to_numpy() & (column.kind is not Kind.BYTES)
         for reason, wrong in ((UTF8, ~valid), (NUL, nul), (TYPE, valid & some & ~read)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -14,15 +15,23 @@ from wpinq.errors import SourceError
 
 FORMATS = {
     ".csv": "csv",
-    ".csv.gz": "csv",
     ".tsv": "tsv",
-    ".tsv.gz": "tsv",
     ".txt": "pairs",
-    ".txt.gz": "pairs",
     ".log": "log",
-    ".log.gz": "log",
+    "_log": "log",
+    ".jsonl": "json",
+    ".ndjson": "json",
     ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
 }
+"""Which ending is which form. Those of lines may be compressed as a whole, and have `.gz` at their end."""
+LINES = ("csv", "tsv", "pairs", "log", "json")
+ROTATED = re.compile(r"(\.log|_log)(?:\.[0-9]+|-[0-9]{6,14})$")
+"""What logrotate appends: access.log.1, access.log-20260601."""
+BESIDE = re.compile(r"\.ledger(?:[.-][a-z.-]+)?$")
+"""The ledger of a file and what lies by it, which a pattern of logs may match."""
 
 
 BLOCK = 1 << 20
@@ -69,7 +78,7 @@ class Files:
 
     Attributes:
         given: The path or pattern as the caller wrote it, for messages.
-        form: csv, tsv, pairs, log or parquet.
+        form: csv, tsv, pairs, log, json, parquet or arrow.
         files: In the order of their paths.
         path: The file, or the directory of a pattern.
     """
@@ -80,8 +89,12 @@ class Files:
     path: Path
 
     @classmethod
-    def find(cls, source: str | Path) -> Files:
-        """Find the files of a path or a glob pattern.
+    def find(cls, source: str | Path, declared: str | None = None) -> Files:
+        """Find the files of a path, a glob pattern or a directory.
+
+        Args:
+            source: It. Of a directory all files below it are read, but hidden ones and those that begin with `_`.
+            declared: Their form, where their ending does not tell it.
 
         Raises:
             SourceError: There is no such file, or it is of no known or more than one format.
@@ -91,19 +104,21 @@ class Files:
             raise SourceError("the path holds a NUL byte.")
         with reading(given):
             single = Path(given).exists()
-            paths = [Path(given)] if single else [Path(result) for result in sorted(glob.glob(given, recursive=True))]  # noqa: PTH207
-        if single and paths[0].is_dir():
-            raise SourceError(f"{given}: is a directory; pass a pattern such as '{Path(given) / '*.parquet'}'.")
+            paths = _found(Path(given)) if single else _matching(given)
         if not paths:
             what = "no file matches this pattern" if glob.has_magic(given) else "no such file"
+            if single:
+                what = "holds no file"
             if given == "-" or given.startswith("kafka://"):
                 what += "; streams are read by wpinq run and by wpinq.live(...)"
             raise SourceError(f"{given}: {what}.")
-        forms = {_form(path) for path in paths}
+        forms = {declared} if declared else {form_of(path) for path in paths}
         if None in forms or len(forms) > 1:
-            known = ", ".join(FORMATS)
             what = "not of one format" if len(forms) > 1 else "not of a known format"
-            raise SourceError(f"{given}: {what}; the endings are {known}.")
+            raise SourceError(
+                f"{given}: {what}; the endings are {', '.join(FORMATS)}; those of lines also with .gz, and those of "
+                "logs with the numbers and dates of logrotate. format= says it of other names, and table= of databases."
+            )
         form = next(form for form in forms if form)
         return cls(given, form, tuple(_file(path) for path in paths), _place(given, single))
 
@@ -125,7 +140,7 @@ class Files:
         """BLAKE2b-256 over the files' sizes and bytes, in order, or under a key GMAC."""
         digest = Digest(key)
         for file in self.files:
-            digest.update(file.size.to_bytes(8, "little"))
+            digest.update(file.size.to_bytes(8, "little") + (b"gzip" if key and file.zipped else b""))
             with reading(file.given):
                 digest.read(file.path)
             file.check()
@@ -203,9 +218,30 @@ def reading(path: str) -> Iterator[None]:
         raise SourceError(f"{path}: cannot be read; it may be damaged or cut off.") from None
 
 
-def _form(path: Path) -> str | None:
+def form_of(path: Path) -> str | None:
+    """The form that the name of a file tells; None if it is not known."""
     name = path.name.lower()
-    return next((form for ending, form in FORMATS.items() if name.endswith(ending)), None)
+    whole = ROTATED.sub(r"\1", name.removesuffix(".gz"))
+    form = next((form for ending, form in FORMATS.items() if whole.endswith(ending)), None)
+    return None if form not in LINES and whole != name else form
+
+
+def _found(path: Path) -> list[Path]:
+    """A file, or the files below a directory."""
+    if not path.is_dir():
+        return [path]
+    below = sorted(path.rglob("*"))
+    return [one for one in below if one.is_file() and not _hidden(one.relative_to(path))]
+
+
+def _hidden(path: Path) -> bool:
+    """Whether it is a sign that a program left for others, as `_SUCCESS` is."""
+    return any(part.startswith((".", "_")) for part in path.parts) or BESIDE.search(path.name) is not None
+
+
+def _matching(pattern: str) -> list[Path]:
+    found = [Path(one) for one in sorted(glob.glob(pattern, recursive=True))]  # noqa: PTH207
+    return [one for one in found if not BESIDE.search(one.name)]
 
 
 def _file(path: Path) -> File:

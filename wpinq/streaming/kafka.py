@@ -199,6 +199,7 @@ def _partitions(topic: Topic, watch: Any) -> list[str]:
 
 def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
     """Refuse columns that no message can fill."""
+    from wpinq.sources.text.json import check_keys
     from wpinq.sources.text.weblog import KINDS
 
     where = f"kafka topic {topic.topic!r}"
@@ -208,8 +209,8 @@ def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
         raise SourceError(f"{where}: arrived={topic.arrived!r} is no column of the type 'timestamp with time zone'.")
     if not len(fields):
         raise SourceError(f"{where}: there is no column beside the time of arrival.")
-    if topic.form == "json" and any(set(column.name) & set("\"'\\") for column in fields):
-        raise SourceError(f"{where}: a key with a quote or a backslash cannot be read; rename it at the producer.")
+    if topic.form == "json":
+        check_keys(fields, where)
     if topic.form == "log" and any(KINDS.get(column.name) is not column.kind for column in fields):
         raise SourceError(f"{where}: the columns of web logs are {', '.join(KINDS)}, with the types that they have.")
 

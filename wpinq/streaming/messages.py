@@ -19,22 +19,12 @@ if TYPE_CHECKING:
 
 
 def _json(values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
-    """Objects; the value of a key is read as a field of a text file is."""
-    from wpinq.records.text import valid_text
+    """Objects, as in files of lines of JSON."""
+    from wpinq.sources.text import json
 
-    text = valid_text(values, "message")
-    objects = text.str.json_path_match("$").str.starts_with("{").fill_null(value=False)
-    text = text.filter(objects)
-    result = [
-        _field(text.str.json_path_match(f'$["{column.name}"]').alias(column.name), column.kind) for column in schema
-    ]
-    return in_columns(result if times is None else [*result, times.filter(objects)])
-
-
-def _field(text: pl.Series, kind: Kind) -> pl.Series:
-    from wpinq.records.text import parse
-
-    return text if kind is Kind.TEXT else parse(text, kind)
+    text, mask = json.objects(values)
+    result = json.values(text, schema)
+    return result if times is None else result.with_columns(times.filter(mask))
 
 
 def _separated(delimiter: str, values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:

@@ -13,7 +13,7 @@ import polars as pl
 from wpinq.errors import SourceError
 from wpinq.records import python as values
 from wpinq.records.schema import Column, Schema, in_columns
-from wpinq.sources.columns import Columns, Steady, wanted
+from wpinq.sources.columns import Columns, Steady, listed, wanted
 from wpinq.sources.readers import ObjectReader
 from wpinq.sources.tables import arrays
 from wpinq.sources.tables.tuples import TupleReader, kept
@@ -91,6 +91,8 @@ class TableReader(ObjectReader):
         if isinstance(self.table, pl.DataFrame):
             parts = (part.rechunk().to_arrow() for part in self.table.select(names).iter_slices(ROWS_PER_FRAME))
             return _arrow_slices(chain.from_iterable(part.to_batches() for part in parts), names)
+        if _is_dataset(self.table):
+            return _arrow_slices(self.table.to_batches(columns=names), names)
         if _is_fixed(self.table):
             return _arrow_slices(_whole_batches(self.table.select(names)), names)
         return _arrow_slices(self._stream(), names)
@@ -113,11 +115,13 @@ def open_table(table: Any, columns: Columns) -> TableReader:
     """
     if hasattr(table, "to_frame") and type(table).__name__ == "Series":  # of Polars or pandas
         table = table.to_frame()
+    if _is_pandas(table):
+        table = _with_index(table)
     first: list[Any] = []
     with redacted():
         names, types = _types(table, first)
     schema = arrays.schema_of(types, names, columns, WHERE)
-    again = _is_fixed(table) or _is_lazy(table) or _is_duckdb(table)
+    again = _is_fixed(table) or _is_lazy(table) or _is_duckdb(table) or _is_dataset(table)
     return TableReader(schema, table, not again, [] if again else first)
 
 
@@ -151,6 +155,8 @@ def _types(table: Any, first: list[Any]) -> tuple[list[str], dict[str, Any]]:
         arrow_schema = pl.DataFrame(schema=known).to_arrow().schema
     elif _is_duckdb(table):  # a stream held open would end with the connection's next query
         arrow_schema = pa.RecordBatchReader.from_stream(table.limit(0)).schema
+    elif _is_dataset(table):
+        arrow_schema = table.schema
     else:
         first.append(pa.RecordBatchReader.from_stream(table))
         arrow_schema = first[0].schema
@@ -218,6 +224,27 @@ def _holds_objects(dtype: Any) -> bool:
 
 def _is_pandas(table: Any) -> bool:
     return _library(table) == "pandas" and hasattr(table, "iloc")
+
+
+def _with_index(table: Any) -> Any:
+    """A pandas frame with the levels of its index that have names, or are times, as columns: what they hold is data.
+
+    Raises:
+        SourceError: A column has the name of a level.
+    """
+    named = any(name is not None for name in table.index.names)
+    if not named and type(table.index).__name__ not in ("DatetimeIndex", "PeriodIndex", "TimedeltaIndex"):
+        return table
+    names = ["index" if name is None and not named else name for name in table.index.names]
+    both = [str(name) for name in names if name in table.columns]
+    if both:
+        raise SourceError(f"{WHERE}: {listed(both)} names a level of the index and a column; rename one of them.")
+    left = [place for place, name in enumerate(names) if name is None]
+    return (table.droplevel(left) if left else table).reset_index(names=[name for name in names if name is not None])
+
+
+def _is_dataset(table: Any) -> bool:
+    return _library(table) == "pyarrow" and hasattr(table, "scanner")
 
 
 def _is_duckdb(table: Any) -> bool:

@@ -152,6 +152,16 @@ def open_parquet(found: Files, columns: Columns) -> ParquetReader:
         with decoding(file.given), parquet.ParquetFile(file.path) as opened:
             metadata.append(opened.metadata)
             schemas.append(opened.schema_arrow)
+    schema = columns_alike(found, schemas, columns)
+    return ParquetReader(found, schema, tuple(metadata), tuple(map(decode.plain, schemas)))
+
+
+def columns_alike(found: Files, schemas: Sequence[Any], columns: Columns) -> Schema:
+    """The columns of files of these Arrow schemas.
+
+    Raises:
+        SourceError: They differ, or columns are not declared well.
+    """
     first = _columns(schemas[0])
     for file, schema in zip(found.files, schemas, strict=True):
         if _columns(schema) != first:
@@ -161,7 +171,7 @@ def open_parquet(found: Files, columns: Columns) -> ParquetReader:
     schema = arrays.schema_of(types, schemas[0].names, columns, found.given)
     for file, other in zip(found.files, schemas, strict=True):
         arrays.schema_of({field.name: field.type for field in other}, other.names, columns, file.given)
-    return ParquetReader(found, schema, tuple(metadata), tuple(map(decode.plain, schemas)))
+    return schema
 
 
 @contextmanager

@@ -5,17 +5,23 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from wpinq.errors import SourceError
 from wpinq.records import text as convert
-from wpinq.records.schema import Kind, Schema, in_columns
+from wpinq.records.schema import Column, Kind, Schema, in_columns
 from wpinq.sources.columns import Columns, check_names, chosen, listed, named, wanted
 from wpinq.sources.files import File, Files, reading
+from wpinq.sources.form import SEPARATORS, Form
 from wpinq.sources.readers import FileReader
 from wpinq.sources.text import grammar
 from wpinq.sources.text.lines import END, Block, blocks, opened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BOM = b"\xef\xbb\xbf"
 HEADER = 1 << 20  # the longest header line
@@ -31,6 +37,8 @@ class TextReader(FileReader):
         delimiter: The byte between fields.
         quotes: Whether fields may be quoted.
         prepare: What happens to a block before it is split into fields.
+        decimal: The decimal mark of numbers.
+        charset: The encoding, if it is not UTF-8.
     """
 
     fields: tuple[str, ...]
@@ -38,6 +46,8 @@ class TextReader(FileReader):
     delimiter: str
     quotes: bool = True
     prepare: Callable[[Block], Block] = grammar.without_returns
+    decimal: str = "."
+    charset: str | None = None
 
     @property
     def way(self) -> tuple[object, ...]:
@@ -59,7 +69,22 @@ class TextReader(FileReader):
             table = grammar.fields(lines, self.delimiter, len(self.fields), take, quotes=quotes)
             if table.num_rows:
                 pairs = zip(schema, table.columns, strict=True)
-                yield in_columns([convert.from_field(bytes_, column) for column, bytes_ in pairs])
+                yield in_columns([self.value(bytes_, column) for column, bytes_ in pairs])
+
+    def value(self, cells: pa.ChunkedArray, column: Column) -> pl.Series:
+        """A column, from its fields as bytes."""
+        if column.kind is Kind.FLOAT and self.decimal == ",":
+            import pyarrow.compute as pc
+
+            point = pc.replace_substring(pc.replace_substring(cells, ".", "x"), ",", ".")  # 1.5 is no number here
+            return convert.from_field(point, column)
+        return convert.from_field(cells, column)
+
+    def text(self, block: Block) -> Block:
+        """The block in UTF-8; a byte that is no character of the encoding stays as it is, which is no UTF-8 either."""
+        if self.charset is None:
+            return block
+        return block.decode(self.charset, "surrogateescape").encode("utf-8", "surrogateescape")
 
     def blocks(self, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None) -> Iterator[Block]:
         """Blocks of whole lines of a share; the share of a file is a range of its bytes."""
@@ -69,29 +94,31 @@ class TextReader(FileReader):
         for file, origin in zip(self.found.files, self.origins, strict=True):
             start, stop = max(low - base, origin), min(high - base, file.size)
             if file.zipped and low <= base < high:
-                yield from _read(file, origin, origin, END, progress)
+                yield from map(self.text, _read(file, origin, origin, END, progress))
             elif not file.zipped and start < stop:
-                yield from _read(file, origin, start, stop, progress)
+                yield from map(self.text, _read(file, origin, start, stop, progress))
             base += file.size
 
     def file_blocks(self, place: int) -> Iterator[Block]:
         """Blocks of whole lines of one of the files."""
         file, origin = self.found.files[place], self.origins[place]
-        return _read(file, origin, origin, END if file.zipped else file.size, None)
+        return map(self.text, _read(file, origin, origin, END if file.zipped else file.size, None))
 
 
-def open_csv(found: Files, columns: Columns, header: bool) -> TextReader:
+def open_csv(found: Files, columns: Columns, form: Form) -> TextReader:
     """Open separated files.
 
     Raises:
-        SourceError: A header is missing, unreadable, or not the same in all files, or columns are not declared well.
+        SourceError: A header is missing, unreadable, or not the same in all files, or columns are not declared well, or
+            the separator or the encoding is none.
     """
-    delimiter = "\t" if found.form == "tsv" else ","
-    if not header:
+    delimiter, charset = form.delimiter(found.form), form.charset()
+    told = partial(TextReader, decimal="," if form.comma() else ".", charset=charset)
+    if not form.header:
         schema = named(columns, Kind.TEXT, None, found.given)
         origins = tuple(start_of(file) for file in found.files)
-        return TextReader(found, schema, schema.names, origins, delimiter)
-    heads = [_header(file, delimiter) for file in found.files]
+        return told(found, schema, schema.names, origins, delimiter)
+    heads = [_header(file, delimiter, charset) for file in found.files]
     names = next((names for names, _ in heads if names), ())
     for file, (other, _) in zip(found.files, heads, strict=True):
         if other and other != names:
@@ -101,11 +128,17 @@ def open_csv(found: Files, columns: Columns, header: bool) -> TextReader:
     if not names and columns is None:
         raise SourceError(f"{found.given}: is empty, not even a header; pass columns=('user', 'page').")
     if names:
+        mark = next((mark for mark in SEPARATORS if mark in names[0]), None)
+        if len(names) == 1 and mark is not None and form.separator is None:
+            raise SourceError(
+                f"{found.given}: the header is one column, {listed(names)}; pass separator={mark!r} if that separates "
+                f"its fields, or separator={delimiter!r} if this is its name."
+            )
         check_names(names, found.given)
         schema = chosen(dict.fromkeys(names, Kind.TEXT), columns, found.given)
     else:
         schema = named(columns, Kind.TEXT, None, found.given)
-    return TextReader(found, schema, names or schema.names, tuple(origin for _, origin in heads), delimiter)
+    return told(found, schema, names or schema.names, tuple(origin for _, origin in heads), delimiter)
 
 
 def _read(file: File, origin: int, start: int, stop: int, progress: Callable[[int], None] | None) -> Iterator[Block]:
@@ -129,7 +162,7 @@ def start_of(file: File) -> int:
         return len(BOM) if stream.read(len(BOM)) == BOM else 0
 
 
-def _header(file: File, delimiter: str) -> tuple[tuple[str, ...], int]:
+def _header(file: File, delimiter: str, charset: str | None) -> tuple[tuple[str, ...], int]:
     """The names in the first line that is not blank, and where the next line begins; no names if there is no line."""
     line, origin = b"", start_of(file)
     with reading(file.given), opened(file) as (stream, _):
@@ -142,9 +175,10 @@ def _header(file: File, delimiter: str) -> tuple[tuple[str, ...], int]:
     if len(line) > HEADER:
         raise SourceError(f"{file.given}: the first line is too long for a header; is this a text file?")
     try:
-        text = line.decode().removesuffix("\n").removesuffix("\r")
+        text = line.decode(charset or "utf-8").removesuffix("\n").removesuffix("\r")
         return tuple(next(csv.reader([text], delimiter=delimiter, strict=True))), origin
     except (UnicodeDecodeError, csv.Error, StopIteration):
         raise SourceError(
-            f"{file.given}: the first line is no header in UTF-8; pass header=False if there is none."
+            f"{file.given}: the first line is no header in {charset or 'UTF-8'}; pass header=False if there is "
+            "none, or encoding= if it is of another encoding."
         ) from None

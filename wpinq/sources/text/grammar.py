@@ -46,8 +46,9 @@ def well_quoted(lines: pa.Array, delimiter: str) -> pa.Array:
     """Which lines are made of bare and quoted fields."""
     import pyarrow.compute as pc
 
-    field = f'(?:[^"{delimiter}\\n]*|"(?:[^"]|"")*")'
-    return pc.match_substring_regex(lines, rf"\A{field}(?:{delimiter}{field})*\n\z")
+    mark = f"\\x{ord(delimiter):02x}"
+    field = f'(?:[^"{mark}\\n]*|"(?:[^"]|"")*")'
+    return pc.match_substring_regex(lines, rf"\A{field}(?:{mark}{field})*\n\z")
 
 
 def width(lines: pa.Array, delimiter: str, *, quotes: bool) -> pa.Array:

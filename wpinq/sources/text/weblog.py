@@ -1,4 +1,4 @@
-"""Logs of web servers, in the common and the combined format.
+"""Logs of web servers, in the common and the combined format, or in one that is declared (`logformat.py`).
 
     host identity user [10/Oct/2000:13:55:36 -0700] "GET /page HTTP/1.0" 200 2326 "referrer" "agent"
 
@@ -14,75 +14,117 @@ from dataclasses import dataclass
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.records.schema import Column, Kind, Schema
-from wpinq.records.text import series, valid_text
+from wpinq.records import text as convert
+from wpinq.records.schema import Column, Kind, Schema, in_columns
 from wpinq.sources.columns import Columns, chosen
 from wpinq.sources.files import Files
 from wpinq.sources.text.csv import TextReader, start_of
 from wpinq.sources.text.lines import Block, as_lines
+from wpinq.sources.text.logformat import QUOTED, LogFormat, compiled
 
 KINDS = {
     "host": Kind.TEXT, "identity": Kind.TEXT, "user": Kind.TEXT, "time": Kind.INSTANT, "method": Kind.TEXT,
     "page": Kind.TEXT, "protocol": Kind.TEXT, "status": Kind.INT, "size": Kind.INT, "referrer": Kind.TEXT,
     "agent": Kind.TEXT,
 }  # fmt: skip
-QUOTED = r'"((?:[^"\\]|\\.)*)"'
 LINE = (
     r"^(?P<host>\S+) (?P<identity>\S+) (?P<user>\S+) \[(?P<time>[^\]]*)\] "
-    rf"{QUOTED.replace('(', '(?P<request>', 1)} (?P<status>[0-9]{{3}}|-) (?P<size>[0-9]+|-)"
-    rf"(?: {QUOTED.replace('(', '(?P<referrer>', 1)} {QUOTED.replace('(', '(?P<agent>', 1)})?\s*$"
+    rf'"(?P<request>{QUOTED})" (?P<status>[0-9]{{3}}|-) (?P<size>[0-9]+|-)'
+    rf'(?: "(?P<referrer>{QUOTED})" "(?P<agent>{QUOTED})")?\s*$'
 )
 REQUEST = r"^(?P<method>[^ ]+) (?P<page>[^ ]+)(?: (?P<protocol>[^ ]+))?$"
 TIME = r"^[0-9]{2}/[A-Z][a-z]{2}/[0-9]{4}:[0-9]{2}:[0-9]{2}:[0-9]{2} [+-][0-9]{4}$"
-
-
-@dataclass(frozen=True, slots=True)
-class WebLogReader(TextReader):
-    """Lines of web logs."""
-
-    def frames(self, block: Block, schema: Schema) -> Iterator[pl.DataFrame]:
-        """The records of a block of whole lines."""
-        frame = parse(series(valid_text(as_lines(block)), "line")).select(schema.names)
-        if frame.height:
-            yield frame
-
-
-def open_weblog(found: Files, columns: Columns) -> WebLogReader:
-    """Open web logs.
-
-    Raises:
-        SourceError: A column is declared that there is not, or of another type.
-    """
-    schema = chosen(KINDS, columns, found.given)
-    for column in schema:
-        if column.kind is not KINDS[column.name]:
-            kind = KINDS[column.name].value
-            raise SourceError(f"{found.given}: the column {column.name!r} of web logs is a {kind}; leave its type out.")
-    origins = tuple(start_of(file) for file in found.files)
-    return WebLogReader(found, schema, tuple(KINDS), origins, " ")
-
-
+EITHER = LogFormat(LINE, KINDS, {"time": "clf"}, {"time": 1})
+"""What a log is read as, unless its format is declared: the common or the combined one."""
 SCHEMA = Schema(tuple(Column(name, kind) for name, kind in KINDS.items()))
 """The columns of a web log."""
 
 
-def parse(lines: pl.Series) -> pl.DataFrame:
+@dataclass(frozen=True, slots=True)
+class WebLogReader(TextReader):
+    """Lines of web logs.
+
+    Attributes:
+        form: What a line is made of.
+    """
+
+    form: LogFormat = EITHER
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The way of lines, and their format where it is declared."""
+        return (*super(WebLogReader, self).way, *(() if self.form is EITHER else (self.form.pattern,)))
+
+    def frames(self, block: Block, schema: Schema) -> Iterator[pl.DataFrame]:
+        """The records of a block of whole lines."""
+        frame = parse(convert.series(convert.valid_text(as_lines(block)), "line"), self.form)
+        if frame.height:
+            yield in_columns([_declared(frame[column.name], self.form.kinds[column.name], column) for column in schema])
+
+
+def open_weblog(found: Files, columns: Columns, declared: str | None = None) -> WebLogReader:
+    """Open web logs.
+
+    Args:
+        found: The files.
+        columns: As for `open_source`; fields that are texts may be declared as other types.
+        declared: The name or the string of their format.
+
+    Raises:
+        SourceError: A column is declared that there is not, or of another type, or the format is none.
+    """
+    form = EITHER if declared is None else compiled(declared)
+    schema = chosen(form.kinds, columns, found.given)
+    for column in schema:
+        kind = form.kinds[column.name]
+        if column.kind is not kind and kind is not Kind.TEXT:
+            raise SourceError(
+                f"{found.given}: the column {column.name!r} of web logs is a {kind.value}; leave its type out."
+            )
+    origins = tuple(start_of(file) for file in found.files)
+    return WebLogReader(found, schema, tuple(form.kinds), origins, " ", form=form)
+
+
+def parse(lines: pl.Series, form: LogFormat = EITHER) -> pl.DataFrame:
     """The records of lines of text; a line that is null or of another form is none.
 
     >>> line = 'h - ann [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 200 -'
     >>> parse(pl.Series([line, "nonsense"])).select("user", "page", "size").rows()
     [('ann', '/a', None)]
     """
-    fields = lines.alias("line").to_frame().select(pl.col("line").str.extract_groups(LINE)).unnest("line")
-    fields = fields.filter(pl.col("host").is_not_null())
-    fields = fields.with_columns(pl.col("request").str.extract_groups(REQUEST)).unnest("request")
+    fields = lines.alias("line").to_frame().select(pl.col("line").str.extract_groups(form.pattern)).unnest("line")
+    fields = fields.filter(pl.col(fields.columns[0]).is_not_null())
+    if "request" in fields.columns:
+        fields = fields.with_columns(pl.col("request").str.extract_groups(REQUEST)).unnest("request")
     written = pl.col(pl.String)
     fields = fields.with_columns(pl.when(written != "-").then(written))
-    time = pl.when(pl.col("time").str.contains(TIME)).then(pl.col("time"))
-    return fields.select(
-        *(pl.col(name) for name in ("host", "identity", "user")),
-        time.str.to_datetime("%d/%b/%Y:%H:%M:%S %z", time_unit="us", time_zone="UTC", strict=False).alias("time"),
-        *(pl.col(name) for name in ("method", "page", "protocol")),
-        *(pl.col(name).cast(pl.Int64, strict=False) for name in ("status", "size")),
-        *(pl.col(name) for name in ("referrer", "agent")),
+    return fields.select(_typed(name, kind, form) for name, kind in form.kinds.items())
+
+
+def _typed(name: str, kind: Kind, form: LogFormat) -> pl.Expr:
+    """A field as a value of its kind."""
+    field, clock = pl.col(name), form.clocks.get(name)
+    if clock == "clf":
+        known = pl.when(field.str.contains(TIME)).then(field)
+        return known.str.to_datetime("%d/%b/%Y:%H:%M:%S %z", time_unit="us", time_zone="UTC", strict=False).alias(name)
+    if clock == "epoch":
+        return _since_1970(field, form.scale[name]).alias(name)
+    if kind is Kind.TEXT:
+        return field
+    if kind is Kind.INSTANT:
+        return convert.parsed(field, kind).alias(name)
+    return field.cast(pl.Int64 if kind is Kind.INT else pl.Float64, strict=False)
+
+
+def _since_1970(field: pl.Expr, scale: int) -> pl.Expr:
+    """An instant from what was counted since 1970, whole or as a decimal; without floats, so no digit is lost."""
+    digits = 11 + len(str(scale))  # more would not fit 64 bits
+    whole = field.str.extract(rf"^([0-9]{{1,{digits}}})(?:\.[0-9]*)?$").cast(pl.Int64, strict=False) * (
+        1_000_000 // scale
     )
+    rest = field.str.extract(r"\.([0-9]{1,6})").fill_null("0").str.pad_end(6, "0").cast(pl.Int64) // scale
+    return (whole + rest).cast(pl.Datetime("us", "UTC"))
+
+
+def _declared(field: pl.Series, own: Kind, column: Column) -> pl.Series:
+    return field if column.kind is own else convert.parse(field, column.kind)

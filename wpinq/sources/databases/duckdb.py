@@ -1,0 +1,124 @@
+"""Tables of DuckDB files, read as Arrow batches. The schema is that of the table; the file is only read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import polars as pl
+
+from wpinq.errors import SourceError
+from wpinq.records.schema import Schema
+from wpinq.sources.columns import Columns, wanted
+from wpinq.sources.databases.postgres import quoted
+from wpinq.sources.files import Files
+from wpinq.sources.readers import FileReader
+from wpinq.sources.tables import arrays
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDb:
+    """A table of a DuckDB file, for `protect`."""
+
+    path: Path
+    table: str
+
+    def open_reader(self, columns: Columns) -> DuckDbReader:
+        """Look at its columns.
+
+        Raises:
+            SourceError: It is no DuckDB file, or has no such table or columns, or DuckDB is not installed.
+        """
+        found = Files.find(self.path, "duckdb")
+        log = Path(f"{self.path}.wal")
+        if log.exists():  # what was written last and is not in the file yet
+            logged = Files.find(log, "duckdb")
+            found = Files(found.given, "duckdb", (*found.files, *logged.files), found.path)
+        with _rows(self, "*", "LIMIT 0") as batches:
+            schema = batches.schema
+        types = {field.name: field.type for field in schema}
+        return DuckDbReader(found, arrays.schema_of(types, schema.names, columns, str(self.path)), self)
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDbReader(FileReader):
+    """Rows of a table of a DuckDB file."""
+
+    place: DuckDb
+
+    @property
+    def name(self) -> str:
+        """The file's and the table's name."""
+        return f"{self.found.name}:{self.place.table}"
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The table."""
+        return (type(self).__name__, self.place.table)
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns; see `Reader.batches`. The first share reads everything."""
+        schema = wanted(self.schema, columns, self.found.given)
+        if share[0]:
+            return
+        for batch in self.raw(schema):
+            yield arrays.frame(batch, schema)
+        if progress is not None:
+            progress(self.total_bytes)
+
+    def raw(self, schema: Schema) -> Iterator[Any]:
+        """All record batches, as DuckDB gives them."""
+        for file in self.found.files:
+            file.check()
+        with _rows(self.place, ", ".join(map(quoted, schema.names)), "") as batches:
+            yield from batches
+        for file in self.found.files:
+            file.check()
+
+
+def duckdb(path: str | Path, *, table: str) -> DuckDb:
+    """Name a table of a DuckDB file, for `protect`. Its version and its ledger are those of a file."""
+    return DuckDb(Path(path), table)
+
+
+def from_url(url: str) -> DuckDb:
+    """Read `duckdb:shop.duckdb?table=views`.
+
+    Raises:
+        SourceError: It names no table.
+    """
+    path, _, rest = url.partition(":")[2].partition("?")
+    options = dict(parse_qsl(rest, keep_blank_values=True))
+    if not path or list(options) != ["table"]:
+        raise SourceError("duckdb:...: name the file and its table, duckdb:shop.duckdb?table=views.")
+    return duckdb(path, table=options["table"])
+
+
+@contextmanager
+def _rows(place: DuckDb, columns: str, limit: str) -> Iterator[Any]:
+    """The rows of a table as batches.
+
+    Raises:
+        SourceError: Instead of any error of DuckDB, which may quote records.
+    """
+    try:
+        import duckdb as library
+    except ImportError:
+        raise SourceError(f"{place.path}: reading it needs DuckDB: pip install duckdb.") from None
+    import pyarrow as pa
+
+    try:
+        with closing(library.connect(str(place.path), read_only=True)) as connection:
+            query = f"SELECT {columns} FROM {quoted(place.table)} {limit}"  # noqa: S608  names are quoted
+            yield pa.RecordBatchReader.from_stream(connection.sql(query))
+    except library.Error:
+        raise SourceError(
+            f"{place.path}, table {place.table!r}: cannot be read; is it a DuckDB file that has this table, and that "
+            "nobody else writes to?"
+        ) from None

@@ -1,0 +1,80 @@
+"""What is wrong with a source, row by row: what `check.py` finds out, for the curator only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+
+from wpinq.records.schema import Schema
+
+RETURN = "carriage return inside, or longer than 64 MiB"
+QUOTING = "ill-formed quoting"
+RAGGED = "wrong number of fields"
+FORM = "not of the format of the log"
+FORM_JSON = "not an object of JSON"
+UTF8 = "invalid UTF-8"
+NUL = "NUL byte"
+TYPE = "not of its declared type"
+LOST = "not a value that a record can hold"
+DROPPED = frozenset({RETURN, QUOTING, RAGGED, FORM, FORM_JSON})
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem of one row or field.
+
+    Attributes:
+        reason: What is wrong.
+        row: The line of a text file, counted from 1 with the header, else the row, counted from 1.
+        column: The column, if the row as such is right.
+        file: The file, if there are several.
+    """
+
+    reason: str
+    row: int
+    column: str | None = None
+    file: str | None = None
+
+
+@dataclass(slots=True)
+class Report:
+    """The problems of a source.
+
+    Attributes:
+        name: The file's name.
+        schema: The columns.
+        size: Bytes of the files, if there are any.
+        limit: How many problems of each reason are listed.
+        rows: How many records can be read.
+        counts: How often each reason was found.
+        problems: The first ones of each reason.
+    """
+
+    name: str
+    schema: Schema
+    size: int | None
+    limit: int
+    rows: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.counts
+
+    @property
+    def dropped(self) -> int:
+        """How many rows are no records."""
+        return sum(number for reason, number in self.counts.items() if reason in DROPPED)
+
+    def add(
+        self, reason: str, rows: Iterable[int], total: int, *, column: str | None = None, file: str | None = None
+    ) -> None:
+        """Count problems, and list the first ones."""
+        if total:
+            room = max(self.limit - self.counts[reason], 0)
+            self.counts[reason] += total
+            self.problems.extend(Problem(reason, int(row), column, file) for row in islice(rows, room))

@@ -1,0 +1,102 @@
+"""Arrow files (Feather 2), and files of an Arrow stream, one or many, read by record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import SourceError
+from wpinq.records.schema import Schema
+from wpinq.sources.columns import Columns, wanted
+from wpinq.sources.files import File, Files, reading
+from wpinq.sources.readers import FileReader
+from wpinq.sources.tables import arrays
+from wpinq.sources.tables.parquet import columns_alike
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowReader(FileReader):
+    """Rows of Arrow files that have the same columns.
+
+    Attributes:
+        streams: Which of the files hold a stream, which cannot be read from its middle.
+    """
+
+    streams: tuple[bool, ...] = field(repr=False)
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns; see `Reader.batches`. The shares are made of record batches."""
+        schema = wanted(self.schema, columns, self.found.given)
+        for batch in self._parts(schema, share, progress):
+            with _decoding(self.found.given):
+                frame = arrays.frame(batch, schema)
+            yield frame
+
+    def raw(self, schema: Schema) -> Iterator[Any]:
+        """All record batches, as the files hold them."""
+        return self._parts(schema, (0, 1), None)
+
+    def _parts(self, schema: Schema, share: tuple[int, int], progress: Callable[[int], None] | None) -> Iterator[Any]:
+        number = 0
+        for file, stream in zip(self.found.files, self.streams, strict=True):
+            file.check()
+            with _decoding(file.given), _opened(file, stream) as (_, batches):
+                for batch in batches():
+                    if number % share[1] == share[0]:
+                        batch.validate()
+                        yield batch.select(list(schema.names))
+                    number += 1
+            file.check()
+            if progress is not None and not share[0]:
+                progress(file.size)
+
+
+def open_arrow(found: Files, columns: Columns) -> ArrowReader:
+    """Open Arrow files.
+
+    Raises:
+        SourceError: One is no Arrow file, they differ in their columns, or columns are not declared well.
+    """
+    schemas, streams = [], []
+    for file in found.files:
+        with reading(file.given), file.path.open("rb") as opened:
+            streams.append(opened.read(6) != b"ARROW1")
+        with _decoding(file.given), _opened(file, streams[-1]) as (schema, _):
+            schemas.append(schema)
+    return ArrowReader(found, columns_alike(found, schemas, columns), tuple(streams))
+
+
+@contextmanager
+def _opened(file: File, stream: bool) -> Iterator[tuple[Any, Callable[[], Iterator[Any]]]]:
+    """The schema of a file, and its record batches."""
+    import pyarrow as pa
+
+    with pa.OSFile(str(file.path), "rb") as raw:
+        if stream:
+            read = pa.ipc.open_stream(raw)
+            yield read.schema, lambda: iter(read)
+        else:
+            whole = pa.ipc.open_file(raw)
+            yield whole.schema, lambda: map(whole.get_batch, range(whole.num_record_batches))
+
+
+@contextmanager
+def _decoding(path: str) -> Iterator[None]:
+    """Turn errors of Arrow into one line that quotes nothing of a file.
+
+    Raises:
+        SourceError: Instead of any error of reading or decoding.
+    """
+    import pyarrow as pa
+
+    try:
+        with reading(path):
+            yield
+    except pa.ArrowException:
+        raise SourceError(f"{path}: is not an Arrow file, or is damaged.") from None

@@ -1,0 +1,72 @@
+"""Lines of JSON: an object on each, of which the declared keys are read.
+
+The value of a key is read as a field of a text file is, and what lies deeper is its text. A line that is no object is
+dropped, by itself and uncounted; of a key that stands twice the last one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import SourceError
+from wpinq.records import text as convert
+from wpinq.records.schema import Kind, Schema, in_columns
+from wpinq.sources.columns import Columns, named
+from wpinq.sources.files import Files
+from wpinq.sources.text.csv import TextReader, start_of
+from wpinq.sources.text.lines import Block, as_lines
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReader(TextReader):
+    """Lines of JSON."""
+
+    def frames(self, block: Block, schema: Schema) -> Iterator[pl.DataFrame]:
+        """The records of a block of whole lines."""
+        text, _ = objects(as_lines(block))
+        if len(text):
+            yield values(text, schema)
+
+
+def open_json(found: Files, columns: Columns) -> JsonReader:
+    """Open files of lines of JSON.
+
+    Raises:
+        SourceError: No columns are declared: nothing is inferred from records.
+    """
+    if columns is None:
+        raise SourceError(f"{found.given}: which keys to read is not inferred from records; pass columns=, for "
+                          "example columns={'user': 'text', 'time': 'instant', 'size': int}.")  # fmt: skip
+    schema = named(columns, Kind.TEXT, None, found.given)
+    check_keys(schema, "columns")
+    return JsonReader(found, schema, schema.names, tuple(start_of(file) for file in found.files), "\n")
+
+
+def check_keys(schema: Schema, where: str) -> None:
+    """Refuse names that a path of JSON cannot hold.
+
+    Raises:
+        SourceError: One holds a quote or a backslash.
+    """
+    if any(set(column.name) & set("\"'\\") for column in schema):
+        raise SourceError(f"{where}: a key with a quote or a backslash cannot be read; rename it where it is written.")
+
+
+def objects(lines: Any) -> tuple[pl.Series, pl.Series]:
+    """Which lines of bytes are objects, as text, and the mask of them."""
+    text = convert.valid_text(lines, "message")
+    mask = text.str.json_path_match("$").is_not_null() & text.str.contains(r"^\s*\{").fill_null(value=False)
+    return text.filter(mask), mask
+
+
+def values(text: pl.Series, schema: Schema) -> pl.DataFrame:
+    """The values of the keys of objects."""
+    found = [text.str.json_path_match(f'$["{column.name}"]').alias(column.name) for column in schema]
+    return in_columns(
+        [one if column.kind is Kind.TEXT else convert.parse(one, column.kind)
+         for one, column in zip(found, schema, strict=True)]
+    )  # fmt: skip

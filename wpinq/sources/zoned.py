@@ -1,0 +1,75 @@
+"""A source whose instants are given as the clocks of one zone showed them, without a zone.
+
+So days and hours of such a column are those that people of that zone mean, wherever it is used. Each value is converted
+by itself. When clocks are put back, an hour has one name for two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import SourceError
+from wpinq.records.schema import Column, Kind, Schema
+from wpinq.sources.columns import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Zoned:
+    """A reader with the clocks of a zone; all else is that of the source.
+
+    Attributes:
+        reader: The source.
+        zone: The zone, such as Europe/Amsterdam.
+    """
+
+    reader: Reader
+    zone: str
+
+    @property
+    def schema(self) -> Schema:
+        """The columns, whose instants have become times without a zone."""
+        return Schema(tuple(Column(one.name, _kind(one.kind), one.ranged) for one in self.reader.schema))
+
+    @property
+    def way(self) -> tuple[object, ...]:
+        """The way of the source, and the zone with the version of its rules, which come with Polars."""
+        return (*self.reader.way, type(self).__name__, self.zone, pl.__version__)
+
+    def batches(
+        self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Frames of these columns; see `Reader.batches`."""
+        local = [
+            pl.col(name).dt.convert_time_zone(self.zone).dt.replace_time_zone(None)
+            for name in columns
+            if name in self.reader.schema and self.reader.schema[name].kind is Kind.INSTANT
+        ]
+        for frame in self.reader.batches(columns, share=share, progress=progress):
+            yield frame.with_columns(local)
+
+    def copied(self) -> Zoned:
+        """The same over a copy of what its owner could change."""
+        return Zoned(self.reader.copied(), self.zone) if hasattr(self.reader, "copied") else self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "reader"), name)
+
+
+def check_zone(zone: str) -> None:
+    """Refuse what is no time zone.
+
+    Raises:
+        SourceError: It is none that Polars knows.
+    """
+    try:
+        pl.select(pl.lit(0).cast(pl.Datetime("us", "UTC")).dt.convert_time_zone(zone))
+    except Exception:  # noqa: BLE001  it fails in several ways
+        raise SourceError(f"tz={zone!r} is no time zone; write one such as 'Europe/Amsterdam' or 'UTC'.") from None
+
+
+def _kind(kind: Kind) -> Kind:
+    return Kind.TIME if kind is Kind.INSTANT else kind

@@ -163,7 +163,8 @@ def test_other_keys_are_sent_away_and_nobody_else_is_waited_for_in_vain(both, mo
     monkeypatch.setattr(meeting, "JOIN", 3.0)
     addresses = places()
     told = {"script": "", "source": "", "columns": None, "words": {}, "name": "views.csv", "version": "1"}
-    told |= {"declared": True, "reading": "", "ledger": "", "recover": None, "keys": ["00" * 16, "11" * 16, ""]}
+    told |= {"declared": True, "reading": "", "place": None, "ledger": "", "recover": None}
+    told |= {"keys": ["00" * 16, "11" * 16, ""]}
     told |= {"unit": {}, "where": None, "derive": {}}
     (both[1] / "keys").write_text(json.dumps(told))
     second = Second(both[1], both[1], addresses)

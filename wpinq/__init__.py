@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wpinq.measurements.measurement import Measurement
     from wpinq.measurements.quote import Quote
     from wpinq.plan.unit import Unit, users
-    from wpinq.protection import protect
+    from wpinq.protection import budget, protect
     from wpinq.query import sql
     from wpinq.sources.databases.postgres import postgres
     from wpinq.sources.databases.sqlite import sqlite
@@ -52,6 +52,7 @@ _HOMES = {
     "limit_memory": "state.memory",
     "live": "streaming",
     "loss": "aggregates",
+    "budget": "protection",
     "postgres": "sources.databases.postgres",
     "protect": "protection",
     "sql": "query.answer",
@@ -88,6 +89,7 @@ __all__ = [
     "UntraceableError",
     "WpinqError",
     "aggregates",
+    "budget",
     "degrees",
     "kafka",
     "limit_memory",

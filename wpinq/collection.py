@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq import aggregates, operators
+from wpinq.errors import PlanError
+from wpinq.ledger.budget import Budget
 from wpinq.measurements.charged import commit
 from wpinq.measurements.explain import explain
 from wpinq.measurements.measuring import measure, quote
 from wpinq.measurements.select import select
 from wpinq.plan.builder import Builder
-from wpinq.plan.node import holding
+from wpinq.plan.node import holding, sources
 
 if TYPE_CHECKING:
     from wpinq.plan.node import Node
@@ -64,6 +67,24 @@ class Collection(Builder["Collection"]):
     def columns(self) -> tuple[str, ...]:
         """The names of its columns."""
         return self._node.schema.names
+
+    @property
+    def budget(self) -> Budget:
+        """What the budget of its data set holds, what was spent on what, and what is left.
+
+        Raises:
+            PlanError: It is made of data sets with several ledgers.
+            LedgerError: The ledger cannot be trusted.
+        """
+        ledgers = {data.ledger.identity: data.ledger for data in sources(self._node)}
+        if len(ledgers) > 1:
+            raise PlanError("budget: the collection is made of data sets with several ledgers; ask for each of them.")
+        return Budget.of(next(iter(ledgers.values())))
+
+    @property
+    def left(self) -> Fraction:
+        """Epsilon that is left of the budget; see `budget`."""
+        return self.budget.left
 
     def _then(self, node: Node) -> Collection:
         return Collection(holding(node))

@@ -1,6 +1,7 @@
 """Exact numbers: what people write as amounts, read without any rounding.
 
-A float is read as the decimal that it prints, so `0.1` is 1/10 and three of them are exactly 3/10.
+A float is read as the decimal that it prints, so `0.1` is 1/10 and three of them are exactly 3/10; one that prints with
+all digits that floats have is a simple fraction that was rounded to it, if there is one: `1 / 11` is 1/11.
 Nothing downstream of this room ever sees a float as an amount of epsilon, delta, scale or weight.
 """
 
@@ -29,6 +30,9 @@ HELD = Fraction(10) ** 300
 MOST_DIGITS = 400
 """Digits, before or after the point, of the longest number that is read."""
 
+ALL_DIGITS, SIMPLE = 13, 10**6
+"""Digits of a float that is rounded, and the largest denominator of a fraction that is read for one. Of a million
+other floats one is nearer than that to some such fraction, by chance."""
 
 USUAL = Fraction(10) ** 100
 """The largest amount, and the inverse of the least: what is computed from amounts for people fits into floats."""
@@ -38,13 +42,15 @@ def exact(value: object, call: str) -> Fraction:
     """Read a number exactly.
 
     Args:
-        value: An integer, a Fraction, a Decimal, a float (the decimal that it prints) or a string
+        value: An integer, a Fraction, a Decimal, a float (the decimal that it prints, or the fraction) or a string
             such as `"1/3"` or `"0.1"`. Booleans are refused.
         call: The call and argument, for the message: `"measure(epsilon=...)"`.
 
     Raises:
         ExactnessError: It is not a finite number.
 
+    >>> exact(1 / 11, "budget"), exact(0.1 + 0.2, "budget")
+    (Fraction(1, 11), Fraction(7500000000000001, 25000000000000000))
     >>> exact(0.1, "budget") + exact("0.2", "budget") == exact(0.3, "budget")
     True
     """
@@ -57,12 +63,26 @@ def exact(value: object, call: str) -> Fraction:
             return _held(_written(str(value)))
         number = float(value)  # type: ignore[arg-type]
         if math.isfinite(number):
-            return _held(Fraction(repr(number)))
+            return _held(_printed(number))
     except (ValueError, TypeError, ArithmeticError):
         pass
     result = type(value).__name__ if isinstance(value, int) else repr(str(value)[:LONGEST])
     usual = f"not a finite number of at most {MOST_DIGITS} digits, and of a size that floats have"
     raise ExactnessError(f"{call}: {result} is {usual}; write it as 0.1 or '1/10'.")
+
+
+def _printed(number: float) -> Fraction:
+    """The decimal that a float prints, or where it prints as many digits as floats have, the fraction it stands for.
+
+    What is read is what is charged and what noise is made of, so either is right; of `1 / 11` only the fraction is
+    what was meant, and eleven of it make 1.
+    """
+    text = repr(number)
+    if sum(map(str.isdigit, text.partition("e")[0].lstrip("-0."))) >= ALL_DIGITS:
+        near = Fraction(number).limit_denominator(SIMPLE)
+        if near and float(near) == number:
+            return near
+    return Fraction(text)
 
 
 def _written(text: str) -> Fraction:

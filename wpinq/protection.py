@@ -14,6 +14,7 @@ from wpinq.exact import Amount, exact, positive
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Ledger, wording
+from wpinq.ledger.budget import Budget
 from wpinq.ledger.contents import recognized
 from wpinq.operators.contribution.before import before
 from wpinq.operators.contribution.sample import bounded
@@ -97,7 +98,8 @@ def protect(
             those that people of that zone mean. By default they are in UTC.
         weight: A column that holds the weight of each record; by default each record weighs 1.
         max_weight: The largest weight of a record, either way; it multiplies the noise.
-        name: Names the data set in its ledger; by default the file's name. All versions of one data set share a budget.
+        name: Names the data set in its ledger; by default as the ledger does, or after the file in a new one. All
+            versions of one data set share a budget, and so do tables of the same people with `ledger=` and a name each.
         version: Names this version of the data; by default it is what the files hold: a file that is touched, moved,
             copied or fetched anew stays the same, and other bytes are another version, whose questions are charged.
             Data that are not those that were first read under a named version are refused, whatever is asked for.
@@ -149,12 +151,49 @@ def protect(
     first = before(reader.schema, unit, where, derive, "protect")  # mistakes show before a ledger is made
     if weight is not None:
         weights(first.schema, weight, max_weight)
-    book = Ledger.open(place, name=label, unit=unit.text, budget=amount, delta=extra, secret=secret)
+    book = Ledger.open(
+        place,
+        name=label,
+        unit=unit.text,
+        budget=amount,
+        delta=extra,
+        secret=secret,
+        found=name is None,
+        shared=ledger is not None,
+    )
+    label = book.name if name is None else label
+    declared = f"{declared} of {label}" if declared and label != book.name else declared
     LIMIT.beside(place)
     own = declared or recognized(book, reader) or f"unnamed {os.urandom(16).hex()}"
     data = DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading)
     records = first.over(Source(data))
     return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))
+
+
+def budget(of: Collection | str | os.PathLike[str]) -> Budget:
+    """Ask what a budget holds, what was spent on what, and what is left; it costs nothing.
+
+    Args:
+        of: A protected collection, the path of a ledger, or that of a file that has its ledger beside it.
+
+    Raises:
+        LedgerError: There is no ledger, or it cannot be trusted.
+        PlanError: The collection is made of data sets with several ledgers; ask for each.
+
+    >>> from wpinq import budget, protect
+    >>> views = protect([("ann", "home")], budget=1, columns={"user": str, "page": str})
+    >>> pages = views.map("page").measure(epsilon="1/4", name="pages")
+    >>> budget(views)
+    Epsilon 0.75 of 1 is left for records. Delta 0.00001 of 0.00001 is left.
+            0.25  pages
+    """
+    if isinstance(of, Collection):
+        return of.budget
+    if not isinstance(of, (str, os.PathLike)):
+        raise PlanError("budget(...): takes a protected collection, or the path of a ledger or of its file.")
+    path = Path(of)
+    own = path.with_name(f"{path.name}.ledger")
+    return Budget.of(Ledger.existing(own if own.exists() else path))
 
 
 def beside(path: Path | None) -> Path | None:

@@ -13,6 +13,8 @@ import time
 
 import pytest
 
+from wpinq.ledger.budget import SPENT_ALL
+
 
 @pytest.fixture
 def shell(wpinq, views, loud, tmp_path, monkeypatch):
@@ -37,7 +39,7 @@ def test_commands(shell):
     assert "NAME BIN [BIN...]" in done.out
     assert "(user: text, page: text)" in done.out
     assert "noise of scale 0.02" in done.out
-    assert done.out.endswith("Epsilon 0 of 150 is left for views.csv.\n")  # nothing after quit
+    assert done.out.endswith(f"Epsilon 0 of 150 is left for views.csv. {SPENT_ALL}.\n")  # nothing after quit
 
 
 def test_a_bad_line_is_told_and_the_next_is_answered(shell):

@@ -18,12 +18,25 @@ def test_every_short_number_survives_its_text(number):
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_float_is_the_decimal_that_it_prints_up_to_a_size(number):
+def test_a_float_is_what_it_prints_or_a_simple_fraction_up_to_a_size(number):
     if abs(number) > 1e300:
         with pytest.raises(ExactnessError, match="of a size that floats have"):
             exact(number, "call")
     else:
-        assert exact(number, "call") == Fraction(repr(number))
+        found = exact(number, "call")
+        assert float(found) == number
+        assert found == Fraction(repr(number)) or found.denominator <= 10**6
+
+
+@given(st.integers(1, 1000), st.integers(1, 1000))
+def test_a_float_that_is_a_rounded_simple_fraction_is_that_fraction(above, below):
+    assert exact(above / below, "call") == Fraction(above, below)
+    assert sum([exact(1 / below, "call")] * below) == 1
+
+
+def test_what_was_computed_and_is_no_simple_fraction_is_the_decimal_that_it_prints():
+    assert exact(0.1 + 0.2, "call") == Fraction("0.30000000000000004")
+    assert exact(0.333333, "call") == Fraction(333333, 10**6)
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,10 @@ def full(opened: Open, spend: Spend, place: Path) -> Path:
 def test_show_tells_what_was_spent_on_what_by_whom_and_what_is_left(full: Path) -> None:
     done = run("show", full)
     assert done.exit_code == 0
-    for text in ("views, unit: record", "page views", "[red]degrees", "ada", "1/3", "0.1", "seal"):
+    for text in ("views, unit: record", "page views", "[red]degrees", "ada", "1/3", "0.1"):
         assert text in done.output
+    assert "seal" not in done.output
+    assert "seal" in run("show", full, "--all").output
     assert "Spent epsilon 13/30 of 1; 17/30 is left." in done.output
 
 

@@ -10,41 +10,37 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from wpinq.cli.inputs import code_of
 from wpinq.cli.outputs import check_outputs, write_text
+from wpinq.cli.show import aligned
 from wpinq.errors import WpinqError
 from wpinq.exact import decimal, exact
 from wpinq.ledger import Entry, Ledger
 from wpinq.ledger.cost import write
 from wpinq.ledger.file import ENDS
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
 app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=True)
 
 LedgerArgument = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Every = Annotated[bool, typer.Option("--all", help="With the rows that only guard answers (seals).")]
 Amount = Annotated[str, typer.Argument(help="Epsilon, exactly: 0.5 or 1/3.", show_default=False)]
 
 
 @app.command()
-def show(path: LedgerArgument, as_json: AsJson = False) -> None:
+def show(path: LedgerArgument, as_json: AsJson = False, every: Every = False) -> None:
     """Show what was spent and what is left."""
-    from rich.console import Console
-
     with _reported():
         ledger = Ledger.existing(path)
         if as_json:
             typer.echo(_as_json(_report(ledger)), nl=False)
             return
-        console = Console()
-        console.print(_table(ledger))
-        console.print(_summary(ledger), markup=False, highlight=False)
+        typer.echo(f"{_shown(f'{ledger.name}, unit: {ledger.unit}')}\n\n{_table(ledger, every=every)}\n")
+        typer.echo(_summary(ledger))
 
 
 @app.command()
@@ -181,18 +177,21 @@ def _plain(entry: Entry) -> dict[str, Any]:
     return {name: write(value) if isinstance(value, Fraction) else value for name, value in values.items()}
 
 
-def _table(ledger: Ledger) -> Table:
-    from rich.table import Table
-    from rich.text import Text
+def _table(ledger: Ledger, *, every: bool) -> str:
+    """Rows on one line each, without columns in which nothing stands."""
+    names = ("#", "when (UTC)", "what", "on", "version", "by", "epsilon", "delta")
+    rows = [
+        (
+            str(entry.number), entry.at[:16].replace("T", " "), entry.kind, _short(entry.label or entry.question[:12]),
+            _short(entry.version, 16), _short(entry.analyst),
+            *("" if amount is None else decimal(amount) for amount in (entry.epsilon, entry.delta)),
+        )
+        for entry in _entries(ledger) if every or entry.kind != "seal"
+    ]  # fmt: skip
+    kept = [place for place in range(len(names)) if any(row[place] not in ("", "0") for row in rows)]
+    return aligned([[row[place] for place in kept] for row in (names, *rows)])
 
-    table = Table(title=Text(_shown(f"{ledger.name}, unit: {ledger.unit}")))
-    for column in ("#", "when (UTC)", "what", "on", "version", "by"):
-        table.add_column(column)
-    for column in ("epsilon", "delta"):
-        table.add_column(column, justify="right")
-    for entry in _entries(ledger):
-        amounts = [decimal(amount) if amount is not None else "" for amount in (entry.epsilon, entry.delta)]
-        on = entry.label or entry.question[:12]
-        cells = (str(entry.number), entry.at[:19], entry.kind, on, entry.version, entry.analyst, *amounts)
-        table.add_row(*map(Text, map(_shown, cells)))
-    return table
+
+def _short(text: str, most: int = 48) -> str:
+    text = _shown(text)
+    return text if len(text) <= most else f"{text[: most - 3]}..."

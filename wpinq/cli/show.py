@@ -81,5 +81,9 @@ def protects_line(node: Node) -> str:
 
 
 def budget_line(ledger: Ledger) -> str:
-    """What is left of a budget."""
-    return f"Epsilon {decimal(ledger.remaining())} of {decimal(ledger.budget)} is left for {ledger.name}."
+    """What is left of a budget, and what that means where it is nothing."""
+    from wpinq.ledger.budget import SPENT_ALL
+
+    left = ledger.remaining()
+    line = f"Epsilon {decimal(left)} of {decimal(ledger.budget)} is left for {ledger.name}."
+    return line if left else f"{line} {SPENT_ALL}."

@@ -26,8 +26,11 @@ from wpinq.records.fields import encode
 FORMAT = 1
 BYTES = "bytes of files"
 """The question under which the digest of what files hold is sealed."""
-MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents")
+MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "tables")
 SCALARS = ("identity", "name", "unit", "budget", "delta", "last")
+
+
+ROUNDED = " (a rounded number is above what it stands for: write '1/11', or take wpinq.budget(...).split(11))"
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,7 @@ class Accountant:
         seals: The seals, by the same code.
         labels: Epsilon by analyst and label.
         contents: The versions whose bytes are known.
+        tables: The units of further tables of the same people, by name.
         torn: Whether an interrupt came while drafted rows were settled.
     """
 
@@ -162,6 +166,7 @@ class Accountant:
     paid: MutableMapping[str | None, Fraction] = field(default_factory=dict)
     labels: MutableMapping[tuple[str | None, str], Fraction] = field(default_factory=dict)
     contents: MutableMapping[str, bool] = field(default_factory=dict)
+    tables: MutableMapping[str, str] = field(default_factory=dict)
     torn: bool = False
 
     def draft(self) -> Accountant:
@@ -207,6 +212,10 @@ class Accountant:
         self.budget, self.delta = read(body["budget"]), read(body["delta"])
         return {"label": self.name, "epsilon": self.budget, "delta": self.delta}
 
+    def _table(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.tables[body["name"]] = body["unit"]
+        return {"label": body["name"]}
+
     def _charge(self, body: dict[str, Any]) -> dict[str, Any]:
         costs = tuple(_cost(epsilon, delta, tuple(map(tuple, under))) for epsilon, delta, under in body["costs"])
         charge = Charge(body["question"], costs, body["version"], body["label"], body["analyst"])
@@ -250,17 +259,18 @@ class Accountant:
                 charge, epsilon, left, f"costs delta {decimal(delta)}, {decimal(left_delta)} is left {where}"
             )
         if epsilon > left:
-            raise self.refusal(charge, epsilon, left, f"{_asks(epsilon)}, {decimal(left)} is left {where}")
+            short = ROUNDED if epsilon - left < epsilon / 10**9 else ""
+            raise self.refusal(charge, epsilon, left, f"{_asks(epsilon)}, {decimal(left)} is left {where}{short}")
         if charge.analyst in self.caps:
             own = max(self.caps[charge.analyst] - self.paid.get(charge.analyst, ZERO), ZERO)
             if epsilon > own:
                 cap = f"is left of the cap of analyst {charge.analyst!r}"
                 raise self.refusal(charge, epsilon, min(own, left), f"{_asks(epsilon)}, {decimal(own)} {cap} {where}")
 
-    def other_unit(self, unit: str) -> RefusedError:
+    def other_unit(self, unit: str, own: str) -> RefusedError:
         """The error of a question with another privacy unit: what to do, and what that costs."""
         return RefusedError(
-            f"its privacy unit is {self.unit!r}, not {unit!r}; it is fixed when the ledger is made. Ask with its unit,"
+            f"its privacy unit is {own!r}, not {unit!r}; it is fixed when the ledger is made. Ask with its unit,"
             " or give another ledger: ledger=PATH, on the command line --ledger PATH. What both spend adds up for the"
             f" same people; epsilon {decimal(self.spent.epsilon)} is spent in this one."
         )

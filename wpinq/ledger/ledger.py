@@ -9,20 +9,20 @@ Source: privacy rules 2, 3, 7, 25, 28, 38 and 39.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from wpinq.errors import ExactnessError, InternalError, LedgerError
 from wpinq.exact import decimal, exact, positive
 from wpinq.ledger import chain
-from wpinq.ledger.accountant import FORMAT, Accountant, Charge, Entry, key
+from wpinq.ledger.accountant import Accountant, Charge, Entry, key
 from wpinq.ledger.chain import RefusedError
-from wpinq.ledger.cost import ALLOWED, ZERO, Cost, write
+from wpinq.ledger.cost import ZERO, Cost, write
 from wpinq.ledger.file import FileStore
+from wpinq.ledger.opening import joined, opening
 from wpinq.ledger.secret import Secret
 from wpinq.ledger.session import Session
 from wpinq.ledger.store import MemoryStore, Store
@@ -42,21 +42,23 @@ class Ledger:
     @classmethod
     def open(
         cls, path: Path | None, *, name: str, unit: str, budget: Fraction | None,
-        delta: Fraction | None = ZERO, secret: Secret | None = None,
+        delta: Fraction | None = ZERO, secret: Secret | None = None, found: bool = False, shared: bool = False,
     ) -> Ledger:  # fmt: skip
         """Open a data set's ledger; make it, its secret and its head where there is none.
 
         Args:
             path: The ledger's file, with `PATH.secret`, `PATH.head`, `PATH.lock` and `PATH.verified` beside it. None
                 keeps it in the memory of this process.
-            name: The data set's name.
+            name: The data set's name. A ledger may hold several tables of the same people, each by its name.
             unit: The privacy unit and its bound, as text.
             budget: Epsilon that may be spent in all; None for what an existing ledger holds.
             delta: Delta that may be spent in all; None for what an existing ledger holds, and `ALLOWED` in a new one.
             secret: The data set's secret; by default that of the environment, else that in `PATH.secret`.
+            found: Whether nobody gave the name: a ledger that exists has one of its own.
+            shared: Whether another table of the same people may join those that the ledger has.
 
         Raises:
-            LedgerError: It is another data set's, or damaged, rolled back, forked, incomplete or not writable.
+            LedgerError: It is of other people, or damaged, rolled back, forked, incomplete or not writable.
             ExactnessError: An amount is not exact, or is negative or zero.
 
         >>> ledger = Ledger.open(None, name="views", unit="record", budget=Fraction(3, 10))
@@ -71,10 +73,13 @@ class Ledger:
             raise ExactnessError(f"Ledger.open(delta={decimal(delta)}): delta is a probability, from 0 to below 1.")
         ledger = cls(*_place(path, secret, new=budget is not None))
         with ledger._session() as session:
-            if session.accountant.last:
-                _check(session.accountant, name, unit, budget, delta)
-            else:
-                session.stage(_opening(name, unit, budget, delta))
+            row = (
+                joined(session.accountant, None if found else name, unit, budget, delta, shared=shared)
+                if session.accountant.last
+                else opening(name, unit, budget, delta)
+            )
+            if row is not None:
+                session.stage(row)
                 session.commit()
         return ledger
 
@@ -271,28 +276,3 @@ def _check_place(path: Path) -> None:
         right = path.with_name(f"{path.name}.ledger")
         hint = f"the ledger of {path.name} is {right}" if right.exists() else "check the path"
         raise LedgerError(f"{store.place}: there is none; {hint}.")
-
-
-def _opening(name: str, unit: str, budget: Fraction | None, delta: Fraction | None) -> dict[str, Any]:
-    if budget is None:
-        raise RefusedError("a new ledger needs a budget; give budget=, for example budget=0.2.")
-    return {
-        "kind": "open", "format": FORMAT, "id": os.urandom(16).hex(), "name": name, "unit": unit,
-        "budget": write(budget), "delta": write(ALLOWED if delta is None else delta),
-    }  # fmt: skip
-
-
-def _check(accountant: Accountant, name: str, unit: str, budget: Fraction | None, delta: Fraction | None) -> None:
-    if accountant.name != name:
-        raise RefusedError(
-            f"it is data set {accountant.name!r}'s, not {name!r}'s; give each data set a ledger= of its own."
-        )
-    if accountant.unit != unit:
-        raise accountant.other_unit(unit)
-    delta = accountant.delta if delta is None else delta
-    if budget is not None and (accountant.budget, accountant.delta) != (budget, delta):
-        raise RefusedError(
-            f"its budget is epsilon {decimal(accountant.budget)}, delta {decimal(accountant.delta)}, and not epsilon"
-            f" {decimal(budget)}, delta {decimal(delta)}, as was given. Give what it"
-            f" holds, or to spend more: `wpinq ledger raise PATH EPSILON`."
-        )

@@ -29,7 +29,9 @@ MANY = 9
 
 
 class Fine(Source):
-    """A source whose weights are fractions: what the tests feed to the reference engine and to states."""
+    """A source whose weights are fractions, also below zero: what tests feed to the reference engine and to states."""
+
+    keeps_sign = False
 
     @property
     def resolution(self):

@@ -8,7 +8,7 @@ import pytest
 from algebra import HEAVY, PRICES, SLACK, STEPS, UNITS, apply, grow, names, source, trees
 from hypothesis import HealthCheck, assume, given, settings, target
 from hypothesis import strategies as st
-from strategies import Driver, collections, distance, expected, neighbours, records, run_flow, same
+from strategies import Driver, collections, distance, evaluate, expected, neighbours, records, run_flow, same
 
 from wpinq import operators
 from wpinq.operators.align import DITHER_STABILITY, fit_noise
@@ -113,6 +113,30 @@ def test_engine(name, left, right, shards):
 @given(tree=trees, left=plain, right=plain, shards=st.integers(1, 5))
 def test_plans_in_the_engine(tree, left, right, shards):
     check_engine(lambda a, b: grow(tree, {"left": a, "right": b}), left, right, shards)
+
+
+# ---- signs: what a later step may rely on is so
+
+counts = st.dictionaries(records, st.integers(1, 3).map(Fraction), max_size=6)
+
+
+@every
+@settings(RELAXED, max_examples=10)
+@given(data=st.data())
+def test_no_weight_is_negative_where_the_plan_says_so(name, data):
+    """Over records, which are then read without the columns that nothing needs; also while records come and go."""
+    plan = apply(name, source("left", False), source("right", False))
+    before, after = ([data.draw(counts) for _ in range(ARITY[name])] for _ in range(2))
+    assert plan._node.nonnegative == (name != "subtract")
+    assert not plan._node.nonnegative or min(evaluate(plan, *after).values(), default=0) >= 0
+    changes = [
+        {record: two.get(record, 0) - one.get(record, Fraction(0)) for record in {**one, **two}}
+        for one, two in zip(before, after, strict=True)
+    ]
+    driver = Driver(plan)
+    driver.feed(*before)
+    driver.feed(*changes)
+    assert same(driver.histogram, plan._node, expected(plan, *after))
 
 
 # ---- changes: any splitting, order and undoing of the same changes ends where a fresh run ends

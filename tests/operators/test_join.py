@@ -121,6 +121,31 @@ def test_cancelling_totals_still_count():
         assert same(driver.histogram, collection._node, expected(collection, left, right))
 
 
+@pytest.mark.parametrize("at_most", [None, 20])
+def test_what_cancels_between_records_of_a_key_still_counts(at_most):
+    """Of a difference whole records are read: a sum over fewer columns would lose what D must count."""
+    fewer = edges(name="l").subtract(edges(name="m"))
+    plan = fewer.join(edges(name="r"), on="a", result=lambda a: a, at_most=at_most)
+    given = [
+        {(1, 0): Fraction(3), (1, 1): Fraction(2)},
+        {(1, 1): Fraction(1), (1, 2): Fraction(3)},
+        {(1, 0): Fraction(4)},
+    ]
+    driver = Driver(plan)
+    driver.feed(*given)
+    assert same(driver.histogram, plan._node, expected(plan, *given))
+    assert len(expected(plan, *given)) == 1
+
+
+def test_of_records_the_columns_are_read_that_a_join_needs():
+    views, pages = (protected(name=name, a="integer", b="integer", c="integer") for name in "vp")
+    few = [(views, pages), (views.filter(lambda b: b > 0), pages.concat(pages)), (views.subtract(views), pages)]
+    read = [[{"a"}, {"a", "c"}], [{"a"}, {"a", "c"}], [{"a", "b", "c"}, {"a", "c"}]]
+    for (left, right), names in zip(few, read, strict=True):
+        joined = left.join(right, on="a", result=lambda c_2: c_2)._node.source
+        assert [set(one) for one in joined.required(frozenset({"c_2"}))] == names
+
+
 @pytest.mark.parametrize("kind", ["integer", "number", "value"])
 def test_keys_are_equal_as_values_are(kind):
     left = protected([(1,), (2,), (None,)], name="l", k="integer")

@@ -125,6 +125,7 @@ class Align(Linear):
     onto: Schema
     fine: int
     shown = "align"
+    keeps_sign = True
 
     @property
     def schema(self) -> Schema:

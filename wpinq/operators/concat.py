@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from wpinq.operators.align import aligned
 from wpinq.plan.builder import Builder, C
@@ -39,6 +40,10 @@ class Sum(Binary):
 
     sign: int
     apart = True
+
+    @cached_property
+    def nonnegative(self) -> bool:
+        return self.sign > 0 and all(source_node.nonnegative for source_node in self.inputs)
 
     @property
     def title(self) -> str:

@@ -37,6 +37,7 @@ class Distinct(Unary):
 
     shown = "distinct"
     apart = True
+    keeps_sign = True
 
     @property
     def schema(self) -> Schema:

@@ -68,6 +68,7 @@ class FlatMap(Linear):
     function: Many
     parts: int
     bias = "the outputs of a record share its weight, so it is no count of outputs"
+    keeps_sign = True
 
     @property
     def schema(self) -> Schema:

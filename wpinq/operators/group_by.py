@@ -106,6 +106,7 @@ class GroupBy(Unary):
     name: str
     count: bool
     whole: bool
+    keeps_sign = True
 
     @cached_property
     def schema(self) -> Schema:

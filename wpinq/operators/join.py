@@ -136,6 +136,7 @@ class Join(Binary):
     right_keys: tuple[str, ...]
     chosen: tuple[str, ...] | None
     at_most: int | None
+    keeps_sign = True
 
     @cached_property
     def places(self) -> dict[str, tuple[int, Column]]:
@@ -216,21 +217,45 @@ class Join(Binary):
         most = most or f"2^{(self.scale // self.fine).bit_length() - 1}"
         return f"pairs of a key that weighs D keep 1 - D/{most} of their weight"
 
-    def lower(self, needed: frozenset[str]) -> Shape:
-        """Records by key. A dither is drawn for whole output records, so its columns are never pruned."""
-        schema = self.schema.select((needed if self.rule.exact else self.schema.names) or self.schema.names[:1])
-        columns = [
-            {name: column.name for name, (at, column) in self.places.items() if at == side and name in schema}
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        """The key and what the output needs; whole records where weights may be negative.
+
+        D adds up absolute weights, record by record. Records that agree in the columns that are read may be taken as
+        one where no weight is negative: nothing cancels then, so the absolute weight of the sum is the sum of theirs.
+        """
+        sides = zip(self.inputs, self._keys, self._sides(needed), strict=True)
+        return tuple(
+            frozenset((*keys, *columns.values()) if node.nonnegative else node.schema.names)
+            for node, keys, columns in sides
+        )
+
+    @property
+    def _keys(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return self.left_keys, self.right_keys
+
+    def _sides(self, needed: frozenset[str]) -> list[dict[str, str]]:
+        """For each side, the output's columns that it gives, and their names there.
+
+        A dither is drawn for whole output records, so its columns are never pruned.
+        """
+        names = (needed if self.rule.exact else self.schema.names) or self.schema.names[:1]
+        return [
+            {name: column.name for name, (at, column) in self.places.items() if at == side and name in names}
             for side in (0, 1)
         ]
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """Records by key."""
+        read, columns = self.required(needed), self._sides(needed)
+        schema = self.schema.select(name for own in columns for name in own)
         held = [WeightType.of(self.fine, node.gain, self.title) for node in self.inputs]
         ports = [
-            Port(node.schema.expanded(), keys, tuple(dict.fromkeys(own.values())), node.held, fine)
-            for node, keys, own, fine in zip(self.inputs, (self.left_keys, self.right_keys), columns, held, strict=True)
+            Port(node.schema.select(names).expanded(), keys, tuple(dict.fromkeys(own.values())), node.held, fine)
+            for node, names, keys, own, fine in zip(self.inputs, read, self._keys, columns, held, strict=True)
         ]
         key = record_key(self)
         pairs = Pairs(schema, columns, self.rule, (key, dither_key(self)))
-        return Keyed((self.left_keys, self.right_keys), lambda _: Joined(ports, pairs, key))
+        return Keyed(self._keys, lambda _: Joined(ports, pairs, key))
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Pair by pair, key by key."""

@@ -89,6 +89,7 @@ class Extend(Linear):
     name: str | None
     given: tuple[str, ...]
     kept: tuple[str, ...]
+    keeps_sign = True
 
     @cached_property
     def schema(self) -> Schema:

@@ -51,6 +51,7 @@ class Map(Linear):
 
     function: Function
     shown = "map({0.function.note})"
+    keeps_sign = True
 
     @cached_property
     def schema(self) -> Schema:

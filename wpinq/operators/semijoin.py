@@ -124,6 +124,7 @@ class Fill(Node):
     own: tuple[str, ...]
     bound: int | None
     above: bool
+    keeps_sign = True
 
     @property
     def inputs(self) -> tuple[Node, ...]:

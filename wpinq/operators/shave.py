@@ -95,6 +95,7 @@ class Shave(Unary):
     thickness: tuple[Fraction, ...]
     name: str
     apart = True
+    keeps_sign = True
 
     @cached_property
     def schema(self) -> Schema:

@@ -49,6 +49,7 @@ class Extreme(Binary):
 
     larger: bool
     apart = True
+    keeps_sign = True
 
     @property
     def schema(self) -> Schema:

@@ -93,6 +93,8 @@ class Linear(Unary):
 class Where(Linear):
     """A step that keeps some of the records, as they are."""
 
+    keeps_sign = True
+
     @abstractmethod
     def accepts(self, record: Record) -> bool:
         """Whether a record stays."""

@@ -38,6 +38,8 @@ class Node(ABC):
     """Its title, with places for what it holds: "filter({0.predicate.note})"."""
     apart: ClassVar[bool] = False
     """Whether it does to the records of one value of a column what it would do to them if they were all."""
+    keeps_sign: ClassVar[bool] = False
+    """Whether no weight of its output is below zero where none of its inputs' is."""
 
     @property
     @abstractmethod
@@ -83,6 +85,11 @@ class Node(ABC):
             PlanError: They are too large for their resolution.
         """
         return WeightType.of(self.resolution, self.gain, self.title)
+
+    @cached_property
+    def nonnegative(self) -> bool:
+        """Whether no record can weigh less than zero, whatever the data; a later step may rely on it for its proof."""
+        return self.keeps_sign and all(source_node.nonnegative for source_node in self.inputs)
 
     @property
     def rounding(self) -> str:
@@ -217,6 +224,7 @@ class Source(Node):
 
     data: DataSet
     shown = "protect({0.data.name})"
+    keeps_sign = True
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -109,6 +109,7 @@ class Derive(Linear):
     name: str
     function: Function
     shown = "derive({0.name}: {0.function.note})"
+    keeps_sign = True
 
     @cached_property
     def schema(self) -> Schema:

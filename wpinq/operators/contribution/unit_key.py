@@ -91,6 +91,8 @@ def origin(node: Node) -> Source:
 class ByUnit(Unary):
     """A step in which the records of one unit meet, over a source or what is done to each record before."""
 
+    keeps_sign = True
+
     @property
     def data(self) -> DataSet:
         """The data set that the records are of."""

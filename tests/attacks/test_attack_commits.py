@@ -12,7 +12,7 @@ import wpinq
 from wpinq.errors import BudgetError, PlanError
 from wpinq.measurements.charged import commit
 from wpinq.noise import DiscreteLaplace
-from wpinq.scripts.script import LIMITLESS, no_records, rehearsed
+from wpinq.scripts.script import rehearsed
 
 ROWS = [("ann", "a", 1)] * 5 + [("bob", "b", 2)] * 3
 EASY = Fraction(1, 1000)
@@ -92,7 +92,7 @@ def test_a_script_is_charged_as_a_whole_or_not_at_all(counts):
 
     views = table(budget=4)
     views.measure(epsilon=2, name="before")
-    rehearsal = rehearsed(script, no_records(views._node.schema, Fraction(4)))
+    rehearsal = rehearsed(script, table(budget=4))
     assert rehearsal.whole
     with pytest.raises(BudgetError, match="nothing was charged"):
         rehearsal.charge(views)
@@ -138,5 +138,5 @@ def test_a_quote_that_a_script_commits_twice_is_one_measurement():
         quote = views.quote(epsilon=1)
         return {"first": views.measure(quote=quote), "second": views.measure(quote=quote)}
 
-    made = rehearsed(script, no_records(table(budget=4)._node.schema, LIMITLESS)).charge(table(budget=4))
+    made = rehearsed(script, table(budget=1000)).charge(table(budget=4))
     assert made["first"] is made["second"]

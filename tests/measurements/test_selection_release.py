@@ -303,3 +303,24 @@ def test_bins_are_named_without_the_steps_that_only_take_away(unit):
         assert len(quick)
     assert not any(isinstance(step, (ByUnit, Distinct)) for plan in plans for step in plan)
     assert any(isinstance(step, Shave) for step in plans[1])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda views: views.group_by("user", len).map("value"),
+        lambda views: views.union(views.limit("page", 3)).map("page"),
+    ],
+    ids=["group_by", "union"],
+)
+def test_bins_that_exist_only_under_the_bound_are_named(change):
+    """Groups of all records are other bins than groups of those that a bound keeps."""
+    rows = [(f"u{i}", page) for i in range(40) for page in ("home", "news", "help", "jobs")]
+    unit = wpinq.users("user", at_most=2)
+    columns = {"user": str, "page": str}
+    views = wpinq.protect(rows, budget=1000, delta="1/2", unit=unit, columns=columns, secret=Secret(bytes(32)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(naming, "wider", lambda node: node)
+        expected = change(views).measure(30).release(delta="1/10").frame
+    assert len(expected)
+    assert change(views).measure(30).release(delta="1/10").frame.equals(expected)

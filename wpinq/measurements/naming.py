@@ -19,7 +19,8 @@ from wpinq.errors import EngineError, PlanError
 from wpinq.measurements.settle import compute
 from wpinq.operators.contribution.unit_key import ByUnit
 from wpinq.operators.distinct import Distinct
-from wpinq.plan.forms import Unary
+from wpinq.operators.shave import Shave
+from wpinq.plan.forms import Linear, Unary
 from wpinq.plan.node import Node, Record, Weighted, fingerprints, sources, steps
 from wpinq.plan.rewrite import rewrite
 from wpinq.plan.shapes import Shape, Stateless
@@ -62,19 +63,28 @@ def named(node: Node, ids: Ids) -> pl.DataFrame:
 
 
 def wider(node: Node) -> Node:
-    """The plan without the steps that give no record of their own: its bins and perhaps more, found in less time."""
+    """The plan without the steps that give no record of their own: its bins and perhaps more, found in less time.
+
+    That holds where the plan is a chain of steps in which more weight gives the same records and perhaps more: those
+    that look at each record alone, and `shave`. A group, or a difference, of more records is another record.
+    """
+    chain = [node]
+    while chain[-1].inputs and isinstance(chain[-1], (Linear, Shave, ByUnit, Distinct)):
+        chain.extend(chain[-1].inputs)
+    if chain[-1].inputs:
+        return node
 
     def passed(step: Node) -> Node:
         fewer = isinstance(step, (ByUnit, Distinct)) and step.schema == step.source.schema
         return step.inputs[0] if fewer else step
 
-    found = rewrite(node, passed)
+    result = rewrite(node, passed)
     try:
-        for step in steps(found):
+        for step in steps(result):
             _ = step.held
     except PlanError:  # what is not bounded may weigh more than can be held
         return node
-    return found
+    return result
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.arguments import NAME, require
+from wpinq.arguments import NAME, NOTHING, PATH, require
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import decimal, exact
 from wpinq.postprocess.paths.corridor import Ints
@@ -175,6 +175,7 @@ class Fit:
         """
         from wpinq.postprocess.plot import plot_fit
 
+        require(path, PATH | NOTHING, "fit.plot(path=...)")
         heading, notes, cut = title or f"{self.distinct:,} items, {self.records:,} records", [], None
         if self.about is not None:
             heading += f"\n{whose(self.about)}"

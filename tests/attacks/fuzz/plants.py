@@ -21,7 +21,7 @@ import polars as pl
 from attacks.fuzz.grow import grow
 from attacks.fuzz.judge import WAYS, judge
 
-from wpinq.engines import flow
+from wpinq.engines import sharing
 from wpinq.functions import plain
 from wpinq.functions.covering import covered
 from wpinq.functions.polars import expressions
@@ -33,7 +33,7 @@ from wpinq.plan import node as plan
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Node
 from wpinq.plan.shapes import Merge
-from wpinq.records import canonical
+from wpinq.records import canonical, identity
 from wpinq.records.fields import encode
 from wpinq.records.schema import Kind
 from wpinq.records.weights import WeightType
@@ -85,7 +85,8 @@ def nan() -> list[Any]:
 def null() -> list[Any]:
     """None is null in a source and bytes where a function made it."""
     real = plain.write
-    return [patch.object(plain, "write", lambda v, kind: b"n" if v is None and kind is Kind.ANY else real(v, kind))]
+    made = patch.object(plain, "write", lambda v, kind: b"n" if v is None and kind is Kind.ANY else real(v, kind))
+    return [made, patch.object(identity, "NULL", b"N")]
 
 
 def read_columns() -> list[Any]:
@@ -154,7 +155,7 @@ def same_version() -> list[Any]:
         return {node: first.setdefault(digest or id(node), node) for node, digest in plan.fingerprints(*roots).items()}
 
     return [
-        patch.object(flow, "representatives", alike),
+        patch.object(sharing, "representatives", alike),
         patch.object(DataSet, "covered", property(lambda self: (self.name, self.version, self.reader.schema))),
     ]
 

@@ -124,7 +124,8 @@ def test_answers_come_while_the_stream_goes_on(start):
         (["--budget", "600", "--data-version", "1"], "no version"),
         (["--budget", "600", "--observe", "none=/a"], "no measurement"),
         (["--budget", "1"], "costs epsilon"),
-        (["--budget", "600", "--json", "out.json"], "--json: leave it out"),
+        (["--budget", "600", "--json", "/nowhere/out"], "cannot be written"),
+        (["--budget", "600", "--to", "ftp://host"], "there are parquet"),
     ],
 )
 def test_what_is_wrong_is_said_before_a_line_is_read(start, more, why):

@@ -1,6 +1,9 @@
-"""Ctrl-C while the command line waits."""
+"""Signals while the command line waits: Ctrl-C, and what a service manager ends a process by."""
 
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def interruptible() -> None:
@@ -10,3 +13,16 @@ def interruptible() -> None:
     what waited, so Python would learn of the interrupt only at the next line of input.
     """
     signal.siginterrupt(signal.SIGINT, True)
+
+
+@contextmanager
+def ending(stop: threading.Event) -> Iterator[None]:
+    """Let SIGTERM set an event, so that a stream ends between two epochs; in the main thread, which alone gets it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -112,7 +112,12 @@ DataVersion = Annotated[
 ]
 JsonPath = Annotated[
     Path | None,
-    typer.Option("--json", help="Write the answers here.", metavar="OUT", show_default=False),
+    typer.Option(
+        "--json",
+        help="Write the answers here. wpinq run adds a line for each answer of a stream; - is standard output then.",
+        metavar="OUT",
+        show_default=False,
+    ),
 ]
 RecoverPath = Annotated[
     Path | None,
@@ -164,6 +169,28 @@ Lateness = Annotated[
         "counted nowhere.",
         metavar="SECONDS",
         min=0,
+    ),
+]
+To = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--to",
+        help="Where the answers of a stream go beside: parquet:DIR, https://HOST/PATH, "
+        "postgresql://user@host/database?table=NAME or kafka://HOST:PORT/TOPIC; can be given many times. One that "
+        "fails gets its answers later; with --recover also after a restart.",
+        metavar="SINK",
+        show_default=False,
+    ),
+]
+Keep = Annotated[
+    int | None,
+    typer.Option(
+        "--keep",
+        help="For how many epochs what a stream brought is held in memory; by default for as many as windows need. A "
+        "stream may be one epoch less than that ahead of a sink.",
+        metavar="EPOCHS",
+        min=1,
+        show_default=False,
     ),
 ]
 

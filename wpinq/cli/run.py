@@ -13,7 +13,8 @@ from wpinq.cli.bins import GRAMMAR, ask
 from wpinq.cli.inputs import Input, version_of
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.cli.processes import ClusterOptions
-from wpinq.cli.stream import Stream, answer, streams
+from wpinq.cli.stream import Stream, streams
+from wpinq.cli.streamed import Outputs, answer
 from wpinq.cluster.recover import recovering
 from wpinq.cluster.task import task
 from wpinq.errors import BinError, PlanError
@@ -49,6 +50,8 @@ def run(
     follow: options.Follow = False,
     every: options.Every = 60.0,
     lateness: options.Lateness = 60.0,
+    keep: options.Keep = None,
+    to: options.To = None,
 ) -> None:
     """Run a dataflow script and answer the bins asked for.
 
@@ -62,9 +65,13 @@ def run(
         return
     asked = _asked(observe or [])
     if streams(place.source, follow=follow):
-        _refuse_of_stream(place, json=json is not None, processes=processes > 1, addresses=addresses is not None)
-        answer(Stream(place, script, budget, every, lateness, recover), load(dataflow), asked)
+        _refuse_of_stream(place, processes=processes > 1, addresses=addresses is not None)
+        stream = Stream(place, script, budget, every, lateness, recover, keep)
+        answer(stream, load(dataflow), asked, Outputs(json, to or ()))
         return
+    if keep is not None or to:
+        which = "--keep" if keep is not None else "--to"
+        raise PlanError(f"{which}: leave it out; it goes with a stream, and INPUT is none (--follow makes it one).")
     check_outputs({"--json": (json, ()), "--keys": (others.keys, ())}, {*place.places(), script.resolve()})
     loaded = load(dataflow)
     through = None if recover is None else partial(recovering, place=recover, script=script)
@@ -132,7 +139,6 @@ def begin(
 
 
 OF_FILES = {
-    "json": "its answers are printed as they come",
     "data-version": "what comes has no versions",
     "no-header": "a CSV file that grows needs its header",
     **dict.fromkeys(

@@ -8,7 +8,6 @@ where the last closed epoch ended, and of standard input what had not been close
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import math
 import queue
@@ -16,31 +15,28 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-import typer
-
-from wpinq.cli.bins import ask
-from wpinq.cli.errors import say
 from wpinq.cli.inputs import named_as_options
 from wpinq.cli.interrupt import interruptible
-from wpinq.errors import NotReadyError, PlanError, SourceError
-from wpinq.scripts.script import LIMITLESS, Dataflow, Rehearsal, chosen, rehearsed
+from wpinq.errors import PlanError, SourceError
+from wpinq.scripts.script import LIMITLESS, Dataflow, Rehearsal, rehearsed
 from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
     from wpinq.cli.inputs import Input
-    from wpinq.measurements.measurement import Measurement
     from wpinq.streaming import Live
     from wpinq.streaming.kafka import Topic
 
 BLOCK = 1 << 20
 WAITING = 64
 """Blocks that are read ahead of the dataflow."""
+NOTICE = 0.5
+"""Seconds after which a stream without records sees that it shall end."""
 TOPIC = "kafka://"
 LINES = "-"
 
@@ -62,6 +58,8 @@ class Stream:
         every: Seconds after which an epoch is closed.
         lateness: Seconds after its end at which a window is closed.
         recover: Where closed epochs are kept for a restart.
+        keep: For how many epochs what came is held; by default for as many as windows need.
+        stop: Set when the process shall end.
     """
 
     place: Input
@@ -70,6 +68,8 @@ class Stream:
     every: float
     lateness: float
     recover: Path | None
+    keep: int | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
 
     @property
     def topic(self) -> Topic | None:
@@ -116,11 +116,35 @@ class Stream:
         views.close()
         return result
 
-    def open(self, windows: Sequence[int]) -> Live:
+    def taken(self) -> set[Path]:
+        """Files that no answers may be written to: what is read, if it is files, and the ledger."""
+        if self.place.source == LINES or self.topic is not None:
+            return {self.place.ledger.resolve()} if self.place.ledger else set()
+        return self.place.places()
+
+    def kept(self, windows: Sequence[int]) -> int:
+        """For how many epochs what came is held.
+
+        Args:
+            windows: The lengths of the windows that will be asked for, in microseconds.
+
+        Raises:
+            PlanError: `--keep` is too few for them.
+        """
+        longest = max(windows, default=0) / 1e6 + self.lateness
+        least = math.ceil(longest / self.every) + 1
+        if self.keep is not None and self.keep < least:
+            raise PlanError(
+                f"--keep {self.keep}: windows, --lateness and --every need {least} epochs; give that or more, or leave "
+                "it out."
+            )
+        return self.keep or least
+
+    def open(self, keep: int) -> Live:
         """The live source.
 
         Args:
-            windows: The lengths of the windows that will be asked for, in microseconds; so long their records are held.
+            keep: For how many epochs what came is held.
 
         Raises:
             PlanError: There is no budget, or no ledger to go on with.
@@ -137,12 +161,11 @@ class Stream:
             raise PlanError("--recover: give --ledger PATH too; one in memory is lost with the process.")
         if (topic := self.topic) is not None:
             reach(topic)
-        longest = max(windows, default=0) / 1e6 + self.lateness
         script = blake2b(self.script.read_bytes()).digest()
         return live(
             self.kinds(), self.budget, ledger=place, name=self.place.name or name,
             lateness=dt.timedelta(seconds=self.lateness), unit=self.place.unit, where=self.place.where,
-            derive=self.place.derive, keep=math.ceil(longest / self.every) + 1,
+            derive=self.place.derive, keep=keep,
             recover=None if self.recover is None else DataflowDirectory(self.recover, script),
         )  # fmt: skip
 
@@ -163,56 +186,31 @@ class Stream:
         if self.place.source == LINES:
             blocks: queue.Queue[bytes | None] = queue.Queue(WAITING)
             threading.Thread(target=_read, args=(sys.stdin.buffer, blocks), name="wpinq reads", daemon=True).start()
-            return partial(_take, views, blocks, self.every, tuple(self.kinds()))
-        return partial(_look, views, self.topic or self.place.source, self.every)
+            return partial(_take, views, blocks, self, tuple(self.kinds()))
+        return partial(_look, views, self.topic or self.place.source, self)
 
 
-def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]]) -> None:
-    """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
-    from wpinq.cli.show import protects_line
-    from wpinq.measurements.windows import WindowedMeasurement
-
-    rehearsal = stream.rehearse(script)
-    known = rehearsal.measurements
-    windowed = [item for item in known.values() if isinstance(item, WindowedMeasurement)]
-    if any(not entry.timed for entry in windowed):
-        raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
-    questions = {name: ask(texts, chosen(known, name).node.schema) for name, texts in asked.items()}
-    views = stream.open([item.span for item in windowed])
-    try:
-        measurements = rehearsal.charge(views)
-        say(protects_line(views._node))  # what is printed on standard output is answers alone
-        feed, going, resumed = stream.feed(views), True, views.resume()
-        if resumed:
-            _show(resumed, measurements, questions, once=True)
-        while going:
-            going = feed()
-            epoch = views.advance()
-            _show(epoch, measurements, questions, once=epoch == 1)
-    finally:
-        views.close()
-
-
-def _look(views: Live, source: Topic | str, every: float) -> bool:
+def _look(views: Live, source: Topic | str, stream: Stream) -> bool:
     """Wait, and see what has come."""
-    time.sleep(every)
+    interruptible()
+    ends = stream.stop.wait(stream.every)
     views.follow(source)
-    return True
+    return not ends
 
 
-def _take(views: Live, blocks: queue.Queue[bytes | None], every: float, columns: Sequence[str]) -> bool:
+def _take(views: Live, blocks: queue.Queue[bytes | None], stream: Stream, columns: Sequence[str]) -> bool:
     """Send lines as they come, until it is time to close the epoch or there are no more."""
-    end = time.monotonic() + every
-    while (left := end - time.monotonic()) > 0:
+    end = time.monotonic() + stream.every
+    while (left := end - time.monotonic()) > 0 and not stream.stop.is_set():
         interruptible()
         try:
-            block = blocks.get(timeout=left)
+            block = blocks.get(timeout=min(left, NOTICE))
         except queue.Empty:
-            break
+            continue
         if block is None:
             return False
         _send(views, block, columns)
-    return True
+    return not stream.stop.is_set()
 
 
 def _read(lines: BinaryIO, blocks: queue.Queue[bytes | None]) -> None:
@@ -235,29 +233,3 @@ def _send(views: Live, block: bytes, columns: Sequence[str]) -> None:
     from wpinq.sources.text.weblog import parse
 
     views.send(parse(series(valid_text(as_lines(block)), "line")).select(columns))
-
-
-def _show(
-    epoch: int, measurements: Mapping[str, Measurement], questions: Mapping[str, list[Any]], *, once: bool
-) -> None:
-    """Print the answers that an epoch brought."""
-    from wpinq.measurements.continual import ContinualMeasurement
-    from wpinq.measurements.windows import WindowedMeasurement
-
-    for name, bins in questions.items():
-        one = measurements[name]
-        if isinstance(one, WindowedMeasurement):
-            for time_ in one.closed(epoch):
-                _print(f"window {time_.isoformat()}", name, bins, one.observe_many(bins, time_).tolist())
-        elif once or isinstance(one, ContinualMeasurement):
-            with contextlib.suppress(NotReadyError):
-                when = epoch if isinstance(one, ContinualMeasurement) else 1
-                _print(f"epoch {when}", name, bins, one.observe_many(bins).tolist())
-    sys.stdout.flush()
-
-
-def _print(when: str, name: str, bins: Sequence[Any], values: Sequence[Any]) -> None:
-    from wpinq.cli.show import written
-
-    for item, value in zip(bins, values, strict=True):
-        typer.echo(f"{when}  {name}  {written(item)}  {value:,}")

@@ -126,6 +126,11 @@ class WindowedMeasurement(Measurement):
         """
         return self._at([time])[0]
 
+    def end(self, time: Any) -> Any:
+        """The time at which the window of a time ends, which belongs to the next one."""
+        span = self._first.span
+        return span.time(span.number(time) + 1)
+
     def closed(self, epoch: int) -> list[Any]:
         """The start times of the windows that an epoch of a live source closed, in order.
 

@@ -212,10 +212,10 @@ def _connection(place: Postgres) -> Iterator[Any]:
     except SourceError:
         raise
     except Exception as error:  # noqa: BLE001  a driver may raise anything
-        raise SourceError(f"{place.where}: {_reason(error)}.") from None
+        raise SourceError(f"{place.where}: {reason(error)}.") from None
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """What went wrong, by the server's code alone."""
     state = getattr(error, "sqlstate", None) or ""
     known = next((text for code, text in REFUSALS.items() if state.startswith(code)), None)

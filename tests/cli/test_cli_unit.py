@@ -204,7 +204,7 @@ def test_a_ledger_of_records_does_not_lock_a_file_out(wpinq, flow, log, tmp_path
     assert spent(tmp_path / "people") == 200
 
 
-@pytest.mark.parametrize("option", ["--json=out", "--data-version=1", "--no-header", "--processes=2"])
+@pytest.mark.parametrize("option", ["--data-version=1", "--no-header", "--processes=2"])
 def test_a_stream_refuses_the_option_that_was_given(wpinq, flow, log, option):
     said = run(wpinq, flow, log, "--follow", *option.split("=")).refused()
     assert said.startswith(f"wpinq: {option.partition('=')[0]}: leave it out")

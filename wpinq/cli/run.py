@@ -14,7 +14,6 @@ from wpinq.cli.inputs import Input, version_of
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.cli.processes import ClusterOptions
 from wpinq.cli.stream import Stream, streams
-from wpinq.cli.streamed import Outputs, answer
 from wpinq.cluster.recover import recovering
 from wpinq.cluster.task import task
 from wpinq.errors import BinError, PlanError
@@ -65,6 +64,8 @@ def run(
         return
     asked = _asked(observe or [])
     if streams(place.source, follow=follow):
+        from wpinq.cli.streamed import Outputs, answer
+
         _refuse_of_stream(place, processes=processes > 1, addresses=addresses is not None)
         stream = Stream(place, script, budget, every, lateness, recover, keep)
         answer(stream, load(dataflow), asked, Outputs(json, to or ()))

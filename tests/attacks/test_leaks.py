@@ -233,7 +233,7 @@ def test_functions_that_fail_or_talk_say_nothing(tmp_path, capfd, caplog):
         loud,
         lambda user: [][user],
         lambda user: [int(user)],
-        lambda user: user.nothing,
+        lambda user: user.nothing if user else user,
         lambda user: {}[user],
     ):
         with warnings.catch_warnings(record=True) as warned:

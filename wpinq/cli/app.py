@@ -9,6 +9,7 @@ import typer
 
 from wpinq.cli import check, ledger
 from wpinq.cli.degrees import degrees
+from wpinq.cli.dry import dry
 from wpinq.cli.explain import explain
 from wpinq.cli.run import run
 from wpinq.cli.shell import shell
@@ -63,6 +64,7 @@ def _main(
 app.command()(degrees)
 app.command()(run)
 app.command()(shell)
+app.command(name="try")(dry)
 app.command()(explain)
 app.command()(sql)
 app.command(name="check")(check.check)

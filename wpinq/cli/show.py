@@ -81,9 +81,14 @@ def protects_line(node: Node) -> str:
 
 
 def budget_line(ledger: Ledger) -> str:
-    """What is left of a budget, and what that means where it is nothing."""
+    """What is left of a budget, and what that means where it is nothing; of a new one, how what was not read is told."""
     from wpinq.ledger.budget import SPENT_ALL
 
     left = ledger.remaining()
     line = f"Epsilon {decimal(left)} of {decimal(ledger.budget)} is left for {ledger.name}."
-    return line if left else f"{line} {SPENT_ALL}."
+    line = line if left else f"{line} {SPENT_ALL}."
+    if ledger.made is None:
+        return line
+    made = printable(str(ledger.made))
+    return f"{line}
+Its ledger is new: {made}. What of the data could not be read, wpinq check tells their curator."

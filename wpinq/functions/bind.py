@@ -15,6 +15,7 @@ from wpinq.functions.binding import match
 from wpinq.functions.code.bytecode import arity, yields
 from wpinq.functions.code.capture import capture
 from wpinq.functions.code.fingerprint import digest
+from wpinq.functions.code.misspelt import refuse_misspelt
 from wpinq.functions.function import Function
 from wpinq.functions.many import Many
 from wpinq.functions.output_columns import Declared, columns_code, columns_of, named, shape
@@ -65,6 +66,7 @@ def bind(
     try:
         return _traced(plain, () if columns is None else declared(columns, call), call)
     except Untraced:
+        refuse_misspelt(plain.function, plain.binding, schema, call)
         return plain
 
 
@@ -84,7 +86,9 @@ def bind_many(
     """
     if isinstance(function, (pl.Expr, list, tuple)):
         raise PlanError(f"{call}: takes a Python function that returns a list of records, not Polars expressions.")
-    return _plain(Many, function, schema, call, columns)
+    many = _plain(Many, function, schema, call, columns)
+    refuse_misspelt(many.function, many.binding, schema, call)
+    return many
 
 
 def _is_column(text: str, schema: Schema) -> bool:

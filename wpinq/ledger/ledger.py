@@ -38,6 +38,8 @@ class Ledger:
     def __init__(self, store: Store, secret: Secret) -> None:
         self._store, self._secret = store, secret
         self._accountant = Accountant()
+        self.made: Path | None = None
+        """Where it was made just now; None for one that was there, or that is in memory."""
 
     @classmethod
     def open(
@@ -81,6 +83,7 @@ class Ledger:
             if row is not None:
                 session.stage(row)
                 session.commit()
+                ledger.made = path
         return ledger
 
     @classmethod

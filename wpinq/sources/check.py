@@ -22,6 +22,7 @@ from wpinq.sources.tables.arrow import TableReader, column_of
 from wpinq.sources.tables.hive import HiveReader, in_path
 from wpinq.sources.tables.ipc import ArrowReader
 from wpinq.sources.tables.parquet import ParquetReader
+from wpinq.sources.tables.tuples import proper
 from wpinq.sources.text import grammar
 from wpinq.sources.text.csv import TextReader
 from wpinq.sources.text.json import JsonReader
@@ -191,11 +192,12 @@ def _check_tuples(source: Iterable[Any], columns: Columns, limit: int) -> Report
     schema = named(columns, Kind.ANY, PAIR, "the records")
     report = Report("records", schema, None, limit)
     for row, record in enumerate(source, 1):
-        if not isinstance(record, (tuple, list)) or len(record) != len(schema):
+        found = list(proper([record], schema.names))
+        if not found:
             report.add(RAGGED, [row], 1)
             continue
         report.rows += 1
-        for column, value in zip(schema, record, strict=True):
+        for column, value in zip(schema, found[0], strict=True):
             if value is not None and values.cell(value, column.kind) is None:
                 report.add(LOST if column.kind is Kind.ANY else TYPE, [row], 1, column=column.name)
     return report

@@ -62,7 +62,7 @@ def _table(table: Any, schema: Schema) -> list[pl.DataFrame]:
 def _tuples(records: Iterable[Any], schema: Schema) -> pl.DataFrame:
     from wpinq.sources.tables.tuples import proper
 
-    rows = list(proper(records, len(schema)))
+    rows = list(proper(records, schema.names))
     columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
     return in_columns([values.column(items, column) for column, items in zip(schema, columns, strict=True)])
 

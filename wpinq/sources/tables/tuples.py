@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
+from os import PathLike
 from typing import Any
 
 import polars as pl
@@ -51,16 +52,21 @@ class TupleReader(HeldReader):
 def open_tuples(records: Iterable[Any], columns: Columns) -> TupleReader:
     """Read tuples, once. Values are of any kind unless `columns` gives types.
 
-    An item that is no tuple or list is a record of one value. A record of the wrong length is dropped; a value that is
-    not of its column's type is null.
+    An item that is no tuple, list or mapping is a record of one value. Of a mapping the keys that are columns are read,
+    and a key that is not there is null. A record of the wrong length is dropped; a value that is not of its column's
+    type is null.
+
+    Where no columns are declared, the shape of the first item is the declaration, as a header would be: what is no pair
+    is refused. Its values are not looked at, and with columns its shape is not either.
 
     Raises:
-        SourceError: The iterable raised an error.
+        SourceError: The iterable raised an error, or begins with something else than a pair and has no columns.
     """
     schema = named(columns, Kind.ANY, PAIR, "the records")
     memos: list[dict[Any, Any]] = [{} for _ in schema]
     frames: list[pl.DataFrame] = []
-    rows = proper(records, len(schema))
+    items = _items(records)
+    rows = _rows(items if columns is not None else _of_pairs(items), schema.names)
     while part := list(islice(rows, ROWS_PER_FRAME)):
         cells = zip(schema, zip(*part, strict=True), memos, strict=True)
         frames.append(in_columns([values.column(items, column, memo) for column, items, memo in cells]))
@@ -73,16 +79,55 @@ def kept(frames: Iterable[pl.DataFrame], schema: Schema) -> TupleReader:
     return TupleReader(schema, pl.concat([empty, *frames]))
 
 
-def proper(records: Iterable[Any], width: int) -> Iterator[tuple[Any, ...]]:
-    """The items that are records of this width.
+def _of_pairs(rest: Iterator[Any]) -> Iterator[Any]:
+    """The same items, of which the first is a pair.
+
+    Raises:
+        SourceError: It is something else.
+    """
+    for first in rest:
+        if isinstance(first, Mapping):
+            raise SourceError("the records: the first is a mapping; name the keys to read, columns=('user', 'page').")
+        if not isinstance(first, (tuple, list)):
+            path = " Files are read by a pattern, such as 'views*.csv'." if isinstance(first, (str, PathLike)) else ""
+            raise SourceError("the records: the first is no tuple, and without columns= records are pairs (user, "
+                              f"page); name the column of single values, columns=('page',).{path}")  # fmt: skip
+        if len(first) != len(PAIR):
+            raise SourceError(f"the records: the first has {len(first)} values, and without columns= records are pairs "
+                              "(user, page); name the columns, columns=('user', 'page', 'time').")  # fmt: skip
+        return chain([first], rest)
+    return rest
+
+
+def _items(records: Iterable[Any]) -> Iterator[Any]:
+    try:
+        yield from records
+    except Exception as error:  # noqa: BLE001  whatever it is, it may quote a record
+        raise SourceError(f"the records: the iterable raised {type(error).__name__}; nothing was kept.") from None
+
+
+def proper(records: Iterable[Any], names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The items that are records of these columns.
 
     Raises:
         SourceError: The iterable raised an error.
     """
-    try:
-        for record in records:
+    return _rows(_items(records), names)
+
+
+def _rows(items: Iterator[Any], names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    for record in items:
+        if isinstance(record, Mapping):
+            row = _values(record, names)
+        else:
             row = tuple(record) if isinstance(record, (tuple, list)) else (record,)
-            if len(row) == width:
-                yield row
-    except Exception as error:  # noqa: BLE001  whatever it is, it may quote a record
-        raise SourceError(f"the records: the iterable raised {type(error).__name__}; nothing was kept.") from None
+        if len(row) == len(names):
+            yield row
+
+
+def _values(record: Mapping[Any, Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """The values of a mapping's keys; none at all where it cannot tell them."""
+    try:
+        return tuple(record.get(name) for name in names)
+    except Exception:  # noqa: BLE001  a mapping of one's own may raise anything, and concerns this record alone
+        return ()

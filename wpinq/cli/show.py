@@ -81,7 +81,7 @@ def protects_line(node: Node) -> str:
 
 
 def budget_line(ledger: Ledger) -> str:
-    """What is left of a budget, and what that means where it is nothing; of a new one, how what was not read is told."""
+    """What is left of a budget, and what that means where it is nothing; of a new one, where it lies."""
     from wpinq.ledger.budget import SPENT_ALL
 
     left = ledger.remaining()
@@ -90,5 +90,4 @@ def budget_line(ledger: Ledger) -> str:
     if ledger.made is None:
         return line
     made = printable(str(ledger.made))
-    return f"{line}
-Its ledger is new: {made}. What of the data could not be read, wpinq check tells their curator."
+    return f"{line}\nIts ledger is new: {made}. What of the data could not be read, wpinq check tells their curator."

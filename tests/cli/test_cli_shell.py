@@ -39,7 +39,8 @@ def test_commands(shell):
     assert "NAME BIN [BIN...]" in done.out
     assert "(user: text, page: text)" in done.out
     assert "noise of scale 0.02" in done.out
-    assert done.out.endswith(f"Epsilon 0 of 150 is left for views.csv. {SPENT_ALL}.\n")  # nothing after quit
+    assert f"Epsilon 0 of 150 is left for views.csv. {SPENT_ALL}.\nIts ledger is new: " in done.out
+    assert done.out.endswith("wpinq check tells their curator.\n")  # nothing after quit
 
 
 def test_a_bad_line_is_told_and_the_next_is_answered(shell):

@@ -223,3 +223,9 @@ def test_explain_charges_nothing(run, tmp_path):
     assert "measure(epsilon=1)" in out
     assert "protect" in out
     assert not (tmp_path / "views.csv.ledger").exists()
+
+
+def test_the_functions_of_expressions_are_listed(run):
+    code, out, _ = run("--functions")
+    assert code == 0
+    assert "split_part(text, 'mark', n)\n    the n-th part" in out

@@ -27,6 +27,14 @@ SHOWN = 40
 """Rows that are printed; a JSON file holds them all."""
 
 
+def _functions(wanted: bool) -> None:
+    if wanted:
+        from wpinq.functions.sql.calls import listed
+
+        typer.echo(listed())
+        raise typer.Exit
+
+
 @options.over(options.protected)
 def sql(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="SELECT page, COUNT(*) AS c FROM views GROUP BY page")],
@@ -76,6 +84,9 @@ def sql(
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")] = False,
     json: options.JsonPath = None,
+    functions: Annotated[
+        bool, typer.Option("--functions", callback=_functions, is_eager=True, help="List the functions of expressions.")
+    ] = False,
 ) -> None:  # fmt: skip
     """Answer one SELECT over a protected table, in groups, with public joins.
 

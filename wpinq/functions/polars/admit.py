@@ -28,7 +28,7 @@ OPTIONS = {
     "StringExpr.Base64Decode": "strict=False",
     "ListExpr.Get": "null_on_oob=True",
     "ReplaceStrict": "default=",
-    "TemporalExpr.ReplaceTimeZone": 'the zone "UTC" or None',
+    "TemporalExpr.ReplaceTimeZone": 'the zone "UTC" or None, or non_existent="null" and ambiguous= no "raise"',
 }
 
 
@@ -164,7 +164,8 @@ def _can_raise(name: str, options: Any, inputs: list[Any]) -> bool:
     if name == "ReplaceStrict":
         return len(inputs) != 4
     if name == "TemporalExpr.ReplaceTimeZone":
-        return options[0] not in (None, {"inner": "UTC"})
+        settled = [{"Literal": {"Scalar": {"String": word}}} for word in ("earliest", "latest", "null")]
+        return options[0] not in (None, {"inner": "UTC"}) and (options[1] != "Null" or inputs[1] not in settled)
     return name == "StringExpr.Contains" and bool(list(columns(inputs[1:]))) and options["literal"] is not True
 
 

@@ -18,6 +18,7 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions.polars.expressions import Expressions, expressions
+from wpinq.functions.sql.calls import NAMES
 from wpinq.functions.sql.operators import RULES
 from wpinq.functions.sql.terms import Term, shown
 from wpinq.functions.sql.translator import Translator, too_deep
@@ -31,7 +32,7 @@ LONGEST = 20_000  # characters of a text
 
 def translator(resolve: Callable[[exp.Expression], Term], call: str, **more: Any) -> Translator:
     """Translates expressions by the rules of SQL; see `Translator`."""
-    return Translator(resolve, call, RULES, **more)
+    return Translator(resolve, call, RULES, names=NAMES, **more)
 
 
 def predicate(text: str, schema: Schema, call: str) -> Expressions:

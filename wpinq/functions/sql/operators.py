@@ -12,7 +12,8 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions.sql import calls as sqlcalls
-from wpinq.functions.sql.terms import NUMBERS, Term, constant, null, shown, to, together, whole_number
+from wpinq.functions.sql import times
+from wpinq.functions.sql.terms import NUMBERS, Term, constant, divided, null, shown, to, together, whole_number
 from wpinq.records.schema import Kind, polars_type
 
 if TYPE_CHECKING:
@@ -152,14 +153,13 @@ def _numbers(translator: Translator, *nodes: Any) -> tuple[list[pl.Expr], Kind]:
 def _arithmetic(translator: Translator, node: Any) -> Term:
     name = type(node).__name__
     if name in ("Add", "Sub") and type(node.expression).__name__ == "Interval":
-        return sqlcalls.shifted(translator, node)
+        return times.shifted(translator, node)
     (left, right), kind = _numbers(translator, node.this, node.expression)
     if name == "Mod" and kind is Kind.FLOAT:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: % takes integers.")
     if name in ("Div", "Mod"):
         whole = kind is Kind.INT
-        each = pl.when(left.is_not_null()).then(right)  # by a constant, Polars would multiply columns with its inverse
-        quotient = (left.abs() // right.abs() * left.sign() * right.sign()) if whole else left / each
+        quotient = (left.abs() // right.abs() * left.sign() * right.sign()) if whole else divided(left, right)
         result = pl.when(right != 0).then(quotient if name == "Div" else left - right * quotient)
     else:
         result = {"Add": operator.add, "Sub": operator.sub, "Mul": operator.mul}[name](left, right)

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 SHOWN = 60  # characters of an expression that a message quotes
 NUMBERS = (Kind.INT, Kind.FLOAT)
-WIDER = {frozenset(NUMBERS): Kind.FLOAT, frozenset((Kind.DATE, Kind.TIME)): Kind.TIME}
+WIDER = {
+    frozenset(NUMBERS): Kind.FLOAT,
+    frozenset((Kind.DATE, Kind.TIME)): Kind.TIME,
+    frozenset((Kind.DATE, Kind.INSTANT)): Kind.INSTANT,
+    frozenset((Kind.TIME, Kind.INSTANT)): Kind.INSTANT,
+}
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,16 @@ def whole_number(text: str, most: int) -> int | None:
 def constant(value: Any, kind: Kind, text: str, *, quoted: bool = False) -> Term:
     """A written-out value."""
     return Term(pl.lit(value, polars_type(kind)), kind, text, value, quoted)
+
+
+def divided(number: pl.Expr, by: pl.Expr | float) -> pl.Expr:
+    """A quotient, the same for each record.
+
+    By a constant Polars multiplies whole columns with its inverse, and divides single values, or where `when` made the
+    constant, those beside a null: a record would change the last digit of others. So the divisor is a column.
+    """
+    result: pl.Expr = number / (number.is_null().cast(pl.Float64, strict=False) * 0.0 + by)
+    return result
 
 
 def null(text: str = "NULL") -> Term:
@@ -151,9 +166,7 @@ def _time(text: str) -> dt.datetime:
 
 def _instant(text: str) -> dt.datetime:
     value = dt.datetime.fromisoformat(text.strip())
-    if value.tzinfo is None:
-        raise ValueError
-    return value.astimezone(dt.UTC)
+    return (value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value).astimezone(dt.UTC)
 
 
 _READ: dict[Kind, Callable[[str], Any]] = {

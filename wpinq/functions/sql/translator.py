@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import difflib
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -23,6 +24,7 @@ class Translator:
     Attributes:
         resolve: Turns a name into a column.
         call: Name of the call, for messages.
+        names: Names of functions, which a misspelt one is compared with.
         spelled: How messages write a part.
         known: What a function must be that is not in the list of those that are translated.
         rules: For each kind of part, which of its arguments are known, and what translates it.
@@ -34,11 +36,12 @@ class Translator:
         call: str,
         rules: Mapping[str, tuple[frozenset[str], Any]],
         *,
+        names: Sequence[str] = (),
         spelled: Callable[[exp.Expression], str] = shown,
         known: str = "computed from one record alone",
     ) -> None:
         self.resolve, self.call, self.rules, self.spelled, self.known = resolve, call, rules, spelled, known
-        self._depth = 0
+        self.names, self._depth = names, 0
 
     def condition(self, node: exp.Expression) -> Term:
         """A part that is true, false or NULL.
@@ -57,7 +60,8 @@ class Translator:
         Raises:
             PlanError: It is not known to be a function of one record.
         """
-        rule = self.rules.get(type(node).__name__)
+        called = type(node).__name__
+        rule = self.rules.get(node.name.lower() if called == "Anonymous" else called)
         if rule is None:
             raise self.refused(node)
         known, translate = rule
@@ -80,11 +84,13 @@ class Translator:
     def refused(self, node: exp.Expression) -> PlanError:
         """Why a part cannot be a function of one record."""
         inside = [type(item).__name__ for item in (node, *node.args.values())]
-        why = next(
-            (_REASONS[kind] for kind in inside if kind in _REASONS),
-            f"is not in the list of what is known to be {self.known}",
-        )
-        return PlanError(f"{self.call}: {self.spell(node)} {why}.")
+        reason = next((_REASONS[kind] for kind in inside if kind in _REASONS), None)
+        if reason is not None:
+            return PlanError(f"{self.call}: {self.spell(node)} {reason}.")
+        why = f"is not in the list of what is known to be {self.known}"
+        alike = difflib.get_close_matches(node.name.lower(), self.names, 1) if inside[0] == "Anonymous" else []
+        hint = f"Did you mean {alike[0]}? " if alike else ""
+        return PlanError(f"{self.call}: {self.spell(node)} {why}. {hint}The list: wpinq sql --functions.")
 
 
 def too_deep(call: str) -> PlanError:

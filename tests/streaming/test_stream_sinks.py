@@ -259,11 +259,32 @@ def test_standard_output_has_json_lines_and_a_service_manager_ends_it_whole(star
     assert counted(rest, 2), "the epoch that was open is closed and answered"
 
 
+def test_the_curator_alone_sees_what_was_dropped(start, tmp_path):
+    """Answers are the same with it and without, and nothing of it is printed."""
+    status, out = tmp_path / "status", tmp_path / "out.jsonl"
+    status.write_text("old")
+    status.chmod(0o644)
+    with (tmp_path / "log.csv").open("w") as file:
+        file.write("user,page\nann,1\nbroken\nann,b,c,d\nann,x\n")
+    run = start("--status", status, "--json", out, "--columns", "user,page:int")
+    until(lambda: status.read_text() != "old" and json.loads(status.read_text())["offered"])
+    found = json.loads(status.read_text())
+    assert (found["offered"], found["records"], found["dropped"]) == (4, 2, 2)
+    assert found["nulls"] == {"user": 0, "page": 1}
+    assert found["for"].startswith("the curator alone")
+    assert found["epsilon"] == {"spent": 1000, "budget": 1000}
+    assert found["sinks"][str(out)]["delivered"] == found["epoch"]
+    assert status.stat().st_mode & 0o777 == 0o600
+    run.kill()
+    assert "dropped" not in out.read_text() + run.stdout.read() + (tmp_path / "errors").read_text()
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
         (["--json", "log.csv"], "would replace what is read"),
         (["--json", "nowhere/out"], "cannot be written"),
+        (["--status", "log.csv.ledger"], "would replace what is read"),
         (["--keep", "1", "--lateness", "60"], "need 601 epochs"),
     ],
 )

@@ -182,6 +182,16 @@ To = Annotated[
         show_default=False,
     ),
 ]
+Status = Annotated[
+    Path | None,
+    typer.Option(
+        "--status",
+        help="For the curator alone: a file, readable by its owner, that tells at each epoch of a stream how many "
+        "lines came and how many were dropped, exactly, and how far sinks are. Never publish it.",
+        metavar="FILE",
+        show_default=False,
+    ),
+]
 Keep = Annotated[
     int | None,
     typer.Option(

@@ -51,6 +51,7 @@ def run(
     lateness: options.Lateness = 60.0,
     keep: options.Keep = None,
     to: options.To = None,
+    status: options.Status = None,
 ) -> None:
     """Run a dataflow script and answer the bins asked for.
 
@@ -68,11 +69,10 @@ def run(
 
         _refuse_of_stream(place, processes=processes > 1, addresses=addresses is not None)
         stream = Stream(place, script, budget, every, lateness, recover, keep)
-        answer(stream, load(dataflow), asked, Outputs(json, to or ()))
+        answer(stream, load(dataflow), asked, Outputs(json, to or (), status))
         return
-    if keep is not None or to:
-        which = "--keep" if keep is not None else "--to"
-        raise PlanError(f"{which}: leave it out; it goes with a stream, and INPUT is none (--follow makes it one).")
+    if given := [option for option, value in (("--keep", keep), ("--to", to), ("--status", status)) if value]:
+        raise PlanError(f"{given[0]}: leave it out; it goes with a stream, and INPUT is none (--follow makes it one).")
     check_outputs({"--json": (json, ()), "--keys": (others.keys, ())}, {*place.places(), script.resolve()})
     loaded = load(dataflow)
     through = None if recover is None else partial(recovering, place=recover, script=script)

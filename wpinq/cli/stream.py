@@ -232,4 +232,5 @@ def _send(views: Live, block: bytes, columns: Sequence[str]) -> None:
     from wpinq.sources.text.lines import as_lines
     from wpinq.sources.text.weblog import parse
 
+    views._received.offered += block.count(b"\n")
     views.send(parse(series(valid_text(as_lines(block)), "line")).select(columns))

@@ -18,6 +18,7 @@ import typer
 from wpinq.cli.bins import ask
 from wpinq.cli.errors import say
 from wpinq.cli.interrupt import ending
+from wpinq.cli.status import write_status
 from wpinq.errors import NotReadyError, PlanError, SourceError
 from wpinq.scripts.script import Dataflow, chosen
 from wpinq.streaming.sinks import Release, Sink, open_sink, row_key
@@ -38,10 +39,12 @@ class Outputs:
     Attributes:
         json: A file that gets a JSON line for each answer; "-" is standard output, which has text else.
         to: Sinks, as `open_sink` reads them.
+        status: A file that tells the curator at each epoch how the stream is doing.
     """
 
     json: Path | None = None
     to: Sequence[str] = ()
+    status: Path | None = None
 
     @property
     def lines(self) -> bool:
@@ -55,15 +58,16 @@ class Outputs:
             taken: Files that no answers may be written to.
 
         Raises:
-            SourceError: The file of `--json` cannot be written, or there is no such sink, or one is named twice.
+            SourceError: A file cannot be written, or there is no such sink, or one is named twice.
         """
         from wpinq.cli.outputs import check_outputs
         from wpinq.streaming.sinks.lines import LinesFile
 
         result = [open_sink(one) for one in self.to]
-        if self.json is not None and not self.lines:
-            check_outputs({"--json": (self.json, ())}, taken)
-            result.append(LinesFile(self.json))
+        file = None if self.lines else self.json
+        check_outputs({"--json": (file, ()), "--status": (self.status, ())}, taken)
+        if file is not None:
+            result.append(LinesFile(file))
         names = [one.name for one in result]
         if twice := [name for name in names if names.count(name) > 1]:
             raise SourceError(f"--to: {twice[0]} is named twice.")
@@ -141,22 +145,24 @@ def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]],
         say(protects_line(views._node))  # what is printed on standard output is answers alone
         place = stream.recover
         with closing(Delivery(sinks, questions.stream, place, keep, stop=stream.stop, tell=say)) as delivery:
-            _go_on(stream, views, questions, delivery, lines=outputs.lines)
+            _go_on(stream, views, questions, delivery, outputs)
 
 
-def _go_on(stream: Stream, views: Live, questions: Questions, delivery: Delivery, *, lines: bool) -> None:
+def _go_on(stream: Stream, views: Live, questions: Questions, delivery: Delivery, outputs: Outputs) -> None:
     """Answer epoch after epoch, first those that sinks have not got."""
     feed, going, resumed = stream.feed(views), True, views.resume()
     for epoch in delivery.missing(resumed):
         delivery.offer(Release(questions.stream, epoch, list(questions.rows(epoch, once=epoch == 1))))
     if resumed:
-        _print(list(questions.rows(resumed, once=True)), lines)
+        _print(list(questions.rows(resumed, once=True)), outputs.lines)
     while going:
         going = feed()
         epoch = views.advance()
         rows = list(questions.rows(epoch, once=epoch == 1))
-        _print(rows, lines)
+        _print(rows, outputs.lines)
         delivery.offer(Release(questions.stream, epoch, rows))
+        if outputs.status is not None:
+            write_status(outputs.status, views, delivery)
     delivery.finish()
 
 

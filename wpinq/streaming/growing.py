@@ -53,6 +53,9 @@ class Growing:
         pattern: A path or pattern of `.log`, `.csv`, `.tsv` or `.txt` files, none of them compressed.
         schema: The columns that are wanted, each with a type.
         positions: How far files were read before, as `positions` told it.
+
+    Attributes:
+        offered: How many lines were read; for the curator alone.
     """
 
     def __init__(self, pattern: str, schema: Schema, positions: Mapping[str, list[Any]] | None = None) -> None:
@@ -60,6 +63,7 @@ class Growing:
             raise SourceError(f"{pattern}: columns of a file need types; write columns={{'user': 'text', ...}}.")
         self._pattern, self._schema = pattern, schema
         self._tails: dict[int, _Tail] = {}
+        self.offered = 0
         self._before = {int(inode): (position, digest) for inode, (position, digest) in (positions or {}).items()}
 
     def positions(self) -> dict[str, list[Any]]:
@@ -107,6 +111,7 @@ class Growing:
             block, rest = (rest + data)[:whole], (rest + data)[whole:]
             tail.position += whole
             tail.last = (tail.last + block[-BEFORE:])[-BEFORE:]
+            self.offered += block.count(b"\n")
             if block:
                 yield from tail.reader.frames(block, self._schema)
 

@@ -107,6 +107,9 @@ class Followed:
         topic: The topic.
         schema: The columns that are wanted, each with a type.
         positions: The offset of the next message of each partition, as `positions` told it.
+
+    Attributes:
+        offered: How many messages were read; for the curator alone.
     """
 
     def __init__(self, topic: Topic, schema: Schema, positions: Mapping[str, int] | None = None) -> None:
@@ -117,6 +120,7 @@ class Followed:
         self._source, self._watch = _connect(topic)
         self._parts: dict[str, Any] = {}
         self._skipped: dict[str, int] = {}
+        self.offered = 0
 
     def positions(self) -> dict[str, int]:
         """The offset of the next message of each partition."""
@@ -166,6 +170,7 @@ class Followed:
     def _frames(self, messages: list[Any]) -> Iterator[pl.DataFrame]:
         import pyarrow as pa
 
+        self.offered += len(messages)
         values = pa.array([message.value for message in messages], pa.large_binary())
         times = None
         if self._topic.arrived is not None:

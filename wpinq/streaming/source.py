@@ -34,6 +34,7 @@ from wpinq.state.memory import LIMIT
 from wpinq.streaming.growing import Growing
 from wpinq.streaming.journal import DataflowDirectory, Journal, Positions
 from wpinq.streaming.kafka import Followed, Topic
+from wpinq.streaming.received import Received
 from wpinq.streaming.running import TORN, Running
 from wpinq.streaming.sent import frames, stored_time
 
@@ -143,14 +144,15 @@ class Live(Collection):
     """
 
     __slots__ = (
-        "__weakref__", "_data", "_end", "_followed", "_journal", "_lateness", "_lock", "_log", "_positions", "_resumed",
-        "_resuming", "_running",
+        "__weakref__", "_data", "_end", "_followed", "_journal", "_lateness", "_lock", "_log", "_positions",
+        "_received", "_resumed", "_resuming", "_running",
     )  # fmt: skip
 
     def __init__(self, records: Node, log: Timeline, lateness: dt.timedelta | None, journal: Journal | None) -> None:
         super().__init__(bounded(records))
         self._data, self._log, self._lateness = origin(records).data, log, lateness
         self._followed: dict[str, Growing | Followed] = {}
+        self._received = Received()
         self._journal, self._resumed, self._resuming = journal, journal is None, False
         self._positions: Positions = {}
         self._lock, self._running = threading.RLock(), Running(self._data, log)
@@ -177,6 +179,7 @@ class Live(Collection):
         with self._lock:
             self._check()
             for frame in read:
+                self._received.take(frame)
                 self._log.send(frame)
 
     @takes(source=PATH | instance("a topic", Topic))
@@ -196,8 +199,12 @@ class Live(Collection):
         refuse_inside("follow")
         with self._lock:
             self._check()
-            for frame in self._following(source).take():
+            following = self._following(source)
+            before = following.offered
+            for frame in following.take():
+                self._received.take(frame)
                 self._log.send(frame)
+            self._received.offered += following.offered - before
 
     def advance(self, until: Any = None) -> int:
         """Close the open epoch, and return when every measurement has taken it in.

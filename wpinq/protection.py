@@ -16,6 +16,7 @@ from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import Ledger, wording
 from wpinq.ledger.budget import Budget
 from wpinq.ledger.contents import recognized
+from wpinq.measurements.repeats import REPEATS
 from wpinq.operators.contribution.before import before
 from wpinq.operators.contribution.sample import bounded
 from wpinq.operators.contribution.weight import weigh, weights
@@ -59,6 +60,7 @@ def protect(
     encoding: str | None = None,
     table: str | None = None,
     tz: str | None = None,
+    repeat: str = "charge",
 ) -> Collection:
     """Protect a collection of records.
 
@@ -111,6 +113,9 @@ def protect(
             a mapping from their names to SQL expressions, functions or Polars expressions, such as {"page":
             "lower(page)"}. A column that tells people apart cannot be computed. Both belong to the question and not to
             the ledger: others over the same ledger are other questions.
+        repeat: What to do before a question is charged that was charged for another version of the data, or by another
+            version of Python: "charge" says so in a warning and charges, "ask" asks at a terminal or in a notebook and
+            refuses where nobody can be asked, "refuse" refuses.
 
     Returns:
         The protected collection.
@@ -127,6 +132,8 @@ def protect(
     <protected collection (user: value, page: value) by protect(records)>
     """
     refuse_inside("protect")
+    if repeat not in REPEATS:
+        raise PlanError(f"protect(repeat=...): takes one of {', '.join(map(repr, REPEATS))}.")
     amount = None if budget is None else positive(budget, "protect(budget=...)")
     extra = None if delta is None else exact(delta, "protect(delta=...)")
     words: Words = {
@@ -165,7 +172,7 @@ def protect(
     declared = f"{declared} of {label}" if declared and label != book.name else declared
     LIMIT.beside(place)
     own = declared or recognized(book, reader) or f"unnamed {os.urandom(16).hex()}"
-    data = DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading)
+    data = DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading, repeat=repeat)
     records = first.over(Source(data))
     return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))
 

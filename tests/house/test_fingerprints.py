@@ -105,8 +105,8 @@ def kinds(base=Node):
 
 
 KINDS = [one for one in kinds() if not inspect.isabstract(one)]
-DATA = [one.name for one in fields(DataSet) if one.name != "turn"]
-"""What a data set is; whose turn it is to read it tells nothing of its records."""
+DATA = [one.name for one in fields(DataSet) if one.name not in ("turn", "repeat")]
+"""What a data set is; whose turn it is to read it, and what is said first, tell nothing of its records."""
 
 
 def others(value):

@@ -42,6 +42,7 @@ class Input:
         delta: What a new ledger allows for publishing bins whose keys were not given in advance.
         where: Which records are counted, as SQL; asked before those of a person are bounded.
         derive: Columns that are computed of each record before that, as SQL, by their names.
+        repeat: What to do before a question is charged again.
     """
 
     source: str
@@ -54,6 +55,7 @@ class Input:
     delta: Fraction = Fraction(0)
     where: str | None = None
     derive: Mapping[str, str] = field(default_factory=dict)
+    repeat: str = "charge"
 
     def reader(self) -> Reader:
         """The records, of which nothing but headers and schemas is read; no ledger is made.
@@ -109,6 +111,7 @@ class Input:
                 where=self.where,
                 derive=self.derive,
                 **self.words,
+                repeat=self.repeat,
             )
 
     def protect_to_spend(self, epsilon: Fraction) -> Collection:
@@ -159,7 +162,7 @@ def named_as_options() -> Iterator[None]:
         yield
     except PlanError as error:
         argument = re.match(
-            r"(?:protect|live|users|Unit)\((unit|where|derive|at_most|per|period|zone)=[^)]*\)", str(error)
+            r"(?:protect|live|users|Unit)\((unit|where|derive|at_most|per|period|zone|repeat)=[^)]*\)", str(error)
         )
         if argument is None:
             raise

@@ -110,6 +110,14 @@ DataVersion = Annotated[
         show_default=False,
     ),
 ]
+Repeat = Annotated[
+    str,
+    typer.Option(
+        help="Before a question is charged again, of another version of the data or by another Python: charge (and say"
+        " so), ask or refuse.",
+        metavar="charge|ask|refuse",
+    ),
+]
 JsonPath = Annotated[
     Path | None,
     typer.Option(
@@ -263,7 +271,8 @@ def records(
 
 @over(records)
 def protected(
-    place: Input, *, ledger: LedgerPath = None, name: Name = None, data_version: DataVersion = None
+    place: Input, *, ledger: LedgerPath = None, name: Name = None, data_version: DataVersion = None,
+    repeat: Repeat = "charge",
 ) -> Input:  # fmt: skip
     """The same and their ledger, for commands that charge."""
-    return replace(place, ledger=ledger, name=name, version=data_version)
+    return replace(place, ledger=ledger, name=name, version=data_version, repeat=repeat)

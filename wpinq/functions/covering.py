@@ -35,13 +35,15 @@ def own(thing: Any) -> dict[str, Any]:
     return {field.name: getattr(thing, field.name) for field in fields(thing) if field.metadata != SHOWN}
 
 
-def covered(value: Any, node: Callable[[Any], bytes | None]) -> Field:
+def covered(value: Any, node: Callable[[Any], bytes | None], *, asked: bool = False) -> Field:
     """A value as a field of an injective encoding.
 
     Args:
         value: Text, bytes, a number, a member of an enumeration, a tuple or a dataclass of such, a step, or an object
             with a property `covered` that returns such a value.
         node: Gives the fingerprint of a step, and None for other values.
+        asked: Cover what people take for one question, on whatever version of the data and of Python: the property
+            `asked` of what has one, instead of `covered`.
 
     Raises:
         Uncovered: It is a value of another kind, or its `covered` is None.
@@ -51,18 +53,22 @@ def covered(value: Any, node: Callable[[Any], bytes | None]) -> Field:
     if type(value) is float:
         return ("float", value.hex())
     if type(value) is tuple:
-        return tuple(covered(item, node) for item in value)
+        return tuple(covered(item, node, asked=asked) for item in value)
     if isinstance(value, Enum):
         return (type(value).__qualname__, value.name)
     if hasattr(value, "covered"):
-        if value.covered is None:
+        form = value.asked if asked and hasattr(value, "asked") else value.covered
+        if form is None:
             raise Uncovered
-        return covered(value.covered, node)
+        return covered(form, node, asked=asked)
     known = node(value)
     if known is not None:
         return ("step", known)
     if is_dataclass(value) and not isinstance(value, type):
-        return (type(value).__qualname__, *(covered((name, entry), node) for name, entry in own(value).items()))
+        return (
+            type(value).__qualname__,
+            *(covered((name, entry), node, asked=asked) for name, entry in own(value).items()),
+        )
     raise Uncovered
 
 

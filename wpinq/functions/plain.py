@@ -15,6 +15,7 @@ import polars as pl
 from wpinq.functions.binding import Binding
 from wpinq.functions.code.capture import Captured, capture
 from wpinq.functions.code.fingerprint import platform
+from wpinq.functions.code.outline import outlined
 from wpinq.functions.function import Dropped, Function
 from wpinq.functions.isolate import each
 from wpinq.records import canonical
@@ -50,6 +51,12 @@ class Plain(Function):
         if result is None or (self.held.restless and capture(self.function).code != self.held.code):
             return None
         return (*result, platform(zoned=self.held.zoned))
+
+    @property
+    def asked(self) -> tuple[object, ...] | None:
+        """The function as people know it, in whatever version of Python."""
+        code = outlined(self.function)
+        return None if code is None else (code, self.reads, self.output, self.projection)
 
     def call(self, record: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: D102
         (result,) = each(self._mapped, [plain_record(record, self.schema, self.reads)])

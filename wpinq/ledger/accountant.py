@@ -26,7 +26,7 @@ from wpinq.records.fields import encode
 FORMAT = 1
 BYTES = "bytes of files"
 """The question under which the digest of what files hold is sealed."""
-MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "tables")
+MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "tables", "asked")
 SCALARS = ("identity", "name", "unit", "budget", "delta", "last")
 
 
@@ -43,6 +43,8 @@ class Charge:
         version: The version of the data.
         label: The measurement's name, for people.
         analyst: Who asks, where that is known.
+        asked: What people take for one question, on whatever version; "" where that is not known. It decides nothing
+            but a warning, and an older wpinq passes over it.
     """
 
     question: str
@@ -50,6 +52,7 @@ class Charge:
     version: str
     label: str
     analyst: str | None = None
+    asked: str = ""
 
     def __post_init__(self) -> None:
         if not re.fullmatch("[0-9a-f]{8,128}", self.question):
@@ -72,7 +75,7 @@ class Charge:
         costs = list(map(_texts, self.costs))
         return {
             "kind": "charge", "question": self.question, "version": self.version, "label": self.label,
-            "analyst": self.analyst, "costs": costs,
+            "analyst": self.analyst, "costs": costs, **({"asked": self.asked} if self.asked else {}),
         }  # fmt: skip
 
 
@@ -148,6 +151,7 @@ class Accountant:
         seals: The seals, by the same code.
         labels: Epsilon by analyst and label.
         contents: The versions whose bytes are known.
+        asked: The version that a question was charged on last, by what people take for one question.
         tables: The units of further tables of the same people, by name.
         torn: Whether an interrupt came while drafted rows were settled.
     """
@@ -167,6 +171,7 @@ class Accountant:
     labels: MutableMapping[tuple[str | None, str], Fraction] = field(default_factory=dict)
     contents: MutableMapping[str, bool] = field(default_factory=dict)
     tables: MutableMapping[str, str] = field(default_factory=dict)
+    asked: MutableMapping[str, str] = field(default_factory=dict)
     torn: bool = False
 
     def draft(self) -> Accountant:
@@ -224,6 +229,8 @@ class Accountant:
         self._admit(charge, epsilon, delta)
         self.spent.settle(after)
         self.charges[charge.key] = charge.code
+        if "asked" in body:
+            self.asked[body["asked"]] = charge.version
         self.paid[charge.analyst] = self.paid.get(charge.analyst, ZERO) + epsilon
         on = charge.analyst, charge.label
         self.labels[on] = self.labels.get(on, ZERO) + epsilon

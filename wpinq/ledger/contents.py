@@ -1,8 +1,8 @@
 """What files hold: a version is the content of its files, not their place or time.
 
-Path, size and time of change name a version when it is first asked. Before its first run the ledger seals a digest of
-its bytes. A file that was touched, moved, copied or fetched anew is then known by its bytes, and what was charged for
-them stays paid; other bytes are another version, whatever their path, size and time say. So that bytes need not be
+Path, size and time of change name a version when it is first asked. Before its first charge the ledger seals a digest
+of its bytes. A file that was touched, moved, copied or fetched anew is then known by its bytes, and what was charged
+for them stays paid; other bytes are another version, whatever their path, size and time say. So that bytes need not be
 read again, the ledger remembers in which state (path, inode, size, times) the system showed files of known bytes.
 
 The digest is a universal hash (GMAC) under a key of the data set, of which the ledger keeps a code under another key:

@@ -156,6 +156,18 @@ class Ledger:
             session.commit()
             return charged
 
+    def repeated(self, charge: Charge) -> str | None:
+        """The version on which a question that is to be charged was charged before; None where it was not, or is free.
+
+        What another process charged a moment ago need not be known.
+        """
+        known = self._accountant
+        return None if charge.key in known.charges else known.asked.get(charge.asked)
+
+    def knows(self, version: str) -> bool:
+        """Whether the bytes of a version were sealed, as far as this process has read the ledger."""
+        return version in self._accountant.contents
+
     def seal(self, question: str, version: str, digest: bytes) -> None:
         """Store the digest of the measured histogram before the first answer; later, compare it with the stored one.
 

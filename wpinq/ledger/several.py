@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -54,7 +54,7 @@ def merged(requests: Iterable[Request]) -> tuple[Request, ...]:
         costs = charge.costs if before is None else (*before[1].costs, *charge.costs)
         result[_charge_key(ledger, charge)] = (
             ledger,
-            Charge(charge.question, costs, charge.version, charge.label, charge.analyst),
+            replace(charge, costs=costs),
         )
     return tuple(result.values())
 

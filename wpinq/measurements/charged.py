@@ -17,6 +17,7 @@ from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.ledger import charge_all, distinct
 from wpinq.measurements.quote import Quote
+from wpinq.measurements.repeats import announce
 from wpinq.measurements.settle import settle, wait
 from wpinq.noise import MODULUS, Words, histogram_digest
 
@@ -37,6 +38,9 @@ def pay(quotes: Sequence[Quote[Any]]) -> None:
         BudgetError: They cost more together than is left; nothing was charged.
         LedgerError: A ledger cannot be trusted or written.
     """
+    announce(quotes)
+    for data in {data: None for quote in quotes for data in quote.sources}:
+        data.seal()
     charge_all(distinct(request for quote in quotes for request in quote.charges))
 
 

@@ -220,12 +220,15 @@ def price(
     plan = survey.fingerprint or os.urandom(32)
     key = (values.FORMAT, FORMAT, about, plan, label, *fields, node.resolution, scale)
     question = blake2b(encode(*key), digest_size=32).hexdigest()
+    people = None if survey.asked is None else (survey.asked, label, *fields, node.resolution, scale)
+    same = "" if people is None else blake2b(encode(*people), digest_size=16).hexdigest()
     sensitivities = {data: survey.sensitivities[data] for data in survey.sources}
     result = Quote(
         call, node, epsilon, delta, scale, label, who, sensitivities, mechanism, key, question, (), epochs, kind
     )  # fmt: skip
     asked = [
-        (data.ledger, _charge(result, question, data, paid)) for data, paid in _costs(survey, scale, delta).items()
+        (data.ledger, _charge(result, question, data, paid, same))
+        for data, paid in _costs(survey, scale, delta).items()
     ]
     return _known(replace(result, charges=merged(asked)))
 
@@ -240,8 +243,8 @@ def _costs(survey: Survey, scale: Fraction, delta: Fraction) -> dict[DataSet, tu
     return {data: tuple(paid) for data, paid in costs.items()}
 
 
-def _charge(quote: Quote[Any], question: str, data: DataSet, paid: tuple[Cost, ...]) -> Charge:
-    return Charge(question, paid, data.version, quote.name or quote.node.title, quote.analyst)
+def _charge(quote: Quote[Any], question: str, data: DataSet, paid: tuple[Cost, ...], asked: str = "") -> Charge:
+    return Charge(question, paid, data.version, quote.name or quote.node.title, quote.analyst, asked)
 
 
 def _pays(price: Price) -> str:

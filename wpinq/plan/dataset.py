@@ -30,6 +30,7 @@ class DataSet:
         version: The name of this version; not shown, because that of a file holds its size.
         unit: The privacy unit.
         declared: Whether the caller named the version; otherwise it is derived from the files.
+        repeat: What to do before a question is charged that was charged on another version: see `protect`.
         reading: Options by which its files are read, beside their columns.
         turn: A lock that is held while its queries are answered, so that each is computed once.
     """
@@ -41,6 +42,7 @@ class DataSet:
     unit: Unit
     declared: bool
     reading: str = ""
+    repeat: str = "charge"
     turn: RLock = field(default_factory=RLock, repr=False)
 
     @property
@@ -57,6 +59,11 @@ class DataSet:
         """
         way = (self.reader.schema, self.reader.way, self.reading)
         return (self.book, self.name, self.version, self.declared, self.unit, way)
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What tells its questions from those of other data sets, on whatever version."""
+        return (self.book, self.name, self.unit)
 
     @property
     def live(self) -> bool:
@@ -90,6 +97,12 @@ class DataSet:
         if self.declared or self.reader.steady is not Steady.FILES:
             self.ledger.check_version(self.version, self.reader.content() if self.declared else None)
         else:
+            confirm(self.ledger, self.version, self.reader)
+
+    def seal(self) -> None:
+        """Seal what its files hold, so that the version is known by that from its first charge on."""
+        files = not self.declared and self.reader.steady is Steady.FILES
+        if files and not self.ledger.knows(self.version):
             confirm(self.ledger, self.version, self.reader)
 
     def batches(

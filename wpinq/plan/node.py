@@ -178,28 +178,31 @@ def fingerprints(*roots: Node) -> dict[Node, bytes | None]:
     return digests(steps(*roots))
 
 
-def digests(walk: Iterable[Node]) -> dict[Node, bytes | None]:
-    """See `fingerprints`, of steps that were walked already: inputs come before what reads them."""
+def digests(walk: Iterable[Node], *, asked: bool = False) -> dict[Node, bytes | None]:
+    """See `fingerprints`, of steps that were walked already: inputs come before what reads them.
+
+    With `asked`, of what people take for one question (`covering.covered`), which decides nothing but a warning.
+    """
     result: dict[Node, bytes | None] = {}
     for node in walk:
-        result[node] = _digest(node, result)
+        result[node] = _digest(node, result, asked=asked)
     return result
 
 
-def _digest(node: Node, found: Mapping[Node, bytes | None]) -> bytes | None:
+def _digest(node: Node, found: Mapping[Node, bytes | None], *, asked: bool) -> bytes | None:
     """The fingerprint of a step, from those of its inputs; `covering` says what it must cover."""
 
     def known(one: object) -> bytes | None:
         if not isinstance(one, Node):
             return None
-        digest = found[one] if one in found else fingerprints(one)[one]  # a field need not be an input
+        digest = found[one] if one in found else digests(steps(one), asked=asked)[one]  # a field need not be an input
         if digest is None:
             raise Uncovered
         return digest
 
     what = (type(node).__qualname__, tuple(node.meaning.items()), node.inputs, node.schema, node.resolution)
     try:
-        return hashlib.blake2b(encode(covered(what, known)), digest_size=32).digest()
+        return hashlib.blake2b(encode(covered(what, known, asked=asked)), digest_size=32).digest()
     except Uncovered:
         return None
 

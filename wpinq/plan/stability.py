@@ -54,6 +54,11 @@ class Survey:
         return read_by(self.steps)
 
     @cached_property
+    def asked(self) -> bytes | None:
+        """A digest of what people take for one question, on whatever version of the data and of Python."""
+        return None if any(data.live for data in self.sources) else digests(self.steps, asked=True)[self.root]
+
+    @cached_property
     def fingerprint(self) -> bytes | None:
         """A digest of what the plan means, or None when that is not known."""
         return digests(self.steps)[self.root]

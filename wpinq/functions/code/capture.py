@@ -91,9 +91,9 @@ class Walk:
         restless, zoned: See `Captured`.
     """
 
-    def __init__(self, call: str) -> None:
+    def __init__(self, call: str, form: Callable[..., Any] = bytecode) -> None:
         self.known, self.restless, self.zoned = True, False, False
-        self._call = call
+        self._call, self._code = call, form
         self._met: dict[Any, tuple[Any, Taken]] = {}  # by id, with what keeps that id alive
         self._open: set[Any] = set()
         self._functions = self._shared = 0
@@ -272,7 +272,7 @@ class Walk:
         copy.__dict__.update({name: self.take(item)[0] if name == "__wrapped__" else item
                               for name, item in function.__dict__.items()})  # fmt: skip
         self.zoned |= zoned(code)
-        form = bytecode(code, lambda one: self.take(one)[1], named=not first)
+        form = self._code(code, lambda one: self.take(one)[1], named=not first)
         return (form, defaults, tuple(keywords), kwdefaults, tuple(closure), outer)
 
     def _outer(

@@ -66,3 +66,25 @@ def test_the_site_owner_counts_visitors_within_noise_where_a_bound_lost_up_to_tw
     assert "records beyond 20 of one host are not in it" in said
     about = json.loads((tmp_path / "new" / "visitors.csv").read_text().splitlines()[0].removeprefix("# "))
     assert about["protects"] == "one host, at most 20 records each"
+
+
+def test_the_statistician_counts_joined_rows_and_intervals_hold_the_truth(tmp_path):
+    said = told("statistician", tmp_path / "new")
+    assert said.startswith("a misspelt method, before anything is charged: ")
+    rates = [tuple(map(int, each)) for each in re.findall(r"^(\d+) of (\d+) intervals of", said, re.MULTILINE)]
+    assert [many for _, many in rates] == [24, 24, 4, 16]
+    assert all(held >= least for (held, _), least in zip(rates, (15, 15, 0, 9), strict=True)), "fewer: below 1e-6 each"
+    rows = re.findall(
+        r"^(\w+ \w+) +([\d,]+) +[\d,]+ +[\d,]+ +([\d,]+)$", said.split("at most 20 visits")[1], re.MULTILINE
+    )
+    counted, truth = ([number(row[place]) for row in rows] for place in (1, 2))
+    weighed = [number(one) for one in said.split("weighed, those are ")[1].split(", ")]
+    assert len(rows) == len(weighed) == 4
+    assert all(abs(n - m) <= 400 for n, m in zip(counted, truth, strict=True)), "exp(-20) each, at scale 20"
+    assert all(n < m / 2 for n, m in zip(weighed, truth, strict=True)), "what was printed as a count"
+    many, true = map(number, re.search(r"over 50,000: ([\d,]+) \+- 50, truth ([\d,]+)", said).groups())
+    assert abs(many - true) <= 250, "0.05 ** 5"
+    assert (
+        json.loads((tmp_path / "new" / "means.csv").read_text().splitlines()[0].removeprefix("# "))["cost"]["epsilon"]
+        == 1
+    )

@@ -77,6 +77,7 @@ def test_the_command_prints_and_writes_it(tmp_path, monkeypatch, capsys):
     assert main([*ask, "--delta", "1e-6", "--show-loss", "100", "--json", "o.json"]) == 0
     out = capsys.readouterr().out
     assert "Left out, with probability 95% each, for epsilon 100: people " in out
+    assert "(records beyond 200 that one user lost are not in it)" in out, "its numbers are not of all that was lost"
     assert "in groups that are not shown" in out
     assert "Epsilon 0 of 200 is left" in out
     assert [row[0] for row in json.loads((tmp_path / "o.json").read_text())["loss"]["rows"]][:2] == [

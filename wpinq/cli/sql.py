@@ -229,7 +229,8 @@ def _show(answer: Answer, *, free: bool) -> None:
     if answer.loss is not None:
         told = zip(answer.loss.rows, answer.loss.intervals, strict=True)
         lost = "; ".join(f"{what} {noisy(value, (ends[1] - ends[0]) / 2)}" for (what, value), (_, ends) in told if ends)
-        typer.echo(f"\nLeft out, with probability 95% each, for epsilon {answer.loss.cost['epsilon']:g}: {lost}.")
+        more = "".join(f" ({clause})" for clause in answer.loss.bias)
+        typer.echo(f"\nLeft out, with probability 95% each, for epsilon {answer.loss.cost['epsilon']:g}: {lost}{more}.")
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
     again = ", charged before; nothing was charged now" if free else ""
     left = budget_line(answer.measurements[0].key_owner.ledger)

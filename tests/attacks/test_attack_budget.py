@@ -257,12 +257,19 @@ def test_rule_37_a_flow_holds_an_identity_key_and_nothing_else(views_file, monke
     assert done.stdout.strip() == "[]", "engines load neither noise nor ledger"
 
 
-def test_attack_20_another_data_sets_ledger_is_refused(views_file, tmp_path):
-    wpinq.protect(views_file, budget=1)
+@pytest.mark.parametrize("name", [None, "other"])
+def test_attack_20_what_shares_a_ledger_is_charged_in_it(views_file, tmp_path, name, spent):
+    """Another file is a version of the data set, or with a name a table beside it: each of its queries is charged."""
+    views = wpinq.protect(views_file, budget=1)
+    first = views.measure("1/4")
+    first.observe(("ada", "home"))
+    ledger = Path(f"{views_file}.ledger")
     other = tmp_path / "other.csv"
-    other.write_text(views_file.read_text())
-    with pytest.raises(wpinq.LedgerError, match=r"views\.csv"):
-        wpinq.protect(other, budget=1, ledger=Path(f"{views_file}.ledger"))
+    other.write_text(views_file.read_text() + "zoe,home\n")
+    wpinq.protect(other, budget=1, ledger=ledger, name=name).measure("1/4").observe(("ada", "home"))
+    assert spent(first) == Fraction(1, 2)
+    with pytest.raises(wpinq.LedgerError, match="unit"):
+        wpinq.protect(other, budget=1, ledger=ledger, name=name, unit=wpinq.users("user", at_most=2))
 
 
 def test_rule_25_paths_add_up_in_the_charge():

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from wpinq.ledger.contents import confirm
 from wpinq.plan.unit import Unit
 from wpinq.records.values import KEY_SIZE
 from wpinq.sources.columns import Steady
@@ -97,13 +96,18 @@ class DataSet:
         if self.declared or self.reader.steady is not Steady.FILES:
             self.ledger.check_version(self.version, self.reader.content() if self.declared else None)
         else:
-            confirm(self.ledger, self.version, self.reader)
+            self._confirm()
 
     def seal(self) -> None:
         """Seal what its files hold, so that the version is known by that from its first charge on."""
         files = not self.declared and self.reader.steady is Steady.FILES
         if files and not self.ledger.knows(self.version):
-            confirm(self.ledger, self.version, self.reader)
+            self._confirm()
+
+    def _confirm(self) -> None:
+        from wpinq.ledger.contents import confirm  # here: the workers of a run load no ledger
+
+        confirm(self.ledger, self.version, self.reader)
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

@@ -134,3 +134,20 @@ def test_what_cannot_grow_is_refused(tmp_path):
     with pytest.raises(wpinq.SourceError, match="need types"):
         anything.follow(tmp_path / "c.csv")
     anything.close()
+
+
+def test_files_of_any_declared_form_are_followed(tmp_path):
+    log, sheet = tmp_path / "access.log", tmp_path / "a.csv"
+    log.write_text(f"shop.org:443 {GOOD}\n{GOOD}\n")
+    sheet.write_bytes("server;host\nshop.org;Zoë\n".encode("latin-1"))
+    views = wpinq.live({"server": "text", "host": "text"}, budget=1000)
+    hosts = views.map(lambda host: host).measure(EXACT, continual=True)
+    views.follow(log, format="vhost_combined")
+    views.follow(sheet, separator=";", encoding="latin-1")
+    views.advance()
+    assert hosts.observe_many(["127.0.0.1", "Zoë"]).tolist() == [1, 1]
+    views.close()
+    times = wpinq.live({"time": "instant"}, budget=1)
+    with pytest.raises(wpinq.SourceError, match="without tz="):
+        times.follow(log, format="vhost_combined", tz="Europe/Rome")
+    times.close()

@@ -142,10 +142,9 @@ def begin(
 OF_FILES = {
     "data-version": "what comes has no versions",
     "no-header": "a CSV file that grows needs its header",
-    **dict.fromkeys(
-        ("format", "separator", "decimal", "encoding", "table", "tz"),
-        "its lines are of the usual form; derive= and zone= give times of a zone",
-    ),
+    "table": "it is no database",
+    "tz": "its times are in UTC; windows and --period take a zone",
+    **dict.fromkeys(("format", "separator", "decimal", "encoding"), "only files that grow have a form of their own"),
     "processes": "one process reads it",
     "addresses": "one process reads it",
 }
@@ -159,6 +158,8 @@ def _refuse_of_stream(place: Input, **given: bool) -> None:
         PlanError: There is one.
     """
     form = {name: value is not None for name, value in place.words.items() if name != "header"}
+    if place.source != "-" and "://" not in place.source:
+        form = {name: form.get(name, False) for name in ("table", "tz")}
     found = {
         **form,
         **given,

@@ -26,6 +26,7 @@ from wpinq.cli.interrupt import interruptible
 from wpinq.errors import PlanError, SourceError
 from wpinq.scripts.script import LIMITLESS, Dataflow, Rehearsal, rehearsed
 from wpinq.sources.columns import parse_columns
+from wpinq.sources.form import Words
 
 if TYPE_CHECKING:
     from wpinq.cli.inputs import Input
@@ -173,12 +174,13 @@ class Stream:
         """The name of the data set and the place of its ledger where they were not given."""
         from wpinq.protection import beside
         from wpinq.sources.files import Files
+        from wpinq.sources.form import file_form
 
         if self.place.source == LINES:
             return "stdin", self.place.ledger
         if (topic := self.topic) is not None:
             return topic.topic, self.place.ledger
-        result = Files.find(self.place.source)
+        result = Files.find(self.place.source, file_form(self.place.words.get("format")))
         return result.name, self.place.ledger or beside(result.path)
 
     def feed(self, views: Live) -> Callable[[], bool]:
@@ -194,7 +196,7 @@ def _look(views: Live, source: Topic | str, stream: Stream) -> bool:
     """Wait, and see what has come."""
     interruptible()
     ends = stream.stop.wait(stream.every)
-    views.follow(source)
+    views.follow(source, **(Words() if stream.topic else stream.place.words))
     return not ends
 
 

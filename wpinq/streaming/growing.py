@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Unpack
 
 from wpinq.errors import SourceError
 from wpinq.records.schema import Kind, Schema
 from wpinq.sources.files import Files, reading
+from wpinq.sources.form import Words, file_form
 from wpinq.sources.text.lines import BLOCK
 
 if TYPE_CHECKING:
@@ -50,18 +51,21 @@ class Growing:
     last look is read if the pattern matches its new name.
 
     Args:
-        pattern: A path or pattern of `.log`, `.csv`, `.tsv` or `.txt` files, none of them compressed.
+        pattern: A path or pattern of `.log`, `.csv`, `.tsv`, `.txt` or `.jsonl` files, none of them compressed.
         schema: The columns that are wanted, each with a type.
         positions: How far files were read before, as `positions` told it.
+        form: The form of the files, as `protect` explains it.
 
     Attributes:
         offered: How many lines were read; for the curator alone.
     """
 
-    def __init__(self, pattern: str, schema: Schema, positions: Mapping[str, list[Any]] | None = None) -> None:
+    def __init__(
+        self, pattern: str, schema: Schema, positions: Mapping[str, list[Any]] | None = None, **form: Unpack[Words]
+    ) -> None:
         if any(column.kind is Kind.ANY for column in schema):
             raise SourceError(f"{pattern}: columns of a file need types; write columns={{'user': 'text', ...}}.")
-        self._pattern, self._schema = pattern, schema
+        self._pattern, self._schema, self._form = pattern, schema, form
         self._tails: dict[int, _Tail] = {}
         self.offered = 0
         self._before = {int(inode): (position, digest) for inode, (position, digest) in (positions or {}).items()}
@@ -78,7 +82,7 @@ class Growing:
             SourceError: There is no such file, or one has other columns or cannot be read.
         """
         seen = set()
-        for file in Files.find(self._pattern).files:
+        for file in Files.find(self._pattern, file_form(self._form.get("format"))).files:
             with reading(file.given), file.path.open("rb", buffering=0) as stream:
                 status = os.fstat(stream.fileno())
                 seen.add(status.st_ino)
@@ -94,7 +98,7 @@ class Growing:
 
     def _tail(self, given: str, stream: IO[bytes], inode: int) -> _Tail:
         """Where to read on in a file that is new, or new to this process."""
-        reader = _opened(given, self._schema)
+        reader = _opened(given, self._schema, self._form)
         position, digest = self._before.pop(inode, (0, ""))
         known = _Tail(reader, position, _before(stream, position))
         if position and known.digest == digest:
@@ -113,7 +117,7 @@ class Growing:
             tail.last = (tail.last + block[-BEFORE:])[-BEFORE:]
             self.offered += block.count(b"\n")
             if block:
-                yield from tail.reader.frames(block, self._schema)
+                yield from tail.reader.frames(tail.reader.text(block), self._schema)
 
 
 def _before(stream: IO[bytes], position: int) -> bytes:
@@ -121,12 +125,12 @@ def _before(stream: IO[bytes], position: int) -> bytes:
     return os.pread(stream.fileno(), position - start, start)
 
 
-def _opened(given: str, schema: Schema) -> TextReader:
+def _opened(given: str, schema: Schema, form: Words) -> TextReader:
     """The reader of one file, with the wanted columns in the wanted types."""
     from wpinq.sources import open_source
     from wpinq.sources.text.csv import TextReader
 
-    reader = open_source(given, columns={column.name: column.kind.value for column in schema})
+    reader = open_source(given, columns={column.name: column.kind.value for column in schema}, **form)
     if not isinstance(reader, TextReader) or reader.found.files[0].zipped:
-        raise SourceError(f"{given}: cannot grow line by line; follow a .log, .csv, .tsv or .txt file.")
+        raise SourceError(f"{given}: cannot grow line by line; follow .log, .csv, .tsv, .txt or .jsonl, without tz=.")
     return reader

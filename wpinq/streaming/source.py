@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from wpinq.arguments import NOTHING, PATH, described, instance, takes
 from wpinq.collection import Collection
@@ -29,6 +29,7 @@ from wpinq.plan.unit import Unit
 from wpinq.records.schema import Kind
 from wpinq.sources import Columns
 from wpinq.sources.columns import named
+from wpinq.sources.form import Words
 from wpinq.sources.log import Epoch
 from wpinq.state.memory import LIMIT
 from wpinq.streaming.growing import Growing
@@ -183,13 +184,14 @@ class Live(Collection):
                 self._log.send(frame)
 
     @takes(source=PATH | instance("a topic", Topic))
-    def follow(self, source: str | os.PathLike[str] | Topic) -> None:
+    def follow(self, source: str | os.PathLike[str] | Topic, **form: Unpack[Words]) -> None:
         """Add what has come to files, or to a topic of Kafka, since they were last followed.
 
         Args:
             source: A path or pattern of `.log` (of web servers), `.csv`, `.tsv` or `.txt` files, of which whole lines
                 are read. Those that match may change from call to call; one that was cut or replaced is read from its
                 beginning. Or a topic, as `wpinq.kafka(...)` names it, from the first message that the broker holds.
+            form: The form of files, as `protect` explains it: format, separator, decimal, encoding.
 
         Raises:
             PlanError: It is neither a path nor a topic.
@@ -199,7 +201,7 @@ class Live(Collection):
         refuse_inside("follow")
         with self._lock:
             self._check()
-            following = self._following(source)
+            following = self._following(source, form)
             before = following.offered
             for frame in following.take():
                 self._received.take(frame)
@@ -272,12 +274,12 @@ class Live(Collection):
                 self._close(epoch)
             self._resumed, self._resuming = True, False
 
-    def _following(self, source: str | os.PathLike[str] | Topic) -> Growing | Followed:
+    def _following(self, source: str | os.PathLike[str] | Topic, form: Words) -> Growing | Followed:
         topic = source if isinstance(source, Topic) else None
         name = f"kafka {topic.topic}" if topic else os.fspath(cast("str", source))
         if name not in self._followed:
             before, schema = self._positions.get(name), self._log.schema
-            self._followed[name] = Followed(topic, schema, before) if topic else Growing(name, schema, before)
+            self._followed[name] = Followed(topic, schema, before) if topic else Growing(name, schema, before, **form)
         return self._followed[name]
 
     def _close(self, epoch: Epoch) -> None:

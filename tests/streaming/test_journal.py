@@ -1,13 +1,14 @@
 """A live source that outlives its process: the same epochs and answers, no second noise. Attacks 13, 20 and 42."""
 
 import shutil
+from hashlib import sha256
 
 import numpy as np
 import polars as pl
 import pytest
 
 import wpinq
-from wpinq.streaming.journal import NAME
+from wpinq.streaming.journal import NAME, DataflowDirectory, Journal, open_journal
 
 TYPED = {"user": "text", "page": "text"}
 BINS = [f"marker{i}" for i in range(100)]
@@ -307,3 +308,20 @@ def test_a_journal_whose_epochs_were_written_as_files_opens_as_it_is(start, monk
     mine = measured(views)
     assert views.resume() == 3
     assert said(mine) == answers
+
+
+def test_a_directory_of_an_older_version_goes_on_with_its_script_alone(tmp_path):
+    """Its key was made with a digest of the script."""
+
+    def key(script):
+        return sha256(script).digest()
+
+    place, head = tmp_path / "keep", tmp_path / "head"
+    old = Journal(place, head, key(b"script"))
+    old.close()
+    again = open_journal(DataflowDirectory(place, b"script"), head, key)
+    assert again.version == old.version
+    again.close()
+    for other in (place, DataflowDirectory(place, b"other")):
+        with pytest.raises(wpinq.SourceError, match="another dataflow"):
+            open_journal(other, head, key)

@@ -259,6 +259,40 @@ def test_standard_output_has_json_lines_and_a_service_manager_ends_it_whole(star
     assert counted(rest, 2), "the epoch that was open is closed and answered"
 
 
+def test_a_recovered_stream_can_measure_more_and_nothing_else(start, tmp_path):
+    """What is added answers from then on, and counts what was kept; what was there is free and goes on."""
+    out, flow = tmp_path / "out.jsonl", tmp_path / "flow.py"
+    run = start("--json", out, epsilon="1500")
+    feed(tmp_path, "ann", "ann")
+    until(lambda: counted(lines(out), 2))
+    run.kill()
+    run.wait()
+    before = lines(out)
+    flow.write_text(FLOW.replace("lambda user: user", "lambda user: user + 'x'"))
+    assert start("--json", out, epsilon="1500").wait(60) == 2
+    assert "'total' measures something else now" in (tmp_path / "errors").read_text()
+    ledger = wpinq.ledger.Ledger.existing(tmp_path / "log.csv.ledger")
+    assert ledger.spent()[0] == 1000
+    added = "users.measure(500, continual=True, name='more')"
+    flow.write_text(FLOW.replace("return {", f"return {{'more': {added}, "))
+    for wanted in (3, 4):
+        run = start("--json", out, "--observe", "more=ann", epsilon="1500")
+        feed(tmp_path, "ann")
+        until(lambda wanted=wanted: counted(lines(out), wanted))
+        run.kill()
+        run.wait()
+    rows = checked(lines(out), 4)
+    assert rows[: len(before)] == before
+    more = {row["epoch"]: row["value"] for row in rows if row["measurement"] == "more"}
+    assert min(more) > before[-1]["epoch"], "it answers from the epoch at which it was added"
+    totals = {row["epoch"]: row["value"] for row in rows if (row["measurement"], row["bin"]) == ("total", "ann")}
+    assert all(totals[epoch] == value for epoch, value in more.items())
+    flow.write_text(FLOW)
+    assert start("--json", out, epsilon="1500").wait(60) == 2
+    assert "'more' is missing now" in (tmp_path / "errors").read_text()
+    assert ledger.spent()[0] == 1500
+
+
 def test_the_curator_alone_sees_what_was_dropped(start, tmp_path):
     """Answers are the same with it and without, and nothing of it is printed."""
     status, out = tmp_path / "status", tmp_path / "out.jsonl"

@@ -79,6 +79,11 @@ class Stream:
 
         return from_url(self.place.source) if self.place.source.startswith(TOPIC) else None
 
+    @property
+    def digest(self) -> bytes:
+        """A digest of the script."""
+        return blake2b(self.script.read_bytes()).digest()
+
     def kinds(self) -> dict[str, str | None]:
         """The columns with their types; nothing but a header is read.
 
@@ -162,12 +167,11 @@ class Stream:
             raise PlanError("--recover: give --ledger PATH too; one in memory is lost with the process.")
         if (topic := self.topic) is not None:
             reach(topic)
-        script = blake2b(self.script.read_bytes()).digest()
         return live(
             self.kinds(), self.budget, ledger=place, name=self.place.name or name,
             lateness=dt.timedelta(seconds=self.lateness), unit=self.place.unit, where=self.place.where,
             derive=self.place.derive, keep=keep,
-            recover=None if self.recover is None else DataflowDirectory(self.recover, script),
+            recover=None if self.recover is None else DataflowDirectory(self.recover, self.digest),
         )  # fmt: skip
 
     def _home(self) -> tuple[str, Path | None]:

@@ -17,6 +17,7 @@ import typer
 
 from wpinq.cli.bins import ask
 from wpinq.cli.errors import say
+from wpinq.cli.extended import KeptDataflow
 from wpinq.cli.interrupt import ending
 from wpinq.cli.status import write_status
 from wpinq.errors import NotReadyError, PlanError, SourceError
@@ -82,21 +83,25 @@ class Questions:
         stream: A code for the stream.
         measurements: By name.
         bins: Those that are asked of each.
+        since: For each measurement the epoch after which it was added.
         told: What is known of the answers of each before there are any.
     """
 
     stream: str
     measurements: Mapping[str, Measurement]
     bins: Mapping[str, list[Any]]
+    since: Mapping[str, int]
     told: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def rows(self, epoch: int, *, once: bool) -> Iterator[dict[str, Any]]:
+    def rows(self, epoch: int, *, once: bool = False) -> Iterator[dict[str, Any]]:
         """The answers that an epoch brought: continual ones each time, windows when they close, others once."""
         from wpinq.measurements.continual import ContinualMeasurement
         from wpinq.measurements.windows import WindowedMeasurement
 
         for name, bins in self.bins.items():
             one = self.measurements[name]
+            if epoch <= self.since[name] and not once:
+                continue
             if isinstance(one, WindowedMeasurement):
                 for time in one.closed(epoch):
                     start, end = time.isoformat(), one.end(time).isoformat()
@@ -107,7 +112,7 @@ class Questions:
                 with suppress(NotReadyError):
                     values = one.observe_many(bins, epoch).tolist()
                     yield from self._rows(name, f"epoch {epoch}", {"epoch": epoch}, values, epoch)
-            elif once:
+            elif once or epoch == self.since[name] + 1:
                 with suppress(NotReadyError):
                     yield from self._rows(name, "epoch 1", {"epoch": 1}, one.observe_many(bins).tolist(), None)
 
@@ -141,7 +146,11 @@ def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]],
     bins = {name: ask(texts, chosen(known, name).node.schema) for name, texts in asked.items()}
     keep, sinks = stream.kept([item.span for item in windowed]), outputs.sinks(stream.taken())
     with closing(stream.open(keep)) as views, ending(stream.stop):
-        questions = Questions(version_of(views._data), rehearsal.charge(views), bins)
+        closed = 0 if views._journal is None else views._journal.closed
+        kept = KeptDataflow(stream.recover, stream.digest, closed, whole=rehearsal.whole)
+        measurements = rehearsal.charge(views, kept.check)
+        kept.keep(measurements)
+        questions = Questions(version_of(views._data), measurements, bins, kept.since)
         say(protects_line(views._node))  # what is printed on standard output is answers alone
         place = stream.recover
         with closing(Delivery(sinks, questions.stream, place, keep, stop=stream.stop, tell=say)) as delivery:
@@ -152,13 +161,13 @@ def _go_on(stream: Stream, views: Live, questions: Questions, delivery: Delivery
     """Answer epoch after epoch, first those that sinks have not got."""
     feed, going, resumed = stream.feed(views), True, views.resume()
     for epoch in delivery.missing(resumed):
-        delivery.offer(Release(questions.stream, epoch, list(questions.rows(epoch, once=epoch == 1))))
+        delivery.offer(Release(questions.stream, epoch, list(questions.rows(epoch))))
     if resumed:
         _print(list(questions.rows(resumed, once=True)), outputs.lines)
     while going:
         going = feed()
         epoch = views.advance()
-        rows = list(questions.rows(epoch, once=epoch == 1))
+        rows = list(questions.rows(epoch))
         _print(rows, outputs.lines)
         delivery.offer(Release(questions.stream, epoch, rows))
         if outputs.status is not None:

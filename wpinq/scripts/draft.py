@@ -55,13 +55,19 @@ def only_measures(rehearsed: Mapping[str, Measurement], views: Collection) -> bo
     return all(row.kind == "open" or (row.kind == "charge" and row.question in returned) for row in rows)
 
 
-def charged(script: Callable[[Collection], dict[str, Measurement]], views: Collection) -> dict[str, Measurement]:
-    """Run a script that only measures, and charge for all of it, or for nothing.
+def charged(
+    script: Callable[[Collection], dict[str, Measurement]],
+    views: Collection,
+    check: Callable[[Mapping[str, Measurement]], None] | None = None,
+) -> dict[str, Measurement]:
+    """Run a script that only measures, and charge for all of it, or for nothing; `check` may refuse before.
 
     Raises:
         BudgetError: Its measurements cost more together than is left; nothing was charged.
     """
     draft = Draft(views._node, views, [])
     result = script(draft)
+    if check is not None:
+        check(result)
     charge(draft.made)
     return result

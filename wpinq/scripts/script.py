@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wpinq.measurements.measurement import Measurement
 
 Dataflow: TypeAlias = "Callable[[Collection], dict[str, Measurement]]"
+Check: TypeAlias = "Callable[[Mapping[str, Measurement]], None]"
 
 _INSTALLED = Path(__file__).parents[1] / "dataflows"
 HOME = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2] / "dataflows"
@@ -69,8 +70,12 @@ class Rehearsal:
     measurements: dict[str, Measurement]
     whole: bool
 
-    def charge(self, views: Collection) -> dict[str, Measurement]:
+    def charge(self, views: Collection, check: Check | None = None) -> dict[str, Measurement]:
         """Charge for what the script measures of these views: for all of it or for nothing, where that can be known.
+
+        Args:
+            views: The collection.
+            check: Is given the measurements before they are charged, where that can be known, and may raise.
 
         Raises:
             BudgetError: It costs more than is left.
@@ -78,7 +83,7 @@ class Rehearsal:
         """
         from wpinq.scripts.draft import charged
 
-        return charged(self.script, views) if self.whole else self.script(views)
+        return charged(self.script, views, check) if self.whole else self.script(views)
 
 
 def rehearsed(dataflow: Dataflow, views: Collection) -> Rehearsal:

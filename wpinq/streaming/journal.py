@@ -14,7 +14,7 @@ import fcntl
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -36,7 +36,7 @@ NAME = "epochs"
 
 @dataclass(frozen=True)
 class DataflowDirectory(os.PathLike[str]):
-    """The directory of a journal that belongs to one dataflow script: another script cannot continue it.
+    """The directory of a journal of a dataflow script, of which older versions made the key of the journal.
 
     Attributes:
         place: The directory.
@@ -78,6 +78,11 @@ class Journal:
                 self._begin(path)
             self.version = opened(key, "version", next(self._frames())).decode()
             opening.pop_all()
+
+    @property
+    def closed(self) -> int:
+        """How many epochs are kept."""
+        return self._number
 
     def read(self) -> Iterator[tuple[Epoch, Positions]]:
         """The closed epochs, in order."""
@@ -214,6 +219,20 @@ class Journal:
         watermark, positions = json.loads(content[SIZE:size])
         read = pl.read_ipc if content.startswith(b"ARROW1", size) else pl.read_ipc_stream  # as older versions wrote it
         return Epoch(read(io.BytesIO(content[size:])), watermark), positions
+
+
+def open_journal(recover: str | os.PathLike[str], head: Path, key: Callable[[bytes], bytes]) -> Journal:
+    """The journal of a directory; `key` makes its key, with the digest of a script where an older version made it.
+
+    Raises:
+        SourceError: See `Journal`.
+    """
+    try:
+        return Journal(Path(recover), head, key(b""))
+    except SourceError:
+        if not isinstance(recover, DataflowDirectory):
+            raise
+        return Journal(Path(recover), head, key(recover.script))
 
 
 def _next(chain: bytes, frame: bytes) -> bytes:

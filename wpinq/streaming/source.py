@@ -33,7 +33,7 @@ from wpinq.sources.form import Words
 from wpinq.sources.log import Epoch
 from wpinq.state.memory import LIMIT
 from wpinq.streaming.growing import Growing
-from wpinq.streaming.journal import DataflowDirectory, Journal, Positions
+from wpinq.streaming.journal import Journal, Positions, open_journal
 from wpinq.streaming.kafka import Followed, Topic
 from wpinq.streaming.received import Received
 from wpinq.streaming.running import TORN, Running
@@ -130,9 +130,8 @@ def live(
     LIMIT.beside(place)
     journal = None
     if recover is not None and place is not None:
-        script = recover.script if isinstance(recover, DataflowDirectory) else b""
-        key = book.secret.derive("journal", name, unit.text, repr(log.schema), script)
-        journal = Journal(Path(recover), place.with_name(place.name + ".live"), key)
+        derived = partial(book.secret.derive, "journal", name, unit.text, repr(log.schema))
+        journal = open_journal(recover, place.with_name(place.name + ".live"), derived)
     version = os.urandom(16).hex() if journal is None else journal.version
     data = DataSet(log, book, name, f"live {version}", unit, declared=False)
     return Live(first.over(Source(data)), log, lateness, journal)

@@ -61,6 +61,7 @@ BINARY = {
     "join: made": lambda c, d: c.join(d, on="a", result=lambda a, b, b_2: (a + b, 6 // b_2), columns=PAIR),
     "join: at most": lambda c, d: c.join(d, on="a", at_most=3).map(lambda b, b_2: (b, b_2)),
     "join: crossed": lambda c, d: c.join(d, left=["a", "b"], right=["b", "a"]),
+    "join: key alone": lambda c, d: c.map(lambda a: a, columns=["a"]).join(d, on="a", result=lambda b: (b, b)),
     "join_rows": lambda c, d: c.limit("a", 2).join_rows(d.limit("b"), left="a", right="b", result=lambda b, a: (b, a)),
     "join_rows: whole": lambda c, d: (
         c.limit("b", 2).filter(lambda b: b > 0).join_rows(d.limit("a"), left="b", right="a").map(lambda a, b: (a, b))

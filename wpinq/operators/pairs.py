@@ -18,9 +18,10 @@ from wpinq.records.batch import WEIGHT, Batch, integers, weight_series
 from wpinq.records.identity import identities
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.records.weights import WeightType
-from wpinq.state.bykey import KEY, ByKey, Port
+from wpinq.state.bykey import KEY, ByKey, Port, hashed_rows, key_words
+from wpinq.state.states import Hashed
 from wpinq.state.table import Weights
-from wpinq.state.waiting import Waiting
+from wpinq.state.waiting import Tally, Waiting
 
 LEFT, RIGHT, TOTAL, COUNT, RATE = "\0left", "\0right", "\0total", "\0count", "\0rate"
 ON = "\0key "
@@ -151,6 +152,9 @@ def pieces(left: pl.DataFrame) -> Iterator[pl.DataFrame]:
 class Joined:
     """State of a join: the first change is paired by key columns, twice as fast; a second one by identities.
 
+    A side of which nothing but the key is read is added up by identity as it comes; then the first change is paired by
+    identities, too.
+
     Args:
         ports: The inputs.
         pairs: Makes pairs of rows.
@@ -159,14 +163,22 @@ class Joined:
 
     def __init__(self, ports: Sequence[Port], pairs: Pairs, key: bytes) -> None:
         self._ports, self._pairs, self._key = ports, pairs, key
-        self._pending = [Waiting(port.schema) for port in ports]
-        self._first: list[Batch] = []
+        bare = [not port.keep and port.schema.names == port.keys for port in ports]
+        self._by_identity = any(bare)
+        self._pending: list[Waiting | Tally] = [
+            Tally(port.schema, key) if own else Waiting(port.schema) for port, own in zip(ports, bare, strict=True)
+        ]
+        self._first: list[Batch | Hashed] = []
         self._table = None if pairs.rule.exact and comparable(ports) else self._made()
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Keep the change until it is asked for."""
+        if self._table is None and self._first:
+            self._table = self._made()
+            self._table.begin([self._table.rows(*item) for item in zip(self._ports, self._first, strict=True)])
+            self._first = []
         if self._table is None:
-            self._pending[port].absorb(batch)
+            self._pending[port].absorb(batch.select(self._ports[port].schema.names))
         else:
             self._table.absorb(port, batch)
 
@@ -176,28 +188,29 @@ class Joined:
 
     def pieces(self) -> Iterator[Batch]:
         """The same, in pieces whose sum it is."""
-        if self._table is None and not self._first:
-            yield from self._in_columns()
-            return
-        if self._table is None:
-            self._table = self._made()
-            for changes in (self._first, [waiting.rows() for waiting in self._pending]):
-                for port, batch in enumerate(changes):
-                    self._table.absorb(port, batch)
-                if changes is self._first:
-                    self._table.settle()
-            self._first = []
-        yield from self._table.pieces()
+        if self._table is not None:
+            yield from self._table.pieces()
+        elif not self._first:
+            changes = [Hashed(*side.take()) if isinstance(side, Tally) else side.rows() for side in self._pending]
+            self._first = changes if any(map(len, changes)) else []
+            sides = [self._rows(port, change) for port, change in zip(self._ports, changes, strict=True)]
+            for piece in self._pairs(sides):
+                yield Batch(piece, self._pairs.schema)
 
     def _made(self) -> ByKey:
         return ByKey(self._ports, self._pairs, self._pairs.schema, self._key)
 
-    def _in_columns(self) -> Iterator[Batch]:
-        changes = [waiting.rows() for waiting in self._pending]
-        self._first = changes if any(map(len, changes)) else []
-        sides = [_rows(port, change) for port, change in zip(self._ports, changes, strict=True)]
-        for piece in self._pairs(sides):
-            yield Batch(piece, self._pairs.schema)
+    def _rows(self, port: Port, change: Batch | Hashed) -> pl.DataFrame:
+        """The rows of one side by the columns of its key, or by identities."""
+        if isinstance(change, Hashed):
+            return hashed_rows(port, change)
+        if (change.frame[WEIGHT] < 0).any():  # what cancels has no absolute weight
+            change = change.consolidate()
+        change = change.refine(port.coarse, port.fine)
+        kept = change.frame.select(*port.keep, pl.col(WEIGHT).cast(port.fine.column))
+        if self._by_identity:
+            return kept.with_columns(key_words(port, change, self._key))
+        return kept.with_columns(change.frame[name].alias(f"{ON}{place}") for place, name in enumerate(port.keys))
 
 
 def comparable(ports: Sequence[Port]) -> bool:
@@ -205,12 +218,3 @@ def comparable(ports: Sequence[Port]) -> bool:
     kinds = [[port.schema[name].kind for name in port.keys] for port in ports]
     odd = (Kind.FLOAT, Kind.ANY)
     return kinds[0] == kinds[1] and not any(column.kind in odd for port in ports for column in port.schema)
-
-
-def _rows(port: Port, change: Batch) -> pl.DataFrame:
-    """The rows of one side by the columns of its key."""
-    if (change.frame[WEIGHT] < 0).any():  # what cancels has no absolute weight
-        change = change.consolidate()
-    change = change.refine(port.coarse, port.fine)
-    keys = [pl.col(name).alias(f"{ON}{place}") for place, name in enumerate(port.keys)]
-    return change.frame.select(*keys, *port.keep, pl.col(WEIGHT).cast(port.fine.column))

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.batch import WEIGHT, Batch, weight_series
 from wpinq.records.identity import identities
 from wpinq.records.schema import Kind, Schema
 from wpinq.records.weights import WeightType
+from wpinq.state.states import Hashed
+from wpinq.state.table import Ids
 
 KEY = ["\0key 0", "\0key 1"]
 RECORD = ["\0record 0", "\0record 1"]
@@ -90,9 +92,11 @@ class ByKey:
         """Take in a first change, whose output was emitted: rows of the state at each input, records each once."""
         self._rows = [one.select(own.columns) for one, own in zip(rows, self._rows, strict=True)]
 
-    def settle(self) -> None:
-        """Take in the pending changes, which are the first, without an answer."""
-        self._rows = self._taken()
+    def rows(self, port: Port, change: Batch | Hashed) -> pl.DataFrame:
+        """A change as rows of the state; records by identity are their own key."""
+        if isinstance(change, Batch):
+            return self._change(port, [change.consolidate()])
+        return hashed_rows(port, change)
 
     def _computed(self, rows: Sequence[pl.DataFrame]) -> Iterator[Batch]:
         return (Batch(piece, self.schema) for piece in self._compute(rows))
@@ -108,15 +112,26 @@ class ByKey:
         if len(pending) > 1:
             batch = batch.consolidate()
         batch = batch.refine(port.coarse, port.fine)
-        key = Schema(tuple(batch.schema[name] for name in port.keys))
-        words = [
-            pl.Series(name, column)
-            for names, schema in ((KEY, key), (RECORD, batch.schema))
-            for name, column in zip(names, identities(batch.frame, schema, self._key).T, strict=True)
-        ]
+        words = [*key_words(port, batch, self._key), *_words(RECORD, identities(batch.frame, batch.schema, self._key))]
         rows = batch.frame.select(*port.keep, pl.col(WEIGHT).cast(port.fine.column)).with_columns(words)
         alike = any(column.kind is Kind.FLOAT for column in port.schema)  # 0.0 and -0.0 are one value in two rows
         return _merged(rows) if alike else rows
+
+
+def hashed_rows(port: Port, records: Hashed) -> pl.DataFrame:
+    """Records by identity, which are their own key, as rows of a state."""
+    words = [*_words(KEY, records.ids), *_words(RECORD, records.ids)]
+    frame = pl.DataFrame([*words, weight_series(records.weights, port.coarse)]).filter(pl.col(WEIGHT) != 0)
+    return Batch(frame, port.schema).refine(port.coarse, port.fine).frame
+
+
+def key_words(port: Port, batch: Batch, key: bytes) -> list[pl.Series]:
+    """The identities of the keys of records."""
+    return _words(KEY, identities(batch.frame, Schema(tuple(batch.schema[name] for name in port.keys)), key))
+
+
+def _words(names: Sequence[str], ids: Ids) -> list[pl.Series]:
+    return [pl.Series(name, word) for name, word in zip(names, ids.T, strict=True)]
 
 
 def _merged(rows: pl.DataFrame) -> pl.DataFrame:

@@ -43,6 +43,9 @@ class Hashed:
     ids: Ids
     weights: Weights
 
+    def __len__(self) -> int:
+        return len(self.ids)
+
 
 @runtime_checkable
 class HashedState(Protocol):

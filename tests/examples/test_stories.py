@@ -5,6 +5,8 @@ Every run draws its own secrets. Each bound below is such that noise passes it w
 
 from __future__ import annotations
 
+import datetime as dt
+import itertools
 import json
 import os
 import re
@@ -12,18 +14,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^(.+?) +([\d,]+)((?: +-?[\d,]+ \+- \d+)+) *$", re.MULTILINE)
 
 
-def told(story: str, out: Path) -> str:
-    """What a story prints."""
+def told(story: str, out: Path, errors: int = 0) -> str:
+    """What a story prints; so many lines of it are for the curator, on standard error."""
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", f"examples.{story}", str(out)], capture_output=True, text=True,
         timeout=240, check=False, env={**os.environ, "PYTHONPATH": paths},
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr.count("\n")) == (0, errors), done.stderr
     return done.stdout
 
 
@@ -88,3 +92,20 @@ def test_the_statistician_counts_joined_rows_and_intervals_hold_the_truth(tmp_pa
         json.loads((tmp_path / "new" / "means.csv").read_text().splitlines()[0].removeprefix("# "))["cost"]["epsilon"]
         == 1
     )
+
+
+@pytest.mark.slow
+def test_the_stream_engineer_loses_nothing_by_a_kill_and_pays_once(tmp_path):
+    said = told("stream_engineer", tmp_path / "new", errors=2)
+    assert "killed after 2 windows" in said
+    assert "ended with exit code 0; answers of before are the same" in said
+    rows = re.findall(r"^(\d\d:\d\d:\d\d)  (\S+) +(-?[\d,]+) \+- (\d+) +([\d,]+)$", said, re.MULTILINE)
+    times = [dt.datetime.strptime(row[0], "%H:%M:%S") for row in rows if row[1] == "/"]
+    assert len(times) >= 5
+    assert {(b - a).seconds for a, b in itertools.pairwise(times)} == {2}, "no window is missing"
+    errors = [number(row[2]) - number(row[4]) for row in rows]
+    held = sum(abs(error) <= int(row[3]) for error, row in zip(errors, rows, strict=True))
+    assert held >= len(rows) - 9, "of 15 at 90%: fewer with a chance of 3e-7"
+    whole = sum(error for error, row in zip(errors, rows, strict=True) if row[1] == "/")
+    assert abs(whole) <= 30 * len(times), "scale 5 each; a lost window would be 240"
+    assert "Epsilon 2 of 2 is spent, as before the kill; 0 lines were dropped." in said

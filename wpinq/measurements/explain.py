@@ -37,7 +37,8 @@ class Shown(str):
 def explain(self: Builder[Any], epsilon: Amount | None = None) -> str:
     """Print the plan as a tree, and what a measurement with this epsilon would cost; spend nothing.
 
-    A step that several others read is shown once, with a number. A step that rounds says what that does to weights.
+    A step that several others read is shown once, with a number. Columns stand at a source, and where a step changes
+    them. A step that rounds says what that does to weights.
 
     Args:
         epsilon: Shows the noise scale, the error to expect of a bin, and the charge to each source as well.
@@ -91,7 +92,8 @@ def _facts(node: Node) -> str:
     factors = sorted(set(node.stability), reverse=True)
     part = f", part {node.part[1]}" if node.part else ""
     rounding = f", {node.rounding}" if node.rounding else ""
-    return f"  {node.schema}  stability {' and '.join(short(factor) for factor in factors)}{part}{rounding}"
+    columns = "" if node.schema == node.inputs[0].schema else f"  {node.schema}"
+    return f"{columns}  stability {' and '.join(short(factor) for factor in factors)}{part}{rounding}"
 
 
 def cost_lines(
@@ -182,9 +184,9 @@ def expected_error(scale: Fraction, resolution: int, mechanism: str = "geometric
 
 
 def short(number: Fraction) -> str:
-    """A number exactly, or in eight digits where that would be long."""
+    """A number exactly, or in six digits where that would be long."""
     text = decimal(number)
-    return text if len(text) <= 12 else f"{float(number):.8g}"
+    return text if len(text) <= 8 or number.denominator == 1 else f"{float(number):.6g}"
 
 
 def _rounded(number: float) -> str:

@@ -7,6 +7,7 @@ record on which an expression raises is dropped, and it alone.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -181,4 +182,8 @@ def _meaning(part: pl.Expr) -> bytes:
 
 
 def _shown(part: pl.Expr, node: Any) -> str:
-    return bare(node) or re.sub(r"\bdyn (int|float): ", "", str(part).replace("\n", " "))  # Polars' word for a literal
+    """An expression as Polars writes it, with the time zones that Polars leaves out."""
+    text = re.sub(r"\bdyn (int|float): ", "", str(part).replace("\n", " "))  # Polars' word for a literal
+    for zone in re.findall(r'"ConvertTimeZone": \{"inner": "([^"]+)"', json.dumps(node)):
+        text = text.replace("convert_time_zone()", f'convert_time_zone("{zone}")', 1)
+    return bare(node) or text

@@ -10,9 +10,11 @@ import polars as pl
 import pytest
 from servers import postgres
 
+import wpinq
 from wpinq.errors import PlanError
 from wpinq.functions import bind
 from wpinq.functions.sql import times
+from wpinq.functions.sql.bind import statement
 from wpinq.functions.sql.calls import FUNCTIONS, NAMES, listed
 from wpinq.records.schema import Kind, Schema
 
@@ -226,3 +228,34 @@ def test_regexp_extract_gives_a_group_or_null():
 def test_strftime_writes_as_c():
     assert ours("strftime(clock, '%Y-%m-%dT%H:%M:%S.%f')")[2] == "2024-02-29T23:59:59.999999"
     assert ours("strftime(day, '%a %d %b')")[0] == "Sun 29 Mar"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("SELEC page FROM views", "line 1, column 1: did you mean SELECT"),
+        ("SELECT page, COUNT(*) FROM views GRUP BY page", "line 1, column 34: did you mean GROUP"),
+        ("SELECT page\nFRM views", "line 2, column 1: did you mean FROM"),
+        ("SELECT page FROM views WHERE page LIEK 'a'", "line 1, column 35: did you mean LIKE"),
+        ("SELECT page FROM views WHERE ) = 1", "line 1, column 30"),
+        ("SELECT FROM", "line 1, column 8: Expected table name"),
+    ],
+)
+def test_an_error_points_at_the_first_wrong_word(text, found):
+    with pytest.raises(PlanError) as caught:
+        statement(text, "sql")
+    assert found in str(caught.value)
+    assert "Token" not in str(caught.value)
+
+
+def test_columns_of_an_expression_are_counted_in_what_was_written():
+    with pytest.raises(PlanError, match="line 1, column 7: did you mean AND"):
+        bind("n = 1 AN x = 2", SCHEMA, "filter", condition=True)
+
+
+def test_the_functions_stand_before_the_bound_too():
+    views = wpinq.protect(
+        FRAME.select("page", "at"), budget=1000, unit=wpinq.users("page", at_most=5),
+        where="at AT TIME ZONE 'Europe/Berlin' < '2026-06-01'", derive={"path": "split_part(page, '?', 1)"},
+    )  # fmt: skip
+    assert views.map("path").measure(epsilon=500).observe("/item") == 1  # the noise is zero but for exp(-100)

@@ -10,7 +10,6 @@ Names are matched exactly, or, where they are not in double quotes, without rega
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions.polars.expressions import Expressions, expressions
 from wpinq.functions.sql.calls import NAMES
+from wpinq.functions.sql.mistakes import told
 from wpinq.functions.sql.operators import RULES
 from wpinq.functions.sql.terms import Term, shown
 from wpinq.functions.sql.translator import Translator, too_deep
@@ -95,12 +95,8 @@ def statement(text: str, call: str, skip: int = 0) -> Any:
     try:
         result = sqlglot.parse(text, dialect="postgres")
     except ParseError as error:
-        where = error.errors[0] if error.errors else {}
-        column = max((where.get("col") or 1) - (skip if where.get("line") == 1 else 0), 1)
-        place = f" at line {where['line']}, column {column}" if where.get("line") else ""
-        said = re.sub("^Required keyword: .* missing for .*", "something is missing", where.get("description") or "")
-        reason = shown(said.rstrip(".") or "unreadable")
-        raise PlanError(f"{call}: this is not SQL{place}: {reason}.") from None
+        reason = shown(told(text, error.errors[0] if error.errors else {}, skip), 160)
+        raise PlanError(f"{call}: this is not SQL{reason}.") from None
     except SqlglotError:
         raise PlanError(f"{call}: this is not SQL; check its quotes.") from None
     except RecursionError:

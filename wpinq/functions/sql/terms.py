@@ -53,11 +53,11 @@ class Term:
         return "NULL" if self.kind is None else self.kind.value
 
 
-def shown(node: exp.Expression | str) -> str:
+def shown(node: exp.Expression | str, most: int = SHOWN) -> str:
     """An expression as it was written, on one short line."""
     text = node if isinstance(node, str) else node.sql(dialect="postgres")
     text = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def whole_number(text: str, most: int) -> int | None:

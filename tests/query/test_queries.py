@@ -459,7 +459,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM views v WHERE EXISTS (SELECT 1 FROM pages p WHERE p.page = v.page)", "query of its own"),
     ("SELECT COUNT(*) FROM views HAVING COUNT(*) > (SELECT 1)", "query of its own"),
     ("SELECT ROUND(COUNT(*), 99) FROM views", "0 to 15 digits"),
-    ("SELECT COUNT(*) FROM views WHERE DATE '2026-01-01' + INTERVAL '1 year 2 days' > DATE '2026-01-01'", "INTERVAL"),
+    ("SELECT COUNT(*) FROM views WHERE DATE '2026-01-01' + INTERVAL '1 year 2 moons' > DATE '2026-01-01'", "INTERVAL"),
     ("SELECT COUNT(*) FROM views WHERE LEFT(page, age) = 'x'", "as whole numbers"),
     ("SELECT COUNT(*) FROM views WHERE COUNT(*) > 3", "is an aggregate"),
     ("SELECT COUNT(*) FROM (SELECT * FROM views) x", "no plain table"),

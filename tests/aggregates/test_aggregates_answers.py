@@ -44,6 +44,12 @@ TRUTH = {
 }  # fmt: skip
 
 
+def test_every_aggregate_is_tried():
+    others = {"QuotedAggregate", "count_distinct", "loss", "suggest_bound", "suggest_bounds"}
+    missing = set(aggregates.__all__) - others - set(TRUTH)
+    assert not missing, f"{sorted(missing)}: a line each in TRUTH, and in `ask` where its arguments are others"
+
+
 @pytest.mark.parametrize("which", TRUTH)
 def test_little_noise_shows_the_truth(which):
     """Compared with NumPy. Grids of a thousandth of the bounds for ranks, of a millionth for sums."""

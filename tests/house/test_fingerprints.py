@@ -184,7 +184,8 @@ def printed(node):
 
 
 def test_there_is_a_sample_of_each_step():
-    assert [one.__name__ for one in KINDS if one not in NODES] == []
+    missing = [one.__name__ for one in KINDS if one not in NODES]
+    assert not missing, f"{missing}: add a plan with each to `samples` above"
     assert len({one.__qualname__ for one in KINDS}) == len(KINDS), "a fingerprint calls a step by its name"
 
 
@@ -199,6 +200,7 @@ def test_a_step_is_a_dataclass_of_its_own(kind):
 
 @pytest.mark.parametrize("kind", [one for one in KINDS if one is not Tap], ids=lambda kind: kind.__name__)
 def test_every_field_changes_the_fingerprint(kind):
+    assert kind in NODES, f"add a plan with {kind.__name__} to `samples` above"
     node = NODES[kind]
     assert printed(node) is not None
     assert printed(replace(node)) == printed(node)
@@ -206,7 +208,7 @@ def test_every_field_changes_the_fingerprint(kind):
         if one.metadata == SHOWN:
             continue
         found = alternatives(node, one.name)
-        assert found, f"{kind.__name__}.{one.name}: no sample differs in it"
+        assert found, f"{kind.__name__}.{one.name}: no sample differs in it; `others` makes values"
         for other in found:
             assert printed(other) != printed(node), f"{kind.__name__}.{one.name}"
 

@@ -82,7 +82,7 @@ GRAPH = {name: imports(path) - {name} for name, path in MODULES.items()}
 @pytest.mark.parametrize("name", GRAPH)
 def test_imports_go_down(name):
     own = room(name)
-    assert own in FLOOR, f"{own} is a new room: give it a floor"
+    assert own in FLOOR, f"{own} is a new room: give it a place in FLOORS above"
     for other in map(room, GRAPH[name]):
         if other != own:
             assert FLOOR[other] < FLOOR[own], f"{name} imports {other}, which is not below {own}"
@@ -113,7 +113,8 @@ def test_every_room_says_what_it_knows_and_how_to_add_to_it():
         assert "**To add to it.**" in text
         for path in folder.rglob("*.py"):
             if path.name not in ("__init__.py", "__main__.py", "hook.py"):
-                assert f"`{path.relative_to(folder)}`" in text, f"{folder.name}/README.md does not name {path.name}"
+                name = path.relative_to(folder)
+                assert f"`{name}`" in text, f"{folder.name}/README.md: its table of files has no line for `{name}`"
 
 
 def test_a_forbidden_import_is_found(tmp_path):

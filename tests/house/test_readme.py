@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from wpinq import operators
+
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"```(\w+) ?([\w-]*)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 PYTHON = [text for language, _, text in BLOCKS if language == "python"]
@@ -65,6 +67,13 @@ def test_main_job_runs(workplace):
     run("setup-and-run", workplace)
     for made in ("degrees.json", "degrees.png", "synthetic.parquet"):
         assert (workplace / "out" / made).stat().st_size > 1000
+
+
+def test_the_table_of_operators_names_them_all():
+    rows = re.findall(r"^\| (`.*?) \|.*\|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    named = set(re.findall(r"`(\w+)`", " ".join(rows)))
+    missing = set(operators.__all__) - named
+    assert not missing, f"{sorted(missing)}: a line in README.md's table of operators"
 
 
 def test_ci_calls_exactly_the_test_command():

@@ -12,7 +12,7 @@ from wpinq.records import text as convert
 from wpinq.records.schema import Column, Kind
 from wpinq.sources import open_source
 from wpinq.sources.check_logs import check_json, check_log
-from wpinq.sources.columns import PAIR, Columns, named
+from wpinq.sources.columns import PAIR, Columns, Reader, named
 from wpinq.sources.databases.duckdb import DuckDbReader
 from wpinq.sources.files import reading
 from wpinq.sources.form import Words
@@ -60,8 +60,10 @@ def check(source: object, columns: Columns = None, limit: int = 20, **words: Unp
                 check_log(reader, block, first, file, report)
             elif isinstance(reader, JsonReader):
                 check_json(block, first, file, report)
-            else:
+            elif type(reader) is TextReader:
                 _check_block(reader, block, first, file, report)
+            else:
+                raise _unknown(reader)
     elif isinstance(reader, (ParquetReader, ArrowReader, DuckDbReader)):
         _check_batches(reader, report)
     elif isinstance(reader, HiveReader):
@@ -69,11 +71,15 @@ def check(source: object, columns: Columns = None, limit: int = 20, **words: Unp
     elif isinstance(reader, TableReader):
         _check_cells(reader.raw(reader.schema), report)
     else:
-        raise SourceError(
-            f"{reader.name}: {type(reader).__name__} cannot be checked; files, DuckDB tables and tables in memory can. "
-            "If it is a database, ask the database itself what does not fit its types."
-        )
+        raise _unknown(reader)
     return report
+
+
+def _unknown(reader: Reader) -> SourceError:
+    return SourceError(
+        f"{reader.name}: {type(reader).__name__} cannot be checked; files, DuckDB tables and tables in memory can. "
+        "If it is a database, ask the database itself what does not fit its types."
+    )
 
 
 def _check_batches(reader: ParquetReader | ArrowReader | DuckDbReader, report: Report) -> None:

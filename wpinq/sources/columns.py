@@ -155,7 +155,7 @@ def named(columns: Columns, own: Kind, default: Sequence[str] | None, where: str
         SourceError: Nothing was declared, and there is no default.
     """
     if columns is None and default is None:
-        raise SourceError(f"{where}: without a header the columns need names; pass columns=('user', 'page').")
+        raise SourceError(f"{where}: no header names the columns, so they need names; pass columns=('user', 'page').")
     kinds = declared(default if columns is None else columns)
     return Schema(tuple(Column(name, kind or own) for name, kind in kinds.items()))
 

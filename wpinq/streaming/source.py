@@ -187,9 +187,10 @@ class Live(Collection):
         """Add what has come to files, or to a topic of Kafka, since they were last followed.
 
         Args:
-            source: A path or pattern of `.log` (of web servers), `.csv`, `.tsv` or `.txt` files, of which whole lines
-                are read. Those that match may change from call to call; one that was cut or replaced is read from its
-                beginning. Or a topic, as `wpinq.kafka(...)` names it, from the first message that the broker holds.
+            source: A path or pattern of `.log` (of web servers), `.csv`, `.tsv`, `.txt` or `.jsonl` files, of which
+                whole lines are read. Those that match may change from call to call; one that was cut or replaced is
+                read from its beginning. Or a topic, as `wpinq.kafka(...)` names it, from the first message that the
+                broker holds.
             form: The form of files, as `protect` explains it: format, separator, decimal, encoding.
 
         Raises:

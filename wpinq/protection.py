@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.collection import Collection
-from wpinq.errors import PlanError
+from wpinq.errors import LedgerError, PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
@@ -196,11 +196,15 @@ def budget(of: Collection | str | os.PathLike[str]) -> Budget:
     """
     if isinstance(of, Collection):
         return of.budget
-    if not isinstance(of, (str, os.PathLike)):
+    if not PATH.holds(of):
         raise PlanError("budget(...): takes a protected collection, or the path of a ledger or of its file.")
     path = Path(of)
-    own = path.with_name(f"{path.name}.ledger")
-    return Budget.of(Ledger.existing(own if own.exists() else path))
+    own = path.parent / f"{path.name}.ledger"
+    try:
+        place = own if own.exists() else path
+    except OSError:
+        raise LedgerError("budget(...): a path that cannot be; give that of a ledger or of its file.") from None
+    return Budget.of(Ledger.existing(place))
 
 
 def beside(path: Path | None) -> Path | None:

@@ -85,6 +85,7 @@ def calls(place):
                                     "version": None, "secret": None, "where": "page = 'a'", "derive": {"m": "n"}}),
         "protect file": (wpinq.protect, {"source": str(place / "v.csv"), "budget": 1, "ledger": str(place / "ledger"),
                                          "unit": wpinq.users("user", at_most=3), "name": "n", "version": "v"}),
+        "budget": (wpinq.budget, {"of": views}),
         "users": (wpinq.users, {"column": "user", "at_most": 2, "per": ("page", 1), "shared": False, "period": "1d",
                                 "at": "at", "zone": None}),
         "Unit": (wpinq.Unit, {"column": "user", "at_most": 2, "per": ("page", 1)}),
@@ -168,8 +169,8 @@ def known(tmp_path_factory):
 
 
 NAMES = [
-    "loss", "sql loss", "protect", "protect file", "users", "Unit", "live", "kafka", "postgres", "sqlite", "sql",
-    "suggest_bounds",
+    "budget", "loss", "sql loss", "protect", "protect file", "users", "Unit", "live", "kafka", "postgres", "sqlite",
+    "sql", "suggest_bounds",
     "suggest_bound", "map", "filter", "flat_map", "group_by", "join", "join_rows", "join two", "semijoin", "antijoin",
     "limit", "partition", "window", "shave", "quote", "measure quote", "follow", "Secret", "degrees.corner",
     "degrees.earth_movers", "degrees.kolmogorov_smirnov", "degrees.volume", "degrees.to_networkx", "concat",

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq
+from wpinq.cli import main
 from wpinq.errors import BudgetError, PlanError
 from wpinq.functions.code import capture
 from wpinq.measurements import repeats
@@ -113,3 +114,18 @@ def test_epochs_of_a_live_source_are_expected_to_be_asked_again():
 def test_another_word_is_refused(views):
     with pytest.raises(PlanError, match="'charge', 'ask', 'refuse'"):
         views("ann,a\n", repeat="never")
+
+
+def test_the_command_line_says_it_in_one_line(tmp_path, capfd):
+    warnings.simplefilter("always")
+    command = ["run", "page_views", str(tmp_path / "v.csv"), "--budget", "9"]
+    for rows in ("ann,a\n", "bob,a\n"):
+        (tmp_path / "v.csv").write_text("user,page\n" + rows)
+        assert main(command) == 0
+        said = [line for line in capfd.readouterr().err.splitlines() if "this question" in line]
+        assert len(said) == (rows != "ann,a\n")
+    assert said[0].startswith("wpinq: page_views: this question about 'v.csv' was answered for another version")
+    (tmp_path / "v.csv").write_text("user,page\ncat,a\n")
+    assert main([*command, "--repeat", "refuse"]) == 2
+    assert main([*command, "--repeat", "never"]) == 2
+    assert "--repeat" in capfd.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 import typer
@@ -16,7 +17,9 @@ BAD, INTERRUPTED = 2, 130
 def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
     """Run a command and turn whatever it raises into an exit code."""
     try:
-        code = typer.main.get_command(app).main(arguments, prog_name="wpinq", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: say(str(message))
+            code = typer.main.get_command(app).main(arguments, prog_name="wpinq", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()

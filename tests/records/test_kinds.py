@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wpinq.errors import PlanError
 from wpinq.records import kinds
 from wpinq.records.schema import Kind
 from wpinq.records.values import encode
+from wpinq.sources.columns import declared
 
 CODED = {
     Kind.TEXT: st.text(max_size=20), Kind.BYTES: st.binary(max_size=9), Kind.INT: st.integers(-(2**63), 2**63 - 1),
@@ -27,3 +29,13 @@ def test_columns_are_encoded_as_their_values_are(kind, data):
     assert kinds.codes(column, kind).to_list() == wanted
     pairs = kinds.joined_codes([kinds.codes(column, kind), kinds.codes(column.reverse(), kind)])
     assert pairs.to_list() == [encode(pair) for pair in zip(values, values[::-1], strict=True)]
+
+
+def test_types_are_written_in_one_way_everywhere():
+    """`protect` and the command line took words and `map` did not, and a time with a zone had no other name."""
+    spelt = {"a": "integer", "b": "int", "c": "text", "d": "instant", "e": "timestamp with time zone", "f": str}
+    found = kinds.declared(spelt, "map")
+    assert [kind for _, kind in found] == list(declared(spelt).values())
+    assert dict(found)["d"] is Kind.INSTANT
+    with pytest.raises(PlanError, match="'instant' for a time with a zone"):
+        kinds.declared({"a": "integral"}, "map")

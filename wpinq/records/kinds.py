@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.errors import PlanError
-from wpinq.records.schema import Column, Kind, Schema, check_name, polars_type
+from wpinq.records.schema import WORDS, Column, Kind, Schema, check_name, polars_type
 from wpinq.records.values import EPOCH, EPOCH_UTC, FIRST, LAST, MICROSECOND, NULL, decode, encode
 
 TYPES: dict[object, Kind] = {
@@ -41,7 +41,7 @@ class Misfit(Exception):  # noqa: N818
 
 
 def declared(columns: Sequence[str] | Mapping[str, object], call: str) -> tuple[tuple[str, Kind | None], ...]:
-    """Read a `columns=` argument: names, or names with types (a Python type or a Kind).
+    """Read a `columns=` argument: names, or names with types (a Python type or a word).
 
     Raises:
         PlanError: It is something else.
@@ -62,8 +62,10 @@ def _kind(type_: object, call: str) -> Kind:
         return type_
     if isinstance(type_, type) and type_ in TYPES:
         return TYPES[type_]
+    if isinstance(type_, str) and type_.lower() in WORDS:
+        return WORDS[type_.lower()]
     raise PlanError(f"{call}: columns= has a type that no column can have; use int, float, str, bool, bytes, date, "
-                    "datetime, timedelta, object, or a wpinq.schema.Kind.")  # fmt: skip
+                    "datetime, timedelta or object; or a word, such as 'instant' for a time with a zone.")  # fmt: skip
 
 
 def read(stored: Any, kind: Kind) -> Any:

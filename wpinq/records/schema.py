@@ -35,6 +35,14 @@ class Kind(Enum):
     ANY = "value"  # any of the above, nested tuples too; held as canonical bytes
 
 
+WORDS: dict[str, Kind] = {
+    **{kind.value: kind for kind in Kind if kind is not Kind.ANY},
+    "int": Kind.INT, "float": Kind.FLOAT, "str": Kind.TEXT, "string": Kind.TEXT, "bool": Kind.BOOL,
+    "datetime": Kind.TIME, "instant": Kind.INSTANT, "timedelta": Kind.SPAN,
+}  # fmt: skip
+"""How users may write the type of a column."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column: its name, its kind, and whether rows hold ranges of it."""

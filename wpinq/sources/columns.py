@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from wpinq.errors import SourceError
-from wpinq.records.schema import Column, Kind, Schema, wrong_name
+from wpinq.records.schema import WORDS, Column, Kind, Schema, wrong_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,11 +29,6 @@ TYPES: dict[type, Kind] = {
     dt.date: Kind.DATE,
     dt.datetime: Kind.TIME,
     dt.timedelta: Kind.SPAN,
-}
-WORDS: dict[str, Kind] = {kind.value: kind for kind in Kind if kind is not Kind.ANY} | {
-    **{type_.__name__: kind for type_, kind in TYPES.items()},
-    "string": Kind.TEXT,
-    "instant": Kind.INSTANT,
 }
 
 

@@ -9,6 +9,7 @@ knows of the record. Each part here runs in a process of its own, whose standard
 import subprocess
 import sys
 
+import numpy as np
 import polars as pl
 import pytest
 from polars import col
@@ -168,3 +169,45 @@ def test_texts_that_would_fill_the_memory_are_refused():
 def test_an_interval_from_a_constant_that_leaves_the_years_is_refused():
     with pytest.raises(PlanError, match="years 1 to 9999"):
         bind("t < TIMESTAMP '2020-01-01' + INTERVAL '9999' YEAR", SCHEMA, "filter")
+
+
+NUMBERS = Schema.of(x=Kind.FLOAT, n=Kind.INT)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pl.col("x") / 3,
+        pl.col("n") / 7,
+        pl.col("x") / pl.lit(3.0),
+        pl.col("x") / pl.when(pl.col("x").is_not_null()).then(3.0),
+        pl.col("x") / pl.col("x").fill_null(3.0),
+        pl.col("x") / (pl.lit(3.0) + 4),
+        pl.col("x").abs() ** pl.col("n"),
+    ],
+    ids=str,
+)
+def test_what_polars_computes_otherwise_for_a_record_alone_is_refused(expression):
+    """It divides a column by a constant through the inverse, and one value as it is: the last digits differ."""
+    with pytest.raises(UntraceableError, match="alone in its batch"):
+        bind(expression.alias("q"), NUMBERS, "map")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["x / 3", "n / 7.0", "x / n", "x / nullif(n, 0)", "x / (CASE WHEN x > 0 THEN 3.0 END)", "(CASE WHEN x > 0 THEN 5.0 END) / 3", "power(x, 2)", "exp(n * ln(x))", "log(2, x)", "x / (n * 0 + 3)",
+     pl.col("x") / pl.col("n"), 3 / pl.col("x"), pl.col("x") * 3.3, pl.col("x") // 3.1, pl.col("x") % 3.1],
+    ids=str,
+)  # fmt: skip
+def test_quotients_and_powers_do_not_depend_on_other_records(expression):
+    """One by one, in twos, beside a null and all together: bit for bit the same."""
+    random = np.random.default_rng(7)
+    frame = pl.DataFrame({"x": random.normal(size=300) * 100, "n": random.integers(1, 60, 300)})
+    part = f"{expression} AS q" if isinstance(expression, str) else expression.alias("q")
+    function = bind(part, NUMBERS, "map")
+    whole = function.apply(frame, ()).to_series(0).to_list()
+    nulls = pl.DataFrame({"x": [None], "n": [None]}, schema=frame.schema)
+    for size in (1, 2, 7):
+        parts = [function.apply(frame[row : row + size], ()) for row in range(0, 300, size)]
+        assert pl.concat(parts).to_series(0).to_list() == whole
+    assert function.apply(pl.concat([frame, nulls]), ()).to_series(0).to_list()[:300] == whole

@@ -71,7 +71,7 @@ ADMITTED = [
     (n * m, Kind.INT, lambda r: (r["n"] * r["m"] + 2**63) % 2**64 - 2**63),
     (n // 3, Kind.INT, lambda r: r["n"] // 3),
     (n % 3, Kind.INT, lambda r: r["n"] % 3),
-    (n / 2, Kind.FLOAT, lambda r: float(r["n"]) / 2),
+    (n * 0.5, Kind.FLOAT, lambda r: float(r["n"]) / 2),
     (-m, Kind.INT, None),
     (n.abs(), Kind.INT, None),
     (n.clip(0, 9), Kind.INT, lambda r: min(max(r["n"], 0), 9)),

@@ -20,6 +20,7 @@ from wpinq.functions.polars.elementwise import FAMILIES, FUNCTIONS, OPERATORS, T
 from wpinq.records.schema import Kind, Schema
 
 INSTEAD = "write a Python function of one record, or use group_by, distinct or shave for what looks at other records"
+CHOOSING = ("Coalesce", "FillNull", "Replace", "ReplaceStrict")
 OPTIONS = {
     "Cast": "cast(..., strict=False)",
     "StringExpr.Strptime": "a format, and strict=False",
@@ -119,7 +120,23 @@ def _binary(body: Any, schema: Schema, call: str) -> list[Any]:
         raise UntraceableError(
             f"{call}: the Polars operator {_word(body['op'])} is not known to be element-wise; {INSTEAD}."
         )
+    constant = not any(columns([body["left"], body["right"]]))
+    if body["op"] in ("TrueDivide", "Divide") and not constant and not _varies(body["right"]):
+        raise UntraceableError(
+            f"{call}: Polars divides by a constant in another way where a record is alone in its batch, and the last "
+            "digits differ; multiply by its inverse, write the quotient as SQL text, or write a Python function."
+        )
     return [body["left"], body["right"]]
+
+
+def _varies(node: Any) -> bool:
+    """Whether Polars holds a value for each record, and not one for all: no constant, and none that is chosen."""
+    ((name, body),) = node.items() if isinstance(node, dict) and len(node) == 1 else [("?", None)]
+    if name == "BinaryExpr":
+        return _varies(body["left"]) or _varies(body["right"])
+    if name == "Function":
+        return function_name(body["function"])[0] not in CHOOSING and any(map(_varies, body["input"]))
+    return name == "Column" or (name in ("Alias", "Cast") and _varies(body[0] if name == "Alias" else body["expr"]))
 
 
 def _cast(body: Any, schema: Schema, call: str) -> list[Any]:
@@ -134,6 +151,11 @@ def _function(body: Any, schema: Schema, call: str) -> list[Any]:
         raise UntraceableError(f"{call}: the Polars function {_word(name)} is not known to be element-wise; {INSTEAD}.")
     if _can_raise(name, options, body["input"]):
         raise _raises(name, call)
+    if name == "Pow.Generic" and any(columns(body["input"][1])):
+        raise UntraceableError(
+            f"{call}: Polars raises to the power of a column in another way where a record is alone in its batch, and "
+            "the last digits differ; write a constant exponent, (y * x.log()).exp(), or a Python function."
+        )
     if name not in TAKES_COLUMNS and any(column for part in body["input"][1:] for column in columns(part)):
         raise UntraceableError(
             f"{call}: the Polars function {name} takes constants as its arguments here, not columns."

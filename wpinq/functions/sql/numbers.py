@@ -70,8 +70,15 @@ def logarithm(translator: Translator, node: Any) -> Term:
 
 
 def power(translator: Translator, node: Any) -> Term:
-    """POWER and ^; NULL where it is beyond doubles or not real."""
+    """POWER and ^ with a constant exponent; NULL where it is beyond doubles or not real.
+
+    Polars computes powers of a column otherwise where a record is alone, so that the last digit would depend on others.
+    """
     base, exponent = _number(translator, node.this), _number(translator, node.expression)
+    if exponent.meta.root_names():
+        raise PlanError(
+            f"{translator.call}: {translator.spell(node)}: the exponent is a constant; EXP(y * LN(x)) is x^y."
+        )
     result = base.pow(exponent)
     return Term(pl.when(result.is_finite()).then(result), Kind.FLOAT, "")
 

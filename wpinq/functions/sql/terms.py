@@ -77,9 +77,14 @@ def divided(number: pl.Expr, by: pl.Expr | float) -> pl.Expr:
     """A quotient, the same for each record.
 
     By a constant Polars multiplies whole columns with its inverse, and divides single values, or where `when` made the
-    constant, those beside a null: a record would change the last digit of others. So the divisor is a column.
+    constant, those beside a null: a record would change the last digit of others. So the divisor is made a column, by
+    adding nothing for each value of some column that the quotient reads.
     """
-    result: pl.Expr = number / (number.is_null().cast(pl.Float64, strict=False) * 0.0 + by)
+    divisor = by if isinstance(by, pl.Expr) else pl.lit(by)
+    names = [*number.meta.root_names(), *divisor.meta.root_names()]
+    if names:
+        divisor = pl.col(names[0]).is_null().cast(pl.Float64, strict=False) * 0.0 + divisor
+    result: pl.Expr = number / divisor
     return result
 
 

@@ -125,10 +125,16 @@ def after(function, times=1):
         if not left[0]: die()
         return found
     return call
+def armed(function):
+    def call(*a, **k):
+        file.FilePages.adopt = die
+        return function(*a, **k)
+    return call
 point, path = sys.argv[1:]
 views = wpinq.protect(path, budget=1)
 if point == "before the charge": charged.charge_all = die
-if point == "row committed, head not": file.FilePages.adopt = die
+if point == "content sealed, head not": file.FilePages.adopt = die
+if point == "row committed, head not": charged.charge_all = armed(charged.charge_all)
 if point == "charged": charged.charge_all = after(charged.charge_all)
 if point == "before the run": local.run = die
 if point == "after the run": local.run = after(local.run)
@@ -138,8 +144,8 @@ if point == "sealed": charged.Words = die
 if point == "answered": measurement.Measurement._released = after(measurement.Measurement._released)
 print(m.observe_many(["home", "news", "a", "b", "c"]).tolist())
 """
-POINTS = ["before the charge", "row committed, head not", "charged", "before the run", "after the run",
-          "seal committed, head not", "sealed", "answered"]  # fmt: skip
+POINTS = ["before the charge", "content sealed, head not", "row committed, head not", "charged", "before the run",
+          "after the run", "seal committed, head not", "sealed", "answered"]  # fmt: skip
 
 
 def test_attack_13_killed_between_charge_and_answer(views_file, spent):
@@ -156,7 +162,7 @@ def test_attack_13_killed_between_charge_and_answer(views_file, spent):
         out, _ = process.communicate(timeout=60)
         assert (process.returncode, out) == (-9, b""), POINTS[place]
         path = views_file.parent / str(place) / "views.csv"
-        assert spent(path) == (0 if place == 0 else Fraction(1, 10)), POINTS[place]
+        assert spent(path) == (0 if place < 2 else Fraction(1, 10)), POINTS[place]
         answers = [measured(path).observe_many(["home", "news", "a", "b", "c"]).tolist() for _ in range(2)]
         assert answers[0] == answers[1]
         assert spent(path) == Fraction(1, 10)

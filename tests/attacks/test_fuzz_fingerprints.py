@@ -293,8 +293,8 @@ def forget_names(patch):
 
     real = plan.covered
     patch.setattr(plan.Node, "meaning", property(told))
-    patch.setattr(plan, "covered", lambda what, known: real(
-        (*what[:3], what[3].columns if what[0] == "Source" else None, what[4]), known))  # fmt: skip
+    patch.setattr(plan, "covered", lambda what, known, **how: real(
+        (*what[:3], what[3].columns if what[0] == "Source" else None, what[4]), known, **how))  # fmt: skip
 
 
 def forget_infinity(patch):

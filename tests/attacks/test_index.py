@@ -101,7 +101,7 @@ attack 19  {BUDGET}::test_attack_19_overlapping_filters_are_summed
     seen: filter claims to be a part
 attack 19  operators/test_partition.py::test_the_largest_part_is_charged
     seen: a group for each part
-attack 20  {BUDGET}::test_attack_20_another_data_sets_ledger_is_refused
+attack 20  {BUDGET}::test_attack_20_what_shares_a_ledger_is_charged_in_it
     seen: names not compared
 attack 20  {DAMAGE}::test_attack_20_every_edit_is_refused_at_the_next_charge_and_the_next_open
     seen: codes of rows not compared

@@ -138,7 +138,7 @@ def share_of(split: str | None, method: MethodOption | None, prior: PriorOption 
     Raises:
         ExactnessError: It is not between 0 and 1.
 
-    >>> share_of("0.5", None), share_of(None, Method.path), share_of(None, None)
+    >>> share_of("0.5", None), share_of(None, MethodOption.path), share_of(None, None)
     (Fraction(1, 2), Fraction(3, 4), None)
     """
     if split is None:

@@ -200,7 +200,11 @@ def _look(views: Live, source: Topic | str, stream: Stream) -> bool:
     """Wait, and see what has come."""
     interruptible()
     ends = stream.stop.wait(stream.every)
-    views.follow(source, **(Words() if stream.topic else stream.place.words))
+    form = Words() if stream.topic else stream.place.words
+    views.follow(
+        source, format=form.get("format"), separator=form.get("separator"), decimal=form.get("decimal"),
+        encoding=form.get("encoding"),
+    )  # fmt: skip
     return not ends
 
 

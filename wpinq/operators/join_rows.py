@@ -53,8 +53,8 @@ def join_rows(
     >>> visits = protect([], budget=1, columns={"user": str, "page": str}, unit=unit)
     >>> people = protect([], budget=1, columns={"user": str, "town": str}, unit=users("user", at_most=1))
     >>> towns = visits.join_rows(people, on="user", result=lambda page, town: (page, town))
-    >>> evaluate(towns, [("ann", "a"), ("ann", "b")], [("ann", "Rome")])
-    {('a', 'Rome'): 1, ('b', 'Rome'): 1}
+    >>> sorted(evaluate(towns, [("ann", "a"), ("ann", "b")], [("ann", "Rome")]).items())
+    [(('a', 'Rome'), 1), (('b', 'Rome'), 1)]
     """
     sides, keys = both_keyed((self._node, node_of(other, "join_rows")), on, left, right, "join_rows")
     whole = JoinRows(*sides, *keys, None, None)

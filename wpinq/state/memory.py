@@ -47,7 +47,8 @@ def limit_memory(most: int | str | None = None, spill: str | os.PathLike[str] | 
     Raises:
         PlanError: It is no such size, less than 100 MB, or there is no such directory.
 
-    >>> limit_memory("8GB")
+    >>> import wpinq
+    >>> wpinq.limit_memory("8GB")  # doctest: +SKIP
     """
     size = _half() if most is None else _bytes(most)
     if most is not None and size < LEAST:

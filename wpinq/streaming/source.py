@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from wpinq.arguments import NOTHING, PATH, described, instance, takes
 from wpinq.collection import Collection
@@ -183,15 +183,16 @@ class Live(Collection):
                 self._log.send(frame)
 
     @takes(source=PATH | instance("a topic", Topic))
-    def follow(self, source: str | os.PathLike[str] | Topic, **form: Unpack[Words]) -> None:
+    def follow(
+        self, source: str | os.PathLike[str] | Topic, *, format: str | None = None, separator: str | None = None,  # noqa: A002
+        decimal: str | None = None, encoding: str | None = None,
+    ) -> None:  # fmt: skip
         """Add what has come to files, or to a topic of Kafka, since they were last followed.
 
         Args:
             source: A path or pattern of `.log` (of web servers), `.csv`, `.tsv`, `.txt` or `.jsonl` files, of which
-                whole lines are read. Those that match may change from call to call; one that was cut or replaced is
-                read from its beginning. Or a topic, as `wpinq.kafka(...)` names it, from the first message that the
-                broker holds.
-            form: The form of files, as `protect` explains it: format, separator, decimal, encoding.
+                whole lines are read; one that was cut is read again. Or a topic that `wpinq.kafka(...)` names.
+            format, separator, decimal, encoding: The form of files, as `protect` explains it.
 
         Raises:
             PlanError: It is neither a path nor a topic.
@@ -201,6 +202,7 @@ class Live(Collection):
         refuse_inside("follow")
         with self._lock:
             self._check()
+            form = Words(format=format, separator=separator, decimal=decimal, encoding=encoding)
             following = self._following(source, form)
             before = following.offered
             for frame in following.take():
@@ -212,8 +214,7 @@ class Live(Collection):
         """Close the open epoch, and return when every measurement has taken it in.
 
         Args:
-            until: A time, as a window's column holds times: all windows that end by then are closed. What is sent
-                later for them belongs to no window any more, and is counted nowhere among windows.
+            until: A time, as a window's column holds times: windows that end by then count nothing that is sent later.
 
         Returns:
             The number of the epoch, from 1.
@@ -287,9 +288,8 @@ class Live(Collection):
         self._log.forget()
 
     def _clock(self) -> int | None:
-        if self._lateness is None:
-            return None
-        return time.time_ns() // 1000 - self._lateness // dt.timedelta(microseconds=1)
+        late = self._lateness
+        return None if late is None else time.time_ns() // 1000 - late // dt.timedelta(microseconds=1)
 
 
 def _closed(running: Running, journal: Journal | None, followed: Mapping[str, Growing | Followed]) -> None:

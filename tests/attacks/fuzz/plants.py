@@ -128,7 +128,7 @@ def shared_delta() -> list[Any]:
 def shave_names() -> list[Any]:
     """The names of new columns are no part of what a step means."""
 
-    def digest(node: Node, found: dict[Node, bytes | None]) -> bytes | None:
+    def digest(node: Node, found: dict[Node, bytes | None], **_: Any) -> bytes | None:
         mine = {name: value for name, value in node.meaning.items() if name != "name"}
         what = (type(node).__qualname__, tuple(mine.items()), node.inputs, node.resolution)
         try:

@@ -131,6 +131,7 @@ def _binary(body: Any, schema: Schema, call: str) -> list[Any]:
 
 def _varies(node: Any) -> bool:
     """Whether Polars holds a value for each record, and not one for all: no constant, and none that is chosen."""
+    body: Any
     ((name, body),) = node.items() if isinstance(node, dict) and len(node) == 1 else [("?", None)]
     if name == "BinaryExpr":
         return _varies(body["left"]) or _varies(body["right"])

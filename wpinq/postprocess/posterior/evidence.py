@@ -177,7 +177,7 @@ class Cornered:
 def with_rows(heights: Ints, lengths: Ints) -> Staircase:
     """Join columns with the rows that reach beyond them; cells that neither covers stay empty.
 
-    >>> [curve.tolist() for curve in told(np.array([3, 2]), np.array([4, 3]))]
+    >>> [curve.tolist() for curve in with_rows(np.array([3, 2]), np.array([4, 3]))]
     [[3, 2, 2, 1], [4, 3, 1]]
     """
     beyond = lengths[lengths > len(heights)]

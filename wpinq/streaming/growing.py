@@ -132,5 +132,5 @@ def _opened(given: str, schema: Schema, form: Words) -> TextReader:
 
     reader = open_source(given, columns={column.name: column.kind.value for column in schema}, **form)
     if not isinstance(reader, TextReader) or reader.found.files[0].zipped:
-        raise SourceError(f"{given}: cannot grow line by line; follow .log, .csv, .tsv, .txt or .jsonl, without tz=.")
+        raise SourceError(f"{given}: cannot grow line by line; follow .log, .csv, .tsv, .txt or .jsonl.")
     return reader

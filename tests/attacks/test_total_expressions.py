@@ -211,3 +211,20 @@ def test_quotients_and_powers_do_not_depend_on_other_records(expression):
         parts = [function.apply(frame[row : row + size], ()) for row in range(0, 300, size)]
         assert pl.concat(parts).to_series(0).to_list() == whole
     assert function.apply(pl.concat([frame, nulls]), ()).to_series(0).to_list()[:300] == whole
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [col("") / 3, col("x").abs() ** col(""), col("x").round_sig_figs(2).replace(col(""), 1.0), col("") ** col("")],
+    ids=str,
+)
+def test_a_column_without_a_name_is_a_column(expression):
+    """What depends on whether an expression reads a column asks that, and not whether its name is a true value."""
+    with pytest.raises(PlanError):
+        bind(expression.alias("q"), Schema.of(**{"": Kind.FLOAT, "x": Kind.FLOAT}), "map")
+
+
+def test_times_of_a_column_without_a_name_are_bounded():
+    times = Schema.of(**{"": Kind.TIME})
+    with pytest.raises(PlanError):
+        bind(col("").dt.offset_by("900000y").dt.year().alias("q"), times, "map")

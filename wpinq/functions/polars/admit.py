@@ -90,6 +90,11 @@ def columns(node: Any) -> Iterator[str]:
             yield from columns(item)
 
 
+def constant(node: Any) -> bool:
+    """Whether an admitted tree reads no column, whatever the columns are called."""
+    return next(columns(node), None) is None
+
+
 def bare(node: Any) -> str | None:
     """The column that a tree passes on as it is, if that is all it does."""
     while isinstance(node, dict) and "Alias" in node:
@@ -120,8 +125,8 @@ def _binary(body: Any, schema: Schema, call: str) -> list[Any]:
         raise UntraceableError(
             f"{call}: the Polars operator {_word(body['op'])} is not known to be element-wise; {INSTEAD}."
         )
-    constant = not any(columns([body["left"], body["right"]]))
-    if body["op"] in ("TrueDivide", "Divide") and not constant and not _varies(body["right"]):
+    reads = not constant([body["left"], body["right"]])
+    if body["op"] in ("TrueDivide", "Divide") and reads and not _varies(body["right"]):
         raise UntraceableError(
             f"{call}: Polars divides by a constant in another way where a record is alone in its batch, and the last "
             "digits differ; multiply by its inverse, write the quotient as SQL text, or write a Python function."
@@ -152,12 +157,12 @@ def _function(body: Any, schema: Schema, call: str) -> list[Any]:
         raise UntraceableError(f"{call}: the Polars function {_word(name)} is not known to be element-wise; {INSTEAD}.")
     if _can_raise(name, options, body["input"]):
         raise _raises(name, call)
-    if name == "Pow.Generic" and any(columns(body["input"][1])):
+    if name == "Pow.Generic" and not constant(body["input"][1]):
         raise UntraceableError(
             f"{call}: Polars raises to the power of a column in another way where a record is alone in its batch, and "
             "the last digits differ; write a constant exponent, (y * x.log()).exp(), or a Python function."
         )
-    if name not in TAKES_COLUMNS and any(column for part in body["input"][1:] for column in columns(part)):
+    if name not in TAKES_COLUMNS and not constant(body["input"][1:]):
         raise UntraceableError(
             f"{call}: the Polars function {name} takes constants as its arguments here, not columns."
         )
@@ -189,7 +194,7 @@ def _can_raise(name: str, options: Any, inputs: list[Any]) -> bool:
     if name == "TemporalExpr.ReplaceTimeZone":
         settled = [{"Literal": {"Scalar": {"String": word}}} for word in ("earliest", "latest", "null")]
         return options[0] not in (None, {"inner": "UTC"}) and (options[1] != "Null" or inputs[1] not in settled)
-    return name == "StringExpr.Contains" and bool(list(columns(inputs[1:]))) and options["literal"] is not True
+    return name == "StringExpr.Contains" and not constant(inputs[1:]) and options["literal"] is not True
 
 
 def _raises(name: str, call: str) -> UntraceableError:

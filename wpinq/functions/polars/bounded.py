@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import UntraceableError
-from wpinq.functions.polars.admit import columns, function_name, inside
+from wpinq.functions.polars.admit import columns, constant, function_name, inside
 from wpinq.records.canonical import BOUNDS
 from wpinq.records.schema import Schema, polars_type
 
@@ -63,7 +63,7 @@ def _far(node: Any, schema: Schema, call: str) -> bool:
         )
     if name in PASSED:
         return far and not (name == "Clip" and all(function_name(node["Function"]["function"])[1].values()))
-    if name not in MADE or not any(columns(node)) or not _is_time(node, schema):
+    if name not in MADE or constant(node) or not _is_time(node, schema):
         return False
     return far or name != "Cast" or not (_is_time(parts[0], schema) or isinstance(_type(parts[0], schema), pl.String))
 

@@ -20,6 +20,10 @@ def halve(a, b):
     return (a // 2, b)
 
 
+def few(a, b):
+    return [(a, i) for i in range(b)] + [(a, 0)] * (b > 1)
+
+
 def one_window(collection):
     return collection._then(replace(collection._node, number=0))
 
@@ -37,8 +41,10 @@ UNARY = {
     "shave: sequence": lambda c: c.shave([1, "1/3", 2]).map(lambda a, b, index: (b, index)),
     "shave: twice": lambda c: c.shave().map(lambda a, b, index: index).shave(),
     "distinct": lambda c: c.distinct(),
+    "distinct: at most": lambda c: c.distinct("5/3"),
     "flat_map": lambda c: c.flat_map(lambda a, b: [(a, b % (i + 1)) for i in range(b % 5)], columns=PAIR),
     "flat_map: at most": lambda c: c.flat_map(lambda a, b: [(a, i) for i in range(a * b)], columns=PAIR, at_most=3),
+    "flat_map: whole": lambda c: c.flat_map(few, columns=PAIR, at_most=2, whole=True),
     "group_by: len": lambda c: c.group_by("a", len),
     "group_by": lambda c: c.group_by("b").map(lambda b, group: (b, group[0][0]), columns=PAIR),
     "group_by: reduce": lambda c: c.group_by(lambda a, b: a + b, lambda group: sum(a for a, _ in group), {"b": int}),
@@ -75,7 +81,7 @@ WHOLE = {
 }
 """These take whole weights only."""
 PRICES = (
-    dict.fromkeys(["limit", "limit: function", *WHOLE], (2,))
+    dict.fromkeys(["limit", "limit: function", "flat_map: whole", *WHOLE], (2,))
     | dict.fromkeys(["semijoin", "semijoin: function", "antijoin"], (2, 1))
     | dict.fromkeys(["join_rows", "join_rows: whole"], (2, 4))
 )

@@ -72,8 +72,9 @@ def samples():
     source = c._node
     scale = Scale("n", Fraction(1), Fraction(1, 2), 0, 5)
     return [
-        c.map(lambda user, n: (user, n + 1)), c.map("page"), c.filter(lambda n: n > 1), c.shave(), c.distinct(),
-        c.flat_map(lambda page: [page, "x"]), c.concat(views()), c.union(views()), c.group_by("user", len),
+        c.map(lambda user, n: (user, n + 1)), c.map("page"), c.filter(lambda n: n > 1), c.shave(), c.distinct(2),
+        c.flat_map(lambda page: [page, "x"]), c.flat_map(lambda page: [page, "x"], at_most=2, whole=True),
+        c.concat(views()), c.union(views()), c.group_by("user", len),
         c.group_by("user", lambda group: len(group) + 1), c.join(c, on="user", at_most=3),
         people.join_rows(people, on="user"), c.window(2, at="n"),
         c.semijoin(c, on="user"), c.limit("user", 2), c.partition("page", ["home", "news"])["home"],

@@ -105,3 +105,20 @@ def test_chained_sharing_is_brought_back_before_it_overflows():
 def test_at_most_is_checked(wrong):
     with pytest.raises(PlanError, match="1 to 16"):
         lines().flat_map(letters, at_most=wrong)
+
+
+def test_whole_outputs_are_the_first_ones_and_each_counts():
+    plan = lines([("abcd",), ("aab",), ("",)]).flat_map(letters, at_most=2, whole=True)
+    assert same(run_flow(plan), plan._node, {("a",): Fraction(3), ("b",): Fraction(1)})
+    assert plan._node.resolution == 1
+    assert plan.measure(1).scale == 2
+    sets = lines([("cab",)]).flat_map(lambda line: {*line}, at_most=2, whole=True)  # sorted, then the first ones
+    assert same(run_flow(sets), sets._node, {("a",): Fraction(1), ("b",): Fraction(1)})
+
+
+@pytest.mark.parametrize("wrong", [None, 0, -1, True, 2.5, "3", 720_721])
+def test_whole_outputs_need_a_bound(wrong):
+    with pytest.raises(PlanError, match="1 to 720,720"):
+        lines().flat_map(letters, at_most=wrong, whole=True)
+    with pytest.raises(PlanError, match="True or False"):
+        lines().flat_map(letters, whole=1)

@@ -71,6 +71,36 @@ def test_distinct_clamps():
     assert same(driver.histogram, plan._node, {("a",): HALF, ("b",): HALF, ("c",): Fraction(1)})
 
 
+@pytest.mark.parametrize("most", [Fraction(2), Fraction(5, 3), Fraction(1, 2), Fraction(2**30)])
+@given(units=st.lists(st.integers(-40, 40), min_size=1, max_size=3))
+def test_distinct_clamps_at_any_number(most, units):
+    """Also above a join, whose weights are in units of 2^-80."""
+    plan = pages().distinct(most)
+    driver, weight = Driver(plan), Fraction(0)
+    for unit in units:
+        driver.feed({("a",): Fraction(unit, 4)})
+        weight += Fraction(unit, 4)
+        wanted = {("a",): min(max(weight, 0), most)} if weight > 0 else {}
+        assert expected(plan, {("a",): weight}) == wanted
+        assert same(driver.histogram, plan._node, wanted)
+    left = protected([(i % 2, i) for i in range(6)], k="integer", v="integer")
+    joined = left.join(left, on="k", result=lambda k: k).distinct(most)
+    assert same(run_flow(joined, 2), joined._node, expected(joined, {(i % 2, i): Fraction(1) for i in range(6)}))
+
+
+def test_distinct_refuses_what_bounds_nothing():
+    for wrong, error in ((0, ExactnessError), (-1, ExactnessError), ("x", ExactnessError), (2**40, PlanError)):
+        with pytest.raises(error):
+            pages().distinct(wrong)
+
+
+def test_distinct_at_one_is_the_question_that_it_was():
+    """The fingerprint of a plan of before `at_most` came, so its charge and its noise stay."""
+    plan = pages(fine=False)
+    assert plan.distinct()._node.meaning == {"source": plan._node}
+    assert plan.distinct(2)._node.meaning == {"source": plan._node, "at_most": 2}
+
+
 def test_map_adds_what_meets_and_drops_what_fails():
     plan = protected([(1,), (-1,), (0,)], a="integer").map(lambda a: 1 // a if a else [].pop())
     assert same(run_flow(plan), plan._node, {(1,): Fraction(1), (-1,): Fraction(1)})

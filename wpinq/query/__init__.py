@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from wpinq.query.answer import sql
+from wpinq.query.answer import QuotedSql, quoted, sql
 from wpinq.query.prepare import prepare
 from wpinq.query.statement import Statement
 
-__all__ = ["Statement", "prepare", "sql"]
+__all__ = ["QuotedSql", "Statement", "prepare", "quoted", "sql"]

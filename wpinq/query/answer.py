@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +23,7 @@ from wpinq.measurements.publish import probability
 from wpinq.measurements.published import readable
 from wpinq.measurements.quote import Quote
 from wpinq.plan.node import sources
-from wpinq.query.lost import ask_lost
+from wpinq.query.lost import Told, ask_lost
 from wpinq.query.numbers import ChargeNames
 from wpinq.query.prepare import prepare
 from wpinq.query.statement import Statement
@@ -83,6 +83,88 @@ def sql(
     >>> wpinq.sql("SELECT page, COUNT(*) AS c FROM views GROUP BY page", {"views": views}, epsilon=90, keys=["a"]).rows
     (('a', 90),)
     """
+    return quoted(query, tables, epsilon=epsilon, delta=delta, keys=keys, bounds=bounds, loss=loss, name=name,
+                  analyst=analyst).charge()  # fmt: skip
+
+
+@dataclass(frozen=True)
+class QuotedSql:
+    """A query that was priced and not charged yet.
+
+    Attributes:
+        query: Its text.
+        statement: It, parsed.
+        known: The groups that are shown, where they are given; None where they are published.
+        lost: The delta of publishing them, then.
+        counts: Quotes of its counts.
+        numbers: Those of its other aggregates.
+        losses: Those of what is left out, where that is asked too.
+        told: Makes an answer of these.
+    """
+
+    query: str
+    statement: Statement
+    known: pl.DataFrame | None
+    lost: Fraction | None
+    counts: list[Quote[Measurement]]
+    numbers: list[QuotedAggregate]
+    losses: list[Quote[Any]]
+    told: Told | None
+
+    @property
+    def quotes(self) -> list[Quote[Any]]:
+        """All that is charged."""
+        return [*self.counts, *(entry.quote for entry in self.numbers), *self.losses]
+
+    def charge(self) -> Answer:
+        """Charge for all of it or nothing, and answer.
+
+        Raises:
+            BudgetError, LedgerError, PlanError: See `commit`; nothing was charged.
+        """
+        asked = self.statement
+        made = commit(self.quotes)
+        made, lost_of = made[: len(made) - len(self.losses)], made[len(made) - len(self.losses) :]
+        counted: list[Measurement] = made[: len(self.counts)]
+        threshold, shown, known = None, None, self.known
+        if known is None:
+            assert self.lost is not None  # noqa: S101  refused in `_known`
+            published = counted[asked.widest].release(delta=self.lost)
+            shown = published.frame.to_series(len(asked.keys))
+            known, threshold = published.frame.select(asked.keys), published.threshold
+        groups = known
+        answers = [
+            item.answer(query, number.groups(groups))
+            for number, item, query in zip(asked.numbers, self.numbers, made[len(self.counts) :], strict=True)
+        ]
+        about = About(" ".join(self.query.split()), made, self.lost or Fraction(0), threshold, asked.bias)
+
+        def found(level: Fraction, simultaneous: bool) -> Released:
+            return _finished(asked, groups, _columns(groups, counted, answers, level, simultaneous=simultaneous))
+
+        left_out = None
+        if self.told is not None:
+            left_out = self.told(lost_of, None if shown is None else counted[asked.widest], shown)
+        return Answer(about, found, many=bool(asked.keys) or len(asked.items) > 1, loss=left_out)
+
+
+def quoted(
+    query: str,
+    tables: Mapping[str, Any],
+    *,
+    epsilon: Amount,
+    delta: Amount | None = None,
+    keys: Any = None,
+    bounds: Mapping[str, Bounds] | None = None,
+    loss: Amount | None = None,
+    name: str | None = None,
+    analyst: str | None = None,
+) -> QuotedSql:
+    """Price a query as `sql` would ask it; nothing is charged.
+
+    Raises:
+        PlanError, BinError, BudgetError: See `sql`.
+    """
     asked = prepare(query, tables, bounds)
     cost = positive(epsilon, "sql(epsilon=...)")
     known = _known(asked, keys, delta)
@@ -95,27 +177,7 @@ def sql(
     losses, told = ([], None) if loss is None else ask_lost(
         asked, positive(loss, "sql(loss=...)"), charged, published=not given
     )  # fmt: skip
-    (*made,) = commit([*counts, *(entry.quote for entry in numbers), *losses])
-    made, lost_of = made[: len(made) - len(losses)], made[len(made) - len(losses) :]
-    counted: list[Measurement] = made[: len(counts)]
-    threshold, shown = None, None
-    if known is None:
-        assert lost is not None  # noqa: S101  refused in `_known`
-        published = counted[asked.widest].release(delta=lost)
-        shown = published.frame.to_series(len(asked.keys))
-        known, threshold = published.frame.select(asked.keys), published.threshold
-    groups = known
-    answers = [
-        item.answer(query, number.groups(groups))
-        for number, item, query in zip(asked.numbers, numbers, made[len(counts) :], strict=True)
-    ]
-    about = About(" ".join(query.split()), made, lost or Fraction(0), threshold, asked.bias)
-
-    def found(level: Fraction, simultaneous: bool) -> Released:
-        return _finished(asked, groups, _columns(groups, counted, answers, level, simultaneous=simultaneous))
-
-    left_out = None if told is None else told(lost_of, None if shown is None else counted[asked.widest], shown)
-    return Answer(about, found, many=bool(asked.keys) or len(asked.items) > 1, loss=left_out)
+    return QuotedSql(query, asked, known, lost, counts, numbers, losses, told)
 
 
 def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: ChargeNames) -> list[Quote[Measurement]]:

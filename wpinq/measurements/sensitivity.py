@@ -1,10 +1,21 @@
 """L1 and L-infinity sensitivity: how far one unit can change all bins together, and how far one bin.
 
-`users(..., at_most=20, per=("page", 3))` keeps at most 3 records of a person with one page. A step is *local* in a
-column when its output records with one value of the column follow, stably, from the input records with that value
-alone. Where all steps from the source to the bins are local in the column, and the bins still have it, 3 records change
-a bin at most: the L-infinity sensitivity is 3 / 20 of the L1 sensitivity. Each step's own proof of its stability then
-holds for the records of one value, since the step treats them as if they were the whole collection.
+The change that one unit causes in a step's output is followed from the source to the bins as *masses*: how far all
+records that agree in some columns can move together, by the names of these columns; for no columns it is the L1
+sensitivity. `users("user", at_most=20, per=("page", 3))` begins with 20 for no columns and 3 for the page.
+
+A step is *local* in a column when its output records with one value of the column follow, stably, from the input
+records with that value alone: its proof of stability then holds for these records, as if they were the whole
+collection, so their mass grows by its stability. A step that is local in two columns is so in both together. After
+other steps only the mass for no columns is known.
+
+- Columns that name the unit, and in which all steps so far are local, are *fixed*: all records that move hold the same
+  value there, the unit's. So records that agree in the others agree in all, and a later step may drop these columns.
+- A step may bound the weight of a record (`Node.record_moves`: `distinct` by 1), and so how far a record moves, however
+  many records of the unit it came from. So after `map("user, page").distinct()` one person moves a bin of `map("page")`
+  by 1: the records that move differ in the page.
+
+The L2 sensitivity, squared, is at most the L1 times the L-infinity sensitivity.
 
 Data sets of one ledger are versions of one data set: the same unit may be in each of them. Their epsilons and deltas
 are charged one by one and add up. The probability that a bin of a unit alone is published does not add up, so it is
@@ -14,15 +25,20 @@ computed from the sensitivities through all of them together.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from wpinq.operators.contribution.sample import Bound
-from wpinq.plan.node import Node, sources, steps
+from wpinq.operators.contribution.share import Share
+from wpinq.plan.node import Node, Source, steps
 from wpinq.plan.stability import sensitivities
 
 if TYPE_CHECKING:
     from wpinq.plan.dataset import DataSet
+
+Masses: TypeAlias = Mapping[frozenset[str], Fraction]
+NONE: frozenset[str] = frozenset()
 
 
 class UnitSensitivity(NamedTuple):
@@ -39,32 +55,82 @@ class UnitSensitivity(NamedTuple):
     data_sets: int
 
 
+class Change(NamedTuple):
+    """What is known of the change that one unit causes in the output of a step, in weight.
+
+    Attributes:
+        fixed: Columns in which all records that move hold the same value.
+        masses: How far records that agree in these columns move together.
+    """
+
+    fixed: frozenset[str]
+    masses: Masses
+
+
 def unit_sensitivities(node: Node) -> list[UnitSensitivity]:
     """The sensitivities for each ledger, through all of its data sets together."""
-    kept = _kept(node)
+    changes = _changes(node)
     result: dict[str, UnitSensitivity] = {}
     for data, move in sensitivities(node).items():
-        unit, share = data.unit, Fraction(1)
-        if unit.per is not None and kept[data]:
-            share = min(share, unit.per[1] / unit.bound)
+        most = min(move, *changes[data].masses.values())
         l1, linf, data_sets = result.get(data.ledger.identity, (0, 0, 0))
-        own = math.floor(move * node.resolution), max(1, math.floor(move * share * node.resolution))
+        own = math.floor(move * node.resolution), max(1, math.floor(most * node.resolution))
         result[data.ledger.identity] = UnitSensitivity(l1 + own[0], linf + own[1], data_sets + 1)
     return list(result.values())
 
 
-def _kept(root: Node) -> dict[DataSet, frozenset[str]]:
-    """For each source the columns that hold the one of its `per`, to which all steps are local."""
-    result: dict[Node, dict[DataSet, frozenset[str]]] = {}
+def _changes(root: Node) -> dict[DataSet, Change]:
+    """The change of a plan's output, for each data set."""
+    result: dict[Node, dict[DataSet, Change]] = {}
     for node in steps(root):
         result[node] = {}
-        for data in sources(node):
-            if isinstance(node, Bound):
-                result[node][data] = frozenset([node.unit.per[0]] if node.unit.per else [])
-                continue
-            names = node.local
-            moved = [result[source_node][data] for source_node in node.inputs if data in result[source_node]]
-            result[node][data] = frozenset(
-                new for new, old in names.items() if moved and all(old in columns for columns in moved)
-            )
+        for data in dict.fromkeys(data for entry in node.inputs for data in result[entry]):
+            moved = [result[entry].get(data) for entry in node.inputs]
+            result[node][data] = _bounded(node, _entered(node, data) or _after(node, moved))
+        if isinstance(node, Source):
+            result[node][node.data] = Change(frozenset(node.schema.names), {NONE: node.data.unit.bound})
     return result[root]
+
+
+def _entered(node: Node, data: DataSet) -> Change | None:
+    """What a unit that is a person brings, where its records are bounded."""
+    if not isinstance(node, (Bound, Share)):
+        return None
+    per = {frozenset([data.unit.per[0]]): Fraction(data.unit.per[1])} if data.unit.per else {}
+    return Change(frozenset([data.unit.column or ""]), {NONE: data.unit.bound, **per})
+
+
+def _after(node: Node, moved: list[Change | None]) -> Change:
+    """The change of the output of a step, from those of its inputs; None where that does not move."""
+    names = node.local
+    inputs = [(change, factor) for change, factor in zip(moved, node.stability, strict=True) if change is not None]
+    fixed = frozenset(new for new, old in names.items() if all(old in change.fixed for change, _ in inputs))
+    masses: Masses = {NONE: Fraction(0)}
+    for change, factor in inputs:
+        own = _renamed(change, names)
+        masses = _least(
+            (one | other, mass + more * factor) for one, mass in masses.items() for other, more in own.items()
+        )
+    return Change(fixed, masses)
+
+
+def _renamed(change: Change, names: Mapping[str, str]) -> Masses:
+    """The masses by the names after a step that is local in the columns with these names; others are not known."""
+    after = {old: new for new, old in names.items()}
+    free = ((columns - change.fixed, mass) for columns, mass in change.masses.items())
+    return _least((frozenset(after[old] for old in left), mass) for left, mass in free if left <= after.keys())
+
+
+def _bounded(node: Node, change: Change) -> Change:
+    """The same change, where the step bounds the weight of a record."""
+    if node.record_moves is None:
+        return change
+    return Change(change.fixed, _least([*change.masses.items(), (frozenset(node.schema.names), node.record_moves)]))
+
+
+def _least(masses: Iterable[tuple[frozenset[str], Fraction]]) -> Masses:
+    """The smallest of the masses by each of the columns."""
+    result: dict[frozenset[str], Fraction] = {}
+    for columns, mass in masses:
+        result[columns] = min(mass, result.get(columns, mass))
+    return result

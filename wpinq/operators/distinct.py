@@ -76,6 +76,11 @@ class Distinct(Unary):
         """The bound, unless it is 1: so a question of before there was another one is the same question."""
         return super().meaning if self.at_most != 1 else {"source": self.source}
 
+    @property
+    def record_moves(self) -> Fraction:
+        """From 0 to the bound."""
+        return self.at_most
+
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""
         points = PointwiseRule(self.schema, self.schema.kept(needed), 1, self.source.held, self.held, self._clamp)

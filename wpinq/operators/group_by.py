@@ -130,6 +130,11 @@ class GroupBy(Unary):
         return (Fraction(2 if self.whole else 1),)
 
     @property
+    def record_moves(self) -> Fraction | None:
+        """A whole group is there once, or not."""
+        return Fraction(1) if self.whole and self.source.nonnegative else None
+
+    @property
     def title(self) -> str:
         return f"group_by({', '.join(self.keys)}{', len' if self.count else ''}{', whole' if self.whole else ''})"
 

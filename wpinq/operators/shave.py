@@ -109,6 +109,11 @@ class Shave(Unary):
         return math.lcm(self.source.resolution, *(thickness.denominator for thickness in self.thickness))
 
     @property
+    def record_moves(self) -> Fraction:
+        """The thickness of a slice, and twice as much where it can be negative."""
+        return max(self.thickness) * (1 if self.source.nonnegative else 2)
+
+    @property
     def title(self) -> str:
         shown = ", ".join(decimal(thickness) for thickness in self.thickness)
         return f"shave({'' if self.thickness == (Fraction(1),) else shown})"

@@ -112,6 +112,11 @@ class Node(ABC):
         names = self.schema.names if self.apart else ()
         return {name: name for name in names if all(name in source_node.schema for source_node in self.inputs)}
 
+    @property
+    def record_moves(self) -> Fraction | None:
+        """How far the weight of one of its records can move, whatever moves its inputs; None where nothing is known."""
+        return None
+
     def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
         """What it bounds the weight of records by that agree in some columns (`plan/key_weight.py`); None if nothing.
 

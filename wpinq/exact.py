@@ -1,4 +1,4 @@
-"""Exact numbers: what people write as amounts, read without any rounding.
+"""Exact numbers: what people write as amounts, read without any rounding, and exp and log between integer bounds.
 
 A float is read as the decimal that it prints, so `0.1` is 1/10 and three of them are exactly 3/10; one that prints with
 all digits that floats have is a simple fraction that was rounded to it, if there is one: `1 / 11` is 1/11.
@@ -135,3 +135,65 @@ def decimal(number: Fraction, digits: int = 6) -> str:
     if denominator != 1 or long:
         return f"{near:.{digits}g}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
+    """Bound 2^bits * exp(-x) from below and above by integers, for x >= 0.
+
+    The argument is halved until it is at most 1/2, where the terms of the alternating series decrease,
+    so that the next term bounds the remainder; then the result is squared as often. Every division
+    and shift is rounded down in the lower bound and up in the upper one.
+
+    >>> exp_bounds(Fraction(0), 8), exp_bounds(Fraction(1), 4)[0] <= 16 * 0.3679 <= exp_bounds(Fraction(1), 4)[1]
+    ((256, 256), True)
+    """
+    halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length() + 2)
+    numerator, denominator = x.numerator, x.denominator << halvings
+    low = high = term_low = term_high = 1 << bits
+    index = 0
+    while term_high > 1:
+        index += 1
+        term_low = term_low * numerator // (denominator * index)
+        term_high = -(-term_high * numerator // (denominator * index))
+        if index % 2:
+            low, high = low - term_high, high - term_low
+        else:
+            low, high = low + term_low, high + term_high
+        if not term_high:
+            break
+    low, high = max(0, low - term_high), min(1 << bits, high + term_high)
+    for _ in range(halvings):
+        low, high = low * low >> bits, -(-high * high >> bits)
+    return low, high
+
+
+def log_bounds(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
+    """Bound 2^bits * log(numerator / denominator) from below and above by integers, for two that are above zero.
+
+    A power of two is taken out, so that a ratio y between 1/2 and 2 is left, and log y = 2 artanh((y - 1) / (y + 1)).
+    Each term of that series is at most 1/9 of the one before, so all that follow the last come to less than it.
+
+    >>> low, high = log_bounds(2, 1, 20)
+    >>> low <= 2**20 * 0.693147 <= high, high - low < 30
+    (True, True)
+    """
+    halvings = numerator.bit_length() - denominator.bit_length()
+    low, high = _log_near(numerator << max(-halvings, 0), denominator << max(halvings, 0), bits)
+    if halvings:
+        two = [halvings * one for one in _log_near(2, 1, bits)]
+        low, high = low + min(two), high + max(two)
+    return low, high
+
+
+def _log_near(over: int, under: int, bits: int) -> tuple[int, int]:
+    """The same for a ratio from 1/2 to 2."""
+    sign, over, under = (1 if over >= under else -1), abs(over - under), over + under
+    ratio_low, ratio_high = (over << bits) // under, -((-over << bits) // under)
+    term_low, term_high, low, high, index = ratio_low, ratio_high, ratio_low, ratio_high, 1
+    while term_high > 1:
+        index += 2
+        term_low = term_low * ratio_low * ratio_low >> 2 * bits
+        term_high = -(-term_high * ratio_high * ratio_high >> 2 * bits)
+        low, high = low + term_low // index, high - (-term_high // index)
+    low, high = 2 * low, 2 * (high + 1)
+    return (low, high) if sign > 0 else (-high, -low)

@@ -30,6 +30,7 @@ from fractions import Fraction
 
 from wpinq.errors import ExactnessError, InternalError
 from wpinq.exact import exact
+from wpinq.ledger.curve import Order, rate
 
 ZERO = Fraction(0)
 ALLOWED = Fraction(1, 100_000)
@@ -41,13 +42,17 @@ class Cost:
     """The cost of one path from a data set to a measurement.
 
     Args:
-        epsilon: Privacy loss of the unit along this path, exact, not negative.
-        delta: Its failure probability, exact, not negative; epsilon and delta are not both zero.
+        epsilon: Privacy loss of the unit along this path, exact, not negative; 0 for Gaussian noise, which bounds none.
+        delta: Its failure probability, exact, not negative.
         under: The parts that the path goes through, outermost first: each the name of its group (the fingerprint of
             the partition, windows or pair) and of the part.
+        rho: Zero-concentrated privacy loss of Gaussian noise along this path, exact, not negative.
+        curve: The Renyi curve of the epsilon of the whole charge (`curve.rate`): epsilon of the largest shift of one
+            bin, through all paths together, and of one step of its noise. None where nothing is known: then a
+            divergence is as large as epsilon.
 
     Raises:
-        ExactnessError: An amount is not exact, is negative, or both are zero.
+        ExactnessError: An amount is not exact, is negative, or all are zero.
 
     >>> Cost(0.1) == Cost(Fraction(1, 10))
     True
@@ -56,15 +61,28 @@ class Cost:
     epsilon: Fraction
     delta: Fraction = ZERO
     under: tuple[tuple[str, str], ...] = ()
+    rho: Fraction = ZERO
+    curve: tuple[Fraction, Fraction] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "delta"):
+        for name in ("epsilon", "delta", "rho"):
             object.__setattr__(self, name, exact(getattr(self, name), f"Cost({name}=...)"))
         object.__setattr__(self, "under", tuple((group, part) for group, part in self.under))
         if not all(isinstance(name, str) for pair in self.under for name in pair):
             raise InternalError("Cost(under=...): a group and its part are known by text only.")
-        if self.epsilon < 0 or self.delta < 0 or not (self.epsilon or self.delta):
-            raise ExactnessError("Cost(...): a privacy loss is above zero; give a positive epsilon or delta.")
+        if min(self.epsilon, self.delta, self.rho) < 0 or not (self.epsilon or self.delta or self.rho):
+            raise ExactnessError("Cost(...): a privacy loss is above zero; give a positive epsilon, rho or delta.")
+        if self.curve is not None and not 0 < self.curve[1] <= self.curve[0]:
+            raise InternalError("Cost(curve=...): the shift of a bin is one step of its noise at least, above zero.")
+
+    def at(self, order: Order) -> Fraction:
+        """Its divergence at an order, or with None its zero-concentrated loss, along this path.
+
+        >>> Cost(0.1, curve=(Fraction(1, 10), Fraction(1, 10))).at(None), Cost(0, rho=1).at(Fraction(8))
+        (Fraction(1, 200), Fraction(8, 1))
+        """
+        pure = self.epsilon * rate(*self.curve, order) if self.curve else self.epsilon
+        return pure + self.rho * (1 if order is None else order)
 
 
 @dataclass

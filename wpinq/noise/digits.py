@@ -12,38 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from wpinq.exact import exp_bounds
+
 WORD = 64
 _GUARD = 64
-
-
-def exp_bounds(x: Fraction, bits: int) -> tuple[int, int]:
-    """Bound 2^bits * exp(-x) from below and above by integers, for x >= 0.
-
-    The argument is halved until it is at most 1/2, where the terms of the alternating series decrease,
-    so that the next term bounds the remainder; then the result is squared as often. Every division
-    and shift is rounded down in the lower bound and up in the upper one.
-
-    >>> exp_bounds(Fraction(0), 8), exp_bounds(Fraction(1), 4)[0] <= 16 * 0.3679 <= exp_bounds(Fraction(1), 4)[1]
-    ((256, 256), True)
-    """
-    halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length() + 2)
-    numerator, denominator = x.numerator, x.denominator << halvings
-    low = high = term_low = term_high = 1 << bits
-    index = 0
-    while term_high > 1:
-        index += 1
-        term_low = term_low * numerator // (denominator * index)
-        term_high = -(-term_high * numerator // (denominator * index))
-        if index % 2:
-            low, high = low - term_high, high - term_low
-        else:
-            low, high = low + term_low, high + term_high
-        if not term_high:
-            break
-    low, high = max(0, low - term_high), min(1 << bits, high + term_high)
-    for _ in range(halvings):
-        low, high = low * low >> bits, -(-high * high >> bits)
-    return low, high
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wpinq.errors import PlanError
+from wpinq.exact import exp_bounds
 from wpinq.kernels import LIB, digit
-from wpinq.noise.digits import Threshold, exp_bounds, thresholds
+from wpinq.noise.digits import Threshold, thresholds
 from wpinq.noise.words import Words, WordSource, checked, pieces
 
 SMALLEST, LARGEST = Fraction(1, 1000), Fraction(2**57)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.noise.digits import WORD, exp_bounds
+from wpinq.exact import exp_bounds
+from wpinq.noise.digits import WORD
 from wpinq.noise.words import WordSource, checked
 
 _GUARD = 64

@@ -23,7 +23,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from wpinq.errors import PlanError
-from wpinq.noise.digits import exp_bounds
+from wpinq.exact import exp_bounds
 
 LAW = "discrete Laplace"
 """The distribution for which the bounds here hold, in units of 1/resolution or on a finer grid."""

@@ -149,8 +149,8 @@ attack 42  {RECOVERY}::test_attack_42_parts_are_read_once_and_counted_once
     seen: a kept part is read again
 attack 42  {CLUSTER}::test_attack_42_a_cluster_that_is_killed_goes_on_where_it_was
     seen: every process takes all kept parts
-attack 43  {CONTINUAL}::test_attack_43_a_record_moves_one_node_of_each_level
-    seen: levels that spend 1/l^2
+attack 43  {CONTINUAL}::test_attack_43_rule_36_a_record_costs_epsilon_over_all_answers_for_ever
+    in the test: a segment counted twice, a node of two segments, shares above 1, and more
 attack 44  {CLUSTER}::test_attack_44_which_shard_holds_a_record_is_secret_and_even
     seen: a key that all know
 attack 45  {FUNCTIONS}::test_attack_45_fits_and_synthesis_need_released_numbers_only
@@ -227,8 +227,8 @@ rule 36    {BUDGET}::test_rules_05_36_a_finite_collection_has_no_continual_relea
     seen: not refused
 rule 37    {BUDGET}::test_rule_37_a_flow_holds_an_identity_key_and_nothing_else
     seen: an engine imports the noise
-rule 36    {CONTINUAL}::test_rule_36_all_levels_for_ever_spend_epsilon
-    seen: levels that spend 1/l^2
+rule 36    {CONTINUAL}::test_rule_36_every_segment_there_will_ever_be_spends_epsilon_and_no_more
+    seen: shares of all levels but the first
 rule 37    {CLUSTER}::test_rule_37_other_processes_are_told_no_secret
     seen: the secret in place of the key of samples
 rule 38    {DAMAGE}::test_rule_38_a_charge_without_its_head_is_adopted

@@ -84,6 +84,28 @@ def test_the_next_process_says_the_same_and_goes_on(start):
     assert other.observe("marker1") == pytest.approx(12, abs=3), "six epochs, two views each"
 
 
+def test_a_release_that_was_begun_with_an_older_form_of_noise_is_refused_and_never_mixed(start, monkeypatch):
+    """It was charged as another question, without a word, and the answers of two releases made one series."""
+    from wpinq.measurements import continual
+
+    with monkeypatch.context() as older:
+        older.setattr(continual, "FORM", continual.OLDER)
+        older.setattr(continual, "OLDER", "none before it")
+        views = start()
+        views.map(page).measure(1, continual=True)
+        send(views, 1)
+    views = start()
+    spent = views._data.ledger.spent()
+    for ask in (views.map(page).measure, views.map(page).quote):
+        with pytest.raises(wpinq.PlanError, match=r"older version of wpinq.*another name="):
+            ask(1, continual=True)
+    assert views._data.ledger.spent() == spent
+    new = views.map(page).measure(1, continual=True, name="with segments")
+    send(views, 2)
+    new.observe("marker1")
+    assert views._data.ledger.spent()[0] == spent[0] + 1
+
+
 def test_a_measurement_that_is_made_later_speaks_of_its_own_epoch(start):
     views = start()
     send(views, 1)

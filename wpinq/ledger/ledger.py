@@ -156,6 +156,10 @@ class Ledger:
             session.commit()
             return charged
 
+    def holds(self, charge: Charge) -> bool:
+        """Whether a question was charged before, as far as this process has read the ledger."""
+        return charge.key in self._accountant.charges
+
     def repeated(self, charge: Charge) -> str | None:
         """The version on which a question that is to be charged was charged before; None where it was not, or is free.
 

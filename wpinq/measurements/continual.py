@@ -23,7 +23,7 @@ from wpinq.measurements.quote import Quote
 from wpinq.measurements.timeline import Timeline
 from wpinq.noise import Mechanism, Words, mechanism
 from wpinq.noise.accuracy import level_of_each
-from wpinq.noise.counting_tree import ELDERS, Tree
+from wpinq.noise.counting_tree import FORM, parts, segment
 from wpinq.noise.tails import half_width
 from wpinq.noise.threshold import refuse_other_law
 from wpinq.operators.contribution.first import First
@@ -38,14 +38,20 @@ from wpinq.records.values import KEY_SIZE
 from wpinq.state.histogram import Histogram
 from wpinq.state.table import Ids
 
+FAR = 24
+"""A segment that is reached after 10^11 epochs; noise that is too wide there is refused before it is charged."""
+OLDER = "tree of base 19, signed"
+"""The form of the noise before it had segments, as it stands in the questions of ledgers."""
+
 
 class ContinualMeasurement(Measurement):
     """A charged, noisy histogram of every epoch that closes after it was made, for ever.
 
-    The noise is that of the nodes of a counting tree. The noise of a node is a keyed function of the release, the node
-    and the bin, so it is computed for observed bins and epochs only, and repeated observations have the same answer.
-    The key does not cover a digest of the histogram, which changes from epoch to epoch; the counts of a closed epoch
-    never change (privacy rule 5). The answer at an epoch is a sum of noisy nodes, whatever else was released.
+    The noise is that of the nodes of counting trees (`noise/counting_tree.py` has the proof). The noise of a node is a
+    keyed function of the release, the node and the bin, so it is computed for observed bins and epochs only, and
+    repeated observations have the same answer. The key does not cover a digest of the histogram, which changes from
+    epoch to epoch; the counts of a closed epoch never change (privacy rule 5). The answer at an epoch is a sum of noisy
+    nodes, whatever else was released.
 
     Epochs have the numbers of the source, not counted from the measurement on: a measurement that is made again later
     is the same release, with the same answer for each epoch. If they were counted from the measurement on, both would
@@ -53,10 +59,8 @@ class ContinualMeasurement(Measurement):
 
     Attributes:
         scale: The L1 sensitivity divided by epsilon; an answer has the noise of several nodes, see `deviation`.
-        tree: The counting tree.
     """
 
-    tree: Tree = ELDERS
     unreleased = "a continual measurement is observed bin by bin; release an epoch's measurement"
     """Its bins are given by name, because a published table would reveal new bins."""
 
@@ -66,7 +70,7 @@ class ContinualMeasurement(Measurement):
         secret = self.key_owner.ledger.secret
         self._nodes = secret.derive("continual node", quote.key, size=KEY_SIZE)
         self._noises = Words(secret.derive("continual noise", quote.key))
-        self._levels: dict[int, Mechanism] = {}
+        self._levels: dict[tuple[int, int], Mechanism] = {}
         self._changes = Changes(
             lambda: Histogram(quote.node.schema, self.key_owner.identity_key, quote.node.held.array)
         )
@@ -80,14 +84,24 @@ class ContinualMeasurement(Measurement):
 
         Raises:
             PlanError: A step of the plan is not linear for each record, it is too late for it, or the noise has another
-                law than that of the nodes of the tree; or see `price`.
+                law than that of the nodes of the trees, or it was begun with noise of an older form; or see `price`.
         """
         refuse_unless_linear(survey.steps)
-        result = quoted(
-            survey, epsilon, cls, noise=noise, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
-            fields=("continual", cls.tree.text),
+        result, *older = (
+            quoted(
+                survey, epsilon, cls, noise=noise, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
+                fields=("continual", form),
+            )
+            for form in (FORM, OLDER)
         )  # fmt: skip
         refuse_other_law(result.mechanism, "measure(continual=True)")
+        mechanism("geometric", result.mechanism.scale * result.mechanism.grid / min(segment(FAR).shares))
+        if any(ledger.holds(charge) for quote in older for ledger, charge in quote.charges):
+            raise PlanError(
+                "measure(continual=True): an older version of wpinq began this release, with noise of another form, "
+                "and one release cannot have both. Give another name= or live(recover=...) another directory: that is "
+                "a new release, which is charged; or go on with the older version. Nothing was charged."
+            )
         return result
 
     @property
@@ -155,19 +169,19 @@ class ContinualMeasurement(Measurement):
             NotReadyError: See `observe`.
         """
         rest = 1 - level_of_each(exact(level, "interval(level=...)"), bins)
-        scales = [float(self._level(item).scale) for item, _, _ in self.tree.parts(self._asked(epoch))]
+        scales = [float(self._level(*node[:2]).scale) for node in parts(self._asked(epoch))]
         return half_width(scales, float(rest)) / self._unit
 
     def explain(self) -> str:
         """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
         wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in (1, 100, 10_000, 1_000_000)]
-        cost = f"measure(epsilon={decimal(self.epsilon)}, continual=True)  noise of the nodes of a counting tree"
+        cost = f"measure(epsilon={decimal(self.epsilon)}, continual=True)  noise of the nodes of counting trees"
         noise = [cost, f"  standard deviation of the noise on a bin: {', '.join(wide)}"]
         return show_measured(self.node, self.epsilon, noise=noise)
 
     def _deviation(self, epoch: int) -> float:
         """The standard deviation of the noise at an epoch, closed or not."""
-        variance = sum(self._level(level).variance() for level, _, _ in self.tree.parts(epoch))
+        variance = sum(self._level(*node[:2]).variance() for node in parts(epoch))
         return math.sqrt(variance) / self._unit
 
     def _asked(self, epoch: int | None) -> int:
@@ -182,28 +196,27 @@ class ContinualMeasurement(Measurement):
             raise NotReadyError(f"observe: made after epoch {last} closed; ask for epoch {self._first} or a later one.")
         return last
 
-    def _level(self, level: int) -> Mechanism:
-        """The noise of the nodes of a level, all on one grid."""
-        if level not in self._levels:
-            scale = self._mechanism.scale * self.tree.share(level)
-            grid = self._mechanism.grid
-            self._levels[level] = mechanism("geometric", scale * grid)
-        return self._levels[level]
+    def _level(self, number: int, level: int) -> Mechanism:
+        """The noise of the nodes of a level in a segment, all on one grid."""
+        if (number, level) not in self._levels:
+            scale = self._mechanism.scale / segment(number).shares[level]
+            self._levels[number, level] = mechanism("geometric", scale * self._mechanism.grid)
+        return self._levels[number, level]
 
     def _noise(self, epoch: int, ids: Ids) -> np.ndarray:
         """The noise of the nodes of an epoch for each bin, all nodes of a level at once."""
         total = np.zeros(len(ids), np.int64)
-        for level, parts in groupby(self.tree.parts(epoch), key=lambda part: part[0]):
-            _, index, sign = (np.array(column) for column in zip(*parts, strict=True))
-            drawn = self._level(level).draw(self._noises, self._blocks(level, index, ids))
+        for (number, level), nodes in groupby(parts(epoch), key=lambda node: node[:2]):
+            _, _, index, sign = (np.array(column) for column in zip(*nodes, strict=True))
+            drawn = self._level(number, level).draw(self._noises, self._blocks(number, level, index, ids))
             total += sign @ drawn.reshape(len(index), len(ids))
         return total
 
-    def _blocks(self, level: int, index: np.ndarray, ids: Ids) -> Ids:
+    def _blocks(self, number: int, level: int, index: np.ndarray, ids: Ids) -> Ids:
         """The blocks from which words are made: for each node and bin a keyed 128-bit hash of both."""
         words = [np.tile(ids[:, i], len(index)) for i in (0, 1)]
         place = np.repeat(index.astype(np.uint64), len(ids))
-        close = np.full(len(place), np.uint64(32 << 56 | level))
+        close = np.full(len(place), np.uint64(32 << 56 | number << 8 | level))
         return siphash(self._nodes, [*words, place, close])
 
 

@@ -44,7 +44,7 @@ def test_no_output_replaces_what_is_read_or_kept(wpinq, files, call, name):
         "run --keys": ("run", "s.py", "v.csv", "--budget", "5", "--addresses", "127.0.0.1:1,127.0.0.1:2", "--keys",
                        name),
         "sql --json": ("sql", "SELECT t.town, COUNT(*) FROM v JOIN t ON v.page = t.page GROUP BY t.town", "--from",
-                       "v=v.csv", "--public", "t=pub.csv", "--public-columns", "t=page:text,town:text", "--keys",
+                       "v=v.csv", "--public", "t=pub.csv", "--columns", "t:page:text,town:text", "--keys",
                        "groups.txt", "--epsilon", "1", "--json", name),
     }  # fmt: skip
     assert "would replace" in wpinq(*words[call]).refused()

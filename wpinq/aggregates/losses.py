@@ -83,12 +83,25 @@ def ask_loss(
     entered = [node for node in steps(self._node) if isinstance(node, Bound)]
     if len(entered) != 1:
         raise PlanError("loss: takes a collection over one source whose unit is wpinq.users(..., at_most=...).")
-    if live_log(self._node) is not None:
+    return ask_loss_of(self, entered[0], epsilon, at_most=at_most, name=name, analyst=analyst)
+
+
+def ask_loss_of(
+    self: Builder[Any],
+    entered: Bound,
+    epsilon: Amount,
+    *,
+    at_most: int | None = None,
+    name: str | None = None,
+    analyst: str | None = None,
+) -> QuotedAggregate:
+    """Quote what one of the bounds of a collection leaves out, which its own source pays."""
+    if live_log(entered) is not None:
         raise PlanError("loss: answers at once, and a live source when an epoch closes; give a file of the past.")
-    most = int(TIMES * entered[0].unit.bound) if at_most is None else at_most
+    most = int(TIMES * entered.unit.bound) if at_most is None else at_most
     if isinstance(most, bool) or not isinstance(most, int) or not 0 < most <= MOST:
         raise PlanError(f"loss(at_most=...): give a whole number from 1 to {MOST:,}.")
-    quote = self._then(Dropped(entered[0].source, most)).quote(epsilon, name, analyst=analyst)
+    quote = self._then(Dropped(entered.source, most)).quote(epsilon, name, analyst=analyst)
     return QuotedAggregate(quote, lambda made, _: told(made, most))
 
 

@@ -78,8 +78,12 @@ class Input:
         """
         return self.reader().schema
 
-    def empty(self, budget: Fraction) -> Collection:
+    def empty(self, budget: Fraction, ledger: Path | None = None) -> Collection:
         """A collection without records that is protected alike, with a budget in memory: mistakes show in it.
+
+        Args:
+            budget: The budget.
+            ledger: A ledger that is kept for as long as it is looked at, where tables share one.
 
         Raises:
             SourceError, PlanError: It cannot be read or protected so.
@@ -91,8 +95,9 @@ class Input:
         name = self.name or reader.name
         with named_as_options():
             return wpinq.protect(
-                [], budget=budget, columns=columns, name=name, unit=self.unit, where=self.where, derive=self.derive
-            )
+                [], budget=budget, columns=columns, name=name, unit=self.unit, where=self.where, derive=self.derive,
+                ledger=ledger,
+            )  # fmt: skip
 
     def protect(self, budget: Fraction | None) -> Collection:
         """Protect the records, with the budget that the data set has or is given."""

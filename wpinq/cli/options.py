@@ -213,11 +213,10 @@ Keep = Annotated[
 ]
 
 
-def over(factory: Callable[..., Input]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+def over(factory: Callable[..., object]) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a command the arguments and options that make its parameter `place`, in its place among the others.
 
-    What the command declares itself under the name of one of them is its own way to say the same: `sql` names its
-    input by `--from`.
+    What the command declares itself under the name of one of them is its own way to say the same.
     """
 
     def decorate(command: Callable[..., R]) -> Callable[..., R]:

@@ -67,10 +67,13 @@ def noise_lines(one: Measurement) -> list[str]:
 
 
 def protected(node: Node) -> list[str]:
-    """Whom an answer protects: one unit of each data set that its plan reads, each said once."""
+    """Whom an answer protects: one unit of each data set that its plan reads, each said once, and where they differ."""
     from wpinq.plan.node import sources
 
-    return list(dict.fromkeys(data.unit.protects for data in sources(node)))
+    units: dict[str, list[str]] = {}
+    for data in sources(node):
+        units.setdefault(data.unit.protects, []).append(printable(data.name))
+    return [f"{unit} in {' and '.join(names)}" if len(units) > 1 else unit for unit, names in units.items()]
 
 
 def protects_line(node: Node) -> str:
@@ -85,7 +88,8 @@ def budget_line(ledger: Ledger) -> str:
     from wpinq.ledger.budget import SPENT_ALL
 
     left = ledger.remaining()
-    line = f"Epsilon {decimal(left)} of {decimal(ledger.budget)} is left for {ledger.name}."
+    names = " and ".join(sorted(ledger.tables)) or ledger.name
+    line = f"Epsilon {decimal(left)} of {decimal(ledger.budget)} is left for {names}."
     line = line if left else f"{line} {SPENT_ALL}."
     if ledger.made is None:
         return line

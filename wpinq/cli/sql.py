@@ -1,4 +1,4 @@
-"""`wpinq sql`: one SELECT over a protected table, answered with intervals and cost."""
+"""`wpinq sql`: one SELECT over protected tables, answered with intervals and cost."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.bins import parse_bins, parse_value
-from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
+from wpinq.cli.tables import Tables, of_tables, protect, rehearsed
 from wpinq.errors import BinError, PlanError, SourceError
 from wpinq.scripts.script import LIMITLESS
-from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
+    from wpinq.ledger import Ledger
     from wpinq.measurements.answer import Answer
     from wpinq.records.schema import Schema
 
@@ -35,18 +35,22 @@ def _functions(wanted: bool) -> None:
         raise typer.Exit
 
 
-@options.over(options.protected)
+@options.over(of_tables)
 def sql(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="SELECT page, COUNT(*) AS c FROM views GROUP BY page")],
-    place: Input,
+    place: Tables,
     *,
     source: Annotated[
-        str,
+        list[str],
         typer.Option("--from", metavar="NAME=SOURCE", show_default=False,
-                     help="The protected table: a file as in 'degrees', sqlite:FILE?table=NAME, or "
-                          "postgresql://user@host/database?table=NAME (then with --ledger)."),
+                     help="A protected table: a file as in 'degrees', sqlite:FILE?table=NAME, or "
+                          "postgresql://user@host/database?table=NAME (then with --ledger); can be given many times, "
+                          "for tables of the same people with one --ledger. What follows of --unit, --columns and the "
+                          "like is of each of them, or TABLE:VALUE of one: --at-most visits:20 --at-most people:1."),
     ],
-    epsilon: Annotated[str, typer.Option(help="What it costs in all, exactly: 1 or 1/2.", show_default=False)],
+    epsilon: Annotated[
+        str, typer.Option(help="What it costs one person in all, exactly: 1 or 1/2.", show_default=False)
+    ],
     delta: Annotated[
         str | None,
         typer.Option(show_default=False,
@@ -55,13 +59,9 @@ def sql(
     ] = None,
     public: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="A public table to join; can be given many times.", show_default=False),
-    ] = None,
-    public_columns: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=COLUMNS", show_default=False,
-                     help="Types of a public table's columns, where they are not text: 'parts=key:int,price:float'; "
-                          "can be given many times."),
+        typer.Option(metavar="NAME=FILE", show_default=False,
+                     help="A public table to join, which --columns NAME:key:int,price:float, --format and the like say "
+                          "how to read; can be given many times."),
     ] = None,
     budget: options.Budget = None,
     keys: Annotated[
@@ -88,7 +88,7 @@ def sql(
         bool, typer.Option("--functions", callback=_functions, is_eager=True, help="List the functions of expressions.")
     ] = False,
 ) -> None:  # fmt: skip
-    """Answer one SELECT over a protected table, in groups, with public joins.
+    """Answer one SELECT over protected tables of the same people, in groups, with public joins.
 
     COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x),
     VARIANCE and STDDEV of columns and expressions; all but counts need --bounds. They share epsilon equally.
@@ -97,38 +97,41 @@ def sql(
     """
     from wpinq.cli.show import protected, protects_line
     from wpinq.exact import positive
-    from wpinq.plan.node import sources
+    from wpinq.plan.node import sources, steps
     from wpinq.query import prepare
     from wpinq.query import sql as answered
 
-    table, where = _named(source, "--from")
-    tables = _public(public or [], public_columns or [])
+    places, free = place.read(source, public or [])
     cost = positive(epsilon, "--epsilon")
     loss = None if show_loss is None else positive(show_loss, "--show-loss")
     whole = cost + (loss or 0)
     chance = None if delta is None else positive(delta, "--delta")
     amount = None if budget is None else positive(budget, "--budget")
-    place = replace(place, source=where, delta=_delta(chance, whole, amount))
-    read = {path for item in tables.values() for path in Input(item if isinstance(item, str) else item[0]).places()}
-    check_outputs({"--json": (json, ())}, {*place.places(), *read, *([keys.resolve()] if keys else [])})
+    places = {name: replace(one, delta=_delta(chance, whole, amount)) for name, one in places.items()}
+    read = set[Path]().union(*(one.places() for one in places.values()), *(one.place.places() for one in free.values()))
+    check_outputs({"--json": (json, ())}, {*read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(entry) for entry in bounds or [])
-    empty = replace(place, name=place.name or table).empty(LIMITLESS)
-    asked = prepare(query, {**tables, table: empty}, limits)
-    groups = None if keys is None else read_keys(keys, asked.schema)
-    if explain:
-        asked.explain(cost, groups is not None)
-        typer.echo(protects_line(empty._node))
-        return
+    with rehearsed(places, LIMITLESS) as empty:
+        asked = prepare(query, {**free, **empty}, limits)
+        if unread := set(empty) - {name for name, one in empty.items() if one._node in steps(asked.groups._node)}:
+            raise PlanError(f"--from {min(unread)}: the query does not read it; leave it out.")
+        groups = None if keys is None else read_keys(keys, asked.schema)
+        if explain:
+            asked.explain(cost, groups is not None)
+            typer.echo(protects_line(asked.groups._node))
+            return
     if asked.keys and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
 
-    tables[table] = place.protect_to_spend(whole) if amount is None else place.protect_as_allowed(amount)
-    accountant = sources(tables[table]._node)[0].ledger
-    before = accountant.remaining()
-    answer = answered(query, tables, epsilon=cost, delta=chance, keys=groups, bounds=limits, analyst=analyst, loss=loss)
+    tables = protect(places, whole, amount)
+    ledgers = {one.ledger.identity: one.ledger for table in tables.values() for one in sources(table._node)}
+    before = [one.remaining() for one in ledgers.values()]
+    answer = answered(
+        query, {**free, **tables}, epsilon=cost, delta=chance, keys=groups, bounds=limits, analyst=analyst, loss=loss
+    )
     if json is not None:
-        write_json(json, {**answer.content(), "protects": protected(tables[table]._node)})
-    _show(answer, free=accountant.remaining() == before)
+        write_json(json, {**answer.content(), "protects": protected(answer.measurements[0].node)})
+    _show(answer, list(ledgers.values()), free=before == [one.remaining() for one in ledgers.values()])
 
 
 def read_keys(path: Path, schema: Schema) -> list[Any]:
@@ -172,26 +175,6 @@ def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
     return name, (exact(low, "--bounds"), exact(high, "--bounds"))
 
 
-def _named(text: str, option: str) -> tuple[str, str]:
-    name, equals, place = text.partition("=")
-    if not equals or not name or not place:
-        raise SourceError(f"{option} {name}: write NAME=SOURCE, for example views=views.csv.")
-    return name, place
-
-
-def _public(places: list[str], types: list[str]) -> dict[str, Any]:
-    """Public tables by name, each with the types of its columns where they are given."""
-    tables: dict[str, Any] = dict(_named(place, "--public") for place in places)
-    for name, text in (_named(item, "--public-columns") for item in types):
-        columns = parse_columns(text)
-        if name not in tables:
-            raise SourceError(f"--public-columns {name}: there is no --public {name}=FILE.")
-        if not isinstance(columns, dict):
-            raise SourceError(f"--public-columns {name}: write types, for example {name}=key:int.")
-        tables[name] = (tables[name], columns)
-    return tables
-
-
 def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> Fraction:
     """What a new ledger allows in all: as many such queries as epsilon is there for, while that is below 1."""
     if chance is None or budget is None:
@@ -200,7 +183,7 @@ def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> 
     return chance * max(min(budget // cost, fitting), 1)
 
 
-def _show(answer: Answer, *, free: bool) -> None:
+def _show(answer: Answer, ledgers: list[Ledger], *, free: bool) -> None:
     from wpinq.cli.errors import printable
     from wpinq.cli.show import budget_line, protects_line
     from wpinq.postprocess.shown import beside_noise, noisy, of_noise
@@ -232,10 +215,12 @@ def _show(answer: Answer, *, free: bool) -> None:
         more = "".join(f" ({clause})" for clause in answer.loss.bias)
         typer.echo(f"\nLeft out, with probability 95% each, for epsilon {answer.loss.cost['epsilon']:g}: {lost}{more}.")
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
+    several = f" in each of {len(ledgers)} ledgers at the most, and their sum for who is in all"
+    each = several if len(ledgers) > 1 else ""
     again = ", charged before; nothing was charged now" if free else ""
-    left = budget_line(answer.measurements[0].key_owner.ledger)
     typer.echo(f"\n{protects_line(answer.measurements[0].node)}")
-    typer.echo(f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}{again}. {left}")
+    left = "\n".join(map(budget_line, ledgers))
+    typer.echo(f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}{each}{again}. {left}")
 
 
 def _cell(value: Any, ends: tuple[float, float] | None) -> str:

@@ -111,6 +111,11 @@ class Ledger:
         return self._accountant.name
 
     @property
+    def tables(self) -> frozenset[str]:
+        """The names of its tables, where it has several: that of the data set, and of those that came later."""
+        return frozenset([self.name, *self._accountant.tables] if self._accountant.tables else ())
+
+    @property
     def identity(self) -> str:
         """A random name that no other ledger has, not even one of the same data set and secret."""
         return self._accountant.identity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +14,7 @@ from wpinq.operators.shave import Shave
 from wpinq.plan.bias import biases
 from wpinq.plan.key_weight import key_weight
 from wpinq.plan.node import Node, sources, steps
+from wpinq.plan.stability import by_ledger
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class About:
     Attributes:
         query: What was asked, for people.
         charged: What was charged for it.
-        delta: What it cost beside epsilon.
+        delta: What it cost each data set beside epsilon.
         threshold: What a noisy weight had to reach for its row to be published; None where rows were given by name.
         bias: What bounds, clamping and weights keep out of it.
         level: How often its intervals hold, for the noise; None where each caller may say.
@@ -46,7 +48,7 @@ class About:
             "data set": ", ".join(one.name for one in data),
             "unit": "; ".join(dict.fromkeys(one.unit.text for one in data)),
             "protects": "; ".join(dict.fromkeys(one.unit.protects for one in data)),
-            "cost": {"epsilon": float(self.epsilon), "delta": float(self.delta)},
+            "cost": {"epsilon": float(self.epsilon), "delta": float(self.delta * self._tables)},
             "level": float(level),
             "intervals are of": "noise alone, each by itself",
             "beside noise": list(bias),
@@ -56,9 +58,19 @@ class About:
         }
 
     @property
+    def _tables(self) -> int:
+        """In how many tables of a ledger one unit can be."""
+        each = [paid for one in self.charged for paid in by_ledger(one.quote.sensitivities).values()]
+        return max(map(len, each), default=1)
+
+    @property
     def epsilon(self) -> Fraction:
-        """What it costs the privacy unit; what was measured once is charged once."""
-        return sum({one.question: one.epsilon for one in self.charged}.values(), Fraction(0))
+        """What it costs one unit, in all tables of a ledger together; what was measured once is charged once."""
+        paid: dict[str, Fraction] = defaultdict(Fraction)
+        for one in {one.question: one for one in self.charged}.values():
+            for book, shares in by_ledger(one.quote.sensitivities).items():
+                paid[book] += one.epsilon * sum(shares)
+        return max(paid.values(), default=Fraction(0))
 
 
 def cut(roots: Iterable[Node]) -> float | None:

@@ -17,7 +17,7 @@ from wpinq.operators.parallel import each_is_charged
 from wpinq.operators.window import Window
 from wpinq.plan.bias import biases
 from wpinq.plan.node import Node, Source, fingerprints, steps
-from wpinq.plan.stability import Survey
+from wpinq.plan.stability import Survey, by_ledger
 from wpinq.postprocess.shown import beside_noise
 
 if TYPE_CHECKING:
@@ -116,9 +116,11 @@ def cost_lines(
         f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
         f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
     ]
-    return lines + [
+    lines += [
         f"  data set {data.name!r}: epsilon {decimal(move / scale)}{often}" for data, move in sensitivities.items()
     ]
+    together = [sum(paid) for paid in by_ledger(sensitivities).values() if len(paid) > 1]
+    return lines + [f"  one person in all of a ledger: epsilon {decimal(times * epsilon)}{often}" for times in together]
 
 
 def bias_lines(root: Node) -> list[str]:

@@ -110,6 +110,15 @@ def sensitivities(root: Node) -> dict[DataSet, Fraction]:
     return Survey.of(root).sensitivities
 
 
+def by_ledger(sensitivities: Mapping[DataSet, Fraction]) -> dict[str, list[Fraction]]:
+    """What the tables of each ledger pay, in parts of what the costliest pays; who is in all of them loses the sum."""
+    furthest = max(sensitivities.values(), default=Fraction(1))
+    result: dict[str, list[Fraction]] = defaultdict(list)
+    for data, move in sensitivities.items():
+        result[data.book].append(move / furthest)
+    return dict(result)
+
+
 def _largest(ways: list[tuple[PartPath, Fraction]]) -> Fraction:
     """The sum over the paths without parts, plus for each group the largest sum of its parts."""
     alone = sum((move for parts, move in ways if not parts), Fraction(0))

@@ -60,9 +60,9 @@ def sql(
         query: One SELECT in PostgreSQL's dialect; conditions have SQL's three values.
         tables: The protected collection and public tables (frames, paths, ...) by name. Of a public CSV file all
             columns are text; give a pair of it and its columns' types otherwise: `("pages.csv", {"size": int})`.
-        epsilon: What it costs in all, exact; several aggregates share it equally, and so does a count that is added
-            for where groups are published.
-        delta: What publishing the groups costs; `protect(delta=)` allows it.
+        epsilon: What it costs one person in all, exact, who may be in all tables of a ledger; several aggregates share
+            it equally, and so does a count that is added for where groups are published.
+        delta: What publishing the groups costs alike; `protect(delta=)` allows it.
         keys: The groups to show, present or not, as `observe_many` takes bins; costs no delta.
         bounds: For each column or expression that is summed or ranked, as the query has it, the least and the largest
             number, to which its numbers are clamped; they do not depend on the data.
@@ -169,8 +169,9 @@ def quoted(
     cost = positive(epsilon, "sql(epsilon=...)")
     known = _known(asked, keys, delta)
     given = known is not None
-    share = cost / asked.parts(given)
-    lost = None if known is not None or delta is None else probability(delta, "sql(delta=...)")
+    times, in_tables = asked.of_one_person
+    share = cost / times / asked.parts(given)
+    lost = None if known is not None or delta is None else probability(delta, "sql(delta=...)") / in_tables
     charged = ChargeNames(name=name, analyst=analyst)
     counts = _counts(asked, share, lost, charged)
     numbers = _numbers(asked, share, charged)

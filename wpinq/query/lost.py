@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from wpinq.aggregates.losses import ask_loss
+from wpinq.aggregates.losses import ask_loss_of
 from wpinq.errors import PlanError
 from wpinq.measurements.about import About
 from wpinq.measurements.answer import Answer, Released
@@ -30,31 +30,33 @@ def ask_lost(
 
     Args:
         asked: The query.
-        epsilon: What it costs in all: equally for what a bound and for what a threshold leaves out.
+        epsilon: What it costs in all: equally for what each bound and for what a threshold leaves out.
         charged: The name of the charge, and who is charged.
         published: Whether groups are published by a threshold.
 
     Raises:
-        PlanError: It leaves out nothing; or it joins tables, each of which a bound cuts.
+        PlanError: It leaves out nothing.
     """
     bounded = [node for node in steps(asked.groups._node) if isinstance(node, Bound)]
-    parts = bool(bounded) + published
+    parts = len(bounded) + published
     if not parts:
         raise PlanError("sql(loss=...): no bound on people and no threshold leaves anything out here; leave it out.")
-    if len(bounded) > 1:
-        raise PlanError("sql(loss=...): several tables are bounded; ask wpinq.loss(...) of each of them.")
-    dropped = ask_loss(asked.groups, epsilon / parts, **charged) if bounded else None
-    quotes: list[Quote[Any]] = [] if dropped is None else [dropped.quote]
+    dropped = [ask_loss_of(asked.groups, node, epsilon / parts, **charged) for node in bounded]
+    quotes: list[Quote[Any]] = [one.quote for one in dropped]
     if published:
-        counted = [*asked.counts, *asked.published_from(False)][asked.widest]
-        quotes.append(counted.map(pl.lit(0).alias("all")).quote(epsilon / parts, **charged))
+        counted = [*asked.counts, *asked.published_from(False)][asked.widest].map(pl.lit(0).alias("all"))
+        quotes.append(counted.quote(epsilon / parts / asked.of_one_person[0], **charged))
+    names = [node.data.name if len(bounded) > 1 else "" for node in bounded]
 
     def told(made: Sequence[Any], shown: Measurement | None, counts: pl.Series | None) -> Answer:
-        bound = None if dropped is None else dropped.answer(made[0], None)
-        bias = () if bound is None else bound.bias
+        losses = [one.answer(paid, None) for one, paid in zip(dropped, made, strict=False)]
 
         def found(level: Fraction, simultaneous: bool) -> Released:
-            rows = [] if bound is None else bound.table(level, simultaneous=simultaneous).rows()
+            rows = [
+                (f"{what} of {name}" if name else what, *numbers)
+                for loss, name in zip(losses, names, strict=True)
+                for what, *numbers in loss.table(level, simultaneous=simultaneous).rows()
+            ]
             if shown is not None and counts is not None:
                 noise = ((float(shown.scale), len(counts)), (float(made[-1].scale), 1))
                 hidden, half = made[-1].observe(0) - float(counts.sum()), half_width(noise, float(level))
@@ -62,6 +64,11 @@ def ask_lost(
             frame = pl.DataFrame(rows, ["lost", "count", "low", "high"], orient="row")
             return frame.select("lost", "count"), {"count": (frame["low"], frame["high"])}
 
+        bias = tuple(
+            f"{name}: {clause}" if name else clause
+            for loss, name in zip(losses, names, strict=True)
+            for clause in loss.bias
+        )
         return Answer(About("what is left out", tuple(made), bias=bias), found)
 
     return quotes, told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -14,6 +15,7 @@ from wpinq.functions.sql.bind import translator
 from wpinq.functions.sql.terms import Term
 from wpinq.functions.sql.translator import Translator
 from wpinq.plan.bias import biases
+from wpinq.plan.stability import by_ledger, sensitivities
 from wpinq.query.numbers import Number
 from wpinq.query.tables import CALL, plainly
 from wpinq.records.schema import Kind, Schema
@@ -70,6 +72,15 @@ class Statement:
         return tuple(dict.fromkeys([*result, *(item.bias for item in self.numbers)]))
 
     @property
+    def of_one_person(self) -> tuple[Fraction, int]:
+        """How many times the epsilon and the delta of a measurement one person loses, in all tables of a ledger.
+
+        All measurements read the same rows, so it is the same for all.
+        """
+        paid = by_ledger(sensitivities(self.groups._node)).values()
+        return max(sum(each, Fraction(0)) for each in paid), max(map(len, paid))
+
+    @property
     def schema(self) -> Schema:
         """The part of a name that stands for a group."""
         return self.groups._node.schema
@@ -112,7 +123,8 @@ class Statement:
             epsilon: What the query costs in all.
             given: Whether its groups are given.
         """
-        share = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / self.parts(given)
+        whole = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / self.of_one_person[0]
+        share = None if whole is None else whole / self.parts(given)
         result = [str(item.explain(share)) for item in (*self.published_from(given), *self.counts)]
         for number in self.numbers:
             result.append(str(number.collection.explain()))

@@ -254,18 +254,13 @@ class Ledger:
             return session.accountant.budget - session.accountant.spent.epsilon
 
     def entries(self) -> list[Entry]:
-        """All rows, in order, as the curator may see them; each is read, verified and entered again.
-
-        Raises:
-            LedgerError: The ledger cannot be trusted.
-        """
+        """All rows, in order, as the curator may see them; each is read, verified and entered again, or refused."""
         with self._session() as session:
             return session.replayed()
 
     def __repr__(self) -> str:
-        accountant = self._accountant
-        left = decimal(accountant.budget - accountant.spent.epsilon)
-        return f"<Ledger {accountant.name!r}: budget {decimal(accountant.budget)}, remaining {left}>"
+        left = decimal(self.budget - self._accountant.spent.epsilon)
+        return f"<Ledger {self.name!r}: budget {decimal(self.budget)}, remaining {left}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a Ledger is never copied or pickled; open it again by its path.")

@@ -24,6 +24,11 @@ def few(a, b):
     return [(a, i) for i in range(b)] + [(a, 0)] * (b > 1)
 
 
+def cuts(a, b):
+    """Thicknesses of a record: one, some, endless, and none for which it is dropped."""
+    return {0: 2, 1: [1, 0.75, "5/2"], 2: [Fraction(1, 2)] * 2 + [3]}.get(b) or (1 / (a * i) for i in range(1, 9))
+
+
 def one_window(collection):
     return collection._then(replace(collection._node, number=0))
 
@@ -39,6 +44,7 @@ UNARY = {
     "shave": lambda c: c.shave().map(lambda a, b, index: (a, index)),
     "shave: thin": lambda c: c.shave("0.5").map(lambda a, b, index: (index, b)),
     "shave: sequence": lambda c: c.shave([1, "1/3", 2]).map(lambda a, b, index: (b, index)),
+    "shave: by record": lambda c: c.shave(cuts, step="1/2").map(lambda a, b, index: (b, index)),
     "shave: twice": lambda c: c.shave().map(lambda a, b, index: index).shave(),
     "distinct": lambda c: c.distinct(),
     "distinct: at most": lambda c: c.distinct("5/3"),
@@ -86,7 +92,7 @@ PRICES = (
     | dict.fromkeys(["join_rows", "join_rows: whole"], (2, 4))
 )
 """Stabilities that are not 1, said a second time."""
-HEAVY = {"shave", "shave: thin", "shave: sequence", "shave: twice"}
+HEAVY = {"shave", "shave: thin", "shave: sequence", "shave: by record", "shave: twice"}
 """Their output grows with weights, so they are tried on small weights only."""
 
 

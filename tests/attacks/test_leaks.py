@@ -25,7 +25,7 @@ import pytest
 import wpinq
 from wpinq.engines import shards
 from wpinq.functions.traced.columnar import Columnar
-from wpinq.operators.shave import RangedSlices, Slices
+from wpinq.operators.slices import RangedSlices, Slices
 from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 

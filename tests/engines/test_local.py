@@ -53,7 +53,7 @@ def test_a_failure_names_the_step_and_nothing_of_the_data(engine, views, monkeyp
 
     for part in ("absorb", "emit"):
         with monkeypatch.context() as patch:
-            patch.setattr(sys.modules["wpinq.operators.shave"].Slices, part, broken)
+            patch.setattr(sys.modules["wpinq.operators.slices"].Slices, part, broken)
             with pytest.raises(wpinq.EngineError) as told:
                 engine.run(job(plan))
         assert str(told.value) == f"{name} failed with ValueError; please report this."

@@ -30,6 +30,7 @@ from wpinq.operators.align import Align, Coarse
 from wpinq.operators.contribution.first import First
 from wpinq.operators.look_up import LookUp
 from wpinq.operators.periods import Periods
+from wpinq.operators.thicknesses import Thicknesses
 from wpinq.operators.window import Window
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Node, Source, fingerprints, steps
@@ -73,6 +74,7 @@ def samples():
     scale = Scale("n", Fraction(1), Fraction(1, 2), 0, 5)
     return [
         c.map(lambda user, n: (user, n + 1)), c.map("page"), c.filter(lambda n: n > 1), c.shave(), c.distinct(2),
+        c.shave(lambda n: n or 1, step=2),
         c.flat_map(lambda page: [page, "x"]), c.flat_map(lambda page: [page, "x"], at_most=2, whole=True),
         c.concat(views()), c.union(views()), c.group_by("user", len),
         c.group_by("user", lambda group: len(group) + 1), c.join(c, on="user", at_most=3),
@@ -143,6 +145,8 @@ def functions(value):
         (key,) = value.schema
         moved = TOWNS.with_columns(pl.Series("town", ["Rome", "Bern"]))
         return [towns(key, TOWNS[:1]), towns(key, moved), towns(key, outer=True), towns(key, name="place")]
+    if isinstance(value, Thicknesses):
+        return [replace(value, step=Fraction(3)), replace(value, fingerprint=b"another")]
     if hasattr(value, "apply_many"):
         return [bind_many(lambda page: [page, "y"], value.schema, "flat_map")]
     if value.schema.names == ("group",):

@@ -1,10 +1,11 @@
 """shave, distinct, map and filter on weights that are not 1."""
 
+import itertools
 from fractions import Fraction
 from importlib import import_module
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, evaluate, expected, protected, run_flow, same
 
@@ -71,10 +72,12 @@ def test_distinct_clamps():
     assert same(driver.histogram, plan._node, {("a",): HALF, ("b",): HALF, ("c",): Fraction(1)})
 
 
-@pytest.mark.parametrize("most", [Fraction(2), Fraction(5, 3), Fraction(1, 2), Fraction(2**30)])
-@given(units=st.lists(st.integers(-40, 40), min_size=1, max_size=3))
+MOST = [Fraction(2), Fraction(5, 3), Fraction(1, 2), Fraction(2**30)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(most=st.sampled_from(MOST), units=st.lists(st.integers(-40, 40), min_size=1, max_size=3))
 def test_distinct_clamps_at_any_number(most, units):
-    """Also above a join, whose weights are in units of 2^-80."""
     plan = pages().distinct(most)
     driver, weight = Driver(plan), Fraction(0)
     for unit in units:
@@ -83,6 +86,11 @@ def test_distinct_clamps_at_any_number(most, units):
         wanted = {("a",): min(max(weight, 0), most)} if weight > 0 else {}
         assert expected(plan, {("a",): weight}) == wanted
         assert same(driver.histogram, plan._node, wanted)
+
+
+@pytest.mark.parametrize("most", MOST)
+def test_distinct_of_what_a_join_made(most):
+    """Weights in units of 2^-80."""
     left = protected([(i % 2, i) for i in range(6)], k="integer", v="integer")
     joined = left.join(left, on="k", result=lambda k: k).distinct(most)
     assert same(run_flow(joined, 2), joined._node, expected(joined, {(i % 2, i): Fraction(1) for i in range(6)}))
@@ -139,6 +147,71 @@ def test_after_a_join_slices_are_cut_on_its_resolution():
             wide.shave(2**62)
 
 
+def by_page(page):
+    return {
+        "also": [1, 3],
+        "two": 2,
+        "some": (1, "1/2", 3),
+        "ever": itertools.repeat(Fraction(1, 4)),
+        "none": [],
+        "no": 0,
+        "set": {1},
+    }[page]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["two", "some", "ever", "none", "no", "set", "?"]), st.integers(-24, 24)),
+        max_size=6,
+    )
+)
+def test_a_function_says_how_thick_the_slices_of_a_record_are(changes):
+    """Any changes of several records at once: each is cut by its own thicknesses, as one that it shares them with."""
+    plan = pages().shave(by_page, step="1/4")
+    driver, target = Driver(plan), {}
+    for page, units in changes:
+        driver.feed({(page,): Fraction(units, 4), ("also",): Fraction(1)})
+        target[page,] = target.get((page,), 0) + Fraction(units, 4)
+        target["also",] = target.get(("also",), 0) + Fraction(1)
+    alike = {
+        "also": pages().shave([1, 3]),
+        "two": pages().shave(2),
+        "some": pages().shave([1, "1/2", 3]),
+        "ever": pages().shave("1/4"),
+    }
+    wanted = {}
+    for record, weight in target.items():
+        if record[0] in alike:
+            wanted |= expected(alike[record[0]], {record: weight})
+    assert same(driver.histogram, plan._node, wanted)
+    assert expected(plan, target) == wanted
+
+
+def test_what_a_function_gives_is_cut_on_the_lattice():
+    """Rounded down to steps, one at the least; more than anything weighs is no more than that."""
+    given = {"fine": [0.8, 0.01], "huge": 10**300, "many": (1 for _ in itertools.count())}
+    plan = pages(fine=False).shave(given.get, step="1/4", name="i")
+    weight = Fraction(2)
+    found = expected(plan, {(page,): weight for page in given})
+    assert [found["fine", i] for i in range(1, 7)] == [Fraction(3, 4)] + [Fraction(1, 4)] * 5
+    assert found["huge", 1] == weight
+    assert [found["many", i] for i in (1, 2)] == [1, 1]
+    assert plan.columns == ("page", "i")
+    joined = protected([(1, b) for b in range(5)], a="integer", b="integer")
+    wide = joined.join(joined, on="a", result=lambda a: a).shave(lambda a: [a, 0.5], step="1/2")
+    assert same(run_flow(wide, 2), wide._node, expected(wide, {(1, b): Fraction(1) for b in range(5)}))
+
+
+def test_a_step_is_of_a_function_and_not_too_thin():
+    with pytest.raises(PlanError, match="leave it out"):
+        pages().shave(1, step=1)
+    with pytest.raises(PlanError, match="too many slices"):
+        pages().shave(lambda page: 1, step=Fraction(1, 2**21))
+    with pytest.raises(PlanError, match="takes 2 arguments"):
+        pages().shave(lambda page, pgae: 1)
+
+
 @pytest.mark.parametrize(("few", "small"), [(0, 2), (0, 1 << 16), (1 << 13, 1 << 16)])
 @given(weights=st.lists(st.integers(-9, 9).map(lambda n: Fraction(n, 4)), min_size=1, max_size=8))
 def test_movements_are_added_up_in_every_way(few, small, weights):
@@ -146,8 +219,8 @@ def test_movements_are_added_up_in_every_way(few, small, weights):
     plan = pages().shave("1/2").map(lambda page, index: index)
     both = {(name,): 2 * weight for name, weight in zip("abcdefgh", weights, strict=False)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_module("wpinq.operators.shave"), "SMALL", small)
-        for home in ("operators.shave", "state.histogram"):
+        patch.setattr(import_module("wpinq.operators.slices"), "SMALL", small)
+        for home in ("operators.slices", "state.histogram"):
             patch.setattr(import_module(f"wpinq.{home}"), "FEW", few)
         driver = Driver(plan)
         for _ in range(2):

@@ -29,6 +29,7 @@ from wpinq.records.kinds import declared
 from wpinq.records.schema import Kind, Schema
 
 P = TypeVar("P", bound=Plain)
+M = TypeVar("M", bound=Many)
 
 
 def bind(
@@ -84,9 +85,16 @@ def bind_many(
     Raises:
         PlanError: It is an expression, or the parameters do not fit the columns.
     """
+    return bind_as(Many, function, schema, call, columns)
+
+
+def bind_as(
+    way: type[M], function: object, schema: Schema, call: str, columns: Sequence[str] | Mapping[str, object] | None
+) -> M:
+    """See `bind_many`; `way` says what is made of the items."""
     if isinstance(function, (pl.Expr, list, tuple)):
         raise PlanError(f"{call}: takes a Python function that returns a list of records, not Polars expressions.")
-    many = _plain(Many, function, schema, call, columns)
+    many = _plain(way, function, schema, call, columns)
     refuse_misspelt(many.function, many.binding, schema, call)
     return many
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.measurements.charged import ChargedQuery
-from wpinq.operators.shave import Shave
+from wpinq.operators.shave import Shave, ShaveBy
 from wpinq.plan.bias import biases
 from wpinq.plan.key_weight import key_weight
 from wpinq.plan.node import Node, sources, steps
@@ -75,6 +75,6 @@ class About:
 
 def cut(roots: Iterable[Node]) -> float | None:
     """The multiplicity that no item can pass, where plans count items by slices and a bound says so; else None."""
-    shaved = {node.source for root in roots for node in steps(root) if isinstance(node, Shave)}
+    shaved = {node.source for root in roots for node in steps(root) if isinstance(node, (Shave, ShaveBy))}
     found = [key_weight(items, frozenset(items.schema.names)) for items in shaved]
     return min((float(one) for one in found if one is not None), default=None)

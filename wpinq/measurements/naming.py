@@ -19,7 +19,7 @@ from wpinq.errors import EngineError, PlanError
 from wpinq.measurements.settle import compute
 from wpinq.operators.contribution.unit_key import ByUnit
 from wpinq.operators.distinct import Distinct
-from wpinq.operators.shave import Shave
+from wpinq.operators.shave import Shave, ShaveBy
 from wpinq.plan.forms import Linear, Unary
 from wpinq.plan.node import Node, Record, Weighted, fingerprints, sources, steps
 from wpinq.plan.rewrite import rewrite
@@ -69,7 +69,7 @@ def wider(node: Node) -> Node:
     that look at each record alone, and `shave`. A group, or a difference, of more records is another record.
     """
     chain = [node]
-    while chain[-1].inputs and isinstance(chain[-1], (Linear, Shave, ByUnit, Distinct)):
+    while chain[-1].inputs and isinstance(chain[-1], (Linear, Shave, ShaveBy, ByUnit, Distinct)):
         chain.extend(chain[-1].inputs)
     if chain[-1].inputs:
         return node

@@ -38,7 +38,7 @@ def test_public_names_exist_and_are_sorted():
 
 
 HEAVY = {"asyncio", "bytewax", "cryptography", "matplotlib", "networkx", "numpy", "polars", "prompt_toolkit", "pyarrow",
-         "pyarrow.compute", "rich", "sqlglot", "typer"}  # fmt: skip
+         "pyarrow.compute", "rich", "sqlglot", "typer", "wpinq.cli.run"}  # fmt: skip
 ASKED = """
 import wpinq
 pages = wpinq.protect(sys.argv[1], budget=1).map({page})
@@ -47,7 +47,7 @@ wpinq.degrees.cdf(pages).measure(1).observe_many(range(10))
 LOADED = {
     "import wpinq": set(),
     "from wpinq import protect": {"cryptography", "numpy", "polars"},
-    "from wpinq.cli import main; main(['--help'])": {"rich", "typer"},
+    "from wpinq.cli import main; main(['--help'])": {"rich", "typer", "wpinq.cli.run"},
     "from wpinq.cli import main; main(['degrees', sys.argv[1], '--of', 'page', '--budget', '1'])": {
         "cryptography",
         "numpy",

@@ -1,21 +1,53 @@
-"""The commands, by name. What each of them does is a module of its own, which loads heavy libraries when it runs."""
+"""The commands, by name. Each of them is a module of its own, loaded when the command is asked for, or its help."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
-from wpinq.cli import check, ledger
-from wpinq.cli.degrees import degrees
-from wpinq.cli.dry import dry
-from wpinq.cli.explain import explain
-from wpinq.cli.run import run
-from wpinq.cli.shell import shell
-from wpinq.cli.sql import sql
+COMMANDS = {
+    "degrees": "degrees",
+    "run": "run",
+    "shell": "shell",
+    "try": "dry",
+    "explain": "explain",
+    "sql": "sql",
+    "check": "check",
+    "ledger": "ledger",
+}
+"""The module of each command. It holds a function of its name, or commands of its own as `app`."""
+
+
+class Commands(typer.core.TyperGroup):
+    """The commands: all are known by name, and only the one that is asked for is made."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]  # of these a misspelt one is told the nearest
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """One of them, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"wpinq.cli.{COMMANDS[cmd_name]}")
+        alone = typer.Typer()
+        if hasattr(module, "app"):
+            alone.add_typer(module.app, name=cmd_name)
+        else:
+            alone.command(cmd_name)(getattr(module, COMMANDS[cmd_name]))
+        return typer.main.get_group(alone).commands[cmd_name]
+
 
 app = typer.Typer(
+    cls=Commands,
     help="Publish counts about people without exposing them.",
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -59,13 +91,3 @@ def _main(
         from wpinq.state.memory import limit_memory
 
         limit_memory(memory, spill)
-
-
-app.command()(degrees)
-app.command()(run)
-app.command()(shell)
-app.command(name="try")(dry)
-app.command()(explain)
-app.command()(sql)
-app.command(name="check")(check.check)
-app.add_typer(ledger.app, name="ledger")

@@ -184,8 +184,10 @@ def growth(step: float) -> float:
     >>> growth(1.0), round(growth(0.25), 3)
     (1.0, 0.637)
     """
-    terms = np.arange(1.0, 200_000.0)
-    return math.sqrt(1 - float(np.sum((1 - step) ** terms / terms**2)) * 6 / math.pi**2)
+    terms = np.zeros(199_999)
+    first = np.arange(1.0, min(len(terms), int(100 / step)) + 1)  # e**-100 and less is lost in the sum
+    terms[: len(first)] = (1 - step) ** first / first**2
+    return math.sqrt(1 - float(np.sum(terms)) * 6 / math.pi**2)
 
 
 class Side:

@@ -341,9 +341,9 @@ def test_a_directory_of_an_older_version_goes_on_with_its_script_alone(tmp_path)
     place, head = tmp_path / "keep", tmp_path / "head"
     old = Journal(place, head, key(b"script"))
     old.close()
-    again = open_journal(DataflowDirectory(place, b"script"), head, key)
+    again = open_journal(DataflowDirectory(place, b"script"), head, key, None)
     assert again.version == old.version
     again.close()
     for other in (place, DataflowDirectory(place, b"other")):
         with pytest.raises(wpinq.SourceError, match="another dataflow"):
-            open_journal(other, head, key)
+            open_journal(other, head, key, None)

@@ -132,7 +132,8 @@ RecoverPath = Annotated[
     typer.Option(
         "--recover",
         help="Keep what is read here, encrypted, so that a run that is killed goes on where it was when it is started "
-        "again; emptied at its end. Of a stream the closed epochs are kept, for good.",
+        "again; emptied at its end. Of a stream the closed epochs are kept, for good: those "
+        "before the last --keep ones merged to what was counted of them.",
         metavar="DIR",
         show_default=False,
     ),
@@ -204,7 +205,7 @@ Keep = Annotated[
     int | None,
     typer.Option(
         "--keep",
-        help="For how many epochs what a stream brought is held in memory; by default for as many as windows need. A "
+        help="For how many epochs what a stream brought is held, one by one; by default for as many as windows need. A "
         "stream may be one epoch less than that ahead of a sink.",
         metavar="EPOCHS",
         min=1,

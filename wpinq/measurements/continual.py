@@ -71,9 +71,7 @@ class ContinualMeasurement(Measurement):
         self._nodes = secret.derive("continual node", quote.key, size=KEY_SIZE)
         self._noises = Words(secret.derive("continual noise", quote.key))
         self._levels: dict[tuple[int, int], Mechanism] = {}
-        self._changes = Changes(
-            lambda: Histogram(quote.node.schema, self.key_owner.identity_key, quote.node.held.array)
-        )
+        self._changes = self._no_changes()
         self._keep = None if quote.epochs is None else quote.epochs.log.keep
 
     @classmethod
@@ -109,9 +107,14 @@ class ContinualMeasurement(Measurement):
         """True: no run answers it, because the live source hands it the change of each epoch."""
         return True
 
+    def begin(self, epoch: int, total: Histogram) -> None:
+        """Answer from this epoch on, whose histogram this is; none before can be asked for."""
+        self._first = epoch
+        self._changes = self._no_changes()
+        self.receive(epoch, total)
+
     def receive(self, epoch: int, change: Histogram) -> None:
-        """Take in the change of the histogram in an epoch; the first change holds all earlier records."""
-        self._first = self._first or epoch
+        """Take in the change of the histogram in the next epoch."""
         self._changes.append(change)
         self._closed = epoch
         if self._keep is not None:
@@ -178,6 +181,9 @@ class ContinualMeasurement(Measurement):
         cost = f"measure(epsilon={decimal(self.epsilon)}, continual=True)  noise of the nodes of counting trees"
         noise = [cost, f"  standard deviation of the noise on a bin: {', '.join(wide)}"]
         return show_measured(self.node, self.epsilon, noise=noise)
+
+    def _no_changes(self) -> Changes:
+        return Changes(lambda: Histogram(self.node.schema, self.key_owner.identity_key, self.node.held.array))
 
     def _deviation(self, epoch: int) -> float:
         """The standard deviation of the noise at an epoch, closed or not."""

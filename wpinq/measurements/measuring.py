@@ -11,6 +11,7 @@ from wpinq.exact import Amount, exact, positive
 from wpinq.measurements.continual import ContinualMeasurement
 from wpinq.measurements.epochs import opened
 from wpinq.measurements.measurement import Measurement, epsilon_for, quoted
+from wpinq.measurements.merge import refuse_merged
 from wpinq.measurements.quote import Quote
 from wpinq.measurements.timeline import log_of, refuse_forgotten
 from wpinq.measurements.windows import WindowedMeasurement, windows
@@ -65,6 +66,7 @@ def quote(
             )
         kept = Survey.of(rewrite(survey.root, first))
         refuse_forgotten(log, kept.root)
+        refuse_merged(log, kept.root)
         forever = ContinualMeasurement.quoted(kept, log, amount, noise=mechanism, name=name, analyst=analyst)
         return forever.but(of=self._node)
     kind, epochs = Measurement, None

@@ -27,6 +27,25 @@ from wpinq.sources.columns import wanted
 from wpinq.sources.readers import HeldReader
 
 
+@dataclass(frozen=True)
+class Merged:
+    """What is known of epochs that were merged into one (`measurements/merge.py`): all from the second on up to one.
+
+    Attributes:
+        last: The last of them.
+        keep: For how many epochs records were held then.
+        records: How many records the epochs had; it is never shown.
+        columns: Those that hold the values that were sent; the others are null.
+        bound: The fingerprint of the bound on users by which records were left out, in hexadecimal digits; else empty.
+    """
+
+    last: int
+    keep: int
+    records: int
+    columns: tuple[str, ...]
+    bound: str
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Epoch:
     """A closed epoch.
@@ -34,10 +53,12 @@ class Epoch:
     Attributes:
         frame: Its records, with their weights.
         watermark: All windows that end by this time are closed; a time as columns store it.
+        merged: Where it stands for several epochs, what is known of them.
     """
 
     frame: pl.DataFrame
     watermark: int | None
+    merged: Merged | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -51,6 +72,7 @@ class Log(HeldReader):
         closed: How many epochs are closed.
         forgotten: How many of them are held no more.
         records: How many records the closed epochs hold; it is never shown.
+        merged: Of which epochs what was kept for a restart is merged.
         lock: Is held while an epoch is closed, and while a query of the open one is charged.
     """
 
@@ -61,6 +83,7 @@ class Log(HeldReader):
     keep: int | None = None
     forgotten: int = 0
     records: int = 0
+    merged: Merged | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
     _epochs: list[Epoch] = field(default_factory=list)
     _before: int | None = None
@@ -96,10 +119,14 @@ class Log(HeldReader):
         return Epoch(canonical.numbers(counted, self.schema), latest)
 
     def close(self, epoch: Epoch) -> Batch:
-        """Close the open epoch as this and return its records."""
+        """Close the open epoch as this and return its records; after those that were merged none before is held."""
         self._sent = []
-        self.records += int(epoch.frame[WEIGHT].sum())
-        self._epochs.append(epoch)
+        if epoch.merged is None:
+            self.records += int(epoch.frame[WEIGHT].sum())
+            self._epochs.append(epoch)
+        else:
+            self.records += epoch.merged.records
+            self._epochs, self.forgotten, self._before = [], epoch.merged.last, epoch.watermark
         return Batch(epoch.frame, self.schema)
 
     def forget(self) -> None:

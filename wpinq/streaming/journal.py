@@ -6,32 +6,41 @@ those of before, and records of files and topics are counted once.
 
 The number of epochs is also written beside the ledger, and compared: a directory that was restored from a copy could
 close an epoch again, with other records under the same noise, and is refused.
+
+Epochs that are no longer held can be merged into one (`measurements/merge.py`): a new file is written beside, durably;
+then the head names its code, and from then on the new file is the journal; then it takes the place of the old one. A
+process that is killed in between leaves two whole files, and the head says which of them counts.
 """
 
 from __future__ import annotations
 
 import fcntl
-import io
-import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any, TypeAlias
-
-import polars as pl
 
 from wpinq.errors import EngineError, SourceError
-from wpinq.sources.log import Epoch
-from wpinq.storage import opened, private, sealed, write
+from wpinq.sources.log import Epoch, Merged
+from wpinq.storage import opened, private, sealed, settle, write
+from wpinq.streaming.frames import (
+    MERGED,
+    SIZE,
+    Positions,
+    chained,
+    framed,
+    frames,
+    numbered,
+    opened_epoch,
+    rewritten,
+    sealed_epoch,
+    sizes,
+)
 
-Positions: TypeAlias = dict[str, Any]
-"""How far each source was read, by its name."""
-
-SIZE = 8
-NAME = "epochs"
+NAME, NEXT = "epochs", "epochs.next"
+EVERY = 100
+"""Epochs after which it is looked whether to merge some, and that are merged at least."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,7 @@ class Journal:
 
     Attributes:
         version: Names the data; it is the same as long as the directory is.
+        merged: What is known of the epochs that are merged; None where none are.
 
     Raises:
         SourceError: It belongs to something else, was put back from a copy, is in use, or cannot be used.
@@ -74,9 +84,10 @@ class Journal:
             for lock in (place, head.with_name(head.name + ".lock")):
                 self._alone.callback(os.close, self._locked(lock))
             opening.callback(self.close)
+            self._choose(path, place / NEXT)
             if not path.exists() or not (self._open(path) and self._resumes()):
                 self._begin(path)
-            self.version = opened(key, "version", next(self._frames())).decode()
+            self.version = opened(key, "version", next(frames(self._file.fileno()))).decode()
             opening.pop_all()
 
     @property
@@ -86,11 +97,7 @@ class Journal:
 
     def read(self) -> Iterator[tuple[Epoch, Positions]]:
         """The closed epochs, in order."""
-        chain = b""
-        for number, frame in enumerate(self._frames()):
-            if number:
-                yield self._epoch(number, chain, frame)
-            chain = _next(chain, frame)
+        return (found for _, found in numbered(self._key, self._file.fileno(), self.merged))
 
     def append(self, epoch: Epoch, positions: Positions) -> None:
         """Write down an epoch, durably, before it is closed.
@@ -100,22 +107,53 @@ class Journal:
             EngineError: It may have been written or not.
         """
         number = self._number + 1
-        buffer = io.BytesIO()
-        about = json.dumps([epoch.watermark, positions]).encode()
-        buffer.write(len(about).to_bytes(SIZE, "little") + about)
-        epoch.frame.write_ipc_stream(buffer, compression="zstd")  # a file with its footer takes ten times as long
-        frame = sealed(self._key, _name(number, self._chain), buffer.getvalue())
+        frame = sealed_epoch(self._key, number, self._chain, epoch, positions)
         with _said(self._place):
             end = self._file.seek(0, os.SEEK_END)
             try:
-                left = memoryview(len(frame).to_bytes(SIZE, "little") + frame)
+                left = memoryview(framed(frame))
                 while left:
                     left = left[self._file.write(left) :]
                 os.fsync(self._file.fileno())
-                self._told(number, _next(self._chain, frame))
+                self._told(number, chained(self._chain, frame))
             except OSError:
                 self._undo(end)
                 raise
+
+    def long(self, last: int) -> bool:
+        """Whether it is time to merge the epochs up to one: they take more space than what would stay as it is."""
+        done = 1 if self.merged is None else self.merged.last
+        if self._number % EVERY or last < done + EVERY:
+            return False
+        first, found = MERGED + (self.merged is not None), list(sizes(self._file.fileno()))
+        some = sum(found[first : first + last - done])
+        return some > sum(found) - some
+
+    def merge(self, last: int, make: Callable[[Iterator[Epoch]], Epoch]) -> None:
+        """Replace the epochs from the second on up to one by a single one; where there is no room, leave them.
+
+        Args:
+            last: The last of them.
+            make: Makes it of the epochs from the first on.
+
+        Raises:
+            EngineError: They may have been replaced or not; a restart sees which.
+        """
+        draft = self._place / NEXT
+        try:
+            chain = rewritten(draft, self._key, self._file.fileno(), self.merged, last, make)
+            settle(self._place)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            return
+        try:
+            self._told(self._number, chain)
+            self._file.close()
+            draft.replace(self._place / NAME)
+            settle(self._place)
+            self._open(self._place / NAME)
+        except OSError:
+            raise EngineError(f"--recover {self._place}: epochs could not be merged; make another source.") from None
 
     def close(self) -> None:
         """Release the directory, so that another process can use it."""
@@ -148,12 +186,29 @@ class Journal:
             pass
         raise EngineError(f"--recover {self._place}: an epoch could not be written; make another source.") from None
 
+    def _choose(self, path: Path, draft: Path) -> None:
+        """End a merge that was interrupted: the head says which file counts."""
+        if draft.exists() and self._head.exists():
+            told = opened(self._key, "head", self._head.read_bytes())
+            self._open(draft)
+            self._file.close()
+            if told == _head(self._number, self._chain):
+                draft.replace(path)
+            else:
+                draft.unlink()
+            settle(self._place)
+
     def _open(self, path: Path) -> bool:
         """Open the file, and find its end; whether it holds more than its name."""
         self._file = path.open("r+b", buffering=0)
+        self.merged: Merged | None = None
         self._number, self._chain, self._before, whole = -1, b"", b"", 0
-        for frame in self._frames():
-            self._number, self._before, self._chain = self._number + 1, self._chain, _next(self._chain, frame)
+        for index, frame in enumerate(frames(self._file.fileno())):
+            if index == MERGED:
+                with suppress(SourceError):
+                    self.merged = opened_epoch(self._key, None, self._chain, frame)[0].merged
+            self._number = self.merged.last if self.merged and index == MERGED else self._number + 1
+            self._before, self._chain = self._chain, chained(self._chain, frame)
             self._last = whole
             whole += SIZE + len(frame)
         self._file.truncate(whole)
@@ -178,8 +233,8 @@ class Journal:
     def _finish(self) -> None:
         """Adopt the last epoch, which the head does not count yet, if it was written completely."""
         try:
-            *_, frame = self._frames()
-            self._epoch(self._number, self._before, frame)
+            *_, frame = frames(self._file.fileno())
+            opened_epoch(self._key, self._number, self._before, frame)
         except SourceError:
             self._file.truncate(self._last)
             self._number, self._chain = self._number - 1, self._before
@@ -187,7 +242,7 @@ class Journal:
 
     def _begin(self, path: Path) -> None:
         frame = sealed(self._key, "version", os.urandom(16).hex().encode())
-        write(path, len(frame).to_bytes(SIZE, "little") + frame)
+        write(path, framed(frame))
         if hasattr(self, "_file"):
             self._file.close()
         self._open(path)
@@ -197,50 +252,32 @@ class Journal:
         write(self._head, sealed(self._key, "head", _head(number, chain)))
         self._number, self._chain = number, chain
 
-    def _frames(self) -> Iterator[bytes]:
-        """The complete frames of the file."""
-        place, end = 0, os.fstat(self._file.fileno()).st_size
-        while place + SIZE <= end:
-            size = int.from_bytes(self._bytes(place, SIZE), "little")
-            if place + SIZE + size > end:
-                return
-            yield self._bytes(place + SIZE, size)
-            place += SIZE + size
 
-    def _bytes(self, place: int, size: int) -> bytes:
-        result = bytearray()
-        while len(result) < size and (some := os.pread(self._file.fileno(), size - len(result), place + len(result))):
-            result += some
-        return bytes(result)
-
-    def _epoch(self, number: int, chain: bytes, frame: bytes) -> tuple[Epoch, Positions]:
-        content = opened(self._key, _name(number, chain), frame)
-        size = SIZE + int.from_bytes(content[:SIZE], "little")
-        watermark, positions = json.loads(content[SIZE:size])
-        read = pl.read_ipc if content.startswith(b"ARROW1", size) else pl.read_ipc_stream  # as older versions wrote it
-        return Epoch(read(io.BytesIO(content[size:])), watermark), positions
-
-
-def open_journal(recover: str | os.PathLike[str], head: Path, key: Callable[[bytes], bytes]) -> Journal:
+def open_journal(
+    recover: str | os.PathLike[str], head: Path, key: Callable[[bytes], bytes], keep: int | None
+) -> Journal:
     """The journal of a directory; `key` makes its key, with the digest of a script where an older version made it.
 
+    Args:
+        keep: For how many epochs records will be held; None for all.
+
     Raises:
-        SourceError: See `Journal`.
+        SourceError: Fewer epochs are left by themselves; or see `Journal`.
     """
     try:
-        return Journal(Path(recover), head, key(b""))
+        result = Journal(Path(recover), head, key(b""))
     except SourceError:
         if not isinstance(recover, DataflowDirectory):
             raise
-        return Journal(Path(recover), head, key(recover.script))
-
-
-def _next(chain: bytes, frame: bytes) -> bytes:
-    return blake2b(chain + frame, digest_size=32).digest()
-
-
-def _name(number: int, chain: bytes) -> str:
-    return f"epoch {number} {chain.hex()}"
+        result = Journal(Path(recover), head, key(recover.script))
+    if result.merged is not None and (keep is None or keep > result.merged.keep):
+        result.close()
+        raise SourceError(
+            f"--recover {os.fspath(recover)}: all epochs but the last are merged, for keep={result.merged.keep}, and "
+            f"keep={keep} needs more of them; give as few (windows, lateness and the time between epochs say how many "
+            "a command needs), or a new directory. Nothing was charged."
+        )
+    return result
 
 
 def _head(number: int, chain: bytes) -> bytes:

@@ -11,6 +11,7 @@ from wpinq.engines.reading import batches
 from wpinq.errors import EngineError
 from wpinq.measurements.charged import digest_after, digest_of
 from wpinq.measurements.continual import ContinualMeasurement
+from wpinq.measurements.merge import covers
 from wpinq.measurements.settle import PendingQuery
 from wpinq.measurements.timeline import Timeline, name_of
 from wpinq.operators.contribution.first import First
@@ -18,6 +19,7 @@ from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Node, sources, steps
 from wpinq.plan.shapes import Read
 from wpinq.records.batch import Batch
+from wpinq.sources.log import Merged
 from wpinq.state.histogram import Histogram
 
 TORN = "the live source did not take in an epoch as a whole; make another source, which begins with what was kept."
@@ -31,28 +33,34 @@ class MaintainedPlan:
         root: The plan, over the open source.
         total: Its histogram after the last epoch.
         digest: Of the total; None until a query needs it.
+        continual: Whether it was ever measured at every epoch.
         followers: Continual measurements, weakly referenced, which receive every change.
     """
 
     root: Node
     total: Histogram
     digest: int | None = None
+    continual: bool = False
     followers: WeakSet[ContinualMeasurement] = field(default_factory=WeakSet)
 
-    def move(self, change: Histogram, epoch: int) -> None:
-        """Take in what an epoch changed."""
+    def move(self, change: Histogram, epoch: int, *, merged: bool) -> None:
+        """Take in what an epoch changed, or several epochs that were merged."""
         digest = self.digest
         if digest is not None:
             digest = digest_after(sources(self.root)[0], digest, self.total, change)
         self.total.merge(change)
         self.digest = digest
         for follower in self.followers:  # who may be asked at the same time, so what they are told stays as it is
-            follower.receive(epoch, change)
+            if merged:
+                follower.begin(epoch, self.total.copy())
+            else:
+                follower.receive(epoch, change)
 
     def answer(self, query: PendingQuery, epoch: int) -> None:
         """Answer from the histogram after an epoch; a continual measurement receives all later changes."""
         if isinstance(query, ContinualMeasurement):
-            query.receive(epoch, self.total.copy())
+            query.begin(epoch, self.total.copy())
+            self.continual = True
             self.followers.add(query)
             return
         if self.digest is None:
@@ -74,11 +82,17 @@ class Running:
         self._flow: LiveFlow | None = None
         self._whole = True
 
-    def take(self, close: Callable[[], Batch]) -> None:
+    @property
+    def continual(self) -> list[Node]:
+        """The plans that were measured at every epoch."""
+        return [kept.root for kept in self._kept.values() if kept.continual]
+
+    def take(self, close: Callable[[], Batch], merged: Merged | None = None) -> None:
         """Bring all plans up to an epoch, and answer the queries that waited for it.
 
         Args:
             close: Closes the epoch and gives its records.
+            merged: Where it stands for several; plans that need more of them than there is are let go of.
 
         Raises:
             EngineError: A step failed, now or before.
@@ -94,7 +108,9 @@ class Running:
                 self._restart()
             changes = self._push([(self._data, batch)] if len(batch) else [])
             for kept, change in zip(self._kept.values(), changes, strict=True):
-                kept.move(change, self._log.closed)
+                kept.move(change, self._log.closed, merged=merged is not None)
+        if merged is not None:
+            self._log.plans = {name for name, kept in self._kept.items() if covers(merged, kept.root)}
         self.mend()
         for measurement, kept in wanted:
             kept.answer(measurement, self._log.closed)

@@ -1,0 +1,140 @@
+"""Frames of a journal: how closed epochs are written into its file, and found there."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from wpinq.sources.log import Epoch, Merged
+from wpinq.storage import opened, sealed
+
+Positions: TypeAlias = dict[str, Any]
+"""How far each source was read, by its name."""
+
+SIZE = 8
+MERGED = 2
+"""The place of the frame of merged epochs, after the version and the first epoch."""
+
+
+def framed(frame: bytes) -> bytes:
+    """A frame as it stands in the file: its size and itself."""
+    return len(frame).to_bytes(SIZE, "little") + frame
+
+
+def frames(file: int) -> Iterator[bytes]:
+    """The complete frames of a file."""
+    place = 0
+    for size in sizes(file):
+        yield _bytes(file, place + SIZE, size)
+        place += SIZE + size
+
+
+def sizes(file: int) -> Iterator[int]:
+    """The sizes of the complete frames of a file."""
+    place, end = 0, os.fstat(file).st_size
+    while place + SIZE <= end:
+        size = int.from_bytes(_bytes(file, place, SIZE), "little")
+        if place + SIZE + size > end:
+            return
+        yield size
+        place += SIZE + size
+
+
+def chained(chain: bytes, frame: bytes) -> bytes:
+    """A code for all frames up to one, from the code for those before."""
+    return blake2b(chain + frame, digest_size=32).digest()
+
+
+def sealed_epoch(key: bytes, number: int, chain: bytes, epoch: Epoch, positions: Positions) -> bytes:
+    """The frame of an epoch, or of several that were merged, after frames with a code."""
+    about = [epoch.watermark, positions, *([] if epoch.merged is None else [asdict(epoch.merged)])]
+    buffer = io.BytesIO()
+    buffer.write(framed(json.dumps(about).encode()))
+    epoch.frame.write_ipc_stream(buffer, compression="zstd")  # a file with its footer takes ten times as long
+    return sealed(key, _name(None if epoch.merged else number, chain), buffer.getvalue())
+
+
+def opened_epoch(key: bytes, number: int | None, chain: bytes, frame: bytes) -> tuple[Epoch, Positions]:
+    """The epoch of a frame; without a number that of several which were merged.
+
+    Raises:
+        SourceError: It is another one, or damaged.
+    """
+    content = opened(key, _name(number, chain), frame)
+    size = SIZE + int.from_bytes(content[:SIZE], "little")
+    watermark, positions, *more = json.loads(content[SIZE:size])
+    read = pl.read_ipc if content.startswith(b"ARROW1", size) else pl.read_ipc_stream  # as older versions wrote it
+    merged = Merged(**{**more[0], "columns": tuple(more[0]["columns"])}) if more else None
+    return Epoch(read(io.BytesIO(content[size:])), watermark, merged), positions
+
+
+def numbered(key: bytes, file: int, merged: Merged | None) -> Iterator[tuple[int, tuple[Epoch, Positions]]]:
+    """The epochs of a file with their numbers; of merged ones that of the last.
+
+    Raises:
+        SourceError: One is damaged.
+    """
+    chain, number = b"", -1
+    for index, frame in enumerate(frames(file)):
+        whole = merged if index == MERGED else None
+        number = number + 1 if whole is None else whole.last
+        if number:
+            yield number, opened_epoch(key, number if whole is None else None, chain, frame)
+        chain = chained(chain, frame)
+
+
+def rewritten(  # noqa: PLR0917
+    draft: Path, key: bytes, file: int, merged: Merged | None, last: int, make: Callable[[Iterator[Epoch]], Epoch]
+) -> bytes:
+    """Write a file as another one is, with the epochs from the second on up to one as a single one, durably.
+
+    Returns:
+        The code for all its frames.
+
+    Raises:
+        OSError: It cannot be written.
+        SourceError: An epoch is damaged.
+    """
+    reading, before, chain = numbered(key, file, merged), frames(file), b""
+    positions: list[Positions] = []
+
+    def first() -> Iterator[Epoch]:
+        for number, (epoch, then) in reading:
+            positions[:] = [then]
+            yield epoch
+            if number == last:
+                return
+
+    def rest() -> Iterator[bytes]:
+        yield next(before)
+        yield next(before)
+        yield sealed_epoch(key, last, chain, make(first()), *positions)
+        for number, (epoch, then) in reading:
+            yield sealed_epoch(key, number, chain, epoch, then)
+
+    with open(draft, "wb", opener=lambda path, how: os.open(path, how | os.O_NOFOLLOW, 0o600)) as out:
+        for frame in rest():
+            out.write(framed(frame))
+            chain = chained(chain, frame)
+        out.flush()
+        os.fsync(out.fileno())
+    return chain
+
+
+def _name(number: int | None, chain: bytes) -> str:
+    return f"merged epochs {chain.hex()}" if number is None else f"epoch {number} {chain.hex()}"
+
+
+def _bytes(file: int, place: int, size: int) -> bytes:
+    result = bytearray()
+    while len(result) < size and (some := os.pread(file, size - len(result), place + len(result))):
+        result += some
+    return bytes(result)

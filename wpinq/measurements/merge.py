@@ -13,7 +13,7 @@ with the columns alone that a continual plan, or the bound, reads; the others ar
 *Why every later answer is the same, bit for bit.* A continual plan is linear for each record above the bound
 (`refuse_unless_linear`), so its histogram is the sum over records of weight times image, and an image is made of the
 columns that the plan reads. Without a bound the histogram after M therefore equals the one after the last merged epoch,
-and linear steps remember nothing else. With a bound, let k(u) be the weight that `First` has kept of a unit u. By
+and linear steps have no other state. With a bound, let k(u) be the weight that `First` has kept of a unit u. By
 definition what it kept in the first epoch and in the merged ones is k(u) <= at_most together, so when M comes there is
 room for all of M's records of u, in whatever order they are ranked: `First` keeps them all, passes all of them on, and
 remembers k(u), which is all that it ever remembers. Its output summed over epochs is that of before, hence so are the

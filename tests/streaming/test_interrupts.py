@@ -9,9 +9,9 @@ import pytest
 import wpinq
 from wpinq import storage as sealed
 from wpinq.errors import EngineError, SourceError
-from wpinq.streaming import journal, running, source
+from wpinq.streaming import collection, frames, journal, running
 
-WATCHED = {one.__file__ for one in (journal, sealed, source, running)}
+WATCHED = {one.__file__ for one in (journal, frames, sealed, collection, running)}
 
 
 def start(place, **more):
@@ -72,6 +72,36 @@ def test_interrupted_at_any_line_of_advance_nothing_is_lost_or_counted_twice(tmp
         assert again.advance() == epoch + 1, "and it goes on"
         again.close()
     assert number > 30
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a draft that was never closed
+def test_interrupted_while_it_merges_nothing_is_lost_or_counted_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "EVERY", 1)
+    number, reached, merged = -1, True, set()
+    while reached:
+        number += 37
+        place = tmp_path / str(number)
+        place.mkdir()
+        views = start(place, keep=1)
+        kept = views.measure(10**4, continual=True)
+        with monkeypatch.context() as patched:
+            patched.setattr(journal, "EVERY", 100)
+            for _ in range(6):
+                views.send([("ann",)] * 5)
+                views.advance()
+        reached = interrupted_at(number, views.advance)
+        views.close()
+        again = start(place, keep=1)
+        kept = again.measure(10**4, continual=True)
+        epoch = again.resume()
+        assert kept.observe("ann") == 30
+        merged.add((epoch, again._log.merged and again._log.merged.last))
+        again.send([("ann",)])
+        assert again.advance() == epoch + 1, "and it goes on"
+        assert kept.observe("ann") == 31
+        again.close()
+    assert merged == {(6, None), (7, None), (7, 5)}
+    assert number > 120
 
 
 def test_interrupted_while_it_resumes_it_begins_again(tmp_path):

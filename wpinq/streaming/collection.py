@@ -188,7 +188,9 @@ class Live(Collection):
         plans, last, keep = self._running.continual, self._log.forgotten, self._log.keep
         if self._journal is None or keep is None or not self._journal.long(last) or not mergeable(plans):
             return
+        self._running.tear()  # an interrupt leaves it open which file is the journal
         self._journal.merge(last, lambda epochs: merge(plans, self._log.schema, epochs, last, keep))
+        self._running.mend()
         self._log.merged = self._journal.merged
 
     def _clock(self) -> int | None:

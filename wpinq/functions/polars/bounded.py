@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
+from functools import lru_cache
 from typing import Any
 
 import polars as pl
@@ -74,14 +75,19 @@ def _is_time(node: Any, schema: Schema) -> bool:
 
 def _type(node: Any, schema: Schema) -> pl.DataType | None:
     """The type of a part of an expression; None where it does not fit the columns, which is said elsewhere."""
-    empty = pl.LazyFrame(schema={column.name: polars_type(column.kind) for column in schema})
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             part = pl.Expr.deserialize(io.BytesIO(json.dumps(node).encode()), format="json")
-        return empty.select(part).collect_schema().dtypes()[0]
+        return empty(schema).select(part).collect_schema().dtypes()[0]
     except pl.exceptions.PolarsError:
         return None
+
+
+@lru_cache
+def empty(schema: Schema) -> pl.LazyFrame:
+    """A frame of these columns without rows: what Polars says of its types is what it says of any rows."""
+    return pl.LazyFrame(schema={column.name: polars_type(column.kind) for column in schema})
 
 
 def _growth(node: Any, schema: Schema, call: str) -> int:

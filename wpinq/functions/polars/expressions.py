@@ -20,7 +20,7 @@ from wpinq.functions.code.fingerprint import digest
 from wpinq.functions.columnwise import Columnwise
 from wpinq.functions.output_columns import columns_code, columns_of, named
 from wpinq.functions.polars.admit import INSTEAD, admit, bare, columns, tree
-from wpinq.functions.polars.bounded import bounded
+from wpinq.functions.polars.bounded import bounded, empty
 from wpinq.functions.traced.columnar import FAILURES
 from wpinq.functions.traced.probe import ROW, probe_frame
 from wpinq.records import canonical
@@ -32,6 +32,8 @@ TYPES: dict[type[pl.DataType], Kind] = {
     pl.Float32: Kind.FLOAT, pl.Float64: Kind.FLOAT, pl.Int8: Kind.INT, pl.Int16: Kind.INT, pl.Int32: Kind.INT,
     pl.Int64: Kind.INT, pl.UInt8: Kind.INT, pl.UInt16: Kind.INT, pl.UInt32: Kind.INT, pl.UInt64: Kind.INT,
 }  # fmt: skip
+FIRST = "\0first"
+"""The first row that holds the same as this one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,16 +119,12 @@ def _expanded(item: object, schema: Schema, call: str) -> list[pl.Expr]:
     if not (isinstance(node, dict) and "Selector" in node):
         return [item]
     try:
-        names = _empty(schema).select(item).collect_schema().names()
+        names = empty(schema).select(item).collect_schema().names()
     except pl.exceptions.PolarsError:
         names = []
     if not names:
         raise PlanError(f"{call}: a selector fits no column; there are {', '.join(schema.names)}.")
     return [pl.col(name) for name in names]
-
-
-def _empty(schema: Schema) -> pl.LazyFrame:
-    return pl.LazyFrame(schema={column.name: polars_type(column.kind) for column in schema})
 
 
 def _typed(part: pl.Expr, node: Any, schema: Schema, call: str) -> tuple[pl.Expr, Kind]:
@@ -135,7 +133,7 @@ def _typed(part: pl.Expr, node: Any, schema: Schema, call: str) -> tuple[pl.Expr
     if passed is not None and schema[passed].kind is Kind.ANY:
         return part, Kind.ANY
     try:
-        (result,) = _empty(schema).select(part).collect_schema().dtypes()
+        (result,) = empty(schema).select(part).collect_schema().dtypes()
     except pl.exceptions.PolarsError:
         raise PlanError(f"{call}: the expression {_shown(part, node)} does not fit the types of {schema}.") from None
     kind = TYPES.get(type(result))
@@ -167,13 +165,23 @@ def _probed(function: Expressions, call: str) -> None:
         function.apply(frame.clear(), ())
         together = function.apply(frame, (ROW,))
         turned = function.apply(frame.reverse(), (ROW,)).reverse()
-        alone = pl.concat([function.apply(frame[row : row + 1], (ROW,)) for row in range(frame.height)])
+        alone = _alone(function, frame)
     except FAILURES:
         raise PlanError(f"{call}: Polars cannot compute {function.note}; check its arguments.") from None
     if together.is_empty():
         raise PlanError(f"{call}: Polars cannot compute {function.note}; check its arguments.")
     if not together.equals(turned) or not together.equals(alone):
         raise UntraceableError(f"{call}: {function.note} gives a record another value among other records; {INSTEAD}.")
+
+
+def _alone(function: Expressions, frame: pl.DataFrame) -> pl.DataFrame:
+    """What each row gives by itself; rows that hold the same are computed once."""
+    held = canonical.bits(frame).with_columns(pl.lit(0).alias(ROW)).select(pl.all().to_physical()).rows()
+    first: dict[tuple[object, ...], int] = {}
+    same = pl.DataFrame({ROW: frame[ROW], FIRST: [first.setdefault(row, place) for place, row in enumerate(held)]})
+    once = pl.concat([function.apply(frame[place : place + 1], (ROW,)) for place in first.values()])
+    made = once.rename({ROW: FIRST}).cast({FIRST: pl.Int64})
+    return same.join(made, on=FIRST, maintain_order="left").select(once.columns)
 
 
 def _meaning(part: pl.Expr) -> bytes:

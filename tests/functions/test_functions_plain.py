@@ -115,6 +115,8 @@ def test_a_shortage_of_memory_drops_its_record():
 
 
 def test_ctrl_c_reaches_the_caller():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell gives jobs in the background another one
+
     def slow(page):
         time.sleep(0.05)
         return page if page else ""

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from wpinq.plan.node import Node, Record, Source, Weighted, steps
+from wpinq.plan.node import Node, Record, Source, Weighted, defined, steps
 from wpinq.records.values import decode, encode
 
 
@@ -46,7 +46,7 @@ def run_all(roots: Sequence[Node], collections: Mapping[Source, Weighted]) -> li
         if isinstance(node, Source):
             weights = dict(collections[node])
         else:
-            weights = node.define(*(result[source_node] for source_node in node.inputs))
+            weights = defined(node, *(result[source_node] for source_node in node.inputs))
         result[node] = {record: weight for record, weight in _merged(weights).items() if weight != 0}
     return [result[root] for root in roots]
 

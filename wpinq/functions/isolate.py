@@ -19,6 +19,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from queue import Empty, SimpleQueue
 from typing import Any, TextIO
 
 from wpinq.errors import EngineError, PlanError
@@ -54,30 +55,70 @@ def each(step: Callable[[tuple[Any, ...]], Any], records: Iterable[tuple[Any, ..
     """
     if running():
         raise PlanError("a function used wpinq while it ran; functions must depend on their record alone.")
-    result: list[Any] = []
-    failed: list[type[BaseException]] = []
-    stop = threading.Event()
+    with one_thread() as thread:
+        return thread.run(step, records)
 
-    def work() -> None:
-        _inside.function = True
-        try:
-            for record in records:
-                result.append(_outcome(step, record))
-                if stop.is_set():
-                    return
-        except BaseException as error:  # noqa: BLE001  its text could quote a record: only its type leaves
-            failed.append(type(error))
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[_Thread]:
+    """Runs in here share a thread: starting one costs more than most functions, and some call one record by record."""
+    shared: _Thread | None = getattr(_inside, "thread", None)
+    if shared is not None:
+        yield shared
+        return
     with _ONE_AT_A_TIME, _quiet():
-        thread = _start(work)
+        _inside.thread = thread = _Thread()
         try:
-            while thread.is_alive():
-                thread.join(0.2)  # Polars' signal handler restarts a wait without an end, and Ctrl-C would be late
+            yield thread
+        except BaseException:
+            thread.end(wait=False)  # the function may go on for ever
+            raise
+        else:
+            thread.end(wait=True)
         finally:
-            stop.set()
-    if failed:
-        raise EngineError(f"a function of the dataflow stopped ({failed[0].__name__}); nothing was answered.")
-    return result
+            _inside.thread = None
+
+
+class _Thread:
+    """A thread that runs functions and nothing else."""
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self._given: SimpleQueue[tuple[Callable[[tuple[Any, ...]], Any], Iterable[tuple[Any, ...]]] | None]
+        self._given, self._done = SimpleQueue(), SimpleQueue[list[Any] | type[BaseException]]()
+        self._thread = _start(self._work)
+
+    def run(self, step: Callable[[tuple[Any, ...]], Any], records: Iterable[tuple[Any, ...]]) -> list[Any]:
+        self._given.put((step, records))
+        found: list[Any] | type[BaseException] = EngineError
+        while self._thread.is_alive():
+            with contextlib.suppress(Empty):
+                found = self._done.get(timeout=0.2)  # Polars' signal handler restarts a wait without an end
+                break
+        if isinstance(found, type):
+            raise EngineError(f"a function of the dataflow stopped ({found.__name__}); nothing was answered.")
+        return found
+
+    def end(self, *, wait: bool) -> None:
+        self._stop.set()
+        self._given.put(None)
+        if wait:
+            self._thread.join()
+
+    def _work(self) -> None:
+        _inside.function = True
+        while (given := self._given.get()) is not None:
+            step, records = given
+            result: list[Any] = []
+            try:
+                for record in records:
+                    result.append(_outcome(step, record))
+                    if self._stop.is_set():
+                        return
+            except BaseException as error:  # noqa: BLE001  its text could quote a record: only its type leaves
+                self._done.put(type(error))
+            else:
+                self._done.put(result)
 
 
 def _outcome(step: Callable[[tuple[Any, ...]], Any], record: tuple[Any, ...]) -> Any:

@@ -62,6 +62,8 @@ class Collection(Builder["Collection"]):
     max = aggregates.max
     median = aggregates.median
     quantile = aggregates.quantile
+    top = aggregates.top
+    mode = aggregates.mode
 
     @property
     def columns(self) -> tuple[str, ...]:

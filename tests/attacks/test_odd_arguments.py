@@ -131,6 +131,9 @@ def calls(place):
         **{name: (getattr(views, name), bounded) for name in ("mean", "min", "max", "median")},
         **{name: (getattr(views, name), {**bounded, "sample": True}) for name in ("variance", "stdev")},
         "quantile": (views.quantile, {**bounded, "share": 0.25}),
+        "top": (views.top, {"columns": "page", "k": 1, "epsilon": 1, "keys": ["a"], "counts": None, "name": None,
+                            "analyst": None}),
+        "mode": (views.mode, {"columns": "page", "epsilon": 1, "keys": ["a"], "counts": 1}),
         "observe": (measured.observe, {"bin": "a"}),
         "observe_many": (measured.observe_many, {"bins": ["a"]}),
         "interval": (measured.interval, {"level": 0.9, "bins": 3}),
@@ -179,10 +182,10 @@ NAMES = [
     "degrees.earth_movers", "degrees.kolmogorov_smirnov", "degrees.volume", "degrees.to_networkx", "concat",
     "union", "intersect", "subtract", "explain", "measure", "measure within", "select", "count", "count_distinct",
     "sum", "mean", "min", "max", "median", "variance", "stdev", "quantile", "observe", "observe_many", "interval",
-    "release", "answer interval", "answer table", "answer save", "answer to_csv", "answer to_parquet", "answer plot",
-    "count within", "continual observe", "continual interval", "continual deviation", "send", "advance", "degrees.cdf",
-    "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval", "quantile of a fit", "plot",
-    "synthesize",
+    "release", "top", "mode", "answer interval", "answer table", "answer save", "answer to_csv", "answer to_parquet",
+    "answer plot", "count within", "continual observe", "continual interval", "continual deviation", "send", "advance",
+    "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
+    "quantile of a fit", "plot", "synthesize",
 ]  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from wpinq import operators
 from wpinq.aggregates.answers import AnswerRule, Derived
@@ -34,6 +33,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, positive
 from wpinq.measurements.answer import Answer
 from wpinq.operators.align import fit_resolution
+from wpinq.operators.map import choose
 
 if TYPE_CHECKING:
     from wpinq.plan.builder import Builder
@@ -87,8 +87,8 @@ def count_distinct(
     """
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     grouping = (by,) if isinstance(by, str) else tuple(by or ())
-    kept = operators.map(self, [pl.col(name) for name in dict.fromkeys((*grouping, *names))])
-    plan = Moments(kept.distinct()._node, (), None, (0,), f"count_distinct({', '.join(names)})")
+    kept = choose(self._node, (*grouping, *names), "count_distinct(columns=...)")
+    plan = Moments(operators.distinct(self._then(kept))._node, (), None, (0,), f"count_distinct({', '.join(names)})")
     options = Options(by, keys, name, analyst, None, confidence, within)
     return _asked(self, plan, _first, epsilon, options).charge(self)
 

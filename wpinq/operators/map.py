@@ -9,10 +9,11 @@ from functools import cached_property
 
 from wpinq.functions import Function, bind
 from wpinq.functions.function import OfRanges
+from wpinq.functions.polars.expressions import chosen
 from wpinq.functions.traced.columnar import Columnar
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.forms import Linear
-from wpinq.plan.node import Record
+from wpinq.plan.node import Node, Record
 from wpinq.plan.shapes import Shape, Stateless
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Column, Kind, Schema
@@ -43,6 +44,15 @@ def map(self: Builder[C], function: object, columns: Sequence[str] | Mapping[str
     {('a',): 2}
     """
     return self._then(Map(self._node, bind(function, self._node.schema, "map", columns=columns)))
+
+
+def choose(node: Node, names: Sequence[str], call: str) -> Map:
+    """The step that keeps some columns, as `map` does.
+
+    Raises:
+        PlanError: There is no such column.
+    """
+    return Map(node, chosen(names, node.schema, call))
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,6 +88,23 @@ def expressions(
     return bound
 
 
+def chosen(names: Sequence[str], schema: Schema, call: str) -> Expressions:
+    """Some of the columns, of whatever types.
+
+    Raises:
+        PlanError: There is no such column.
+    """
+    different = tuple(dict.fromkeys(names))
+    for name in different:
+        if name not in schema.names:
+            raise PlanError(f"{call}: no column {name!r}; there are {', '.join(schema.names)}.")
+    return Expressions(
+        schema=schema, reads=different, output=schema.select(different), projection=different,
+        note="columns: " + ", ".join(different), fingerprint=digest("chosen", different),
+        expressions=tuple(pl.col(name) for name in different),
+    )  # fmt: skip
+
+
 def _output(
     labels: Sequence[str],
     kinds: Sequence[Kind],

@@ -181,3 +181,16 @@ def test_as_many_as_there_are_keys(k):
     with pytest.raises(wpinq.BinError):
         collection.top("page", 1, 1, [1, 2])
     assert collection.budget.spent == 0
+
+
+def test_no_two_choices_share_words():
+    asked = []
+
+    class Listening(Words):
+        def pair(self, identities, number):
+            asked.append(number)
+            return super().pair(identities, number)
+
+    ids = np.arange(80, dtype=np.uint64).reshape(40, 2)
+    peel(PermuteAndFlip(Fraction(1, 9)), Listening(bytes(32)), ids, np.arange(40), 5)
+    assert len(asked) == len(set(asked)) >= 10

@@ -36,7 +36,7 @@ def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
     """
     if isinstance(bins, (str, bytes)) or not isinstance(bins, Iterable) or getattr(bins, "ndim", 1) == 0:
         raise BinError(f"observe_many(bins): {type(bins).__name__} is one value; put bins into a list.")
-    if len(schema) == 1:
+    if len(schema) == 1 and not isinstance(bins, pl.DataFrame):
         return in_columns([_column(bins, schema.columns[0])])
     parts: list[Any]
     if isinstance(bins, pl.DataFrame):

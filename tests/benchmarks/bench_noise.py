@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from wpinq.noise import Words, histogram_digest, mechanism
+from wpinq.noise import DiscreteGaussian, Words, histogram_digest, mechanism
 from wpinq.records.bins import bin_frame
 from wpinq.records.identity import identities
 from wpinq.records.schema import Kind, Schema
@@ -63,6 +63,8 @@ def runs(scale: int, bins: int) -> dict[str, tuple[int, Callable[[], object]]]:
     for name in ("geometric", "laplace"):
         draw = mechanism(name, Fraction(scale)).draw
         table[f"wpinq {name}"] = (bins, lambda draw=draw: draw(Words(bytes(32)), identities))
+    gaussian = DiscreteGaussian(Fraction(2 * scale**2)).draw
+    table["wpinq gaussian, as wide"] = (bins, lambda: gaussian(Words(bytes(32)), identities))
     kinds = {"integer": Kind.INT, "text": Kind.TEXT}
     for kind, asked in (("integer", range(bins)), ("text", pl.Series([f"page/{i}" for i in range(bins)]))):
         table[f"wpinq geometric, {kind} bins"] = (bins, partial(whole, asked, Schema.of(page=kinds[kind]), scale))

@@ -6,7 +6,8 @@ same results come from NumPy, Polars and plain Python, which is the only other p
     hashes.c        identities: SipHash
     repeats.c       adding up equal values that are near each other
     partitions.c    adding up by identity, beyond the size of the cache
-    sums.c          adding up by identity or by number; a digit of noise
+    sums.c          adding up by identity or by number
+    noise.c         a digit of discrete Laplace noise, a round of discrete Gaussian noise
     reservoirs.c    numbers of identities; the sample of each person
     paths.c         the nearest staircase of two noisy curves
     posteriors.c    the posterior over staircases
@@ -25,6 +26,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.kernels.bell import SIGNATURES as BELL
 from wpinq.kernels.build import LIBRARY, digest
 from wpinq.kernels.loops import SIGNATURES
 from wpinq.kernels.partitions import SIGNATURES as PARTITIONS
@@ -60,7 +62,7 @@ def load() -> ctypes.CDLL | None:
             return None
     except (OSError, ValueError):
         return None
-    for name, (result, arguments) in (_SIGNATURES | SIGNATURES | REPEATS | PARTITIONS | SUMS).items():
+    for name, (result, arguments) in (_SIGNATURES | SIGNATURES | REPEATS | PARTITIONS | SUMS | BELL).items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library

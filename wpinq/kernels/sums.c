@@ -1,4 +1,4 @@
-/* Adding up by identity or by number, and one digit of much noise. */
+/* Adding up by identity or by number. */
 
 #include "common.h"
 
@@ -21,16 +21,4 @@ EXPORT int64_t wpinq_items(const uint64_t *slots, int32_t bits, uint64_t *firsts
 /* Count n integers, all of them in [low, low + length of counts). */
 EXPORT void wpinq_count(int64_t n, const int64_t *numbers, int64_t low, int64_t *counts) {
     for (int64_t i = 0; i < n; i++) counts[numbers[i] - low]++;
-}
-
-/* Add to the noise of n bins one digit of both their variables: 2^place where the first word lies below the limit,
-   less 2^place where the second does. Returns how many words are the limit itself, which further words must settle. */
-EXPORT WIDE int64_t wpinq_digit(int64_t n, const uint64_t *words, uint64_t limit, int32_t place, uint64_t *noise) {
-    uint64_t ties = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const uint64_t a = words[2 * i], b = words[2 * i + 1];
-        ties += (a == limit) + (b == limit);
-        noise[i] += (uint64_t)((int64_t)(a < limit) - (int64_t)(b < limit)) << place;
-    }
-    return (int64_t)ties;
 }

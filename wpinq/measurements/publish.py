@@ -20,7 +20,7 @@ from wpinq.exact import Amount, positive
 from wpinq.measurements.naming import named
 from wpinq.measurements.sensitivity import unit_sensitivities
 from wpinq.noise import Mechanism
-from wpinq.noise.threshold import least_threshold, refuse_other_law
+from wpinq.noise.threshold import least_threshold, tail_of
 from wpinq.plan.node import Node, sources
 from wpinq.plan.stability import Survey
 from wpinq.records.identity import identities
@@ -64,10 +64,9 @@ def private_threshold(node: Node, noise: Mechanism, delta: Fraction) -> int:
     Raises:
         PlanError: The noise has a law that thresholds are not known for.
     """
-    refuse_other_law(noise, "release")
-    scale = noise.scale * noise.grid
+    tail, scale = tail_of(noise, "release")
     return max(
-        least_threshold(scale, noise.grid, unit.l1, unit.data_sets * delta, unit.linf)
+        least_threshold(scale, noise.grid, unit.l1, unit.data_sets * delta, unit.linf, tail=tail)
         for unit in unit_sensitivities(node)
     )
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from wpinq.errors import PlanError
 from wpinq.noise.digest import MODULUS, histogram_digest
+from wpinq.noise.gaussian import DiscreteGaussian
 from wpinq.noise.geometric import DiscreteLaplace
 from wpinq.noise.laplace import GridLaplace
 from wpinq.noise.words import Words, WordSource
@@ -23,6 +24,7 @@ from wpinq.noise.words import Words, WordSource
 __all__ = [
     "FORMAT",
     "MODULUS",
+    "DiscreteGaussian",
     "DiscreteLaplace",
     "GridLaplace",
     "Mechanism",

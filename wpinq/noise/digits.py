@@ -27,11 +27,11 @@ class Threshold:
 
     def word(self, depth: int) -> int:
         """Give 64 binary places of the probability: places 64 * depth + 1 and after."""
-        return _places(self.x, self.odds, WORD * (depth + 1)) & ((1 << WORD) - 1)
+        return binary_places(self.x, self.odds, WORD * (depth + 1)) & ((1 << WORD) - 1)
 
 
 @lru_cache(maxsize=4096)
-def _places(x: Fraction, odds: bool, places: int) -> int:
+def binary_places(x: Fraction, odds: bool, places: int) -> int:
     """Give floor(2^places * p): the two bounds agree on it, so it is right."""
     guard = _GUARD
     while True:

@@ -1,14 +1,14 @@
 """The least threshold at which bins that only one unit is in are published with probability at most delta.
 
 Let M be the L1 and C the L-infinity sensitivity, in units of 1/resolution. A unit that is spread over bins of its own,
-with w_i >= 1 in bin i, is seen with probability 1 - prod P(w_i + N < tau) = 1 - exp(-sum f(w_i)), where
-f(w) = -log P(w + N < tau) increases and, as the noise is log-concave, is convex. So the worst case has sum w_i = M.
-For a given number m of bins a convex sum is largest at a vertex of 1 <= w_i <= C, sum w_i = M: some bins have C, some
-have 1, and one has r between. One more bin takes 1 from that bin, which adds f(1) - (f(r) - f(r - 1)); this grows while
-r falls. So between two m at which r is 1 (or C) the sum is convex in m, and largest at an end. At these ends, a bins of
-C and M - a C bins of 1, the sum is linear in a. With M = q C + s three cases are left: M bins of 1; q bins of C and s
-of 1; and, where m begins, q bins of C and one of s. All comparisons use integer bounds of enough precision; nothing is
-rounded.
+with w_i >= 1 in bin i, is seen with probability 1 - prod P(w_i + N < tau) = 1 - exp(-sum f(w_i)), where f(w) = -log P(w
++ N < tau) increases and, as the noise is log-concave (discrete Laplace and discrete Gaussian noise are), is convex. So
+the worst case has sum w_i = M. For a given number m of bins a convex sum is largest at a vertex of 1 <= w_i <= C, sum
+w_i = M: some bins have C, some have 1, and one has r between. One more bin takes 1 from that bin, which adds f(1) -
+(f(r) - f(r - 1)); this grows while r falls. So between two m at which r is 1 (or C) the sum is convex in m, and largest
+at an end. At these ends, a bins of C and M - a C bins of 1, the sum is linear in a. With M = q C + s three cases are
+left: M bins of 1; q bins of C and s of 1; and, where m begins, q bins of C and one of s. All comparisons use integer
+bounds of enough precision; nothing is rounded.
 
 M and C are the sensitivities through all data sets that a unit may be in: for several data sets of one ledger they are
 sums, and delta is the sum of what these are charged (`measurements/sensitivity.py`). Outside of the event whose
@@ -18,18 +18,28 @@ Source: Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009 (thresholds); the thr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
 
 from wpinq.errors import PlanError
 from wpinq.exact import exp_bounds
+from wpinq.noise import gaussian_tails
+from wpinq.noise.gaussian import DiscreteGaussian
+
+if TYPE_CHECKING:
+    from wpinq.noise import Mechanism
 
 LAW = "discrete Laplace"
-"""The distribution for which the bounds here hold, in units of 1/resolution or on a finer grid."""
+"""The distribution that continual release is proved for, in units of 1/resolution or on a finer grid."""
 
-Bounds = tuple[int, int]
+Bounds: TypeAlias = tuple[int, int]
 """A number from below and from above, in units of 2^-bits."""
+Tail: TypeAlias = Callable[[Fraction, int, int], Bounds]
+"""Bounds 2^bits * P(N >= k), by the parameter of the noise, k and bits."""
+MOST_BITS = 1024
+"""A probability that is not known to be small enough by then is taken to be too large."""
 
 
 def refuse_other_law(noise: object, call: str) -> None:
@@ -41,9 +51,26 @@ def refuse_other_law(noise: object, call: str) -> None:
     result = vars(type(noise)).get("law")
     if result != LAW:
         raise PlanError(
-            f"{call}: it is proved for noise of the law {LAW} alone, and this mechanism's law is {result}; give the "
-            "bins with release(keys=...), or take mechanism='geometric'. Nothing was charged."
+            f"{call}: it is proved for noise of the law {LAW} alone, and this mechanism's law is {result}; take "
+            "mechanism='geometric'. Nothing was charged."
         )
+
+
+def tail_of(noise: Mechanism, call: str) -> tuple[Tail, Fraction]:
+    """The tail of a mechanism in steps, and its parameter.
+
+    Raises:
+        PlanError: Its own class names no law whose tail is known; nothing was charged.
+    """
+    result = vars(type(noise)).get("law")
+    if result == LAW:
+        return tail_bounds, noise.scale * noise.grid
+    if result == DiscreteGaussian.law and isinstance(noise, DiscreteGaussian):
+        return gaussian_tails.tail_bounds, noise.square
+    raise PlanError(
+        f"{call}: thresholds are not known for noise of the law {result}; give the bins with release(keys=...), or "
+        "take mechanism='geometric'. Nothing was charged."
+    )
 
 
 def tail_bounds(scale: Fraction, k: int, bits: int) -> Bounds:
@@ -80,7 +107,9 @@ def power(base: int, exponent: int, bits: int, *, up: bool) -> int:
     return result
 
 
-def seen_bounds(scale: Fraction, grid: int, l1: int, tau: int, bits: int, *, linf: int | None = None) -> Bounds:
+def seen_bounds(
+    scale: Fraction, grid: int, l1: int, tau: int, bits: int, *, linf: int | None = None, tail: Tail = tail_bounds
+) -> Bounds:  # fmt: skip
     """Bound 2^bits * delta: the probability that a bin of a unit alone is published, in the worst case.
 
     Args:
@@ -90,19 +119,19 @@ def seen_bounds(scale: Fraction, grid: int, l1: int, tau: int, bits: int, *, lin
         tau: The threshold: a bin is published if weight plus noise reach it, in steps.
         bits: Precision.
         linf: The L-infinity sensitivity; by default the L1 sensitivity.
+        tail: Of noise that is no discrete Laplace noise; `scale` is its parameter then.
     """
     linf = l1 if linf is None else min(linf, l1)
     full, rest = divmod(l1, linf)
     ways = (((1, l1),), ((linf, full), (1, rest)), ((linf, full), (rest, 1 if rest else 0)))
-    shown = [
-        any_bounds(((tail_bounds(scale, tau - weight * grid, bits), bins) for weight, bins in way), bits)
-        for way in ways
-    ]
+    shown = [any_bounds(((tail(scale, tau - weight * grid, bits), bins) for weight, bins in way), bits) for way in ways]
     return max(low for low, _ in shown), max(high for _, high in shown)
 
 
 @lru_cache(maxsize=256)
-def least_threshold(scale: Fraction, grid: int, l1: int, delta: Fraction, linf: int | None = None) -> int:
+def least_threshold(
+    scale: Fraction, grid: int, l1: int, delta: Fraction, linf: int | None = None, *, tail: Tail = tail_bounds
+) -> int:  # fmt: skip
     """Find the least tau >= 1 for which the probability that `seen_bounds` bounds is at most delta.
 
     >>> least_threshold(Fraction(1), 1, 1, Fraction(1, 10**6))
@@ -111,22 +140,28 @@ def least_threshold(scale: Fraction, grid: int, l1: int, delta: Fraction, linf: 
     [73, 66]
     """
     high = 1
-    while _shows(scale, grid, l1, high, delta, linf=linf):
+    while _shows(scale, grid, l1, high, delta, linf=linf, tail=tail):
         high *= 2
     low = high // 2  # it shows at low, or low is 0
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _shows(scale, grid, l1, middle, delta, linf=linf) else (low, middle)
+        low, high = (middle, high) if _shows(scale, grid, l1, middle, delta, linf=linf, tail=tail) else (low, middle)
     return high
 
 
-def _shows(scale: Fraction, grid: int, l1: int, tau: int, delta: Fraction, *, linf: int | None) -> bool:
-    """Whether that probability is above delta. It is algebraic in exp(-1/scale), so it never equals a rational."""
+def _shows(
+    scale: Fraction, grid: int, l1: int, tau: int, delta: Fraction, *, linf: int | None, tail: Tail
+) -> bool:  # fmt: skip
+    """Whether that probability is above delta, or not known to be at most that.
+
+    Of discrete Laplace noise it is algebraic in exp(-1/scale), so it never equals a rational.
+    """
     bits = 128
-    while True:
-        low, high = seen_bounds(scale, grid, l1, tau, bits, linf=linf)
+    while bits <= MOST_BITS:
+        low, high = seen_bounds(scale, grid, l1, tau, bits, linf=linf, tail=tail)
         if low > delta * (1 << bits):
             return True
         if high <= delta * (1 << bits):
             return False
         bits *= 2
+    return True

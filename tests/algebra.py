@@ -78,6 +78,12 @@ BINARY = {
     "join_rows: whole": lambda c, d: (
         c.limit("b", 2).filter(lambda b: b > 0).join_rows(d.limit("a"), left="b", right="a").map(lambda a, b: (a, b))
     ),
+    "join_rows: left": lambda c, d: (
+        c.limit("a", 2).join_rows(d.limit("b"), left="a", right="b", how="left").map(lambda b, b_2: (b, b_2 or 7))
+    ),
+    "join_rows: left, result": lambda c, d: c.limit("a").join_rows(
+        d.limit("b"), left="a", right="b", how="left", result=lambda a, b: (a, b)
+    ),
     "join: function": lambda c, d: c.join(d, on=halve, result=lambda key_1, b: (key_1, b)),
 }
 STEPS = {name: (1, step) for name, step in UNARY.items()} | {name: (2, step) for name, step in BINARY.items()}
@@ -89,7 +95,8 @@ WHOLE = {
 PRICES = (
     dict.fromkeys(["limit", "limit: function", "flat_map: whole", *WHOLE], (2,))
     | dict.fromkeys(["semijoin", "semijoin: function", "antijoin"], (2, 1))
-    | dict.fromkeys(["join_rows", "join_rows: whole"], (2, 4))
+    | dict.fromkeys(["join_rows", "join_rows: whole", "join_rows: left, result"], (2, 4))
+    | {"join_rows: left": (2, 8)}
 )
 """Stabilities that are not 1, said a second time."""
 HEAVY = {"shave", "shave: thin", "shave: sequence", "shave: by record", "shave: twice"}

@@ -78,7 +78,7 @@ def samples():
         c.flat_map(lambda page: [page, "x"]), c.flat_map(lambda page: [page, "x"], at_most=2, whole=True),
         c.concat(views()), c.union(views()), c.group_by("user", len),
         c.group_by("user", lambda group: len(group) + 1), c.join(c, on="user", at_most=3),
-        people.join_rows(people, on="user"), c.window(2, at="n"),
+        people.join_rows(people, on="user"), people.join_rows(people, on="user", how="left"), c.window(2, at="n"),
         c.semijoin(c, on="user"), c.limit("user", 2), c.partition("page", ["home", "news"])["home"],
         people, views(unit=wpinq.users("user", shared=True)), views(weight="n", max_weight=3),
         Moments(source, ("user",), scale, (0, 1), "mean"), Cells(source, ("user",), scale, "median"),

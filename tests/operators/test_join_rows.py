@@ -56,6 +56,7 @@ def test_noise_and_cost_are_those_of_what_a_person_moves():
 def test_each_neighbour_moves_it_by_no_more_than_is_stated():
     few = {"user": ["a", "b", None], "clinic": ["x", "y"], "n": [0, 1], "town": ["x", "y"]}
     left, right = visits((), at_most=3), people((), at_most=2)
+    daily = visits((), at_most=2, period=2, at="n")
     steps = {
         "plain": lambda: left.join_rows(right, on="user"),
         "filtered": lambda: left.filter("n > 0").map(lambda n, user: (n, user)).join_rows(right.distinct(), on="user"),
@@ -63,6 +64,11 @@ def test_each_neighbour_moves_it_by_no_more_than_is_stated():
         "shared": lambda: visits((), shared=True).join_rows(right, on="user"),
         "per": lambda: visits((), at_most=3, per=("clinic", 1)).join_rows(left, on=["user", "clinic"]),
         "three": lambda: left.join_rows(right, on="user").join_rows(people((), at_most=1), on="user"),
+        "left": lambda: left.join_rows(right, on="user", how="left").map(lambda n, town: (n, town or "none")),
+        "left, shared": lambda: left.join_rows(visits((), shared=True).map("user, n"), on="user", how="left"),
+        "left of left": lambda: left.join_rows(right, on="user", how="left").join_rows(right, on="user", how="left"),
+        "in a period": lambda: daily.join_rows(daily, on=["user", "n"]),
+        "left in a period": lambda: daily.join_rows(daily.map("user, n").distinct(), on=["n", "user"], how="left"),
         "limited": lambda: left.limit("clinic", 2).join_rows(right.limit("town"), left="clinic", right="town"),
     }
     for name, step in steps.items():
@@ -72,10 +78,14 @@ def test_each_neighbour_moves_it_by_no_more_than_is_stated():
 def test_the_bound_is_reached():
     """A person in both, with all that is allowed, moves it by the product; so nothing less would be enough."""
     left, right = visits((), at_most=3), people((), at_most=2)
+    outer = left.join_rows(right, on="user", how="left").map(lambda user, town: (user, town))
     joined = left.join_rows(right, on="user").map("user")
     ours, theirs = [("a", "x", i) for i in range(9)], [("a", t) for t in "pqrs"]
     assert evaluate(joined, ours, theirs) == {("a",): 6}
     assert evaluate(joined, [], theirs) == evaluate(joined, ours, []) == {}
+    assert evaluate(outer, ours, []) == {("a", None): 3}
+    assert evaluate(outer, ours, theirs[:1]) == {("a", "p"): 3}, "one record there moved 2 * 3"
+    assert sorted(outer._node.source.stability) == [2, 6]
 
 
 def test_whatever_loses_the_person_is_refused():
@@ -87,8 +97,11 @@ def test_whatever_loses_the_person_is_refused():
         left.map(lambda n: ("all", n), columns={"user": str, "n": int}), left.group_by("user", len),
     ):  # fmt: skip
         for one, other in ((side, right), (right, side)):
-            with pytest.raises(wpinq.PlanError, match=r"nothing bounds how many records of one key \(user\)"):
-                one.join_rows(other, on="user")
+            for how in ("inner", "left"):
+                with pytest.raises(wpinq.PlanError, match=r"nothing bounds how many records of one key \(user\)"):
+                    one.join_rows(other, on="user", how=how)
+    with pytest.raises(wpinq.PlanError, match="takes one of 'inner', 'left'"):
+        left.join_rows(right, on="user", how="right")
     with pytest.raises(wpinq.PlanError, match="nothing bounds"):
         left.join_rows(right, left="clinic", right="town")
     with pytest.raises(wpinq.PlanError, match=r"the left side.*\.limit\('clinic', n\)"):
@@ -114,6 +127,12 @@ def test_key_weights_follow_the_columns():
     assert weight(left.semijoin(people(), on="user"), "user") == 10
     assert weight(visits(shared=True), "user") == 1
     assert weight(left.join(people(), on="user"), "user") is None
+    rows = left.join_rows(left, on=["user", "clinic"])
+    assert weight(rows, "user", "clinic") == 4
+    assert weight(rows, "user") == 10 * 2
+    assert weight(people().join_rows(left, on="user", how="left"), "user") == 10
+    assert weight(left.join_rows(visits(shared=True), on="user", how="left"), "user", "clinic") == 2
+    assert weight(left.join_rows(left, on="user", how="left"), "user_2") is None, "of those without a partner"
     deep = left
     for _ in range(60):  # each step is looked at once
         deep = deep.intersect(deep)
@@ -128,3 +147,44 @@ def test_a_key_holds_no_more_people_than_one():
     counts = pairs.observe_many([(i, j) for i in range(5) for j in range(5)]).reshape(5, 5)
     assert counts.sum() == counts.trace() == left.count(LOUD).value
     assert counts[3, 3] == counts[4, 4] == 1
+
+
+def test_people_in_one_period_are_joined_on_its_time(tmp_path):
+    """Records of one person at one time are in one period; all of a person's are bounded by nothing."""
+    daily = visits(at_most=3, period=1, at="n")
+    assert key_weight(daily._node, frozenset(["user", "n"])) == 3
+    assert key_weight(daily._node, frozenset(["user"])) is key_weight(daily._node, frozenset(["n"])) is None
+    truth = sum(min(count, 3) ** 2 for count in Counter((user, n) for user, _, n in VISITS).values())
+    pairs = daily.join_rows(daily, on=["user", "n"])
+    assert pairs.count(epsilon=LOUD).value == truth > 0
+    assert set(sensitivities(pairs._node).values()) == {18}
+    with pytest.raises(wpinq.PlanError, match="in one period, on the column of the time too"):
+        daily.join_rows(daily, on="user")
+
+
+@pytest.mark.parametrize("kinds", [{"user": str, "n": int}, {"user": None, "n": None}, {"user": float, "n": str}])
+def test_what_has_no_partner_stays_in_whatever_way_it_comes(kinds):
+    """Pairs by columns, by identities and by changes: all are what SQL's LEFT JOIN gives."""
+    user = float if kinds["user"] is float else str
+    ours = [(user(i % 6), str(i) if kinds["n"] is str else i) for i in range(12)] + [(None, None)]
+    theirs = [(user(1), "x"), (user(2), "x"), (user(2), "y")]
+    left = wpinq.protect(ours, 10**6, columns=kinds, unit=wpinq.users("user", at_most=2))
+    right = wpinq.protect(theirs, 10**6, columns={"user": kinds["user"], "t": str}, unit=wpinq.users("user", at_most=2))
+    town = {user(1): ["x"], user(2): ["x", "y"]}
+    truth = Counter((one, other) for one, _ in ours for other in town.get(one, [None]))
+    for pairs in (
+        left.join_rows(right, on="user", how="left", result=lambda user, t: (user, t)),
+        left.map(lambda user: user, columns=["user"]).join_rows(
+            right, on="user", how="left", result=lambda user, t: (user, t)
+        ),
+    ):
+        assert dict(zip(truth, pairs.measure(LOUD).observe_many(list(truth)), strict=True)) == truth
+    live = wpinq.live(kinds, 10**6, unit=wpinq.users("user", at_most=2))
+    both = live.join_rows(live.filter(lambda user: user is not None), on="user", how="left").map(lambda user: user)
+    for some in (ours[:5], ours[5:]):
+        found = both.measure(LOUD)
+        live.send(some)
+        live.advance()
+    count = Counter(one for one, _ in ours)
+    assert list(found.observe_many(list(count))) == [n**2 if one is not None else 1 for one, n in count.items()]
+    live.close()

@@ -137,13 +137,14 @@ class Join(Binary):
     chosen: tuple[str, ...] | None
     at_most: int | None
     keeps_sign = True
+    both_keys = False
 
     @cached_property
     def places(self) -> dict[str, tuple[int, Column]]:
         """For each output column its side, and the column there."""
         names = [(name, 0, self.left.schema[name]) for name in self.left_keys]
         names += [(c.name, 0, c) for c in self.left.schema if c.name not in self.left_keys]
-        names += [(c.name, 1, c) for c in self.right.schema if c.name not in self.right_keys]
+        names += [(c.name, 1, c) for c in self.right.schema if self.both_keys or c.name not in self.right_keys]
         result: dict[str, tuple[int, Column]] = {}
         for name, side, column in names:
             fresh = Schema(tuple(Column(n, c.kind) for n, (_, c) in result.items())).fresh(name) if result else name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -14,21 +14,23 @@ from wpinq.operators.keys import both_keyed
 from wpinq.operators.pairs import PairWeighting
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.key_weight import key_weight
-from wpinq.plan.node import Node, Record
+from wpinq.plan.node import Node, Record, Weighted
 from wpinq.records.weights import WeightType
 
 
 def join_rows(
     self: Builder[C], other: Builder[C], on: object = None, *, left: object = None, right: object = None,
-    result: object = None, columns: Sequence[str] | Mapping[str, object] | None = None,
+    result: object = None, columns: Sequence[str] | Mapping[str, object] | None = None, how: str = "inner",
 ) -> C:  # fmt: skip
     """Pair the records of two collections that have equal keys, and count each pair, as SQL's JOIN does.
 
     Both sides must bound how many records one key has, whatever the data: because the key holds the column of people
-    who have `at_most` records each, or by `limit` on the key. Noise grows with the product of both bounds. What nothing
-    bounds is joined by `join`, which weighs pairs instead.
+    who have `at_most` records each (and of people in one period the column of the time too), or by `limit` on the key.
+    Noise grows with the product of both bounds. What nothing bounds is joined by `join`, which weighs pairs instead.
 
-    Weights:    out[x, y] = self[x] * other[y] for records of equal key
+    Weights:    out[x, y] = self[x] * other[y] for records of equal key; with how="left" also
+                out[x, None] = self[x] * max(0, 1 - B), where the records of its key weigh B there, in absolute weight:
+                1 for whole records without a partner
     Stability:  b for this collection and a for the other, where the records of one key weigh a at the most here and b
                 there, in absolute weight. Proof: with the other side as it is, the pairs of x move by |d| * sum of
                 |other[y]| over the y of its key, so by |d| * b at the most, when self[x] moves by d; all x together by
@@ -37,15 +39,20 @@ def join_rows(
                 weigh `at_most` together by contribution bounding, those of a key n by `limit(key, n)`, and steps that
                 keep the key's columns apart make no more of them (`plan/key_weight.py`). So a person with `at_most` a
                 here and b there moves a * b pairs, and never half of them twice.
+                With how="left" max(b, 1) and 2a. Proof: when self[x] moves by d, its pairs and out[x, None] together
+                move by |d| (B + max(0, 1 - B)) = |d| max(B, 1). When other[y] moves by d, so does B by |d| at the most,
+                so all out[x, None] of the key together move by a |d| at the most, and its pairs by a |d|.
     Source:     McSherry, PINQ, SIGMOD 2009 (joins by key); Tumult Analytics' private join with a number of rows for
                 each person, Berghel et al., 2022.
 
     Args:
         other: The other collection.
         on, left, right, result, columns: See `join`.
+        how: "inner", or "left" to keep what has no partner, with None for the columns of the other side; its key is
+            one of these.
 
     Raises:
-        PlanError: Nothing bounds the records of one key on a side; or see `join`.
+        PlanError: Nothing bounds the records of one key on a side, or `how` is another word; or see `join`.
 
     >>> from wpinq import protect, users
     >>> from wpinq.testing import evaluate
@@ -57,7 +64,9 @@ def join_rows(
     [(('a', 'Rome'), 1), (('b', 'Rome'), 1)]
     """
     sides, keys = both_keyed((self._node, node_of(other, "join_rows")), on, left, right, "join_rows")
-    whole = JoinRows(*sides, *keys, None, None)
+    if how not in KINDS:
+        raise PlanError(f"join_rows(how=...): takes one of {', '.join(map(repr, KINDS))}.")
+    whole = KINDS[how](*sides, *keys, None, None)
     _ = whole.most
     return self._then(whole if result is None else made(whole, result, columns, "join_rows"))
 
@@ -85,7 +94,8 @@ class JoinRows(Join):
                 raise PlanError(
                     f"join_rows: nothing bounds how many records of one key ({names}) the {side} side has, so one "
                     "person could be in any number of pairs. Protect it with unit=users(COLUMN, at_most=...), keep "
-                    f"that column and join on it; or bound the key first, .limit({names!r}, n); or weigh pairs: join."
+                    "that column and join on it (where the unit is a person in one period, on the column of the time "
+                    f"too); or bound the key first, .limit({names!r}, n); or weigh pairs: join."
                 )
             found.append(weight)
         return found[0], found[1]
@@ -116,10 +126,56 @@ class JoinRows(Join):
         return f"join_rows({', '.join(one if one == two else f'{one} = {two}' for one, two in pairs)})"
 
     def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
-        """All pairs of one key."""
-        keys = {name for name, (side, column) in self.places.items() if side == 0 and column.name in self.left_keys}
-        whole = len(keys) == len(self.left_keys) and columns >= keys
-        return self.most[0] * self.most[1] if whole else None
+        """Records of the left side that agree in these columns, each with what its key weighs on the other."""
+        ours = frozenset(column.name for side, column in map(self.places.__getitem__, columns) if side == 0)
+        weight = of(self.left, ours)
+        return None if weight is None else weight * self.stability[0]
 
     def _weights(self, key: Record, sums: dict[Record, int], total: int) -> list[Fraction]:
         return [Fraction(product, self.resolution) for product in sums.values()]
+
+
+@dataclass(frozen=True, eq=False)
+class LeftRows(JoinRows):
+    """Plan node of `join_rows(how="left")`."""
+
+    both_keys = True
+
+    @property
+    def stability(self) -> tuple[Fraction, ...]:
+        """A record here has pairs or is alone; one there makes others alone, and pairs."""
+        ours, theirs = self.most
+        return max(theirs, Fraction(1)), 2 * ours
+
+    @cached_property
+    def gain(self) -> Fraction:
+        """Each record of the left side has pairs or is alone."""
+        return self.left.gain * self.stability[0]
+
+    @property
+    def rule(self) -> PairWeighting:
+        """Products, and the rest of what has too few partners."""
+        return replace(super().rule, alone=True)
+
+    @property
+    def title(self) -> str:
+        return super().title.replace("join_rows(", "join_rows(left: ", 1)
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Pairs, and what is left of each record without a partner."""
+        out = super().define(*inputs)
+        at = [[node.schema.names.index(name) for name in keys]
+              for node, keys in zip(self.inputs, (self.left_keys, self.right_keys), strict=True)]  # fmt: skip
+        partners: dict[Record, Fraction] = {}
+        for record, weight in inputs[1].items():
+            key = tuple(record[place] for place in at[1])
+            partners[key] = partners.get(key, Fraction(0)) + abs(weight)
+        for record, weight in inputs[0].items():
+            rest = weight * max(Fraction(0), 1 - partners.get(tuple(record[place] for place in at[0]), Fraction(0)))
+            values = dict(zip(self.left.schema.names, record, strict=True))
+            alone = tuple(values[column.name] if side == 0 else None for side, column in self.places.values())
+            out[alone] = out.get(alone, Fraction(0)) + rest
+        return {record: weight for record, weight in out.items() if weight}
+
+
+KINDS = {"inner": JoinRows, "left": LeftRows}

@@ -39,12 +39,15 @@ class PairWeighting:
         fine: Resolution of the inputs.
         at_most: Keys that weigh this or more have no pairs.
         held: How products are held where pairs are not weighed but counted; None where they are weighed.
+        alone: Whether records of the left side stay without a partner, as far as the records of their key on the
+            right weigh less than 1.
     """
 
     scale: int | None
     fine: int
     at_most: int | None
     held: WeightType | None = None
+    alone: bool = False
 
     @property
     def exact(self) -> bool:
@@ -94,6 +97,8 @@ class Pairs:
         """
         on = [name for name in sides[0].columns if name.startswith(ON)]
         left, right = (_groups(*item, on) for item in zip(sides, self.columns, (LEFT, RIGHT), strict=True))
+        if self.rule.alone:
+            yield self._alone(left, right, on)
         counts = (pl.lit(0, pl.Int64), (pl.col(RIGHT) != 0).cast(pl.Int64))
         sized = (side.select(*on, TOTAL, count.alias(COUNT)) for side, count in zip((left, right), counts, strict=True))
         keys = pl.concat(sized).group_by(on).agg(pl.col(TOTAL, COUNT).sum()).filter(pl.col(COUNT) > 0)
@@ -108,6 +113,16 @@ class Pairs:
             left = left.with_columns(pl.col(LEFT) * pl.col(RATE)).drop(RATE)
         for piece in pieces(left):
             yield self._weighed(piece.lazy().join(right.lazy(), on=on, nulls_equal=True))
+
+    def _alone(self, left: pl.DataFrame, right: pl.DataFrame, on: Sequence[str]) -> pl.DataFrame:
+        """Groups of the left side without a partner, with null for all columns of the right side."""
+        partners = right.group_by(on).agg(pl.col(TOTAL).sum().alias(RATE))
+        without = left.join(partners, on=on, how="left", nulls_equal=True).filter(pl.col(LEFT) != 0)
+        rest = (pl.lit(self.rule.fine, pl.Int128) - pl.col(RATE).fill_null(0)).clip(lower_bound=0)
+        kind = self.rule.held.column if self.rule.held else pl.Int128()
+        weighed = without.with_columns((pl.col(LEFT) * rest).cast(kind).alias(WEIGHT)).filter(pl.col(WEIGHT) != 0)
+        empty = right.head(0).select(*on, *self.columns[1])
+        return weighed.join(empty, on=on, how="left").select(*self.schema.names, WEIGHT)
 
     def _weighed(self, pairs: pl.LazyFrame) -> pl.DataFrame:
         if self.rule.exact:

@@ -1,4 +1,8 @@
-"""Joins of protected tables in a query: rows are counted where both sides bound how many a person has."""
+"""Joins of protected tables in a query: rows are counted where both sides bound how many a person has.
+
+JOIN and LEFT JOIN are `join_rows`, whose docstring has the proof. A NULL equals nothing in SQL, and None equals None in
+a join, so keys that are NULL are taken out of one side before.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ from wpinq.operators.join_rows import JoinRows
 CALL = "sql"
 WHY = (
     "joins two protected tables, and one record could be in any number of rows. Join ON the column of the people that "
-    "both protect with unit=wpinq.users(COLUMN, at_most=...), and as many others as you like; or weigh pairs, with "
-    "collection.join in Python, and give the result as a table"
+    "both protect with unit=wpinq.users(COLUMN, at_most=...), of people in one period on the column of the time too, "
+    "and as many others as you like; or weigh pairs, with collection.join in Python, and give the result as a table"
 )
 
 
@@ -37,8 +41,6 @@ def paired(
 ) -> tuple[Collection, dict[str, str]]:
     """The rows of a join of two protected tables, and what the columns of the second are called in them.
 
-    A NULL equals nothing, as in SQL.
-
     Args:
         ours: What the query read so far.
         theirs: The other table.
@@ -53,11 +55,19 @@ def paired(
         kinds = [table._node.schema[name].kind.value for table, name in ((ours, one), (theirs, other))]
         if kinds[0] != kinds[1]:
             raise PlanError(f"{CALL}: {shown(join)}: {one} is {kinds[0]} and {other} is {kinds[1]}; declare one type.")
-    known = ours.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in left))
+    outer = join.text("side") == "LEFT"
     try:
-        rows = known.join_rows(theirs, left=left, right=right)
+        if outer:
+            rows = ours.join_rows(theirs.filter(_known(right)), left=left, right=right, how="left")
+        else:
+            rows = ours.filter(_known(left)).join_rows(theirs, left=left, right=right)
     except PlanError as error:
         raise PlanError(f"{CALL}: {shown(join)} {WHY}.") from error
     assert isinstance(rows._node, JoinRows)  # noqa: S101  what `join_rows` makes without a result
     names = {column.name: name for name, (side, column) in rows._node.places.items() if side == 1}
-    return rows, {**names, **{other: one for one, other in keys}}
+    return rows, names if outer else {**names, **{other: one for one, other in keys}}
+
+
+def _known(columns: Sequence[str]) -> pl.Expr:
+    """Whether none of them is NULL."""
+    return pl.all_horizontal(pl.col(name).is_not_null() for name in columns)

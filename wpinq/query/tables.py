@@ -147,9 +147,9 @@ class Tables:
         """Join another protected table, whose columns are those of the rows from now on.
 
         Raises:
-            PlanError: It is no inner join on columns of both, or see `paired`.
+            PlanError: It is no join on columns of both, or see `paired`.
         """
-        keys = [] if join.text("side") else self._equal(join, alias, other)
+        keys = self._equal(join, alias, other)
         if not keys:
             raise PlanError(f"{CALL}: {shown(join)} {WHY}.")
         self.base, names = paired(self.base, other, keys, join)

@@ -107,9 +107,12 @@ class ByUnit(Unary):
         return Keyed(((self.unit_key.user,),), partial(self.state, self.schema.kept(needed)))
 
     def bounds(self, columns: frozenset[str], of: object) -> Fraction | None:
-        """What the unit lets one person bring; of a person in one period nothing bounds all periods together."""
+        """What the unit lets one person bring; of a person in one period, with one time.
+
+        Records of one person at one time are in one period; nothing bounds what is in all periods together.
+        """
         unit = self.data.unit
-        if unit.column not in columns or unit.period is not None:
+        if not columns.issuperset(unit.columns):
             return None
         return min(unit.bound, Fraction(unit.per[1])) if unit.per and unit.per[0] in columns else unit.bound
 

@@ -22,6 +22,7 @@ FLOORS = [
     {"query", "testing"},
     {"__init__"},
     {"scripts"},
+    {"publish"},
     {"cluster"},
     {"cli"},
     {"__main__"},

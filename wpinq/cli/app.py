@@ -18,6 +18,7 @@ COMMANDS = {
     "sql": "sql",
     "check": "check",
     "ledger": "ledger",
+    "publish": "publish",
 }
 """The module of each command. It holds a function of its name, or commands of its own as `app`."""
 

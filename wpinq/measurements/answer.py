@@ -126,6 +126,11 @@ class Answer:
         return self._at(time)
 
     @property
+    def released(self) -> Released:
+        """Its table without intervals, and for each column of noisy numbers where their intervals begin and end."""
+        return self._usual
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The names of its columns, without those of intervals."""
         return tuple(self._usual[0].columns)

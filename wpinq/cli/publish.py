@@ -1,0 +1,141 @@
+"""`wpinq publish`: a release file, published period by period."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wpinq.errors import BudgetError, WpinqError
+from wpinq.exact import decimal
+
+if TYPE_CHECKING:
+    from wpinq.publish import Outcome, Plan, Release
+
+HELD, REFUSED, CHANGED, BUSY, DIFFERS = 3, 4, 5, 75, 6
+"""Exit codes beside 0 and 2, for whoever starts it: a timer, Airflow, Kubernetes. 75 is sysexits' "try again"."""
+
+CODES = (
+    f"Exit codes: 0 published, now or before; 2 the file, the records or a sink are wrong; {HELD} held back by a check;"
+    f" {REFUSED} too little budget; {CHANGED} the records of the period changed; {DIFFERS} verify found a difference;"
+    f" {BUSY} another process is publishing."
+)
+
+app = typer.Typer(
+    help=f"Publish a release file, one period after another, each exactly once.\n\n{CODES}", no_args_is_help=True
+)
+
+File = Annotated[Path, typer.Argument(metavar="RELEASE.toml", help="The release file.", show_default=False)]
+Wanted = Annotated[
+    str | None,
+    typer.Option("--period", metavar="PERIOD", show_default=False,
+                 help="2026-11-21, 2026-11-21T13, 2026-W47, 2026-11 or 2026; by default the last that is over."),
+]  # fmt: skip
+Named = Annotated[str, typer.Option("--period", metavar="PERIOD", help="The period.", show_default=False)]
+
+
+def _opened(file: Path) -> Release:
+    from wpinq.publish import Release
+
+    return Release.read(file)
+
+
+@app.command()
+def plan(file: File, period: Wanted = None) -> None:
+    """Price a period, and show which errors to expect and how long the budget lasts; no record is read."""
+    from wpinq.cli.show import aligned
+
+    release = _opened(file)
+    found = release.plan(period)
+    rows = [("question", "column", "epsilon", "noise", "moves each by, 95%")]
+    for one in found.questions:
+        for place, noise in enumerate(one.expected):
+            half = "" if noise.half is None else f"{noise.half:,.6g}"
+            own = (one.name, decimal(one.epsilon)) if place == 0 else ("", "")
+            rows.append((own[0], noise.column, own[1], f"{noise.mechanism} {noise.scale:,.6g}", half))
+    typer.echo(aligned(rows))
+    typer.echo(f"\nA period costs {_cost(found)}. {found.budget}")
+    typer.echo(f"Protects {release.protects}.")
+    if found.left is not None:
+        typer.echo(f"Epsilon {decimal(found.left)} is left{_lasts(found)}.")
+
+
+@app.command()
+def run(
+    file: File, period: Wanted = None,
+    accept: Annotated[bool, typer.Option("--accept", help="Publish it although a check holds it back.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Charge for it again, if its records are not those that it was charged for.")
+    ] = False,
+) -> None:  # fmt: skip
+    """Publish one period. Killed and started again, it is charged once, and published whole, once."""
+    _done([_run(lambda: _opened(file).run(period, accept=accept, again=again))])
+
+
+@app.command()
+def backfill(
+    file: File,
+    periods: Annotated[str, typer.Argument(metavar="A..B", help="The first and the last.", show_default=False)],
+) -> None:
+    """Publish all periods of a range that are not published yet; one that cannot be stops no other."""
+    _done([_run(lambda one=one: one) for one in _opened(file).backfill(periods)])
+
+
+@app.command()
+def status(file: File) -> None:
+    """Show which periods are published, missing, held or refused, and what is left of the budget."""
+    from wpinq.cli.errors import one_line
+    from wpinq.cli.show import aligned
+
+    release = _opened(file)
+    rows = [(one.period, one.stage, one_line(one.why)) for one in release.status()]
+    typer.echo(aligned(rows) if rows else "No period was published yet.")
+    typer.echo(f"\n{release.budget_line()}")
+
+
+@app.command()
+def verify(file: File, period: Named) -> None:
+    """Compute a published period anew, for nothing, and compare every file and row with what was published."""
+    differs = _opened(file).verify(period)
+    for one in differs:
+        typer.echo(f"{period}: {one}")
+    if differs:
+        raise typer.Exit(DIFFERS)
+    typer.echo(f"{period}: every file, every row and the computation are the same.")
+
+
+def _run(step: object) -> Outcome | WpinqError:
+    """A step's outcome, or the error that has an exit code of its own."""
+    from wpinq.publish import BusyError, ChangedError, HeldError
+
+    try:
+        found = step()  # type: ignore[operator]
+    except (HeldError, ChangedError, BusyError, BudgetError) as error:
+        return error
+    return found  # type: ignore[no-any-return]
+
+
+def _done(outcomes: list[Outcome | WpinqError]) -> None:
+    """Print what became of each period, and exit with the worst code."""
+    from wpinq.cli.errors import say
+    from wpinq.publish import BusyError, ChangedError, HeldError
+
+    codes = {HeldError: HELD, BudgetError: REFUSED, ChangedError: CHANGED, BusyError: BUSY}
+    worst = 0
+    for one in outcomes:
+        if isinstance(one, WpinqError):
+            say(str(one))
+            worst = worst or next((code for kind, code in codes.items() if isinstance(one, kind)), 2)
+        else:
+            typer.echo(f"{one.period}: {one.done}, epsilon {decimal(one.epsilon)}.")
+    if worst:
+        raise typer.Exit(worst)
+
+
+def _cost(plan: Plan) -> str:
+    return f"epsilon {decimal(plan.epsilon)}" + (f", delta {decimal(plan.delta)}" if plan.delta else "")
+
+
+def _lasts(plan: Plan) -> str:
+    return "" if plan.lasts is None else f", for {plan.lasts:,} more period{'s' * (plan.lasts != 1)}"

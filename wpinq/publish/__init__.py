@@ -1,0 +1,9 @@
+"""Publish one period after another: `wpinq publish`. See README.md in this folder."""
+
+from __future__ import annotations
+
+from wpinq.publish.publisher import ChangedError, HeldError, Outcome
+from wpinq.publish.register import BusyError
+from wpinq.publish.release import Plan, Release, Standing
+
+__all__ = ["BusyError", "ChangedError", "HeldError", "Outcome", "Plan", "Release", "Standing"]

@@ -1,0 +1,270 @@
+"""The release file: what it may say, read strictly.
+
+Every table of the file is one class here, and its keys are the class's fields. What is unknown or missing is refused
+with its place, and nothing was read or charged by then.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import re
+import tomllib
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from wpinq.errors import PlanError, SourceError
+from wpinq.exact import exact, positive
+
+Number: TypeAlias = int | float | str
+"""An amount as a file holds it; it is read exactly."""
+
+Every: TypeAlias = Literal["hour", "day", "week", "month", "year"]
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+"""Names of releases and questions: they become names of files and tables."""
+
+
+class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A table of the file."""
+
+
+class Person(Table, frozen=True):
+    """Whom each answer protects: the arguments of `wpinq.users`."""
+
+    column: str
+    at_most: int | None = None
+    per: dict[str, int] = {}
+    shared: bool = False
+    period: str | None = None
+    at: str | None = None
+    zone: str | None = None
+
+
+class Data(Table, frozen=True):
+    """Where records come from, and how they are protected: the arguments of `wpinq.protect`.
+
+    `{date}` in `source`, `query` and `where` is the period's name, `{start}` and `{end}` are its first instant and the
+    first one after it.
+    """
+
+    source: str
+    ledger: str
+    unit: Person | None = None
+    name: str = "data"
+    columns: dict[str, str] | list[str] | None = None
+    query: str | None = None
+    where: str | None = None
+    derive: dict[str, str] = {}
+    header: bool = True
+    format: str | None = None
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    table: str | None = None
+    tz: str | None = None
+
+
+class Budget(Table, frozen=True):
+    """What may be spent: in all, or in each month, say, of all that follow."""
+
+    epsilon: Number
+    delta: Number = 0
+    per: Every | None = None
+
+
+class Schedule(Table, frozen=True):
+    """Which periods there are."""
+
+    every: Every = "day"
+    first: str | None = None
+    zone: str = "UTC"
+
+
+class Question(Table, frozen=True):
+    """What is asked of each period: one of `sql`, `counts`, `degrees` and `dataflow`, and what it costs.
+
+    `keys` are the groups to show, in a file or a list; else `delta` pays for publishing those above a threshold.
+    """
+
+    name: str
+    epsilon: Number | None = None
+    delta: Number | None = None
+    sql: str | None = None
+    counts: list[str] | None = None
+    degrees: str | None = None
+    dataflow: str | None = None
+    keys: str | list[Any] | None = None
+    bounds: dict[str, tuple[Number, Number]] = {}
+    above: Number | None = None
+    expect: str | list[Any] | None = None
+    expect_column: str | None = None
+    plot: bool = True
+
+
+class Sink(Table, frozen=True):
+    """Where answers go: one of a directory, a SQLite file and a PostgreSQL database."""
+
+    directory: str | None = None
+    sqlite: str | None = None
+    postgres: str | None = None
+    formats: tuple[Literal["csv", "parquet", "json"], ...] = ("csv",)
+
+
+class Checks(Table, frozen=True):
+    """When answers are held back: see `wpinq.publish.checks`."""
+
+    totals: float | Literal[False] = 0.5
+    keys: bool = True
+
+
+class Words(Table, frozen=True):
+    """What the evidence says that no computation knows."""
+
+    title: str | None = None
+    curator: str = "not stated"
+    purpose: str = "not stated"
+    description: str | None = None
+    region: str = "not stated"
+    sector: Literal["Technology", "Healthcare", "Education", "Government"] | None = None
+    authors: tuple[str, ...] = ("not stated",)
+    justification: str = "not stated"
+    unprotected: str | None = None
+    notes: str | None = None
+
+
+class File(Table, frozen=True):
+    """A whole release file."""
+
+    data: Data
+    budget: Budget
+    question: list[Question]
+    sink: list[Sink]
+    period: Schedule = Schedule()
+    checks: Checks = Checks()
+    about: Words = Words()
+    name: str | None = None
+
+
+def read(path: Path) -> File:
+    """Read a release file.
+
+    Raises:
+        SourceError: It cannot be read.
+        PlanError: It is no TOML, or says what cannot be.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
+    try:
+        given = _dates(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"{path}: no TOML: {error}.") from None
+    return decode(given, str(path))
+
+
+def _dates(value: Any) -> Any:
+    """The same with dates as text, so that `first = 2026-01-01` is what it looks like."""
+    if isinstance(value, dict):
+        return {key: _dates(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_dates(one) for one in value]
+    return value.isoformat() if isinstance(value, (dt.date, dt.time)) else value
+
+
+def decode(given: object, call: str) -> File:
+    """Check what a release file says.
+
+    Args:
+        given: The file's tables.
+        call: What messages call it.
+
+    Raises:
+        PlanError: A key is unknown or missing, or a value is of another type or impossible.
+    """
+    try:
+        file = msgspec.convert(given, File)
+    except msgspec.ValidationError as error:
+        raise PlanError(f"{call}: {_plain(str(error))}") from None
+    _check(file, call)
+    return file
+
+
+def _plain(message: str) -> str:
+    """A message of the decoder in the words of the file, with the key that was likely meant."""
+    what, _, place = message.partition(" - at `$")
+    table = place.strip(".`")
+    where = f"in {table}" if table else "at the top"
+    unknown = re.search("unknown field `(.*)`", what)
+    missing = re.search("missing required field `(.*)`", what)
+    if missing:
+        return f"key {missing[1]!r} is missing {where}."
+    if unknown:
+        fields = {name for table in _tables(File) for name in table.__struct_fields__}
+        near = difflib.get_close_matches(unknown[1], sorted(fields), 1)
+        return f"key {unknown[1]!r} is not known {where}{f'; {near[0]!r} is' if near else ''}."
+    return f"{what[0].lower()}{what[1:]} {where}."
+
+
+def _tables(table: type[Table]) -> list[type[Table]]:
+    return [table, Data, Person, Budget, Schedule, Question, Sink, Checks, Words]
+
+
+def _check(file: File, call: str) -> None:
+    """Refuse what the types alone do not."""
+    names = [question.name for question in file.question]
+    for name in [*names, *([file.name] if file.name else [])]:
+        if not NAME.fullmatch(name):
+            raise PlanError(f"{call}: the name {name[:80]!r} becomes a file's: write letters, digits, - and _.")
+    if not names or len({name.lower() for name in names}) < len(names):
+        raise PlanError(f"{call}: [[question]] is needed, each with a name of its own.")
+    if not file.sink:
+        raise PlanError(f"{call}: [[sink]] is needed: directory, sqlite or postgres.")
+    positive(file.budget.epsilon, f"{call}: budget.epsilon")
+    exact(file.budget.delta, f"{call}: budget.delta")
+    for question in file.question:
+        _check_question(question, f"{call}: question {question.name!r}")
+    for sink in file.sink:
+        _one_of({"directory": sink.directory, "sqlite": sink.sqlite, "postgres": sink.postgres}, f"{call}: [[sink]]")
+    if file.checks.totals is not False and not file.checks.totals > 0:
+        raise PlanError(f"{call}: checks.totals: write a share above zero such as 0.5, or false.")
+    if not any("{" in text for text in (file.data.source, file.data.query or "", file.data.where or "")):
+        raise PlanError(f"{call}: every period would read the same records; write {{date}} into data.source or "
+                        "data.query, or {start} and {end} into data.where.")  # fmt: skip
+
+
+def _check_question(question: Question, call: str) -> None:
+    kinds = {"sql": question.sql, "counts": question.counts, "degrees": question.degrees, "dataflow": question.dataflow}
+    kind = _one_of(kinds, call)
+    if kind != "dataflow":
+        if question.epsilon is None:
+            raise PlanError(f"{call}: epsilon is missing; only a dataflow script says its own.")
+        positive(question.epsilon, f"{call}: epsilon")
+    elif question.epsilon is not None:
+        raise PlanError(f"{call}: a dataflow script says its own epsilon; leave it out here.")
+    allowed = {"sql": {"keys", "delta", "bounds"}, "counts": {"keys", "delta", "above"}, "degrees": set(),
+               "dataflow": {"keys", "delta"}}[kind]  # fmt: skip
+    for name in ("keys", "delta", "bounds", "above"):
+        if name not in allowed and getattr(question, name) not in (None, {}):
+            raise PlanError(f"{call}: {name} does not go with {kind}.")
+    if question.keys is not None and question.delta is not None:
+        raise PlanError(f"{call}: give keys, or delta to publish those above a threshold, and not both.")
+    if question.expect is not None and question.keys is None and question.delta is None:
+        raise PlanError(f"{call}: expect speaks of keys; there are none.")
+    if question.delta is not None:
+        positive(question.delta, f"{call}: delta")
+
+
+def _one_of(given: dict[str, Any], call: str) -> str:
+    found = [name for name, value in given.items() if value]
+    if len(found) != 1:
+        raise PlanError(f"{call}: give one of {', '.join(given)}; {' and '.join(found) or 'none'} is given.")
+    return found[0]
+
+
+def amount(given: Number | None, call: str) -> Fraction:
+    """An amount of the file, exactly; 0 where there is none."""
+    return Fraction(0) if given is None else exact(given, call)

@@ -1,0 +1,164 @@
+"""The files of a period: tables in every format, pictures, and the evidence beside them."""
+
+from __future__ import annotations
+
+import io
+import json
+import platform
+import tempfile
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.publish.evidence import page, report
+from wpinq.publish.files import digest
+from wpinq.publish.registry import entry
+
+if TYPE_CHECKING:
+    from wpinq.plan.dataset import DataSet
+    from wpinq.publish.asked import Answered, Asked
+    from wpinq.publish.periods import Period
+    from wpinq.publish.publisher import Publisher
+
+FACTS, REPORT, PAGE, ENTRY = "evidence.json", "report.md", "report.html", "registry.json"
+
+
+def compose(
+    publisher: Publisher, period: Period, data: DataSet, asked: Sequence[Asked], answers: Mapping[str, Answered],
+    *, began: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, bytes]]:  # fmt: skip
+    """The facts and files of a period. Everything in them was released, declared, or is a code.
+
+    Args:
+        publisher: Of which release.
+        period: The period.
+        data: Its records, of which nothing but public facts is told.
+        asked: The questions.
+        answers: Their answers, by name.
+        began: When it was begun, and what was spent by then.
+    """
+    files: dict[str, bytes] = {}
+    for one in asked:
+        answer = answers[one.question.name]
+        for name, (cells, ends) in answer.tables.items():
+            files |= tabled(name, cells, ends, answer.abouts[name])
+        if one.question.plot:
+            files |= {f"{name}.png": _picture(draw) for name, draw in answer.draw.items()}
+    facts = _facts(publisher, period, data, asked, answers, began=began)
+    facts["files"] = {name: sha256(content).hexdigest() for name, content in sorted(files.items())}
+    text = report(facts, publisher.file.about)
+    files |= {
+        FACTS: (json.dumps(facts, indent=1) + "\n").encode(),
+        REPORT: text.encode(),
+        PAGE: page(text, str(facts["title"])).encode(),
+        ENTRY: (json.dumps(entry(facts, publisher.file.about), indent=1) + "\n").encode(),
+    }
+    return {**facts, "digest": digest(files)}, files
+
+
+def tabled(name: str, cells: pl.DataFrame, ends: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, bytes]:
+    """A table in every format; Parquet and JSON hold intervals and what describes it as well."""
+    told = {key: value for key, value in about.items() if key != "date"}  # the day of the computing, not of the data
+    both = pl.DataFrame(
+        [*cells.get_columns(), *(end.alias(f"{column} {word}") for column, pair in ends.items()
+                                 for word, end in zip(("low", "high"), pair, strict=True))]
+    )  # fmt: skip
+    csv, parquet = io.BytesIO(), io.BytesIO()
+    cells.write_csv(csv)
+    both.write_parquet(parquet, metadata={"wpinq": json.dumps(told), "intervals": json.dumps(list(ends))})
+    content = {**told, "columns": both.columns, "rows": both.rows()}
+    return {
+        f"{name}.csv": csv.getvalue(),
+        f"{name}.parquet": parquet.getvalue(),
+        f"{name}.json": (json.dumps(content, default=str) + "\n").encode(),
+    }
+
+
+def restored(files: Mapping[str, bytes], *, ends: bool = False) -> dict[str, Any]:
+    """The tables of a period from its files, by name; with `ends`, each with the ends of its intervals."""
+    found: dict[str, Any] = {}
+    for file, content in files.items():
+        if not file.endswith(".parquet"):
+            continue
+        both = pl.read_parquet(io.BytesIO(content))
+        noisy = json.loads(pl.read_parquet_metadata(io.BytesIO(content))["intervals"])
+        inner = [f"{name} {word}" for name in noisy for word in ("low", "high")]
+        cells = both.drop(inner)
+        pairs = {name: (both[f"{name} low"], both[f"{name} high"]) for name in noisy}
+        found[file.removesuffix(".parquet")] = (cells, pairs) if ends else cells
+    return found
+
+
+def _picture(draw: Any) -> bytes:
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "plot.png"
+        draw(path)
+        return path.read_bytes()
+
+
+def _facts(
+    publisher: Publisher, period: Period, data: DataSet, asked: Sequence[Asked], answers: Mapping[str, Answered],
+    *, began: Mapping[str, Any],
+) -> dict[str, Any]:  # fmt: skip
+    from wpinq.publish.budgets import said
+
+    file, ledger = publisher.file, data.ledger
+    epsilon, delta = (sum((getattr(one, name) for one in asked), Fraction(0)) for name in ("epsilon", "delta"))
+    number, code = ledger.head
+    return {
+        "title": f"{file.about.title or publisher.name}, {period.name}",
+        "release": publisher.name,
+        "period": {"name": period.name, "start": str(period.start), "end": str(period.end), "zone": file.period.zone},
+        "at": began["at"],
+        "unit": data.unit.text,
+        "protects": data.unit.protects,
+        "columns": str(data.reader.schema),
+        "before the bound": {"where": file.data.where, "derive": file.data.derive},
+        "cost": {"epsilon": str(epsilon), "delta": str(delta)},
+        "budget": {
+            "epsilon": str(ledger.budget), "delta": str(ledger.delta_budget), "in words": said(file.budget),
+            "spent before": began["spent before"], "spent after": str(ledger.spent()[0]),
+            "delta spent after": str(ledger.spent()[1]),
+        },
+        "questions": [_question(one, answers[one.question.name]) for one in asked],
+        "records": {"code of the version": publisher.opening.code(data)},
+        "ledger": {"rows": number, "head": code},
+        "definition": publisher.definition,
+        "wpinq": _installed(),
+        "python": platform.python_version(),
+    }  # fmt: skip
+
+
+def _question(one: Asked, answer: Answered) -> dict[str, Any]:
+    return {
+        "name": one.question.name,
+        "asked": one.text,
+        "epsilon": str(one.epsilon),
+        "delta": str(one.delta),
+        "groups": "declared" if one.question.keys is not None else "above a threshold" if one.delta else "one or none",
+        "noise": [
+            {"column": item.column, "mechanism": item.mechanism, "scale": item.scale, "half width": item.half}
+            for item in one.expected
+        ],
+        "tables": {
+            name: {
+                "rows": cells.height,
+                "threshold": answer.abouts[name].get("threshold"),
+                "beside noise": answer.abouts[name].get("beside noise", []),
+            }
+            for name, (cells, _) in answer.tables.items()
+        },
+    }
+
+
+def _installed() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("wpinq")
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,235 @@
+"""One period of a release: priced, charged, computed, checked, delivered; killed anywhere, it goes on from there."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError
+from wpinq.measurements.charged import commit
+from wpinq.plan.node import sources
+from wpinq.publish.asked import Asked, ask
+from wpinq.publish.budgets import Allowance
+from wpinq.publish.checks import Column, columns, doubts
+from wpinq.publish.declared import File
+from wpinq.publish.edition import compose, restored, tabled
+from wpinq.publish.files import digest, found, put
+from wpinq.publish.periods import Period
+from wpinq.publish.records import Opening
+from wpinq.publish.register import Record, Register
+from wpinq.publish.sinks import Edition, Place
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.plan.dataset import DataSet
+
+
+class HeldError(WpinqError):
+    """A check wants the curator to look at a period before it is published; nothing was published."""
+
+
+class ChangedError(WpinqError):
+    """The records of a period are not those that it was published or charged from; nothing was charged."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a period.
+
+    Attributes:
+        period: Its name.
+        done: "published", or "was published before".
+        epsilon: What it costs.
+    """
+
+    period: str
+    done: str
+    epsilon: Fraction
+
+
+class Publisher:
+    """Publishes the periods of a release file; see `wpinq.publish.Release`.
+
+    Args:
+        file: What it says.
+        name: The release's name.
+        home: The directory of relative paths.
+        definition: A digest of what is asked.
+        places: Where answers go.
+        clock: The time.
+    """
+
+    def __init__(
+        self, file: File, name: str, home: Path, *, definition: str, places: list[Place],
+        clock: Callable[[], dt.datetime],
+    ) -> None:  # fmt: skip
+        self.file, self.name, self.home, self.definition = file, name, home, definition
+        self.opening = Opening(file.data, home)
+        self.register = Register(self.opening.ledger, name)
+        self.places, self.clock = places, clock
+
+    def asked(self, views: Collection) -> list[Asked]:
+        """The questions, priced."""
+        return [ask(one, views, self.file.data, self.home) for one in self.file.question]
+
+    def run(self, period: Period, *, accept: bool = False, again: bool = False) -> Outcome:
+        """Publish a period, from wherever it stands.
+
+        Args:
+            period: The period.
+            accept: Publish it although a check holds it back.
+            again: Charge for it again, if its records are others than those that it was charged for.
+
+        Raises:
+            PlanError, SourceError, BudgetError, LedgerError, HeldError, ChangedError: It is not published.
+        """
+        self._refuse(period)
+        for place in self.places:
+            place.check(period)
+        record = self.register.records().get(period.name)
+        if record is None or record.stage == "begun":
+            record = self._compute(period, again=again)
+        elif record.stage == "published":
+            self._unchanged(record, period)
+            return Outcome(period.name, "was published before", self._cost(record))
+        if record.notes and not accept:
+            what = "; ".join(record.notes)
+            raise HeldError(f"{period.name}: held back: {what}. Look at {self.register.files / period.name}; to publish"
+                            f" it, say --accept. It is charged already.")  # fmt: skip
+        edition = self.edition(period)
+        for place in self.places:
+            place.deliver(edition)
+        self.register.enter(replace(record, stage="published"))
+        return Outcome(period.name, "published", self._cost(record))
+
+    def edition(self, period: Period) -> Edition:
+        """What was computed for a period, from its files.
+
+        Raises:
+            SourceError: They are not there, or not what was computed.
+        """
+        files = found(self.register.files / period.name)
+        record = self.register.records().get(period.name)
+        if files is None or record is None or digest(files) != record.facts.get("digest"):
+            raise SourceError(f"{period.name}: its files in {self.register.files} are missing or were changed.")
+        return Edition(self.name, period, restored(files), files)
+
+    def _refuse(self, period: Period) -> None:
+        """Refuse a period that cannot be: not over yet, before the first, or across others that are published."""
+        now, zone = self.clock(), self.file.period.zone
+        if not period.ended(now, zone):
+            raise PlanError(f"{period.name}: is not over ({zone}); its records are not all there yet.")
+        first = self.file.period.first
+        if first is not None and period < Period.parse(str(first), period.every):
+            raise PlanError(f"{period.name}: is before the first period, {first}.")
+        for record in self.register.records().values():
+            last = record.facts.get("at")
+            if last is not None and dt.datetime.fromisoformat(last) > now + dt.timedelta(hours=1):
+                raise PlanError(f"the clock says {now:%Y-%m-%d %H:%M}, before {record.period} was published ({last});"
+                                " set the clock.")  # fmt: skip
+            if record.every != period.every:
+                other = Period.parse(record.period, record.every)  # type: ignore[arg-type]
+                if other.start < period.end and period.start < other.end:
+                    raise PlanError(f"{period.name}: overlaps {record.period}, which is {record.stage}; the same"
+                                    " records would be charged twice.")  # fmt: skip
+
+    def _compute(self, period: Period, *, again: bool) -> Record:
+        """Charge for a period and compute it; what was charged before is free."""
+        allowance = Allowance(self.file.budget, self.register, period)
+        views = self.opening.protect(period, allowance)
+        data = sources(views._node)[0]
+        asked = self.asked(views)
+        if not again:
+            self._same(period, asked)
+        began = self._began(period, data)
+        try:
+            allowance.insist(sum((one.epsilon for one in asked), Fraction(0)))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # of what is charged again, which was asked for
+                commit([quote for one in asked for quote in one.quotes])
+        except BudgetError as error:
+            self.register.refuse(period.name, self._now(), str(error))
+            raise
+        answers = {one.question.name: one.answer() for one in asked}
+        facts, files = compose(self, period, data, asked, answers, began=began.facts)
+        place = self.register.files / period.name
+        shutil.rmtree(place, ignore_errors=True)  # of a process that was killed before it entered them; nobody has them
+        put(place, files, "publish", 0o700)
+        tables = {name: table for one in answers.values() for name, table in one.tables.items()}
+        notes = tuple(doubts(list(columns(tables)), self._past(period), self.file.checks))
+        record = replace(began, stage="held" if notes else "computed", facts=facts, notes=notes)
+        self.register.enter(record)
+        return record
+
+    def recompute(self, period: Period, record: Record) -> dict[str, bytes]:
+        """The tables of a period, computed anew from its records; what was charged is free.
+
+        Raises:
+            SourceError: Its records are not there.
+            ChangedError: They are others.
+        """
+        views = self.opening.protect(period, None)
+        if self.opening.code(sources(views._node)[0]) != record.version:
+            raise ChangedError(f"{period.name}: {self.opening.shown(period)} holds other records than were published.")
+        asked = self.asked(views)
+        self._same(period, asked)
+        commit([quote for one in asked for quote in one.quotes])
+        answers = [one.answer() for one in asked]
+        tables = [(name, *table, one.abouts[name]) for one in answers for name, table in one.tables.items()]
+        return {file: content for table in tables for file, content in tabled(*table).items()}
+
+    def _began(self, period: Period, data: DataSet) -> Record:
+        """Note when a period was begun, once, so that its evidence says the same however often it is computed."""
+        old = self.register.records().get(period.name)
+        version = self.opening.code(data)
+        if old is not None and (old.version, old.definition) == (version, self.definition):
+            return old
+        record = Record(period.name, period.every, "begun", version, self.definition, {
+            "at": self._now(), "spent before": str(data.ledger.spent()[0]),
+        })  # fmt: skip
+        self.register.enter(record)
+        return record
+
+    def _same(self, period: Period, asked: list[Asked]) -> None:
+        """Refuse records other than those that the period was charged for."""
+        charges = [(ledger, charge) for one in asked for quote in one.quotes for ledger, charge in quote.charges]
+        if any(charge.asked and ledger.repeated(charge) is not None for ledger, charge in charges):
+            raise ChangedError(f"{period.name}: was charged for other records than {self.opening.shown(period)} holds;"
+                               " nothing was charged. Put the old ones back, or say --again to charge for these"
+                               " too: who is in both loses both.")  # fmt: skip
+
+    def _unchanged(self, record: Record, period: Period) -> None:
+        """Tell the curator that the records of a published period changed, if they are there at all."""
+        if record.definition != self.definition:
+            warnings.warn(f"{period.name}: the questions or keys changed since it was published; it stays as it is.",
+                          RuntimeWarning, stacklevel=2)  # fmt: skip
+        try:
+            data = sources(self.opening.protect(period, None)._node)[0]
+        except SourceError:
+            return
+        if self.opening.code(data) != record.version:
+            raise ChangedError(f"{period.name}: {self.opening.shown(period)} changed since it was published; what is"
+                               " published stays, and nothing was charged.")  # fmt: skip
+
+    def _past(self, period: Period) -> list[list[Column]]:
+        """The columns of the periods that were published before this one."""
+        result = []
+        for record in self.register.records().values():
+            if record.stage == "published" and record.period < period.name:
+                files = found(self.register.files / record.period)
+                tables = {} if files is None else restored(files, ends=True)
+                result.append(list(columns(tables)))
+        return result[-8:]
+
+    @staticmethod
+    def _cost(record: Record) -> Fraction:
+        return Fraction(record.facts["cost"]["epsilon"])
+
+    def _now(self) -> str:
+        return self.clock().isoformat(timespec="seconds")

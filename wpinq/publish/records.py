@@ -1,0 +1,132 @@
+"""The records of a period: found, protected under the release's ledger, each period a table of the same people."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wpinq.errors import PlanError
+from wpinq.ledger import Ledger
+from wpinq.plan.unit import Unit, users
+from wpinq.protection import protect
+from wpinq.publish.budgets import Allowance
+from wpinq.publish.declared import Data, Person
+from wpinq.publish.periods import Period
+from wpinq.records.schema import Kind
+from wpinq.sources import open_source
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.plan.dataset import DataSet
+
+LIMITLESS = 10**12
+"""The budget of records that are made up to show mistakes."""
+DATABASE = re.compile(r"(sqlite|duckdb):")
+URL = re.compile(r"[a-z]+://")
+
+
+class Opening:
+    """Opens the records of a period.
+
+    Args:
+        data: What the release file says of them.
+        home: The directory that relative paths start from.
+    """
+
+    def __init__(self, data: Data, home: Path) -> None:
+        self._data, self._home = data, home
+        self.unit = unit_of(data.unit)
+        self.ledger = home / data.ledger
+
+    def shown(self, period: Period) -> str:
+        """The source of a period, without passwords."""
+        return re.sub(r"//[^@/]*@", "//", period.filled(self._data.source))
+
+    def protect(self, period: Period, allowance: Allowance | None) -> Collection:
+        """Protect the records of a period as a table of its own, `NAME PERIOD`, so that its questions are its own.
+
+        Args:
+            period: The period.
+            allowance: What the ledger may hold; None to open one that exists.
+
+        Raises:
+            SourceError, PlanError, LedgerError: They cannot be read or protected; nothing was charged.
+        """
+        source = self._source(period)
+        open_source(source, columns=self._columns(), **self._words())  # what is missing shows before a ledger is made
+        if allowance is not None:
+            self.ledger.parent.mkdir(parents=True, exist_ok=True)
+            exists = self.ledger.exists()
+            total = allowance.epsilon if not exists or allowance.budget.per is None else None
+            book = Ledger.open(
+                self.ledger, name=self._data.name, unit=self.unit.text, budget=total, delta=allowance.delta, shared=True
+            )
+            if total is None and allowance.epsilon > book.budget:
+                book.raise_budget(allowance.epsilon)
+        return protect(
+            source, ledger=self.ledger, name=f"{self._data.name} {period.name}", columns=self._columns(),
+            unit=self.unit, where=self._where(period), derive=self._data.derive or None, **self._words(),
+        )  # fmt: skip
+
+    def imagined(self, period: Period) -> Collection:
+        """The same without records, in memory: mistakes and prices show in it.
+
+        Raises:
+            SourceError, PlanError: They could not be read or protected.
+        """
+        reader = open_source(self._source(period), columns=self._columns(), **self._words())
+        kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in reader.schema}
+        return protect(
+            [], LIMITLESS, delta="0.5", columns=kinds, name=self._data.name, unit=self.unit,
+            where=self._where(period), derive=self._data.derive or None,
+        )  # fmt: skip
+
+    @staticmethod
+    def code(data: DataSet) -> str:
+        """A code for the version of a period's records, which only the ledger's secret can make."""
+        return data.ledger.secret.mac("version of a period", data.version.encode()).hex()[:32]
+
+    def _source(self, period: Period) -> Any:
+        text = period.filled(self._data.source)
+        query = self._data.query and period.filled(self._data.query)
+        if text.startswith(("postgresql://", "postgres://")):
+            from wpinq.sources.databases.postgres import postgres
+
+            return postgres(text, query=query) if query else text
+        found = DATABASE.match(text)
+        if found:
+            place, mark, rest = text[found.end() :].partition("?")
+            if query and found[1] == "sqlite":
+                from wpinq.sources.databases.sqlite import sqlite
+
+                return sqlite(self._home / place, query=query)
+            text = f"{found[0]}{self._home / place}{mark}{rest}"
+        if query:
+            raise PlanError("data.query: only sources postgresql:// and sqlite: take one.")
+        return text if found or URL.match(text) else str(self._home / text)
+
+    def _where(self, period: Period) -> str | None:
+        return None if self._data.where is None else period.filled(self._data.where)
+
+    def _columns(self) -> Any:
+        return self._data.columns
+
+    def _words(self) -> dict[str, Any]:
+        names = ("header", "format", "separator", "decimal", "encoding", "table", "tz")
+        return {name: getattr(self._data, name) for name in names}
+
+
+def unit_of(given: Person | None) -> Unit:
+    """The privacy unit of a release file.
+
+    Raises:
+        PlanError: It cannot be.
+    """
+    if given is None:
+        return Unit()
+    if len(given.per) > 1:
+        raise PlanError("data.unit.per: one column and a number, such as per = { page = 1 }.")
+    per = next(iter(given.per.items()), None)
+    return users(given.column, given.at_most, per=per, shared=given.shared, period=given.period, at=given.at,
+                 zone=given.zone)  # fmt: skip

@@ -1,0 +1,150 @@
+"""The register of periods: what was begun, computed, held back, delivered and published; durable before it counts.
+
+It lies beside the ledger and holds released numbers, public names and codes only. A period moves through its stages in
+one order. What each stage needs from the one before is durable by then, so that a process that was killed at any moment
+is followed by one that goes on where it stopped:
+
+    begun      the version of its records is fixed; its questions are charged from here on, once for all times
+    computed   its answers and evidence lie as files beside the register; the records are not needed any more
+    held       the same, and a check wants the curator to look first
+    published  every sink has it
+
+Killed between a charge and the next stage, the questions are charged already and asked again, which is free, and gives
+the same answers. A sink is handed the same files again, and takes them once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wpinq.errors import LedgerError, WpinqError
+
+STAGES = ("begun", "computed", "held", "published")
+TABLES = """
+CREATE TABLE IF NOT EXISTS periods (
+  release TEXT, period TEXT, every TEXT, stage TEXT, version TEXT, definition TEXT, facts TEXT, notes TEXT,
+  PRIMARY KEY (release, period));
+CREATE TABLE IF NOT EXISTS refusals (release TEXT, period TEXT, at TEXT, why TEXT, PRIMARY KEY (release, period));
+"""
+
+
+class BusyError(WpinqError):
+    """Another process is publishing over the same ledger; nothing was done."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What the register holds of a period.
+
+    Attributes:
+        period: Its name.
+        every: What kind of period it is.
+        stage: See above.
+        version: A code for the version of its records.
+        definition: A digest of the questions that were asked.
+        facts: What its evidence was written from: times, costs, digests of files; nothing that was not released.
+        notes: Why it is held back, for the curator.
+    """
+
+    period: str
+    every: str
+    stage: str
+    version: str
+    definition: str
+    facts: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class Register:
+    """The register of one release, beside its ledger.
+
+    Args:
+        ledger: The ledger.
+        release: The release's name; several releases may share a ledger.
+    """
+
+    def __init__(self, ledger: Path, release: str) -> None:
+        self._file, self._release = ledger.with_name(f"{ledger.name}.periods"), release
+        self.files = ledger.with_name(f"{ledger.name}.published") / release
+        """Where the files of each period are kept."""
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other publishing processes out, for as long as this one lives.
+
+        Raises:
+            BusyError: There is one.
+            LedgerError: The directory cannot be written.
+        """
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(f"{self._file}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise LedgerError(f"{self._file}: cannot be written: {error.strerror}.") from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise BusyError(f"{self._file}: another process is publishing; try again when it is done.") from None
+        finally:
+            os.close(descriptor)
+
+    def records(self) -> dict[str, Record]:
+        """All periods, by name, in order of their names."""
+        if not self._file.exists():
+            return {}
+        with self._opened() as connection:
+            rows = connection.execute(
+                "SELECT period, every, stage, version, definition, facts, notes FROM periods WHERE release = ?"
+                " ORDER BY period", (self._release,),
+            ).fetchall()  # fmt: skip
+        return {row[0]: Record(row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), tuple(json.loads(row[6])))
+                for row in rows}  # fmt: skip
+
+    def enter(self, record: Record) -> None:
+        """Write what is known of a period, durably."""
+        row = (
+            self._release, record.period, record.every, record.stage, record.version, record.definition,
+            json.dumps(record.facts), json.dumps(record.notes),
+        )  # fmt: skip
+        with self._opened() as connection:
+            connection.execute("INSERT OR REPLACE INTO periods VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute("DELETE FROM refusals WHERE release = ? AND period = ?", row[:2])
+
+    def refuse(self, period: str, at: str, why: str) -> None:
+        """Note that a period was refused, and why."""
+        with self._opened() as connection:
+            connection.execute("INSERT OR REPLACE INTO refusals VALUES (?, ?, ?, ?)", (self._release, period, at, why))
+
+    def refusals(self) -> dict[str, tuple[str, str]]:
+        """When and why periods were refused last, that have not gone on since."""
+        if not self._file.exists():
+            return {}
+        with self._opened() as connection:
+            rows = connection.execute(
+                "SELECT period, at, why FROM refusals WHERE release = ? ORDER BY period", (self._release,)
+            ).fetchall()
+        return {period: (at, why) for period, at, why in rows}
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """One transaction; what it wrote is on disk when it ends."""
+        try:
+            descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.close(descriptor)
+            with closing(sqlite3.connect(self._file, timeout=60)) as connection:
+                connection.execute("PRAGMA synchronous = EXTRA")
+                with connection:
+                    connection.executescript(TABLES)
+                with connection:
+                    yield connection
+        except (sqlite3.Error, OSError) as error:
+            raise LedgerError(f"{self._file}: {type(error).__name__}: {error}.") from None

@@ -1,0 +1,283 @@
+"""A release: one file that says what is published of each period, and what can be done with it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from wpinq.errors import BudgetError, LedgerError, SourceError, WpinqError
+from wpinq.exact import decimal
+from wpinq.ledger import Ledger
+from wpinq.publish.asked import Expected
+from wpinq.publish.budgets import check, said
+from wpinq.publish.declared import File, amount, decode, read
+from wpinq.publish.periods import Period, span, through
+from wpinq.publish.publisher import Outcome, Publisher
+from wpinq.publish.sinks import Edition, opened
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """What one question would cost in one period.
+
+    Attributes:
+        name: The question.
+        asked: What is asked.
+        epsilon: What it costs.
+        delta: What it costs beside that.
+        expected: What noise is to be expected in each of its columns.
+    """
+
+    name: str
+    asked: str
+    epsilon: Fraction
+    delta: Fraction
+    expected: list[Expected]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a period would cost, and how long the budget lasts.
+
+    Attributes:
+        period: The period whose source was opened for its columns.
+        questions: Each question's price.
+        budget: The budget in words.
+        left: Epsilon that is left; None where it comes anew for each stretch of time.
+        left_delta: Delta that is left.
+    """
+
+    period: str
+    questions: list[Priced]
+    budget: str
+    left: Fraction | None
+    left_delta: Fraction
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What a period costs."""
+        return sum((one.epsilon for one in self.questions), Fraction(0))
+
+    @property
+    def delta(self) -> Fraction:
+        """What a period costs beside that."""
+        return sum((one.delta for one in self.questions), Fraction(0))
+
+    @property
+    def lasts(self) -> int | None:
+        """For how many more periods the budget lasts; None where nothing ends it."""
+        ends = [] if self.left is None else [self.left // self.epsilon]
+        return min([*ends, *([self.left_delta // self.delta] if self.delta else [])], default=None)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where one period stands.
+
+    Attributes:
+        period: Its name.
+        stage: "published", "held", "computed", "begun", "refused" or "missing".
+        why: Why it is held or refused.
+    """
+
+    period: str
+    stage: str
+    why: str = ""
+
+
+class Release:
+    """What is published of each period of a data set.
+
+    Args:
+        file: What a release file says, as `declared.File`, or as a mapping like the file's.
+        name: The release's name; it names its files.
+        home: The directory that relative paths start from.
+        clock: Gives the time, with a zone.
+
+    Raises:
+        PlanError: The file says what cannot be.
+
+    >>> given = {"data": {"source": "views/{date}.csv", "ledger": "ledger"}, "budget": {"epsilon": 30},
+    ...          "question": [{"name": "views", "counts": ["page"], "keys": ["home"], "epsilon": 1}],
+    ...          "sink": [{"directory": "out/{date}"}]}
+    >>> Release(given, "views")
+    <release 'views' of every day: views>
+    """
+
+    def __init__(
+        self, file: File | dict[str, Any], name: str, home: str | os.PathLike[str] = ".",
+        clock: Callable[[], dt.datetime] = _now,
+    ) -> None:  # fmt: skip
+        self.file = decode(file, "Release(...)") if isinstance(file, dict) else file
+        check(self.file.budget, self.file.period.every)
+        self.name, self.home = self.file.name or name, Path(home)
+        places = [opened(sink, self.home) for sink in self.file.sink]
+        self._publisher = Publisher(
+            self.file, self.name, self.home, definition=self._definition(), places=places, clock=clock
+        )
+        self._clock = clock
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], clock: Callable[[], dt.datetime] = _now) -> Release:
+        """Read a release file (TOML); paths in it start from its directory.
+
+        Raises:
+            SourceError: It cannot be read.
+            PlanError: It says what cannot be.
+        """
+        place = Path(path)
+        return cls(read(place), place.stem, place.parent, clock)
+
+    def period(self, text: str | None = None) -> Period:
+        """A period by its name; by default the last one that is over."""
+        every = self.file.period.every
+        if text is not None:
+            return Period.parse(text, every)
+        from zoneinfo import ZoneInfo
+
+        here = self._clock().astimezone(ZoneInfo(self.file.period.zone)).replace(tzinfo=None)
+        return Period.of(here, every).previous
+
+    def plan(self, period: str | None = None) -> Plan:
+        """Price a period without looking at records: of its source, names and types of columns are read.
+
+        Raises:
+            SourceError, PlanError, BinError: It could not be published.
+        """
+        wanted = self.period(period)
+        asked = self._publisher.asked(self._publisher.opening.imagined(wanted))
+        left, left_delta = amount(self.file.budget.epsilon, "budget"), amount(self.file.budget.delta, "budget")
+        ledger = self._publisher.opening.ledger
+        if ledger.exists():
+            book = Ledger.existing(ledger)
+            spent, spent_delta = book.spent()
+            left, left_delta = book.budget - spent, book.delta_budget - spent_delta
+        return Plan(
+            wanted.name,
+            [Priced(one.question.name, one.text, one.epsilon, one.delta, one.expected) for one in asked],
+            said(self.file.budget),
+            None if self.file.budget.per else left,
+            left_delta,
+        )
+
+    def run(self, period: str | None = None, *, accept: bool = False, again: bool = False) -> Outcome:
+        """Publish one period: exactly once, however often it is run, and wherever it was killed.
+
+        Args:
+            period: Its name; by default the last one that is over.
+            accept: Publish it although a check holds it back.
+            again: Charge for it again, if its records are others than those that it was charged for.
+
+        Raises:
+            HeldError: A check holds it back; nothing was published.
+            ChangedError: Its records changed; nothing was charged.
+            BusyError: Another process is publishing.
+            BudgetError: It costs more than is left; nothing was charged.
+            PlanError, SourceError, BinError, LedgerError: It cannot be published.
+        """
+        with self._publisher.register.locked():
+            return self._publisher.run(self.period(period), accept=accept, again=again)
+
+    def backfill(self, periods: str) -> Iterator[Outcome | WpinqError]:
+        """Publish each of a range of periods, `A..B`, in order; one that is held or cannot be read stops no other.
+
+        Raises:
+            BudgetError: The budget ends.
+            LedgerError, BusyError: The ledger cannot be used.
+        """
+        first, last = span(periods, self.file.period.every)
+        with self._publisher.register.locked():
+            for period in through(first, last):
+                try:
+                    yield self._publisher.run(period)
+                except (BudgetError, LedgerError):
+                    raise
+                except WpinqError as error:
+                    yield error
+
+    def status(self) -> list[Standing]:
+        """Where each period stands, from the first to the last one that is over."""
+        register = self._publisher.register
+        records, refusals = register.records(), register.refusals()
+        names = sorted({*records, *refusals, *([str(self.file.period.first)] if self.file.period.first else [])})
+        if not names:
+            return []
+        every, last = self.file.period.every, self.period()
+        known = [name for name in names if name not in records or records[name].every == every]
+        result = []
+        for period in through(Period.parse(known[0], every), max(last, Period.parse(known[-1], every))):
+            record = records.get(period.name)
+            if period.name in refusals and (record is None or record.stage == "begun"):
+                result.append(Standing(period.name, "refused", refusals[period.name][1]))
+            else:
+                stage = "missing" if record is None else record.stage
+                result.append(Standing(period.name, stage, "; ".join(record.notes) if record else ""))
+        return result
+
+    def verify(self, period: str) -> list[str]:
+        """Compute a published period anew, which costs nothing, and compare every file and every row of its sinks.
+
+        Returns:
+            What differs; nothing where all is the same.
+
+        Raises:
+            SourceError: It was never published, or its records are gone.
+            ChangedError: Its records are others.
+        """
+        wanted = self.period(period)
+        with self._publisher.register.locked():
+            edition = self._publisher.edition(wanted)
+            differs = [found for place in self._publisher.places if (found := place.differs(edition)) is not None]
+            return differs + self._recomputed(edition)
+
+    @property
+    def protects(self) -> str:
+        """Whom each answer protects, in words."""
+        return self._publisher.opening.unit.protects
+
+    def budget_line(self) -> str:
+        """What is left of the budget, and until when that lasts."""
+        ledger = self._publisher.opening.ledger
+        if not ledger.exists():
+            return f"There is no ledger yet. {said(self.file.budget)}"
+        book = Ledger.existing(ledger)
+        left = book.remaining()
+        costs = [Fraction(one.facts["cost"]["epsilon"]) for one in self._publisher.register.records().values()
+                 if "cost" in one.facts]  # fmt: skip
+        more = "" if self.file.budget.per or not costs else f", for {left // costs[-1]:,} more periods like the last"
+        return f"Epsilon {decimal(left)} of {decimal(book.budget)} is left{more}. {said(self.file.budget)}"
+
+    def _recomputed(self, edition: Edition) -> list[str]:
+        """Which tables come out otherwise when they are computed anew."""
+        record = self._publisher.register.records()[edition.period.name]
+        if record.definition != self._publisher.definition:
+            raise SourceError(f"{edition.period.name}: the questions or keys changed since; put the old file back.")
+        fresh = self._publisher.recompute(edition.period, record)
+        return [f"{name}: computed otherwise" for name, content in fresh.items() if edition.files.get(name) != content]
+
+    def _definition(self) -> str:
+        """A digest of what is asked and of the files that say it."""
+        result = sha256(msgspec.json.encode([self.file.question, self.file.data.unit, self.file.data.where,
+                                             self.file.data.derive, self.file.data.query]))  # fmt: skip
+        for question in self.file.question:
+            for given in (question.keys, question.dataflow):
+                path = self.home / given if isinstance(given, str) else None
+                if path is not None and path.is_file():
+                    result.update(sha256(path.read_bytes()).digest())
+        return result.hexdigest()
+
+    def __repr__(self) -> str:
+        names = ", ".join(question.name for question in self.file.question)
+        return f"<release {self.name!r} of every {self.file.period.every}: {names}>"

@@ -105,3 +105,14 @@ class Budget:
         head = "<tr><th>question</th><th>epsilon</th></tr>"
         about = f"<small>Each answer protects {escape(self.unit)}.</small>"
         return f"<div><b>{escape(str(self))}</b><table>{head}{rows}</table>{about}</div>"
+
+
+def last_row(ledger: Ledger) -> tuple[int, str]:
+    """The number of a ledger's last row, and its code, which covers all rows before it.
+
+    Raises:
+        LedgerError: It cannot be trusted or read.
+    """
+    with ledger._session() as session:
+        last = session.accountant.last
+        return (0, "") if last is None else (last.number, last.mac.hex())

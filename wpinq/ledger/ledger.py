@@ -253,13 +253,6 @@ class Ledger:
         with self._session() as session:
             return session.accountant.budget - session.accountant.spent.epsilon
 
-    @property
-    def head(self) -> tuple[int, str]:
-        """The number of rows, and the code of the last, which covers all before it."""
-        with self._session() as session:
-            last = session.accountant.last
-            return (0, "") if last is None else (last.number, last.mac.hex())
-
     def entries(self) -> list[Entry]:
         """All rows, in order, as the curator may see them; each is read, verified and entered again, or refused."""
         with self._session() as session:

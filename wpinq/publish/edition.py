@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from wpinq.ledger.budget import last_row
 from wpinq.publish.evidence import page, report
 from wpinq.publish.files import digest
 from wpinq.publish.registry import entry
@@ -108,7 +109,7 @@ def _facts(
 
     file, ledger = publisher.file, data.ledger
     epsilon, delta = (sum((getattr(one, name) for one in asked), Fraction(0)) for name in ("epsilon", "delta"))
-    number, code = ledger.head
+    number, code = last_row(ledger)
     return {
         "title": f"{file.about.title or publisher.name}, {period.name}",
         "release": publisher.name,

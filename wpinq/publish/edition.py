@@ -7,6 +7,7 @@ import json
 import platform
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -22,25 +23,45 @@ from wpinq.publish.registry import entry
 if TYPE_CHECKING:
     from wpinq.plan.dataset import DataSet
     from wpinq.publish.asked import Answered, Asked
+    from wpinq.publish.declared import File
     from wpinq.publish.periods import Period
-    from wpinq.publish.publisher import Publisher
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a period before it is computed.
+
+    Attributes:
+        release: The release's name.
+        file: What its file says.
+        definition: A digest of what is asked.
+        period: The period.
+        data: Its records, of which nothing but public facts is told.
+        code: A code for their version.
+        began: When the period was begun, and what was spent by then.
+    """
+
+    release: str
+    file: File
+    definition: str
+    period: Period
+    data: DataSet
+    code: str
+    began: Mapping[str, Any]
+
 
 FACTS, REPORT, PAGE, ENTRY = "evidence.json", "report.md", "report.html", "registry.json"
 
 
 def compose(
-    publisher: Publisher, period: Period, data: DataSet, asked: Sequence[Asked], answers: Mapping[str, Answered],
-    *, began: Mapping[str, Any],
-) -> tuple[dict[str, Any], dict[str, bytes]]:  # fmt: skip
+    known: Known, asked: Sequence[Asked], answers: Mapping[str, Answered]
+) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The facts and files of a period. Everything in them was released, declared, or is a code.
 
     Args:
-        publisher: Of which release.
-        period: The period.
-        data: Its records, of which nothing but public facts is told.
+        known: What is known of the period.
         asked: The questions.
         answers: Their answers, by name.
-        began: When it was begun, and what was spent by then.
     """
     files: dict[str, bytes] = {}
     for one in asked:
@@ -49,14 +70,14 @@ def compose(
             files |= tabled(name, cells, ends, answer.abouts[name])
         if one.question.plot:
             files |= {f"{name}.png": _picture(draw) for name, draw in answer.draw.items()}
-    facts = _facts(publisher, period, data, asked, answers, began=began)
+    facts = _facts(known, asked, answers)
     facts["files"] = {name: sha256(content).hexdigest() for name, content in sorted(files.items())}
-    text = report(facts, publisher.file.about)
+    text = report(facts, known.file.about)
     files |= {
         FACTS: (json.dumps(facts, indent=1) + "\n").encode(),
         REPORT: text.encode(),
         PAGE: page(text, str(facts["title"])).encode(),
-        ENTRY: (json.dumps(entry(facts, publisher.file.about), indent=1) + "\n").encode(),
+        ENTRY: (json.dumps(entry(facts, known.file.about), indent=1) + "\n").encode(),
     }
     return {**facts, "digest": digest(files)}, files
 
@@ -101,20 +122,17 @@ def _picture(draw: Any) -> bytes:
         return path.read_bytes()
 
 
-def _facts(
-    publisher: Publisher, period: Period, data: DataSet, asked: Sequence[Asked], answers: Mapping[str, Answered],
-    *, began: Mapping[str, Any],
-) -> dict[str, Any]:  # fmt: skip
+def _facts(known: Known, asked: Sequence[Asked], answers: Mapping[str, Answered]) -> dict[str, Any]:
     from wpinq.publish.budgets import said
 
-    file, ledger = publisher.file, data.ledger
+    file, data, period, ledger = known.file, known.data, known.period, known.data.ledger
     epsilon, delta = (sum((getattr(one, name) for one in asked), Fraction(0)) for name in ("epsilon", "delta"))
     number, code = last_row(ledger)
     return {
-        "title": f"{file.about.title or publisher.name}, {period.name}",
-        "release": publisher.name,
+        "title": f"{file.about.title or known.release}, {period.name}",
+        "release": known.release,
         "period": {"name": period.name, "start": str(period.start), "end": str(period.end), "zone": file.period.zone},
-        "at": began["at"],
+        "at": known.began["at"],
         "unit": data.unit.text,
         "protects": data.unit.protects,
         "columns": str(data.reader.schema),
@@ -122,13 +140,13 @@ def _facts(
         "cost": {"epsilon": str(epsilon), "delta": str(delta)},
         "budget": {
             "epsilon": str(ledger.budget), "delta": str(ledger.delta_budget), "in words": said(file.budget),
-            "spent before": began["spent before"], "spent after": str(ledger.spent()[0]),
+            "spent before": known.began["spent before"], "spent after": str(ledger.spent()[0]),
             "delta spent after": str(ledger.spent()[1]),
         },
         "questions": [_question(one, answers[one.question.name]) for one in asked],
-        "records": {"code of the version": publisher.opening.code(data)},
+        "records": {"code of the version": known.code},
         "ledger": {"rows": number, "head": code},
-        "definition": publisher.definition,
+        "definition": known.definition,
         "wpinq": _installed(),
         "python": platform.python_version(),
     }  # fmt: skip

@@ -18,7 +18,7 @@ from wpinq.publish.asked import Asked, ask
 from wpinq.publish.budgets import Allowance
 from wpinq.publish.checks import Column, columns, doubts
 from wpinq.publish.declared import File
-from wpinq.publish.edition import compose, restored, tabled
+from wpinq.publish.edition import Known, compose, restored, tabled
 from wpinq.publish.files import digest, found, put
 from wpinq.publish.periods import Period
 from wpinq.publish.records import Opening
@@ -157,7 +157,9 @@ class Publisher:
             self.register.refuse(period.name, self._now(), str(error))
             raise
         answers = {one.question.name: one.answer() for one in asked}
-        facts, files = compose(self, period, data, asked, answers, began=began.facts)
+        code = self.opening.code(data)
+        known = Known(self.name, self.file, self.definition, period, data, code, began.facts)
+        facts, files = compose(known, asked, answers)
         place = self.register.files / period.name
         shutil.rmtree(place, ignore_errors=True)  # of a process that was killed before it entered them; nobody has them
         put(place, files, "publish", 0o700)

@@ -22,20 +22,9 @@ def entry(facts: Mapping[str, Any], words: Words) -> dict[str, Any]:
         facts: What is known of the period; see `edition.compose`.
         words: What the release file says about itself.
     """
-    cost, period = facts["cost"], facts["period"]
-    delta = float(Fraction(cost["delta"]))
-    parameters = {"epsilon": float(Fraction(cost["epsilon"])), **({"delta": delta} if delta else {})}
-    sector = {"data_product_sector": words.sector} if words.sector else {}
-    steps = {name: step for name, step in facts["before the bound"].items() if step}
-    budget, unit = facts["budget"]["in words"], facts["unit"]
-    noise = [
-        f"- {one['name']}: {item['mechanism']} of scale {item['scale']:.6g}, on integers, by a keyed pseudorandom"
-        " function of the bin"
-        for one in facts["questions"]
-        for item in one["noise"]
-    ]
-    before = f"Steps on single records before the bound: {steps or 'none'}. Bounds and keys are declared; the curator"
     asked = f"{facts['release']}: " + "; ".join(one["asked"] for one in facts["questions"])
+    sector = {"data_product_sector": words.sector} if words.sector else {}
+    notes = {"additional_information": words.notes} if words.notes else {}
     return {
         "status": "Draft",
         "registry_authors": words.authors,
@@ -49,35 +38,61 @@ def entry(facts: Mapping[str, Any], words: Words) -> dict[str, Any]:
             "data_product_region": words.region,
             "publication_date": facts["at"][:10],
             **sector,
-            "dp_flavor": {
-                "name": "Approximate DP" if delta else "Pure DP",
-                "data_domain": f"Collections of records {facts['columns']} of {period['start']} to {period['end']}.",
-                "unprotected_quantities": words.unprotected or "None but what is declared: keys, bounds, this record.",
-            },
-            "privacy_loss": {
-                "privacy_unit": facts["protects"],
-                "privacy_unit_description": f"Adjacent collections differ in the records of one unit: {unit}.",
-                "privacy_parameters": parameters,
-                "privacy_parameters_description": budget,
-            },
-            "model": {
-                "model_name": "Central",
-                "model_name_description": "A curator holds the records and publishes noisy numbers.",
-                "actors": "The curator sees records; everybody may see what is published.",
-                "release_type": "Many releases",
-                "release_type_description": f"One for each period such as {period['name']}. {budget}",
-                "data_source_type": "Dynamic",
-                "access_type": "Non-interactive",
-            },
+            **_guarantee(facts, words),
+            "model": _model(facts),
             "accounting": {
                 "post_processing": FILTERED,
-                "composition": f"Sequential, over questions and periods, as exact sums in a ledger. {budget}",
+                "composition": "Sequential, over questions and periods, as exact sums in a ledger. "
+                + facts["budget"]["in words"],
             },
-            "implementation": {
-                "pre_processing_eda_hyperparameter_tuning": f"{before} has to say whether data were looked at.",
-                "mechanisms": "\n".join([*noise, f"- wpinq {facts['wpinq']}; no floats in samplers."]),
-                "justification": words.justification,
-            },
-            **({"additional_information": words.notes} if words.notes else {}),
+            "implementation": _implementation(facts, words),
+            **notes,
         },
-    }  # fmt: skip
+    }
+
+
+def _guarantee(facts: Mapping[str, Any], words: Words) -> dict[str, Any]:
+    cost, period = facts["cost"], facts["period"]
+    delta = float(Fraction(cost["delta"]))
+    return {
+        "dp_flavor": {
+            "name": "Approximate DP" if delta else "Pure DP",
+            "data_domain": f"Collections of records {facts['columns']} of {period['start']} to {period['end']}.",
+            "unprotected_quantities": words.unprotected or "None but what is declared: keys, bounds, this record.",
+        },
+        "privacy_loss": {
+            "privacy_unit": facts["protects"],
+            "privacy_unit_description": f"Adjacent collections differ in the records of one unit: {facts['unit']}.",
+            "privacy_parameters": {"epsilon": float(Fraction(cost["epsilon"])), **({"delta": delta} if delta else {})},
+            "privacy_parameters_description": facts["budget"]["in words"],
+        },
+    }
+
+
+def _model(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "model_name": "Central",
+        "model_name_description": "A curator holds the records and publishes noisy numbers.",
+        "actors": "The curator sees records; everybody may see what is published.",
+        "release_type": "Many releases",
+        "release_type_description": f"One for each period such as {facts['period']['name']}. "
+        + facts["budget"]["in words"],
+        "data_source_type": "Dynamic",
+        "access_type": "Non-interactive",
+    }
+
+
+def _implementation(facts: Mapping[str, Any], words: Words) -> dict[str, Any]:
+    steps = {name: step for name, step in facts["before the bound"].items() if step}
+    before = f"Steps on single records before the bound: {steps or 'none'}. Bounds and keys are declared; the curator"
+    noise = [
+        f"- {one['name']}: {item['mechanism']} of scale {item['scale']:.6g}, on integers, by a keyed pseudorandom"
+        " function of the bin"
+        for one in facts["questions"]
+        for item in one["noise"]
+    ]
+    return {
+        "pre_processing_eda_hyperparameter_tuning": f"{before} has to say whether data were looked at.",
+        "mechanisms": "\n".join([*noise, f"- wpinq {facts['wpinq']}; no floats in samplers."]),
+        "justification": words.justification,
+    }

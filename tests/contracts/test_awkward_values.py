@@ -70,9 +70,9 @@ def planned(name, kind):
     return STEPS[name](protected([], v=kind.value, s="text"))
 
 
-def total(collection, parts):
+def total(collection, parts, shards=2):
     """What a plan gives in the end for records that come in parts: identities and weights."""
-    driver = Driver(collection, 2)
+    driver = Driver(collection, shards)
     sources = sum(not node.inputs for node in driver.order)
     for part in parts:
         weights = {}
@@ -89,8 +89,8 @@ def test_a_sum_of_changes_is_the_change_of_the_sum(name):
         plan, rows = planned(name, kind), records(kind)
         whole = total(plan, [rows])
         halves = [rows[::2], rows[1::2]]
-        assert total(plan, [[row] for row in rows]) == whole, kind
-        assert total(plan, [[row] for row in reversed(rows)]) == whole, kind
+        assert total(plan, [[row] for row in rows], shards=1) == whole, kind  # a row is in one shard anyway
+        assert total(plan, [[row] for row in reversed(rows)], shards=1) == whole, kind
         assert total(plan, halves) == whole, kind
 
 

@@ -38,7 +38,7 @@ WALLS = {
     "postprocess": {"arguments", "errors", "exact", "kernels", "storage"},
     "ledger": {"errors", "exact", "records", "storage"},
     "functions": {"errors", "records"},
-    "engines": {"errors", "failures", "plan", "records", "state"},
+    "engines": {"errors", "failures", "functions", "plan", "records", "state"},
 }
 """Rooms that may import these others and no more, however low those lie. Post-processing never meets the ledger, the
 noise or an engine; the ledger knows no data; engines never know the budget."""

@@ -17,7 +17,8 @@ from wpinq.postprocess.plot import plot_fit
 
 
 def conjugate(curve):
-    return np.array([(curve >= k).sum() for k in range(1, int(max(curve, default=0)) + 1)], dtype=np.int64)
+    steps = np.arange(1, int(max(curve, default=0)) + 1)
+    return len(curve) - np.searchsorted(np.sort(curve), steps)
 
 
 def bands(low, high):

@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from wpinq.plan.node import Node, Record, Source, Weighted, defined, steps
+from wpinq.functions.isolate import one_thread
+from wpinq.plan.node import Node, Record, Source, Weighted, steps
 from wpinq.records.values import decode, encode
 
 
@@ -42,12 +43,13 @@ def run(root: Node, collections: Mapping[Source, Weighted]) -> dict[Record, Frac
 def run_all(roots: Sequence[Node], collections: Mapping[Source, Weighted]) -> list[dict[Record, Fraction]]:
     """Evaluate some plans, each step that they share once; see `run`."""
     result: dict[Node, dict[Record, Fraction]] = {}
-    for node in steps(*roots):
-        if isinstance(node, Source):
-            weights = dict(collections[node])
-        else:
-            weights = defined(node, *(result[source_node] for source_node in node.inputs))
-        result[node] = {record: weight for record, weight in _merged(weights).items() if weight != 0}
+    with one_thread():
+        for node in steps(*roots):
+            if isinstance(node, Source):
+                weights = dict(collections[node])
+            else:
+                weights = node.define(*(result[source_node] for source_node in node.inputs))
+            result[node] = {record: weight for record, weight in _merged(weights).items() if weight != 0}
     return [result[root] for root in roots]
 
 

@@ -66,8 +66,8 @@ def one_thread() -> Iterator[_Thread]:
     if shared is not None:
         yield shared
         return
-    with _ONE_AT_A_TIME, _quiet():
-        _inside.thread = thread = _Thread()
+    with contextlib.ExitStack() as stack:
+        _inside.thread = thread = _Thread(stack)
         try:
             yield thread
         except BaseException:
@@ -80,15 +80,19 @@ def one_thread() -> Iterator[_Thread]:
 
 
 class _Thread:
-    """A thread that runs functions and nothing else."""
+    """A thread that runs functions and nothing else; it begins with the first."""
 
-    def __init__(self) -> None:
-        self._stop = threading.Event()
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self._stack, self._stop = stack, threading.Event()
         self._given: SimpleQueue[tuple[Callable[[tuple[Any, ...]], Any], Iterable[tuple[Any, ...]]] | None]
         self._given, self._done = SimpleQueue(), SimpleQueue[list[Any] | type[BaseException]]()
-        self._thread = _start(self._work)
+        self._thread: threading.Thread | None = None
 
     def run(self, step: Callable[[tuple[Any, ...]], Any], records: Iterable[tuple[Any, ...]]) -> list[Any]:
+        if self._thread is None:
+            self._stack.enter_context(_ONE_AT_A_TIME)
+            self._stack.enter_context(_quiet())
+            self._thread = _start(self._work)
         self._given.put((step, records))
         found: list[Any] | type[BaseException] = EngineError
         while self._thread.is_alive():
@@ -102,7 +106,7 @@ class _Thread:
     def end(self, *, wait: bool) -> None:
         self._stop.set()
         self._given.put(None)
-        if wait:
+        if wait and self._thread is not None:
             self._thread.join()
 
     def _work(self) -> None:

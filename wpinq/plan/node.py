@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from wpinq.errors import InternalError
 from wpinq.functions.covering import Uncovered, covered, own
-from wpinq.functions.isolate import one_thread
 from wpinq.plan.shapes import Read, Shape
 from wpinq.records.fields import encode
 from wpinq.records.schema import Schema
@@ -149,12 +148,6 @@ class Node(ABC):
     @abstractmethod
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """The exact definition on whole collections, slow and obviously right."""
-
-
-def defined(node: Node, *inputs: Weighted) -> dict[Record, Fraction]:
-    """What a step gives by its definition; its functions, which are called record by record, share one thread."""
-    with one_thread():
-        return node.define(*inputs)
 
 
 def steps(*roots: Node) -> list[Node]:

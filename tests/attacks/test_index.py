@@ -18,11 +18,11 @@ LEDGER, DAMAGE, TOGETHER = "ledger/test_ledger.py", "ledger/test_damage.py", "le
 CLUSTER, MEETING, HOSTS = "cluster/test_cluster.py", "cluster/test_meeting.py", "cluster/test_hosts.py"
 MEASUREMENT = "measurements/test_measurement.py"
 LIVE, WINDOWS, RECOVERY = "streaming/test_live.py", "streaming/test_windows.py", "streaming/test_recovery.py"
-CONTINUAL = "measurements/test_continual.py"
+CONTINUAL, KEYS = "measurements/test_continual.py", "measurements/test_continual_keys.py"
 DIGITS, COST, DISK = "noise/test_noise_digits.py", "ledger/test_cost.py", "ledger/test_disk.py"
 
 ATTACKS = [1, *range(2, 22), 25, 35, 36, 37, *range(40, 46)]
-RULES = [*range(2, 17), 22, 23, 24, 25, 28, *range(32, 40)]
+RULES = [*range(2, 17), 22, 23, 24, 25, 28, *range(32, 40), 44]
 
 INDEX = """
 attack 1   {NOISE}::test_attack_01_both_truths_reach_all_points
@@ -239,6 +239,10 @@ rule 39    {MEMO}::test_rule_39_what_no_ledger_can_detect
     seen: a key from os.urandom
 rule 39    {DAMAGE}::test_rule_39_a_process_that_runs_notices_even_a_copy_of_everything
     seen: what was read before not compared
+rule 44    {KEYS}::test_outside_of_that_event_one_record_more_changes_nothing_but_noise
+    in the test: bins are looked at only where they changed
+rule 44    {KEYS}::test_who_is_alone_in_a_bin_is_seen_with_probability_delta_over_all_epochs
+    in the test: each look costs all of delta
 """
 
 

@@ -66,7 +66,7 @@ class ContinualMeasurement(Measurement):
 
     def __init__(self, quote: Quote[Any]) -> None:
         super().__init__(quote)
-        self._first, self._closed = 0, 0
+        self._first, self._closed, self._root = 0, 0, quote.node
         secret = self.key_owner.ledger.secret
         self._nodes = secret.derive("continual node", quote.key, size=KEY_SIZE)
         self._noises = Words(secret.derive("continual noise", quote.key))
@@ -93,7 +93,7 @@ class ContinualMeasurement(Measurement):
             for form in (FORM, OLDER)
         )  # fmt: skip
         refuse_other_law(result.mechanism, "measure(continual=True)")
-        mechanism("geometric", result.mechanism.scale * result.mechanism.grid / min(segment(FAR).shares))
+        refuse_too_wide(result.mechanism)
         if any(ledger.holds(charge) for quote in older for ledger, charge in quote.charges):
             raise PlanError(
                 "measure(continual=True): an older version of wpinq began this release, with noise of another form, "
@@ -172,13 +172,14 @@ class ContinualMeasurement(Measurement):
             NotReadyError: See `observe`.
         """
         rest = 1 - level_of_each(exact(level, "interval(level=...)"), bins)
-        scales = [float(self._level(*node[:2]).scale) for node in parts(self._asked(epoch))]
-        return half_width(scales, float(rest)) / self._unit
+        return half_width(self._scales(self._asked(epoch)), float(rest)) / self._unit
 
     def explain(self) -> str:
         """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
         wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in (1, 100, 10_000, 1_000_000)]
-        cost = f"measure(epsilon={decimal(self.epsilon)}, continual=True)  noise of the nodes of counting trees"
+        cost = (
+            f"{self.quote.call}(epsilon={decimal(self.epsilon)}, continual=True)  noise of the nodes of counting trees"
+        )
         noise = [cost, f"  standard deviation of the noise on a bin: {', '.join(wide)}"]
         return show_measured(self.node, self.epsilon, noise=noise)
 
@@ -202,6 +203,10 @@ class ContinualMeasurement(Measurement):
             raise NotReadyError(f"observe: made after epoch {last} closed; ask for epoch {self._first} or a later one.")
         return last
 
+    def _scales(self, epoch: int) -> list[float]:
+        """The scales of the noises of an epoch, in steps."""
+        return [float(self._level(*node[:2]).scale) for node in parts(epoch)]
+
     def _level(self, number: int, level: int) -> Mechanism:
         """The noise of the nodes of a level in a segment, all on one grid."""
         if (number, level) not in self._levels:
@@ -224,6 +229,15 @@ class ContinualMeasurement(Measurement):
         place = np.repeat(index.astype(np.uint64), len(ids))
         close = np.full(len(place), np.uint64(32 << 56 | number << 8 | level))
         return siphash(self._nodes, [*words, place, close])
+
+
+def refuse_too_wide(noise: Mechanism) -> None:
+    """Refuse noise that could not be drawn at a later epoch.
+
+    Raises:
+        PlanError: Its scale would be out of range there; nothing was charged.
+    """
+    mechanism("geometric", noise.scale * noise.grid / min(segment(FAR).shares))
 
 
 def refuse_unless_linear(walk: Iterable[Node]) -> None:

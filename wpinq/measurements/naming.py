@@ -30,6 +30,8 @@ from wpinq.records.identity import identities
 from wpinq.state.histogram import is_steps
 from wpinq.state.table import Ids, Table, combine
 
+CHANGED = "release: the source gave other records when it was read again; protect a copy of it."
+
 
 def refuse_unnamed(node: Node, call: str) -> None:
     """Refuse a plan whose bins could not be named later: they are named by a second run, which needs a fingerprint.
@@ -55,8 +57,20 @@ def named(node: Node, ids: Ids) -> pl.DataFrame:
         EngineError: The source does not hold them any more.
         SourceError, LedgerError: It cannot be read again, or changed.
     """
+    frame, places = found_in(node, ids)
+    if len(places) != len(ids):
+        raise EngineError(CHANGED)
+    return frame
+
+
+def found_in(node: Node, ids: Ids) -> tuple[pl.DataFrame, np.ndarray]:
+    """Those bins of these identities that a plan gives, and their places among them, in order.
+
+    Raises:
+        SourceError, LedgerError: See `named`.
+    """
     if not len(ids):
-        return Batch.empty(node.schema).frame.select(node.schema.names)
+        return Batch.empty(node.schema).frame.select(node.schema.names), np.empty(0, np.int64)
     tap = Tap(wider(node), sources(node)[0].identity_key, ids)
     compute([tap])
     return tap.found()
@@ -107,12 +121,11 @@ class Tap(Unary):
         """Nothing moves."""
         return dict(inputs[0])
 
-    def found(self) -> pl.DataFrame:
-        """The bins, in the order of their identities."""
-        frame = pl.concat(self.seen).unique("\0place").sort("\0place") if self.seen else pl.DataFrame()
-        if frame.height != len(self.wanted):
-            raise EngineError("release: the source gave other records when it was read again; protect a copy of it.")
-        return frame.drop("\0place")
+    def found(self) -> tuple[pl.DataFrame, np.ndarray]:
+        """The bins that were seen and their places among the identities, in that order."""
+        empty = Batch.empty(self.schema.expanded()).frame.drop(WEIGHT).with_columns(pl.lit(0).alias("\0place"))
+        frame = pl.concat([empty, *self.seen], how="vertical_relaxed").unique("\0place").sort("\0place")
+        return frame.drop("\0place"), frame["\0place"].to_numpy() - 1
 
     def _note(self, batch: Batch, places: Table) -> Batch:
         written = canonical.distinct(batch.expand(batch.schema.ranged).frame.drop(WEIGHT), batch.schema)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.exact import Amount, decimal, positive
+from wpinq.errors import PlanError
+from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.charged import ChargedQuery, commit
+from wpinq.measurements.continual_keys import ContinualSelection, continual_quote
 from wpinq.measurements.epochs import answered_from
 from wpinq.measurements.naming import refuse_unnamed
 from wpinq.measurements.publish import l1_sensitivity, names_of, present, probability
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
 def select(
     self: Builder[Any], epsilon: Amount, delta: Amount = Fraction(1, 10**6), name: str | None = None,
-    analyst: str | None = None,
-) -> Selection:  # fmt: skip
+    analyst: str | None = None, *, continual: bool = False, at_least: Amount = 1,
+) -> Selection | ContinualSelection:  # fmt: skip
     """Charge for the names of bins: each with the largest probability that (epsilon, delta) allows for its weight.
 
     It finds smaller bins than a threshold on noisy weights does at the same cost, and tells no weights. It is optimal
@@ -42,9 +44,15 @@ def select(
             costs each data set.
         name: Tells repetitions apart, and names the charge in the ledger.
         analyst: Who is charged, where the curator keeps caps for each analyst.
+        continual: Of a live source, at every epoch, for ever, for this epsilon and delta in all: bins are published
+            from the epoch on at which they pass a threshold, with noisy weights at each (`ContinualSelection.release`).
+            Only where every step is linear for each record, as with `measure(continual=True)`, and none subtracts.
+        at_least: With `continual`, the weight from which bins are looked at. The threshold is higher by what it is
+            above 1, and epochs are closed sooner where most bins have less.
 
     Raises:
-        PlanError: The plan has windows, which would have a selection each, or no fingerprint.
+        PlanError: The plan has windows, which would have a selection each, or no fingerprint; or `continual` does not
+            fit it.
         ExactnessError: `epsilon` is not above zero, or `delta` not strictly between 0 and 1.
         BudgetError: It costs more than is left; nothing was charged and nothing drawn.
         LedgerError: The ledger cannot be trusted or written; nothing was drawn.
@@ -52,6 +60,12 @@ def select(
     Source: Desfontaines, Voss, Gipson and Mandayam, PoPETs 2022(1).
     """
     cost, lost = positive(epsilon, "select(epsilon=...)"), probability(delta, "select(delta=...)")
+    if continual:
+        least = exact(at_least, "select(at_least=...)")
+        (forever,) = commit([continual_quote(fit_noise(self._node), cost, lost, least, name=name, analyst=analyst)])
+        return forever
+    if at_least != 1:
+        raise PlanError("select(at_least=...): only with continual=True; else every bin of weight is looked at.")
     survey, epochs = answered_from(fit_noise(self._node), "select")
     refuse_unnamed(survey.root, "select")
     quote = price(

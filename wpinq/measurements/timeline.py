@@ -102,6 +102,17 @@ def at_epoch(root: Node, epoch: int, number: int | None = None) -> Node:
     return rewrite(root, partial(_change, epoch, number))
 
 
+def between(root: Node, after: int, epoch: int) -> Node:
+    """The plan over the epochs after one of them up to another, for what holds for each record by itself."""
+
+    def part(node: Node) -> Node:
+        if type(node) is Source and isinstance(node.data.reader, Closed):
+            return Source(replace(node.data, reader=replace(node.data.reader, after=after)))
+        return node
+
+    return rewrite(at_epoch(root, epoch), part)
+
+
 def _change(epoch: int, number: int | None, node: Node) -> Node:
     if type(node) is Source and isinstance(node.data.reader, Timeline):
         return Source(version(node.data, node.data.reader, epoch))

@@ -88,11 +88,16 @@ class Segment:
         """Its first epoch."""
         return int(GROWTH**self.number)
 
+    @property
+    def length(self) -> int:
+        """How many epochs it has."""
+        return self.sizes[-1]
+
     def parts(self, epochs: int) -> list[TreeNode]:
         """The nodes whose signed sum is the sum of its first epochs, so many of them."""
         result, many = [], epochs  # so many nodes of the level make the sum
         for level, (size, larger) in enumerate(pairwise(self.sizes)):
-            held, group = -(-self.sizes[-1] // size), -(-larger // size)
+            held, group = -(-self.length // size), -(-larger // size)
             low = many - many % group
             high = min(low + group, held)
             if many - low <= high - many:
@@ -122,12 +127,16 @@ def parts(epoch: int) -> list[TreeNode]:
     >>> [(number, level, place, sign) for number, level, place, sign in parts(4)]
     [(0, 1, 0, 1), (1, 0, 0, 1), (1, 0, 1, 1)]
     """
-    earlier, number = [], 0
+    last = segment_of(epoch)
+    return [*(segment(number).whole for number in range(last.number)), *last.parts(epoch - last.first + 1)]
+
+
+def segment_of(epoch: int) -> Segment:
+    """The segment that holds an epoch."""
+    number = 0
     while GROWTH ** (number + 1) <= epoch:
-        earlier.append(segment(number).whole)
         number += 1
-    last = segment(number)
-    return [*earlier, *last.parts(epoch - last.first + 1)]
+    return segment(number)
 
 
 def _tree(number: int, length: int, base: int) -> tuple[int, Segment]:

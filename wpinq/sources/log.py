@@ -160,9 +160,11 @@ class Log(HeldReader):
             )
         return epoch
 
-    def read(self, columns: Sequence[str], epochs: int, share: tuple[int, int] = (0, 1)) -> Iterator[pl.DataFrame]:
+    def read(
+        self, columns: Sequence[str], epochs: int, share: tuple[int, int] = (0, 1), after: int = 0
+    ) -> Iterator[pl.DataFrame]:
         """Frames of these columns of the epochs up to one, the last `keep` of them, with the weights of their rows."""
-        first = 0 if self.keep is None else max(epochs - self.keep, 0)
+        first = after if self.keep is None else max(epochs - self.keep, after)
         if first < self.forgotten:
             raise NotReadyError(f"observe: {self.name} keeps no records for epoch {epochs}; see live(keep=...).")
         return self._frames(columns, first, epochs, share)
@@ -199,6 +201,7 @@ class Closed(HeldReader):
     Attributes:
         log: The log.
         epochs: How many of its epochs.
+        after: Those after this one alone.
         at: The column that a mask reads.
         mask: Which rows are read; all by default.
     """
@@ -207,6 +210,7 @@ class Closed(HeldReader):
 
     log: Log
     epochs: int
+    after: int = 0
     at: str = ""
     mask: pl.Expr | None = None
 
@@ -231,6 +235,6 @@ class Closed(HeldReader):
         if self.log.closed < self.epochs:
             raise NotReadyError(f"observe: epoch {self.epochs} of {self.name} is still open; call advance() first.")
         if self.mask is None:
-            return self.log.read(columns, self.epochs, share)
-        read = self.log.read(list(dict.fromkeys([*columns, self.at])), self.epochs, share)
+            return self.log.read(columns, self.epochs, share, self.after)
+        read = self.log.read(list(dict.fromkeys([*columns, self.at])), self.epochs, share, self.after)
         return (frame.filter(self.mask).select(*columns, WEIGHT) for frame in read)

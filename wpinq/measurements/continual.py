@@ -177,10 +177,11 @@ class ContinualMeasurement(Measurement):
     def explain(self) -> str:
         """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
         wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in (1, 100, 10_000, 1_000_000)]
-        cost = (
-            f"{self.quote.call}(epsilon={decimal(self.epsilon)}, continual=True)  noise of the nodes of counting trees"
-        )
-        noise = [cost, f"  standard deviation of the noise on a bin: {', '.join(wide)}"]
+        call = f"{self.quote.call}(epsilon={decimal(self.epsilon)}, continual=True)"
+        noise = [
+            f"{call}  noise of the nodes of counting trees",
+            f"  standard deviation of the noise on a bin: {', '.join(wide)}",
+        ]
         return show_measured(self.node, self.epsilon, noise=noise)
 
     def _no_changes(self) -> Changes:

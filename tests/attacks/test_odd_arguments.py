@@ -152,6 +152,7 @@ def calls(place):
         "continual deviation": (continual.deviation, {"epoch": 1}),
         "send": (live.send, {"records": [("a",)]}),
         "advance": (live.advance, {"until": None}),
+        "answers": (live.answers, {"measurements": {"all": continual}, "bins": ["a"], "to": f"json:{place / 'o'}"}),
         "follow": (live.follow, {"source": str(place / "no.csv")}),
         "Secret": (wpinq.Secret, {"key": bytes(32)}),
         "degrees.corner": (wpinq.degrees.corner, {"collection": pages}),
@@ -187,7 +188,7 @@ NAMES = [
     "release", "top", "mode", "answer interval", "answer table", "answer save", "answer to_csv", "answer to_parquet",
     "answer plot", "count within", "continual observe", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
-    "quantile of a fit", "plot", "synthesize",
+    "quantile of a fit", "plot", "synthesize", "answers",
 ]  # fmt: skip
 
 

@@ -125,7 +125,7 @@ def test_answers_come_while_the_stream_goes_on(start):
         (["--budget", "600", "--observe", "none=/a"], "no measurement"),
         (["--budget", "1"], "costs epsilon"),
         (["--budget", "600", "--json", "/nowhere/out"], "cannot be written"),
-        (["--budget", "600", "--to", "ftp://host"], "there are parquet"),
+        (["--budget", "600", "--to", "ftp://host"], "there are json:FILE"),
     ],
 )
 def test_what_is_wrong_is_said_before_a_line_is_read(start, more, why):

@@ -305,6 +305,7 @@ def test_the_curator_alone_sees_what_was_dropped(start, tmp_path):
     found = json.loads(status.read_text())
     assert (found["offered"], found["records"], found["dropped"]) == (4, 2, 2)
     assert found["nulls"] == {"user": 0, "page": 1}
+    assert found["late"] == {}, "there are no windows"
     assert found["for"].startswith("the curator alone")
     assert found["epsilon"] == {"spent": 1000, "budget": 1000}
     assert found["sinks"][str(out)]["delivered"] == found["epoch"]

@@ -13,7 +13,7 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.errors import say
-from wpinq.cli.inputs import Input, version_of
+from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.errors import ExactnessError
 from wpinq.exact import decimal, positive
@@ -182,7 +182,7 @@ def content(release: FittedRelease) -> dict[str, Any]:
         "unit": release.data.unit.text,
         "protects": [release.data.unit.protects],
         "beside noise": biases(release.node),
-        "version": version_of(release.data),
+        "version": release.data.code,
         "wpinq": installed(),
         "method": fit.method,
         "distinct": fit.distinct,

@@ -17,8 +17,6 @@ from wpinq.sources.form import Words
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.ledger.secret import Secret
-    from wpinq.plan.dataset import DataSet
     from wpinq.plan.unit import Unit
     from wpinq.records.schema import Schema
     from wpinq.sources import Reader
@@ -173,17 +171,3 @@ def named_as_options() -> Iterator[None]:
             raise
         option = argument[1].replace("_", "-")
         raise PlanError(f"--{option}{str(error)[argument.end() :]}") from None
-
-
-def version_of(data: DataSet) -> str:
-    """The version of a data set for people: what the curator declared, else a code for it.
-
-    A version that follows the files holds their size, and the size tells how many records there are: so it is never
-    published, and the code is keyed by the secret.
-    """
-    return data.version if data.declared else code_of(data.version, data.ledger.secret)
-
-
-def code_of(version: str, secret: Secret) -> str:
-    """The code of a version that follows the files."""
-    return secret.mac("command line version", version.encode()).hex()[:16]

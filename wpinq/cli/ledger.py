@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import typer
 
-from wpinq.cli.inputs import code_of
 from wpinq.cli.outputs import check_outputs, write_text
 from wpinq.cli.show import aligned
 from wpinq.errors import WpinqError
@@ -22,6 +21,7 @@ from wpinq.exact import decimal, exact
 from wpinq.ledger import Entry, Ledger
 from wpinq.ledger.cost import write
 from wpinq.ledger.file import ENDS
+from wpinq.plan.dataset import code_of
 
 app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=True)
 

@@ -10,7 +10,7 @@ import typer
 
 from wpinq.cli import options
 from wpinq.cli.bins import GRAMMAR, ask
-from wpinq.cli.inputs import Input, version_of
+from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.cli.processes import ClusterOptions
 from wpinq.cli.stream import Stream, streams
@@ -194,7 +194,7 @@ def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any
         "protects": protected(measurement.node),
         "beside noise": biases(measurement.node),
         "columns": {column.name: column.kind.value for column in measurement.node.schema},
-        "version": version_of(measurement.key_owner),
+        "version": measurement.key_owner.code,
     }
 
 

@@ -11,25 +11,26 @@ from typing import TYPE_CHECKING
 from wpinq.storage import appearing
 
 if TYPE_CHECKING:
-    from wpinq.streaming import Live
-    from wpinq.streaming.sinks.delivery import Delivery
+    from wpinq.streaming.answers import Answers
 
 FOR = "the curator alone: counts of records are exact and no noise protects them; never publish them"
 
 
-def write_status(path: Path, views: Live, delivery: Delivery) -> None:
+def write_status(path: Path, answers: Answers) -> None:
     """Replace the file, which only its owner can read; a stream goes on where it cannot be written."""
+    views = answers.views
     received, ledger = views._received, views._data.ledger
     content = {
         "for": FOR,
         "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "epoch": views.epoch,
+        "late": answers._late,
         "offered": received.offered,
         "records": received.records,
         "dropped": received.offered - received.records,
         "nulls": dict(received.nulls),
         "epsilon": {"spent": float(ledger.spent()[0]), "budget": float(ledger.budget)},
-        "sinks": delivery.state(),
+        "sinks": answers.delivery.state(),
     }
     with suppress(OSError), appearing(path) as file:
         file.write(json.dumps(content, indent=1).encode() + b"\n")

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     import polars as pl
 
     from wpinq.ledger import Ledger
+    from wpinq.ledger.secret import Secret
     from wpinq.sources import Reader
+
+
+def code_of(version: str, secret: Secret) -> str:
+    """The code of a version that follows the files.
+
+    Such a version holds their size, and the size tells how many records there are: so it is never published, and the
+    code is keyed by the secret.
+    """
+    return secret.mac("command line version", version.encode()).hex()[:16]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -63,6 +73,11 @@ class DataSet:
     def asked(self) -> tuple[object, ...]:
         """What tells its questions from those of other data sets, on whatever version."""
         return (self.book, self.name, self.unit)
+
+    @property
+    def code(self) -> str:
+        """The version for people: what the curator declared, else a code for it."""
+        return self.version if self.declared else code_of(self.version, self.ledger.secret)
 
     @property
     def live(self) -> bool:

@@ -169,6 +169,10 @@ class Log(HeldReader):
             raise NotReadyError(f"observe: {self.name} keeps no records for epoch {epochs}; see live(keep=...).")
         return self._frames(columns, first, epochs, share)
 
+    def sent(self, columns: Sequence[str], epoch: int) -> Iterator[pl.DataFrame]:
+        """What was sent in an epoch that is held."""
+        return self._frames(columns, epoch - 1, epoch, (0, 1)) if epoch > self.forgotten else iter(())
+
     def held(self, epochs: int) -> Iterator[pl.DataFrame]:
         """All that was sent in the epochs up to one and is still held."""
         return self._frames(self.schema.names, self.forgotten, epochs, (0, 1))

@@ -7,11 +7,11 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from wpinq.arguments import PATH, instance, takes
+from wpinq.arguments import MAPPING, NAMES, PATH, instance, takes
 from wpinq.collection import Collection
 from wpinq.errors import EngineError, SourceError
 from wpinq.failures import redacted
@@ -31,6 +31,10 @@ from wpinq.streaming.received import Received
 from wpinq.streaming.running import TORN, Running
 from wpinq.streaming.sent import frames, stored_time
 
+if TYPE_CHECKING:
+    from wpinq.measurements.measurement import Measurement
+    from wpinq.streaming.answers import Answers
+
 
 class Live(Collection):
     """A live source: a protected collection that can be sent to.
@@ -39,8 +43,20 @@ class Live(Collection):
     """
 
     __slots__ = (
-        "__weakref__", "_data", "_end", "_followed", "_journal", "_lateness", "_lock", "_log", "_positions",
-        "_received", "_resumed", "_resuming", "_running",
+        "__weakref__",
+        "_data",
+        "_end",
+        "_followed",
+        "_journal",
+        "_lateness",
+        "_lock",
+        "_log",
+        "_looked",
+        "_positions",
+        "_received",
+        "_resumed",
+        "_resuming",
+        "_running",
     )  # fmt: skip
 
     def __init__(self, records: Node, log: Timeline, lateness: dt.timedelta | None, journal: Journal | None) -> None:
@@ -48,6 +64,7 @@ class Live(Collection):
         self._data, self._log, self._lateness = origin(records).data, log, lateness
         self._followed: dict[str, Growing | Followed] = {}
         self._received = Received()
+        self._looked: int | None = None
         self._journal, self._resumed, self._resuming = journal, journal is None, False
         self._positions: Positions = {}
         self._lock, self._running = threading.RLock(), Running(self._data, log)
@@ -99,6 +116,7 @@ class Live(Collection):
             self._check()
             form = Words(format=format, separator=separator, decimal=decimal, encoding=encoding)
             following = self._following(source, form)
+            self._looked = self._looked or time.time_ns()  # what is written from now on may not be read
             before = following.offered
             for frame in following.take():
                 self._received.take(frame)
@@ -154,6 +172,47 @@ class Live(Collection):
             self._check()
             return self._log.closed
 
+    @takes(measurements=MAPPING, to=NAMES)
+    def answers(
+        self, measurements: Mapping[str, Measurement], bins: Any, to: str | Sequence[str] = ()
+    ) -> Answers:  # fmt: skip
+        """The answers to some measurements, epoch by epoch, for a loop and for sinks.
+
+        A loop over it gives the answers of the epochs that closed since the last loop, each a mapping with
+        `measurement`, `bin`, `value`, `half_width` (of the 90% interval, of noise alone), `epoch`, `window_start`,
+        `window_end`, and whom it protects at which cost: continual measurements at each epoch, windows when they have
+        closed, others once. Sinks get the same. They fail and work again as `wpinq/docs/service.md` says; a warning
+        tells of both. With `live(recover=...)` what they had not got before a restart is handed over at once.
+
+        Args:
+            measurements: Measurements of this source, by the names that answers have; made before this is called.
+            bins: Which bins are answered, of all measurements or, in a mapping, of each by its name.
+            to: Sinks: "json:FILE", "parquet:DIRECTORY", "http://...", "postgresql://...?table=NAME" or "kafka://...".
+
+        Raises:
+            PlanError: One is no measurement of this source, or bins are named of one that is not there.
+            BinError: A collection could never hold such a bin.
+            SourceError: There is no such sink; or see `resume`.
+            EngineError, LedgerError: See `advance`.
+
+        >>> from wpinq import live
+        >>> views = live({"page": "text"}, budget=10**6)
+        >>> total = views.measure(epsilon=10**5, continual=True)
+        >>> with views.answers({"total": total}, bins=["home"]) as answers:
+        ...     for epoch in (1, 2):
+        ...         views.send([("home",)])
+        ...         _ = views.advance()
+        ...         for answer in answers:
+        ...             print(answer["epoch"], answer["measurement"], answer["bin"], answer["value"])
+        1 total home 1
+        2 total home 2
+        >>> views.close()
+        """
+        from wpinq.streaming.answers import Answers
+
+        refuse_inside("answers")
+        return Answers.asked(self, measurements, bins, to)
+
     def close(self) -> None:
         """End the dataflow. What was measured can still be observed; nothing more can be sent."""
         self._end()
@@ -180,6 +239,7 @@ class Live(Collection):
         return self._followed[name]
 
     def _close(self, epoch: Epoch) -> None:
+        self._looked = None
         self._running.take(partial(self._log.close, epoch), epoch.merged)
         self._log.forget()
 
@@ -194,8 +254,9 @@ class Live(Collection):
         self._log.merged = self._journal.merged
 
     def _clock(self) -> int | None:
-        late = self._lateness
-        return None if late is None else time.time_ns() // 1000 - late // dt.timedelta(microseconds=1)
+        """The time by which windows close: the lateness before the first look at what is followed, or before now."""
+        late, looked = self._lateness, self._looked or time.time_ns()
+        return None if late is None else looked // 1000 - late // dt.timedelta(microseconds=1)
 
 
 def _closed(running: Running, journal: Journal | None, followed: Mapping[str, Growing | Followed]) -> None:

@@ -76,7 +76,7 @@ class Journal:
     """
 
     def __init__(self, place: Path, head: Path, key: bytes) -> None:
-        self._place, self._head, self._key = place, head, key
+        self.place, self._head, self._key = place, head, key
         with _said(place), ExitStack() as opening:
             private(place)
             path = place / NAME
@@ -108,7 +108,7 @@ class Journal:
         """
         number = self._number + 1
         frame = sealed_epoch(self._key, number, self._chain, epoch, positions)
-        with _said(self._place):
+        with _said(self.place):
             end = self._file.seek(0, os.SEEK_END)
             try:
                 left = memoryview(framed(frame))
@@ -139,21 +139,21 @@ class Journal:
         Raises:
             EngineError: They may have been replaced or not; a restart sees which.
         """
-        draft = self._place / NEXT
+        draft = self.place / NEXT
         try:
             chain = rewritten(draft, self._key, self._file.fileno(), self.merged, last, make)
-            settle(self._place)
+            settle(self.place)
         except OSError:
             draft.unlink(missing_ok=True)
             return
         try:
             self._told(self._number, chain)
             self._file.close()
-            draft.replace(self._place / NAME)
-            settle(self._place)
-            self._open(self._place / NAME)
+            draft.replace(self.place / NAME)
+            settle(self.place)
+            self._open(self.place / NAME)
         except OSError:
-            raise EngineError(f"--recover {self._place}: epochs could not be merged; make another source.") from None
+            raise EngineError(f"--recover {self.place}: epochs could not be merged; make another source.") from None
 
     def close(self) -> None:
         """Release the directory, so that another process can use it."""
@@ -169,7 +169,7 @@ class Journal:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
-            raise SourceError(f"--recover {self._place}: another process is using it, or its ledger.") from None
+            raise SourceError(f"--recover {self.place}: another process is using it, or its ledger.") from None
         return descriptor
 
     def _undo(self, end: int) -> None:
@@ -184,7 +184,7 @@ class Journal:
                 return
         except (OSError, SourceError):
             pass
-        raise EngineError(f"--recover {self._place}: an epoch could not be written; make another source.") from None
+        raise EngineError(f"--recover {self.place}: an epoch could not be written; make another source.") from None
 
     def _choose(self, path: Path, draft: Path) -> None:
         """End a merge that was interrupted: the head says which file counts."""
@@ -196,7 +196,7 @@ class Journal:
                 draft.replace(path)
             else:
                 draft.unlink()
-            settle(self._place)
+            settle(self.place)
 
     def _open(self, path: Path) -> bool:
         """Open the file, and find its end; whether it holds more than its name."""
@@ -224,7 +224,7 @@ class Journal:
             return False
         if told != _head(self._number - 1, self._before):
             raise SourceError(
-                f"--recover {self._place}: was put back from a copy, or is not the last one of this ledger; give a new "
+                f"--recover {self.place}: was put back from a copy, or is not the last one of this ledger; give a new "
                 "directory, which is charged anew."
             )
         self._finish()

@@ -7,6 +7,14 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from wpinq.operators.contribution.before import Derive
+from wpinq.operators.contribution.unit_key import ByUnit
+from wpinq.operators.window import Window
+from wpinq.plan.forms import Where
+from wpinq.plan.node import Source, steps
+from wpinq.records.batch import WEIGHT
+from wpinq.sources.log import Log
+
 
 @dataclass(repr=False)
 class Received:
@@ -26,3 +34,20 @@ class Received:
         """Count records."""
         self.records += frame.height
         self.nulls.update({column.name: column.null_count() for column in frame.get_columns()})
+
+
+def late(window: Window, log: Log, epoch: int) -> int | None:
+    """How many records of an epoch are of windows that had closed before, and so are counted in none.
+
+    Returns:
+        The exact number, for the curator alone; None where the time is computed from other columns.
+    """
+    for node in steps(window.source):
+        as_it_came = isinstance(node, (Source, Where, ByUnit)) or (isinstance(node, Derive) and node.name != window.at)
+        if not as_it_came:
+            return None
+    before = log.watermark(epoch - 1)
+    if before is None:
+        return 0
+    passed = window.span.numbers(window.at) < window.span.number_at(before)
+    return sum(int(frame.filter(passed)[WEIGHT].sum()) for frame in log.sent([window.at], epoch))

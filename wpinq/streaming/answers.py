@@ -1,0 +1,201 @@
+"""The answers of a live source, epoch by epoch: for a loop in Python, for the command line, and for sinks."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Self
+
+from wpinq.arguments import described
+from wpinq.errors import NotReadyError, PlanError
+from wpinq.measurements.continual import ContinualMeasurement
+from wpinq.measurements.measurement import Measurement
+from wpinq.measurements.windows import WindowedMeasurement, windows
+from wpinq.plan.node import steps
+from wpinq.records.bins import bin_frame
+from wpinq.sources.log import Log
+from wpinq.streaming.received import late
+from wpinq.streaming.sinks import Release, open_sinks, row_key
+from wpinq.streaming.sinks.delivery import Delivery
+
+if TYPE_CHECKING:
+    from wpinq.streaming.collection import Live
+
+LEVEL = Fraction(9, 10)
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What is asked of a stream at each epoch.
+
+    Attributes:
+        stream: A code for the stream.
+        measurements: By name.
+        bins: Those that are asked of each.
+        since: For each measurement the epoch after which it was added, if that is not the beginning.
+        level: How often the half width of an answer holds, for the noise.
+        told: What is known of the answers of each before there are any.
+    """
+
+    stream: str
+    measurements: Mapping[str, Measurement]
+    bins: Mapping[str, list[Any]]
+    since: Mapping[str, int]
+    level: Fraction = LEVEL
+    told: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def rows(self, epoch: int, *, once: bool = False) -> Iterator[dict[str, Any]]:
+        """The answers that an epoch brought: continual ones each time, windows when they close, others once.
+
+        Args:
+            epoch: The epoch.
+            once: Give again what was told once, too.
+        """
+        for name, bins in self.bins.items():
+            one, since = self.measurements[name], self.since.get(name, 0)
+            if epoch <= since and not once:
+                continue
+            if isinstance(one, WindowedMeasurement):
+                for time in one.closed(epoch):
+                    start, end = shown(time), shown(one.end(time))
+                    span = {"window_start": start, "window_end": end}
+                    values = one.observe_many(bins, time).tolist()
+                    yield from self._rows(name, f"window {start}", {"epoch": epoch, **span}, values, None)
+            elif isinstance(one, ContinualMeasurement):
+                with suppress(NotReadyError):
+                    values = one.observe_many(bins, epoch).tolist()
+                    yield from self._rows(name, f"epoch {epoch}", {"epoch": epoch}, values, epoch)
+            elif once or epoch == max(since + 1, answered(one)):
+                with suppress(NotReadyError):
+                    values, then = one.observe_many(bins).tolist(), answered(one)
+                    yield from self._rows(name, f"epoch {then}", {"epoch": then}, values, None)
+
+    def _rows(
+        self, name: str, when: str, about: Mapping[str, Any], values: Sequence[Any], epoch: int | None
+    ) -> Iterator[dict[str, Any]]:
+        one = self.measurements[name]
+        half = (
+            one.interval(self.level, epoch=epoch) if isinstance(one, ContinualMeasurement) else one.interval(self.level)
+        )
+        if name not in self.told:
+            self.told[name] = known(one)
+        for item, value in zip(self.bins[name], values, strict=True):
+            key = row_key(self.stream, name, when, item)
+            span = {"window_start": None, "window_end": None, **about}
+            answer = {"measurement": name, "bin": item, "value": value, "half_width": half, "level": float(self.level)}
+            yield {"key": key, "stream": self.stream, **answer, **span, **self.told[name]}
+
+
+def shown(time: Any) -> str:
+    """A time of a window as text."""
+    return str(time.isoformat() if hasattr(time, "isoformat") else time)
+
+
+def answered(one: Measurement) -> int:
+    """The epoch that answers a measurement with a single answer."""
+    epochs = one.quote.epochs
+    return 1 if epochs is None or epochs.epoch is None else epochs.epoch
+
+
+def listed(bins: Any) -> Any:
+    """Bins as a list; what is none stays as it is, to be refused."""
+    return list(bins) if isinstance(bins, Iterable) and not isinstance(bins, (str, bytes)) else bins
+
+
+def log_of(one: Measurement) -> Log | None:
+    """The live source that a measurement is of."""
+    if isinstance(one, WindowedMeasurement):
+        return one._log
+    return None if one.quote.epochs is None else one.quote.epochs.log
+
+
+def known(one: Measurement) -> dict[str, Any]:
+    """What is known of every answer of a measurement before there are any."""
+    about = one.about
+    beside = "; ".join(about["beside noise"])
+    return {
+        "epsilon": float(one.epsilon), "unit": about["unit"], "protects": about["protects"], "beside_noise": beside,
+    }  # fmt: skip
+
+
+class Answers:
+    """The answers of a live source, each once: a loop over it gives those of the epochs that closed since the last one.
+
+    `Live.answers` makes it. Each is a mapping with what goes to sinks (`wpinq/docs/service.md`). The answers of an
+    epoch are handed to the sinks when the loop comes to it; at the end, call `close`, or use it in a `with` statement.
+
+    Attributes:
+        views: The live source.
+        delivery: Hands them to sinks.
+    """
+
+    def __init__(self, views: Live, questions: Questions, delivery: Delivery) -> None:
+        self.views, self.delivery, self._questions = views, delivery, questions
+        self._told = views.resume()
+        windowed = {name: one for name, one in questions.measurements.items() if isinstance(one, WindowedMeasurement)}
+        self._windows = {name: next(iter(windows(steps(one.node)))) for name, one in windowed.items()}
+        self._late: dict[str, int | None] = dict.fromkeys(windowed, 0)
+        for epoch in delivery.missing(self._told):
+            delivery.offer(Release(questions.stream, epoch, list(questions.rows(epoch))))
+
+    @classmethod
+    def asked(cls, views: Live, measurements: Mapping[str, Measurement], bins: Any, to: str | Sequence[str]) -> Answers:
+        """See `Live.answers`."""
+        for name, one in measurements.items():
+            if not isinstance(one, Measurement) or log_of(one) is not views._log:
+                raise PlanError(f"answers({{{described(name)}: ...}}): it is no measurement of this live source.")
+        each = bins if isinstance(bins, Mapping) else dict.fromkeys(measurements, listed(bins))
+        if wrong := [name for name in each if name not in measurements]:
+            raise PlanError(f"answers(bins={{{described(wrong[0])}: ...}}): there are {', '.join(measurements)}.")
+        chosen = {name: listed(items) for name, items in each.items()}
+        for name, items in chosen.items():
+            bin_frame(items, measurements[name].node.schema)
+        questions = Questions(views._data.code, measurements, chosen, {})
+        sinks = open_sinks([to] if isinstance(to, str) else to, "answers(to=...)")
+        keep, place = views._log.keep or sys.maxsize, None if views._journal is None else views._journal.place
+        delivery = Delivery(sinks, questions.stream, place, keep, stop=threading.Event(), tell=warnings.warn)
+        return cls(views, questions, delivery)
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        for release in self.fresh():
+            self.delivery.offer(release)
+            yield from release.rows
+
+    def fresh(self) -> Iterator[Release]:
+        """The answers of each epoch that has closed since; who takes them offers them to the sinks."""
+        while self._told < self.views.epoch:
+            self._told += 1
+            self._count()
+            yield Release(self._questions.stream, self._told, list(self._questions.rows(self._told)))
+
+    def latest(self) -> list[dict[str, Any]]:
+        """What was answered last, and what is answered once."""
+        return list(self._questions.rows(self._told, once=True)) if self._told else []
+
+    def _count(self) -> None:
+        """Count the records of an epoch that came too late; exactly, so for the curator alone."""
+        for name, window in self._windows.items():
+            more, before = late(window, self.views._log, self._told), self._late[name]
+            self._late[name] = None if more is None or before is None else before + more
+
+    def close(self) -> None:
+        """Hand over what waits still, and let go of the sinks.
+
+        Raises:
+            SourceError: A sink has not got all.
+        """
+        try:
+            self.delivery.finish()
+        finally:
+            self.delivery.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -31,7 +31,7 @@ charged (`refuse_merged`), and a single measurement's plan is not measured again
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import polars as pl
 
@@ -45,7 +45,7 @@ from wpinq.records import python as values
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.identity import identities
 from wpinq.records.schema import Column, Kind, Schema
-from wpinq.sources.log import Epoch, Merged
+from wpinq.sources.log import Epoch, Log, Merged
 
 ROW = "\0row"
 IDS = ("\0id0", "\0id1")
@@ -148,23 +148,13 @@ def _with_nulls(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     return frame.with_columns(one.new_from_index(0, frame.height) for one in empty).select(*schema.names, WEIGHT)
 
 
-@dataclass(frozen=True, eq=False)
-class _Numbered(Source):
-    """A source whose records say in which row they stand."""
-
-    @property
-    def schema(self) -> Schema:
-        """The columns of the source, and the row."""
-        return Schema((*super().schema, Column(ROW, Kind.INT)))
-
-
 class _Keeper:
     """Tells which records of a source `First` keeps, epoch by epoch."""
 
     def __init__(self, bound: First) -> None:
         self._schema, self._key = bound.schema, bound.data.sampling_key
         self._state = bound.state(bound.schema.names, self._key)
-        self._top = rewrite(bound.source, lambda node: _Numbered(node.data) if type(node) is Source else node)
+        self._top = rewrite(bound.source, _numbered)
 
     def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows that are kept, each with the weight that is kept of it."""
@@ -188,3 +178,11 @@ class _Keeper:
         """The identity of each record."""
         ids = identities(batch.frame, self._schema, self._key)
         return pl.DataFrame({name: ids[:, number].copy() for number, name in enumerate(IDS)})
+
+
+def _numbered(node: Node) -> Node:
+    """A source as one whose records say in which row they stand."""
+    if not isinstance(node, Source):
+        return node
+    rows = Log(Schema((*node.schema, Column(ROW, Kind.INT))), node.data.name)
+    return Source(replace(node.data, reader=rows))

@@ -25,7 +25,6 @@ from wpinq.functions import Function, bind, bind_many
 from wpinq.functions.covering import SHOWN
 from wpinq.functions.rows import KEY, Rows, rows
 from wpinq.ledger import Ledger
-from wpinq.measurements.merge import _Numbered
 from wpinq.measurements.naming import Tap
 from wpinq.operators.align import Align, Coarse
 from wpinq.operators.contribution.first import First
@@ -87,7 +86,7 @@ def samples():
         Lengths(people._node.source, (1, 2, 3)), Dropped(people._node.source, 9),
         Tap(source, b"key", np.zeros((0, 2), np.uint64)), live_slice(),
         live_slice(where="page = 'x'"), views(derive={"more": "n + 1"}),
-        looked_up(c), _Numbered(source.data),
+        looked_up(c),
     ]  # fmt: skip
 
 

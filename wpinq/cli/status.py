@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from wpinq.storage import appearing
 
 if TYPE_CHECKING:
+    from wpinq.streaming import Live
     from wpinq.streaming.answers import Answers
 
 FOR = "the curator alone: counts of records are exact and no noise protects them; never publish them"
 
 
-def write_status(path: Path, answers: Answers) -> None:
+def write_status(path: Path, views: Live, answers: Answers) -> None:
     """Replace the file, which only its owner can read; a stream goes on where it cannot be written."""
-    views = answers.views
     received, ledger = views._received, views._data.ledger
     content = {
         "for": FOR,

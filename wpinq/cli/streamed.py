@@ -28,6 +28,7 @@ from wpinq.streaming.sinks.delivery import Delivery
 
 if TYPE_CHECKING:
     from wpinq.cli.stream import Stream
+    from wpinq.streaming import Live
 
 OUT = "-"
 
@@ -88,13 +89,12 @@ def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]],
         say(protects_line(views._node))  # what is printed on standard output is answers alone
         place = stream.recover
         with closing(Delivery(sinks, questions.stream, place, keep, stop=stream.stop, tell=say)) as delivery:
-            _go_on(stream, Answers(views, questions, delivery), outputs)
+            _go_on(stream, views, Answers(views, questions, delivery), outputs)
 
 
-def _go_on(stream: Stream, answers: Answers, outputs: Outputs) -> None:
+def _go_on(stream: Stream, views: Live, answers: Answers, outputs: Outputs) -> None:
     """Answer epoch after epoch, after those that a sink has not got."""
-    views, going = answers.views, True
-    feed = stream.feed(views)
+    feed, going = stream.feed(views), True
     if views.epoch:
         _print(answers.latest(), outputs.lines)
     while going:
@@ -104,7 +104,7 @@ def _go_on(stream: Stream, answers: Answers, outputs: Outputs) -> None:
             _print(release.rows, outputs.lines)
             answers.delivery.offer(release)
         if outputs.status is not None:
-            write_status(outputs.status, answers)
+            write_status(outputs.status, views, answers)
     answers.delivery.finish()
 
 

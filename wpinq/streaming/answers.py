@@ -9,22 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 from wpinq.arguments import described
 from wpinq.errors import NotReadyError, PlanError
 from wpinq.measurements.continual import ContinualMeasurement
 from wpinq.measurements.measurement import Measurement
+from wpinq.measurements.timeline import Timeline
 from wpinq.measurements.windows import WindowedMeasurement, windows
+from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import steps
 from wpinq.records.bins import bin_frame
 from wpinq.sources.log import Log
+from wpinq.streaming.journal import Journal
 from wpinq.streaming.received import late
 from wpinq.streaming.sinks import Release, open_sinks, row_key
 from wpinq.streaming.sinks.delivery import Delivery
-
-if TYPE_CHECKING:
-    from wpinq.streaming.collection import Live
 
 LEVEL = Fraction(9, 10)
 
@@ -123,6 +123,21 @@ def known(one: Measurement) -> dict[str, Any]:
     }  # fmt: skip
 
 
+class Stream(Protocol):
+    """What is needed of a live source (`collection.py`)."""
+
+    _data: DataSet
+    _log: Timeline
+    _journal: Journal | None
+
+    @property
+    def epoch(self) -> int:
+        """The number of the last closed epoch."""
+
+    def resume(self) -> int:
+        """Take in what was kept for a restart."""
+
+
 class Answers:
     """The answers of a live source, each once: a loop over it gives those of the epochs that closed since the last one.
 
@@ -130,12 +145,11 @@ class Answers:
     epoch are handed to the sinks when the loop comes to it; at the end, call `close`, or use it in a `with` statement.
 
     Attributes:
-        views: The live source.
         delivery: Hands them to sinks.
     """
 
-    def __init__(self, views: Live, questions: Questions, delivery: Delivery) -> None:
-        self.views, self.delivery, self._questions = views, delivery, questions
+    def __init__(self, views: Stream, questions: Questions, delivery: Delivery) -> None:
+        self._views, self.delivery, self._questions = views, delivery, questions
         self._told = views.resume()
         windowed = {name: one for name, one in questions.measurements.items() if isinstance(one, WindowedMeasurement)}
         self._windows = {name: next(iter(windows(steps(one.node)))) for name, one in windowed.items()}
@@ -144,7 +158,9 @@ class Answers:
             delivery.offer(Release(questions.stream, epoch, list(questions.rows(epoch))))
 
     @classmethod
-    def asked(cls, views: Live, measurements: Mapping[str, Measurement], bins: Any, to: str | Sequence[str]) -> Answers:
+    def asked(
+        cls, views: Stream, measurements: Mapping[str, Measurement], bins: Any, to: str | Sequence[str]
+    ) -> Answers:
         """See `Live.answers`."""
         for name, one in measurements.items():
             if not isinstance(one, Measurement) or log_of(one) is not views._log:
@@ -168,7 +184,7 @@ class Answers:
 
     def fresh(self) -> Iterator[Release]:
         """The answers of each epoch that has closed since; who takes them offers them to the sinks."""
-        while self._told < self.views.epoch:
+        while self._told < self._views.epoch:
             self._told += 1
             self._count()
             yield Release(self._questions.stream, self._told, list(self._questions.rows(self._told)))
@@ -180,7 +196,7 @@ class Answers:
     def _count(self) -> None:
         """Count the records of an epoch that came too late; exactly, so for the curator alone."""
         for name, window in self._windows.items():
-            more, before = late(window, self.views._log, self._told), self._late[name]
+            more, before = late(window, self._views._log, self._told), self._late[name]
             self._late[name] = None if more is None or before is None else before + more
 
     def close(self) -> None:

@@ -43,6 +43,11 @@ class Binding:
         positional = [given[-1 if place is None else place] for place in self.positional]
         return positional, {name: given[-1 if place is None else place] for name, place in self.keywords}
 
+    @property
+    def straight(self) -> bool:
+        """Whether the arguments are the values as they come."""
+        return bool(self.reads) and self.positional == tuple(range(len(self.reads))) and not self.keywords
+
     def code(self) -> tuple[Any, ...]:
         """What a fingerprint must hold of it."""
         return self.reads, self.positional, self.keywords

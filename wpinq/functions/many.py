@@ -68,11 +68,12 @@ class Many(Plain):
         names = [pl.col(f"\0out {n}").alias(name) for n, name in enumerate(self.output.names)]
         return joined.select(*names, PLACE, COUNT, *keep)
 
-    def _listed(self, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def _listed(self, values: tuple[Any, ...]) -> Sequence[tuple[Any, ...]]:
         result = self._result(values)
         if isinstance(result, (set, frozenset)):
             result = sorted(result, key=encode)
-        items = list(islice(result, MAX_OUTPUTS + 1))
+        items = result if type(result) is list else list(islice(result, MAX_OUTPUTS + 1))
         if len(items) > MAX_OUTPUTS:
             raise Misfit
-        return [self._written(item) for item in items]
+        written = self._written
+        return tuple([written(item) for item in items])  # the garbage collector looks at tuples of values once

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -19,7 +20,7 @@ from wpinq.functions.code.outline import outlined
 from wpinq.functions.function import Dropped, Function
 from wpinq.functions.isolate import each
 from wpinq.records import canonical
-from wpinq.records.kinds import Misfit, plain_record, read, series, stored, write
+from wpinq.records.kinds import Misfit, plain_record, read, reads, series, stored, writer
 from wpinq.records.schema import Column
 
 MASK = "\0mask"
@@ -71,10 +72,9 @@ class Plain(Function):
         rows, distinct, records = self._distinct(frame, keep)
         result = each(self._mapped, records)
         outcomes = [outcome for outcome in result if outcome is not None]
-        columns = list(zip(*outcomes, strict=True)) or [()] * len(self.output)
         results = [
-            series(f"\0out {place}", values, column.kind)
-            for place, (values, column) in enumerate(zip(columns, self.output, strict=True))
+            series(f"\0out {place}", [outcome[place] for outcome in outcomes], column.kind)
+            for place, column in enumerate(self.output)
         ]
         mapped = distinct.filter(pl.Series([outcome is not None for outcome in result], dtype=pl.Boolean))
         joined = rows.join(mapped.with_columns(results), on=distinct.columns, how="inner", nulls_equal=True)
@@ -100,21 +100,37 @@ class Plain(Function):
         distinct = keys.unique()
         return rows, distinct, canonical.numbers(distinct, own).iter_rows()
 
-    def _result(self, values: tuple[Any, ...]) -> Any:
-        kinds = (self.schema[name].kind for name in self.reads)
-        plain = [read(value, kind) for value, kind in zip(values, kinds, strict=False)]
-        positional, keywords = self.binding.arguments(plain)
-        return self.function(*positional, **keywords)
+    @cached_property
+    def _result(self) -> Callable[[tuple[Any, ...]], Any]:
+        """The function of one record as columns store it; how it is called is decided once."""
+        function, binding = self.function, self.binding
+        read = reads([self.schema[name].kind for name in self.reads])
+        if read is None and binding.straight:
+            return lambda values: function(*values)
+
+        def result(values: tuple[Any, ...]) -> Any:
+            positional, keywords = binding.arguments(read(values) if read else values)
+            return function(*positional, **keywords)
+
+        return result
 
     def _mapped(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         return self._written(self._result(values))
 
-    def _written(self, result: Any) -> tuple[Any, ...]:
-        if self.size is None:
-            result = (result,)
-        elif not isinstance(result, (tuple, list)) or len(result) != self.size:
-            raise Misfit
-        return tuple(write(value, column.kind) for value, column in zip(result, self.output, strict=True))
+    @cached_property
+    def _written(self) -> Callable[[Any], tuple[Any, ...]]:
+        size, own = self.size, [writer(column.kind) for column in self.output]
+        if size is None:
+            (write,) = own
+            return lambda result: (None if result is None else write(result),)
+
+        def written(result: Any) -> tuple[Any, ...]:
+            if not isinstance(result, (tuple, list)) or len(result) != size:
+                raise Misfit
+            pairs = zip(own, result, strict=True)
+            return tuple([None if value is None else write(value) for write, value in pairs])
+
+        return written
 
     def _tested(self, values: tuple[Any, ...]) -> bool:
         return bool(self._result(values))

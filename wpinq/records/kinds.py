@@ -82,6 +82,19 @@ def write(value: Any, kind: Kind) -> Any:
     return None if value is None else _WRITE[kind](value)
 
 
+def reads(kinds: Sequence[Kind]) -> Callable[[tuple[Any, ...]], list[Any]] | None:
+    """What reads a record's values of these kinds, or None where they are Python's as they are stored."""
+    own = [_READ[kind] for kind in kinds]
+    if all(one is _same for one in own):
+        return None
+    return lambda record: [None if value is None else one(value) for one, value in zip(own, record, strict=False)]
+
+
+def writer(kind: Kind) -> Callable[[Any], Any]:
+    """What `write` does to a value of a kind that is not None."""
+    return _WRITE[kind]
+
+
 def code(stored: Any, kind: Kind) -> bytes:
     """The canonical encoding of what a column stores."""
     return (NULL if stored is None else stored) if kind is Kind.ANY else encode(read(stored, kind))
@@ -148,6 +161,8 @@ def _number(value: Any) -> Any:
 
 
 def _integer(value: Any) -> int:
+    if type(value) is int and -(2**63) <= value < 2**63:
+        return value
     number = _number(value)
     whole = int(number)
     if whole != number or not -(2**63) <= whole < 2**63:
@@ -168,6 +183,8 @@ def _bool(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
+    if type(value) is str and value.isascii():
+        return value
     if not isinstance(value, str):
         raise Misfit
     return str.encode(value).decode()  # lone surrogates are no text

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
+from operator import mul
 
 import numpy as np
 import polars as pl
@@ -80,12 +82,11 @@ class Batch:
     def select(self, names: Iterable[str]) -> Batch:
         """Keep these columns; the weights of records that become equal add up."""
         schema = self.schema.select(names)
-        dropped = [name for name in self.schema.ranged if name not in schema]
-        weight = pl.col(WEIGHT)
-        for name in dropped:
-            weight = weight * (pl.col(END + name) - pl.col(name))
-        ends = [END + name for name in schema.ranged]
-        return Batch(self.frame.select(*schema.names, weight.alias(WEIGHT), *ends), schema)
+        frame, wanted = self.frame, [*schema.names, WEIGHT, *(END + name for name in schema.ranged)]
+        widths = [pl.col(END + name) - pl.col(name) for name in self.schema.ranged if name not in schema]
+        if widths:
+            frame = frame.with_columns(reduce(mul, widths, pl.col(WEIGHT)).alias(WEIGHT))
+        return self if frame.columns == wanted else Batch(frame[wanted], schema)
 
     def project(self, columns: dict[str, str]) -> Batch:
         """Choose columns, each once, under new names: a mapping from the new name to the old one."""
@@ -93,9 +94,9 @@ class Batch:
         batch = self.select(chosen)
         kinds = [batch.schema[old] for old in chosen]
         schema = Schema(tuple(Column(new, old.kind, old.ranged) for new, old in zip(columns, kinds, strict=True)))
-        values = [pl.col(old).alias(new) for new, old in columns.items()]
-        ends = [pl.col(END + columns[new]).alias(END + new) for new in schema.ranged]
-        return Batch(batch.frame.select(*values, WEIGHT, *ends), schema)
+        frame = batch.frame[[*chosen, WEIGHT, *(END + columns[new] for new in schema.ranged)]]
+        frame.columns = [*columns, WEIGHT, *(END + new for new in schema.ranged)]
+        return Batch(frame, schema)
 
     def expand(self, names: Iterable[str]) -> Batch:
         """Write the ranges of these columns out, one row for each integer."""

@@ -38,7 +38,9 @@ def canonical(value: pl.Expr, kind: Kind) -> pl.Expr:
 
 
 def column(series: pl.Series, kind: Kind) -> pl.Series:
-    """A column of this kind, with null for what it may not hold."""
+    """A column of this kind, with null for what it may not hold; itself, if all is well."""
+    if not series.null_count() and kind is not Kind.FLOAT and kind not in BOUNDS:
+        return series
     held = series.alias(HELD).to_frame()
     if kind is Kind.FLOAT:
         odd = (pl.col(HELD).is_nan() | (pl.col(HELD) == 0)).any()  # a zero may be the negative one
@@ -54,7 +56,9 @@ def column(series: pl.Series, kind: Kind) -> pl.Series:
 
 def frame(found: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     """A frame with canonical values in the columns of the schema; its other columns stay."""
-    return found.with_columns(column(found[item.name], item.kind) for item in schema)
+    pairs = ((before, column(before, item.kind)) for item in schema for before in [found[item.name]])
+    changed = [after for before, after in pairs if after is not before]
+    return found.with_columns(changed) if changed else found
 
 
 def bits(found: Frame) -> Frame:

@@ -101,7 +101,7 @@ class Log(HeldReader):
 
     def send(self, frame: pl.DataFrame) -> None:
         """Take in records for the epoch that is open."""
-        self._sent.append(canonical.frame(frame.select(self.schema.names), self.schema))
+        self._sent.append(canonical.frame(frame[list(self.schema.names)], self.schema))
 
     def ready(self, watermark: int | None) -> Epoch:
         """The open epoch as it would be closed now: equal records are added up, and the watermark never decreases.

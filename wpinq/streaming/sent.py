@@ -45,8 +45,8 @@ def _table(table: Any, schema: Schema) -> list[pl.DataFrame]:
 
     own = table.schema if isinstance(table, pl.DataFrame) else {}
     if all(own.get(c.name) == polars_type(c.kind) and c.kind is not Kind.ANY for c in schema):
-        texts = (table[c.name] for c in schema if c.kind is Kind.TEXT)
-        return [table.select(schema.names).with_columns(utf8(text.cast(pl.Binary)) for text in texts)]
+        whole = (table[column.name] for column in schema)
+        return [in_columns(utf8(one.cast(pl.Binary)) if one.dtype == pl.String else one for one in whole)]
     kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
     reader = open_table(table, kinds)
     result = []

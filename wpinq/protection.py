@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.collection import Collection
 from wpinq.errors import LedgerError, PlanError
-from wpinq.exact import Amount, exact, positive
+from wpinq.exact import Amount
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
-from wpinq.ledger import Ledger, wording
+from wpinq.ledger import Asked, Ledger, wording
 from wpinq.ledger.budget import Budget
 from wpinq.ledger.contents import recognized
 from wpinq.measurements.repeats import REPEATS
@@ -43,6 +43,8 @@ def protect(
     budget: Amount | None = None,
     *,
     delta: Amount | None = None,
+    rho: Amount | None = None,
+    accounting: str | None = None,
     ledger: str | os.PathLike[str] | None = None,
     unit: Unit | None = None,
     columns: Columns = None,
@@ -81,8 +83,15 @@ def protect(
             into no array that they were made of. What is computed anew for each run (a LazyFrame, a DuckDB relation,
             a PostgreSQL table) is read with all its columns, and refused once it holds other records.
         budget: Epsilon that may be spent on this data set in all, exact. It may be left out where a ledger holds it.
+        rho: Zero-concentrated privacy loss that may be spent in all, instead of `budget`: what an epsilon costs is at
+            most half its square. It promises (rho + 2 sqrt(rho log(1 / delta)), delta) for every delta.
+        accounting: "pure", by default: epsilons add up to `budget` at most. "renyi" promises (`budget`, `delta`) and
+            adds up Renyi divergences beside epsilons: a charge fits where either sum allows it. It costs no noise and
+            allows more than about 15 equal questions to be asked with less of it: 100 at 1/2.2, 1,000 at 1/7. It is
+            fixed when the ledger is made; `wpinq/docs/accounting.md` says when to take which.
         delta: Delta that may be spent in all, by `release`, `select` and `sql`; a small probability, for example 1e-6,
-            or 0 for none. By default that of the ledger, and 1e-5 in a new one, of which nothing is spent unasked.
+            or 0 for none. By default that of the ledger, and 1e-5 in a new one, of which nothing is spent unasked. With
+            `accounting="renyi"` it is the delta of the promise, of which they may spend one part in a hundred.
         ledger: Where the ledger is kept; by default beside the file, and in memory where there is no file.
         unit: Whom the guarantee protects: by default one record, or people, with `users(...)`.
         columns: Names of the columns, or a mapping from names to types.
@@ -134,8 +143,7 @@ def protect(
     refuse_inside("protect")
     if repeat not in REPEATS:
         raise PlanError(f"protect(repeat=...): takes one of {', '.join(map(repr, REPEATS))}.")
-    amount = None if budget is None else positive(budget, "protect(budget=...)")
-    extra = None if delta is None else exact(delta, "protect(delta=...)")
+    asked = Asked.of("protect", budget, delta, rho, accounting)
     words: Words = {
         "header": header, "format": format, "separator": separator, "decimal": decimal, "encoding": encoding,
         "table": table, "tz": tz,
@@ -147,7 +155,7 @@ def protect(
     place = Path(ledger) if ledger is not None else beside(reader.path)
     if place is None and getattr(reader, "lasting", False):
         raise PlanError("protect(ledger=...): a database outlives this process, and has no file to keep a ledger by.")
-    if place is None and amount is None:
+    if place is None and asked.amount is None:
         raise PlanError("protect(budget=...): records in memory need a budget, for example budget=0.2.")
     label = wording(name, "protect(name=...)") or reader.name
     declared = wording(version, "protect(version=...)") or None
@@ -162,8 +170,7 @@ def protect(
         place,
         name=label,
         unit=unit.text,
-        budget=amount,
-        delta=extra,
+        asked=asked,
         secret=secret,
         found=name is None,
         shared=ledger is not None,

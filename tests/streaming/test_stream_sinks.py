@@ -307,7 +307,7 @@ def test_the_curator_alone_sees_what_was_dropped(start, tmp_path):
     assert found["nulls"] == {"user": 0, "page": 1}
     assert found["late"] == {}, "there are no windows"
     assert found["for"].startswith("the curator alone")
-    assert found["epsilon"] == {"spent": 1000, "budget": 1000}
+    assert found["epsilon"] == {"spent": 1000, "left": 0}
     assert found["sinks"][str(out)]["delivered"] == found["epoch"]
     assert status.stat().st_mode & 0o777 == 0o600
     run.kill()

@@ -16,7 +16,6 @@ from wpinq.records import canonical
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.identity import identities
 from wpinq.records.values import KEY_SIZE
-from wpinq.scripts.script import LIMITLESS
 
 if TYPE_CHECKING:
     from wpinq.cli.inputs import Input
@@ -58,7 +57,7 @@ def contributions(place: Input) -> Contributions:
     Raises:
         SourceError, PlanError: It cannot be read or protected so.
     """
-    walk = steps(place.empty(LIMITLESS)._node)
+    walk = steps(place.limitless()._node)
     before = [node.lower(frozenset(node.schema.names)) for node in walk if isinstance(node, Linear)]
     bounds = [node for node in walk if isinstance(node, ByUnit)]
     reader, whole, parts = place.reader(), 0, []

@@ -10,7 +10,7 @@ import typer
 from wpinq.cli import options
 from wpinq.cli.inputs import Input
 from wpinq.errors import PlanError
-from wpinq.scripts.script import LIMITLESS, load, rehearsed
+from wpinq.scripts.script import load, rehearsed
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -46,7 +46,7 @@ def dry(
     """Run a dataflow script on made-up records, without noise, so that a mistake shows before it is charged."""
     from wpinq.testing.made_up import made_up
 
-    views = place.empty(LIMITLESS)
+    views = place.limitless()
     records = made_up(views) if rows is None else _records(rows, place, views)
     for name, measurement in rehearsed(load(dataflow), views).measurements.items():
         typer.echo(f"{name} {measurement.node.schema}:")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +12,10 @@ import typer
 from wpinq.cli import options
 from wpinq.cli.inputs import Input
 from wpinq.cli.stream import Stream, streams
-from wpinq.scripts.script import LIMITLESS, find, load, rehearsed
+from wpinq.scripts.script import Dataflow, find, load, rehearsed
 
 if TYPE_CHECKING:
+    from wpinq.collection import Collection
     from wpinq.measurements.measurement import Measurement
 
 
@@ -31,6 +34,9 @@ def explain(
         ),
     ] = "",
     budget: options.Budget = None,
+    accounting: options.Accounting = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
     follow: options.Follow = False,
 ) -> None:
     """Show the plan of a dataflow script and what it costs. No record is read, nothing is charged or written.
@@ -42,10 +48,8 @@ def explain(
 
     amount = None if budget is None else positive(budget, "--budget")
     script = load(dataflow)
-    if streams(place.source, follow=follow):
-        found = Stream(place, find(dataflow), budget, 60.0, 60.0, None).rehearse(script)
-    else:
-        found = rehearsed(script, place.empty(LIMITLESS))
+    stream = Stream(place, find(dataflow), budget, 60.0, 60.0, None) if streams(place.source, follow=follow) else None
+    found = rehearsed(script, place.limitless()) if stream is None else stream.rehearse(script)
     for name, measurement in found.measurements.items():
         typer.echo(f"{name}:")
         measurement.explain()
@@ -53,7 +57,11 @@ def explain(
     first = next(iter(found.measurements.values()))
     epsilon, _ = first.key_owner.ledger.spent()
     typer.echo(protects_line(first.node))
-    typer.echo(f"It costs epsilon {decimal(epsilon)} in all{_each(found.measurements)}{_verdict(epsilon, amount)}.")
+    verdict = _verdict(epsilon, amount)
+    if accounting is not None or rho is not None:
+        allowed = replace(place, accounting=accounting, delta=delta, rho=rho)
+        verdict = _allowed(lambda: allowed.empty(amount) if stream is None else stream.empty(allowed, amount), script)
+    typer.echo(f"It costs epsilon {decimal(epsilon)} in all{_each(found.measurements)}{verdict}.")
 
 
 def _each(measurements: dict[str, Measurement]) -> str:
@@ -64,6 +72,20 @@ def _each(measurements: dict[str, Measurement]) -> str:
     each = [one for one in measurements.values() if isinstance(one, WindowedMeasurement) and one.each]
     total = sum((one.epsilon for one in each), Fraction(0))
     return f", and {decimal(total)} for each window that is asked for" if each else ""
+
+
+def _allowed(views: Callable[[], Collection], script: Dataflow) -> str:
+    """Whether a ledger that adds up divergences allows it: a second run over no records is charged to one."""
+    from wpinq.errors import BudgetError
+    from wpinq.plan.node import sources
+
+    asked = views()
+    promise = sources(asked._node)[0].ledger.promise.text
+    try:
+        rehearsed(script, asked)
+    except BudgetError:
+        return f", more than the budget of {promise} allows: it would be refused"
+    return f", which the budget of {promise} allows; {sources(asked._node)[0].ledger.told}"
 
 
 def _verdict(epsilon: Fraction, budget: Fraction | None) -> str:

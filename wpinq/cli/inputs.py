@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from wpinq.errors import LedgerError, PlanError
+from wpinq.errors import ExactnessError, LedgerError, PlanError
 from wpinq.records.schema import Kind
+from wpinq.scripts.script import LIMITLESS
 from wpinq.sources.columns import named, parse_columns
 from wpinq.sources.form import Words
 
@@ -37,7 +38,9 @@ class Input:
         name: Names the data set in its ledger.
         version: Names this version of the data.
         unit: Whom it protects; by default one record.
-        delta: What a new ledger allows for publishing bins whose keys were not given in advance.
+        accounting: How a new ledger adds up charges.
+        delta: What a new ledger allows in all, as it was written.
+        rho: Its budget, where that is not epsilon, as it was written.
         where: Which records are counted, as SQL; asked before those of a person are bounded.
         derive: Columns that are computed of each record before that, as SQL, by their names.
         repeat: What to do before a question is charged again.
@@ -50,7 +53,9 @@ class Input:
     name: str | None = None
     version: str | None = None
     unit: Unit | None = None
-    delta: Fraction = Fraction(0)
+    accounting: str | None = None
+    delta: str | Fraction | None = None
+    rho: str | None = None
     where: str | None = None
     derive: Mapping[str, str] = field(default_factory=dict)
     repeat: str = "charge"
@@ -76,11 +81,22 @@ class Input:
         """
         return self.reader().schema
 
-    def empty(self, budget: Fraction, ledger: Path | None = None) -> Collection:
+    def promise(self, budget: Fraction | None) -> dict[str, Any]:
+        """What a ledger is to promise in all, in the words of `protect`; nothing where it is to be there.
+
+        Raises:
+            PlanError: There are two budgets.
+        """
+        if self.rho is not None and budget is not None:
+            raise PlanError("--rho: it is a budget itself; leave --budget out.")
+        own = self.delta if budget is not None or self.rho is not None else None
+        return {"budget": budget, "rho": self.rho, "accounting": self.accounting, "delta": own}
+
+    def empty(self, budget: Fraction | None = None, ledger: Path | None = None) -> Collection:
         """A collection without records that is protected alike, with a budget in memory: mistakes show in it.
 
         Args:
-            budget: The budget.
+            budget: The budget; without any, of epsilon or rho, there is no limit.
             ledger: A ledger that is kept for as long as it is looked at, where tables share one.
 
         Raises:
@@ -91,11 +107,16 @@ class Input:
         reader = self.reader()
         columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in reader.schema}
         name = self.name or reader.name
+        endless = budget is None and self.rho is None
         with named_as_options():
             return wpinq.protect(
-                [], budget=budget, columns=columns, name=name, unit=self.unit, where=self.where, derive=self.derive,
-                ledger=ledger,
+                [], columns=columns, name=name, unit=self.unit, where=self.where, derive=self.derive, ledger=ledger,
+                **({"rho": LIMITLESS} if endless else self.promise(budget)),
             )  # fmt: skip
+
+    def limitless(self, ledger: Path | None = None) -> Collection:
+        """The same with a budget that is never spent, whatever is asked."""
+        return replace(self, rho=None, accounting=None).empty(None, ledger)
 
     def protect(self, budget: Fraction | None) -> Collection:
         """Protect the records, with the budget that the data set has or is given."""
@@ -104,41 +125,43 @@ class Input:
         with named_as_options():
             return wpinq.protect(
                 self.source,
-                budget=budget,
                 ledger=self.ledger,
                 columns=parse_columns(self.columns),
                 name=self.name,
                 version=self.version,
                 unit=self.unit,
-                delta=None if budget is None else self.delta or None,
                 where=self.where,
                 derive=self.derive,
                 **self.words,
                 repeat=self.repeat,
+                **self.promise(budget),
             )
 
     def protect_to_spend(self, epsilon: Fraction) -> Collection:
         """Protect the records in order to spend epsilon of whatever their budget is; a new ledger gets this budget."""
         try:
-            return self.protect(epsilon)
+            return self.protect(epsilon if self.rho is None else None)
         except LedgerError as refused:
             try:
                 return self.protect(None)
             except LedgerError:
                 raise refused from None
 
-    def protect_as_allowed(self, budget: Fraction) -> Collection:
+    def protect_as_allowed(self, budget: Fraction | None) -> Collection:
         """Protect the records with this budget, and with the delta that the ledger allows if there is one."""
+        from wpinq.ledger.opening import Asked
         from wpinq.plan.node import sources
 
         try:
             return self.protect(budget)
         except LedgerError as refused:
             try:
-                result = self.protect(None)
+                result = replace(self, rho=None).protect(None)
             except LedgerError:
                 raise refused from None
-            if sources(result._node)[0].ledger.budget != budget:
+            held = sources(result._node)[0].ledger.promise
+            asked = Asked.of("wpinq sql", budget, None, self.rho, self.accounting)
+            if (held.budget, held.accounting) != (asked.amount, asked.accounting):
                 raise
             return result
 
@@ -163,9 +186,11 @@ def named_as_options() -> Iterator[None]:
     """Replace names of arguments in error messages by the command-line options that the user gave."""
     try:
         yield
-    except PlanError as error:
+    except (PlanError, ExactnessError) as error:
         argument = re.match(
-            r"(?:protect|live|users|Unit)\((unit|where|derive|at_most|per|period|zone|repeat)=[^)]*\)", str(error)
+            r"(?:protect|live|users|Unit)\("
+            r"(unit|where|derive|at_most|per|period|zone|repeat|accounting|rho|delta)=[^)]*\)",
+            str(error),
         )
         if argument is None:
             raise

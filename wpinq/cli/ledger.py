@@ -21,6 +21,7 @@ from wpinq.exact import decimal, exact
 from wpinq.ledger import Entry, Ledger
 from wpinq.ledger.cost import write
 from wpinq.ledger.file import ENDS
+from wpinq.ledger.promise import RHO
 from wpinq.plan.dataset import code_of
 
 app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=True)
@@ -82,7 +83,7 @@ def verify(path: LedgerArgument, as_json: AsJson = False) -> None:
 
 @app.command("raise")
 def raise_(path: LedgerArgument, epsilon: Amount) -> None:
-    """Raise the budget to EPSILON in all. The ledger records it."""
+    """Raise the budget to EPSILON in all; of a ledger of rho, to this rho. The ledger records it."""
     with _reported():
         ledger = Ledger.existing(path)
         ledger.raise_budget(exact(epsilon, "wpinq ledger raise"))
@@ -95,7 +96,8 @@ def cap(path: LedgerArgument, analyst: str, epsilon: Amount) -> None:
     with _reported():
         ledger = Ledger.existing(path)
         ledger.cap(analyst, exact(epsilon, "wpinq ledger cap"))
-        typer.echo(f"{_shown(analyst)} may spend epsilon {decimal(exact(epsilon, 'cap'))}. {_summary(ledger)}")
+        kind = "rho" if ledger.promise.accounting == RHO else "epsilon"
+        typer.echo(f"{_shown(analyst)} may spend {kind} {decimal(exact(epsilon, 'cap'))}. {_summary(ledger)}")
 
 
 @contextmanager
@@ -115,8 +117,10 @@ def _reported() -> Iterator[None]:
 
 def _summary(ledger: Ledger) -> str:
     epsilon, delta = ledger.spent()
-    budget, rest = ledger.budget, ledger.delta_budget
-    text = f"Spent epsilon {decimal(epsilon)} of {decimal(budget)}; {decimal(budget - epsilon)} is left."
+    promise, rest, left = ledger.promise, ledger.delta_budget, decimal(ledger.remaining())
+    text = f"Spent epsilon {decimal(epsilon)} of {decimal(promise.budget)}; {left} is left."
+    if ledger.curves:
+        text = f"Promises {promise.text}. {ledger.told}; one more question of epsilon {left} is left."
     return f"{text} Spent delta {decimal(delta)} of {decimal(rest)}." if rest else text
 
 
@@ -125,13 +129,24 @@ def _report(ledger: Ledger) -> dict[str, Any]:
     return {
         "name": ledger.name,
         "unit": ledger.unit,
+        "accounting": ledger.promise.accounting,
         "budget": write(ledger.budget),
         "delta_budget": write(ledger.delta_budget),
         "spent": write(epsilon),
         "delta_spent": write(delta),
+        **_divergences(ledger),
         "remaining": write(ledger.remaining()),
         "entries": [_plain(entry) for entry in _entries(ledger)],
     }
+
+
+def _divergences(ledger: Ledger) -> dict[str, str]:
+    """The other sum, where there is one: of divergences at an order, or of rho."""
+    if not ledger.curves:
+        return {}
+    promise, spent = ledger.promise, ledger.divergence
+    order = {} if promise.order is None else {"order": write(promise.order)}
+    return {**order, "divergence_limit": write(promise.limit), "divergence_spent": write(spent)}
 
 
 def _as_json(report: dict[str, Any]) -> str:
@@ -179,12 +194,13 @@ def _plain(entry: Entry) -> dict[str, Any]:
 
 def _table(ledger: Ledger, *, every: bool) -> str:
     """Rows on one line each, without columns in which nothing stands."""
-    names = ("#", "when (UTC)", "what", "on", "version", "by", "epsilon", "delta")
+    other = "divergence" if ledger.promise.order is not None else "rho"
+    names = ("#", "when (UTC)", "what", "on", "version", "by", "epsilon", "delta", other)
     rows = [
         (
             str(entry.number), entry.at[:16].replace("T", " "), entry.kind, _short(entry.label or entry.question[:12]),
             _short(entry.version, 16), _short(entry.analyst),
-            *("" if amount is None else decimal(amount) for amount in (entry.epsilon, entry.delta)),
+            *("" if amount is None else decimal(amount) for amount in (entry.epsilon, entry.delta, entry.divergence)),
         )
         for entry in _entries(ledger) if every or entry.kind != "seal"
     ]  # fmt: skip

@@ -47,6 +47,21 @@ Budget = Annotated[
         show_default=False,
     ),
 ]
+Accounting = Annotated[
+    str | None,
+    typer.Option(help="How a new ledger adds up charges: pure (epsilons) or renyi (for --budget with --delta).",
+                 metavar="pure|renyi", show_default=False),
+]  # fmt: skip
+Rho = Annotated[
+    str | None,
+    typer.Option(help="Zero-concentrated loss that the data set may ever spend, instead of --budget.", metavar="RHO",
+                 show_default=False),
+]  # fmt: skip
+Delta = Annotated[
+    str | None,
+    typer.Option(help="Delta of a new ledger: with --accounting renyi that of its promise, else of what is released "
+                 "without being named; 1e-5 by default.", metavar="DELTA", show_default=False),
+]  # fmt: skip
 ColumnNames = Annotated[
     str | None,
     typer.Option(
@@ -272,7 +287,10 @@ def records(
 @over(records)
 def protected(
     place: Input, *, ledger: LedgerPath = None, name: Name = None, data_version: DataVersion = None,
-    repeat: Repeat = "charge",
+    repeat: Repeat = "charge", accounting: Accounting = None, delta: Delta = None, rho: Rho = None,
 ) -> Input:  # fmt: skip
     """The same and their ledger, for commands that charge."""
-    return replace(place, ledger=ledger, name=name, version=data_version, repeat=repeat)
+    return replace(
+        place, ledger=ledger, name=name, version=data_version, repeat=repeat, accounting=accounting, delta=delta,
+        rho=rho,
+    )  # fmt: skip

@@ -17,7 +17,7 @@ from wpinq.cli.stream import Stream, streams
 from wpinq.cluster.recover import recovering
 from wpinq.cluster.task import task
 from wpinq.errors import BinError, PlanError
-from wpinq.scripts.script import LIMITLESS, Dataflow, chosen, find, load, rehearsed
+from wpinq.scripts.script import Dataflow, chosen, find, load, rehearsed
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -129,7 +129,7 @@ def begin(
     from wpinq.exact import positive
 
     amount = None if budget is None else positive(budget, "--budget")
-    rehearsal = rehearsed(script, place.empty(amount or LIMITLESS))
+    rehearsal = rehearsed(script, place.empty(amount))
     known = rehearsal.measurements
     questions = {name: ask(texts, chosen(known, name).node.schema) for name, texts in asked.items()}
     views = place.protect(amount)

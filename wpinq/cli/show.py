@@ -85,11 +85,11 @@ def protects_line(node: Node) -> str:
 
 def budget_line(ledger: Ledger) -> str:
     """What is left of a budget, and what that means where it is nothing; of a new one, where it lies."""
-    from wpinq.ledger.budget import SPENT_ALL
+    from wpinq.ledger.budget import SPENT_ALL, left_line
 
     left = ledger.remaining()
     names = " and ".join(sorted(ledger.tables)) or ledger.name
-    line = f"Epsilon {decimal(left)} of {decimal(ledger.budget)} is left for {names}."
+    line = left_line(ledger.promise, left, ledger.told, names)
     line = line if left else f"{line} {SPENT_ALL}."
     if ledger.made is None:
         return line

@@ -16,7 +16,6 @@ from wpinq.cli.bins import parse_bins, parse_value
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.cli.tables import Tables, of_tables, protect, rehearsed
 from wpinq.errors import BinError, PlanError, SourceError
-from wpinq.scripts.script import LIMITLESS
 
 if TYPE_CHECKING:
     from wpinq.ledger import Ledger
@@ -56,6 +55,11 @@ def sql(
         typer.Option(show_default=False,
                      help="What publishing the groups costs, where --keys does not give them: 1e-6. A new ledger "
                           "allows it as often as --budget allows --epsilon."),
+    ] = None,
+    ledger_delta: Annotated[
+        str | None,
+        typer.Option(metavar="DELTA", show_default=False,
+                     help="What a new ledger allows in all; with --accounting renyi that of its promise."),
     ] = None,
     public: Annotated[
         list[str] | None,
@@ -107,11 +111,13 @@ def sql(
     whole = cost + (loss or 0)
     chance = None if delta is None else positive(delta, "--delta")
     amount = None if budget is None else positive(budget, "--budget")
-    places = {name: replace(one, delta=_delta(chance, whole, amount)) for name, one in places.items()}
+    places = {
+        name: replace(one, delta=ledger_delta or _delta(chance, whole, amount) or None) for name, one in places.items()
+    }
     read = set[Path]().union(*(one.places() for one in places.values()), *(one.place.places() for one in free.values()))
     check_outputs({"--json": (json, ())}, {*read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(entry) for entry in bounds or [])
-    with rehearsed(places, LIMITLESS) as empty:
+    with rehearsed(places) as empty:
         asked = prepare(query, {**free, **empty}, limits)
         if unread := set(empty) - {name for name, one in empty.items() if one._node in steps(asked.groups._node)}:
             raise PlanError(f"--from {min(unread)}: the query does not read it; leave it out.")

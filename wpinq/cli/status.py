@@ -29,7 +29,8 @@ def write_status(path: Path, views: Live, answers: Answers) -> None:
         "records": received.records,
         "dropped": received.offered - received.records,
         "nulls": dict(received.nulls),
-        "epsilon": {"spent": float(ledger.spent()[0]), "budget": float(ledger.budget)},
+        "epsilon": {"spent": float(ledger.spent()[0]), "left": float(ledger.remaining())},
+        "budget": ledger.promise.text,
         "sinks": answers.delivery.state(),
     }
     with suppress(OSError), appearing(path) as file:

@@ -15,7 +15,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from wpinq.cli.inputs import named_as_options
 from wpinq.cli.interrupt import interruptible
 from wpinq.errors import PlanError, SourceError
+from wpinq.exact import positive
 from wpinq.scripts.script import LIMITLESS, Dataflow, Rehearsal, rehearsed
 from wpinq.sources.columns import parse_columns
 from wpinq.sources.form import Words
@@ -110,17 +112,21 @@ class Stream:
 
     def rehearse(self, script: Dataflow) -> Rehearsal:
         """Run the script over a source in memory, so that its errors show before anything is charged."""
-        from wpinq.streaming.source import live
-
-        place = self.place
-        with named_as_options():
-            views = live(
-                self.kinds(), LIMITLESS, name=place.name or "stream", unit=place.unit, where=place.where,
-                derive=place.derive,
-            )  # fmt: skip
+        views = self.empty(replace(self.place, rho=None, accounting=None), None)
         result = rehearsed(script, views)
         views.close()
         return result
+
+    def empty(self, place: Input, budget: Fraction | None) -> Live:
+        """A source in memory that is protected alike, with a budget; without any there is no limit."""
+        from wpinq.streaming.source import live
+
+        endless = budget is None and place.rho is None
+        with named_as_options():
+            return live(
+                self.kinds(), name=place.name or "stream", unit=place.unit, where=place.where, derive=place.derive,
+                **({"rho": LIMITLESS} if endless else place.promise(budget)),
+            )  # fmt: skip
 
     def taken(self) -> set[Path]:
         """Files that no answers may be written to: what is read, if it is files, and the ledger."""
@@ -161,17 +167,19 @@ class Stream:
         from wpinq.streaming.source import live
 
         name, place = self._home()
-        if self.budget is None:
+        if self.budget is None and self.place.rho is None:
             raise PlanError("--budget: a stream needs one each time, that of its ledger; it holds for all that comes.")
+        amount = None if self.budget is None else positive(self.budget, "--budget")
         if self.recover is not None and place is None:
             raise PlanError("--recover: give --ledger PATH too; one in memory is lost with the process.")
         if (topic := self.topic) is not None:
             reach(topic)
         return live(
-            self.kinds(), self.budget, ledger=place, name=self.place.name or name,
+            self.kinds(), ledger=place, name=self.place.name or name,
             lateness=dt.timedelta(seconds=self.lateness), unit=self.place.unit, where=self.place.where,
             derive=self.place.derive, keep=keep,
             recover=None if self.recover is None else DataflowDirectory(self.recover, self.digest),
+            **self.place.promise(amount),
         )  # fmt: skip
 
     def _home(self) -> tuple[str, Path | None]:

@@ -120,18 +120,18 @@ def named(text: str, option: str) -> tuple[str, str]:
 def protect(places: Mapping[str, Input], epsilon: Fraction, budget: Fraction | None) -> dict[str, Collection]:
     """Protect all of them, in order to spend epsilon of whatever budget there is, or with this budget."""
     return {
-        name: one.protect_to_spend(epsilon) if budget is None else one.protect_as_allowed(budget)
+        name: one.protect_to_spend(epsilon) if budget is None and one.rho is None else one.protect_as_allowed(budget)
         for name, one in places.items()
     }
 
 
 @contextmanager
-def rehearsed(places: Mapping[str, Input], budget: Fraction) -> Iterator[dict[str, Collection]]:
+def rehearsed(places: Mapping[str, Input]) -> Iterator[dict[str, Collection]]:
     """The tables without their records, which share a ledger where the records do: mistakes and costs show in them."""
     with TemporaryDirectory() as place:
         shared = len(places) > 1 and all(one.ledger for one in places.values())
         ledger = Path(place) / "ledger" if shared else None
-        yield {name: replace(one, name=one.name or name).empty(budget, ledger) for name, one in places.items()}
+        yield {name: replace(one, name=one.name or name).limitless(ledger) for name, one in places.items()}
 
 
 def _known(ledger: Path | None, table: str) -> str | None:
@@ -158,7 +158,7 @@ def _parameters() -> list[inspect.Parameter]:
     for one in inspect.signature(options.protected, eval_str=True).parameters.values():
         kind, *about = get_args(one.annotation)
         listed = NoneType in get_args(kind) and Path not in get_args(kind)
-        if one.name == "source":
+        if one.name in ("source", "delta"):  # --delta is the query's
             continue
         (LISTED if listed else PLAIN).append(one.name)
         found.append(one.replace(annotation=Annotated[list[str] | None, *about]) if listed else one)

@@ -140,6 +140,7 @@ def rebuilt(told: Task) -> dict[str, Measurement]:
     """
     from wpinq.collection import Collection
     from wpinq.ledger import Ledger
+    from wpinq.ledger.opening import Asked
     from wpinq.operators.contribution.before import before
     from wpinq.operators.contribution.sample import bounded
     from wpinq.plan.node import Source
@@ -160,7 +161,7 @@ def rebuilt(told: Task) -> dict[str, Measurement]:
         reader = recovered(reader, Path(told.recover), kept)
     fields: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in told.unit.items()}
     unit = Unit(**fields)
-    book = Ledger.open(None, name=told.name, unit=unit.text, budget=LIMITLESS)
+    book = Ledger.open(None, name=told.name, unit=unit.text, asked=Asked.of("run", None, rho=LIMITLESS))
     data = Lent(reader, book, told.name, told.version, unit, told.declared, told.reading,
                 keys=(identity, sampling), of=told.ledger)  # fmt: skip
     entered = before(reader.schema, unit, told.where, told.derive, "run").over(Source(data))

@@ -6,128 +6,39 @@ charge, every total and every refusal.
 
 from __future__ import annotations
 
-import json
-import re
 from collections import ChainMap
 from collections.abc import MutableMapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
-from hashlib import blake2b
 from typing import Any
 
-from wpinq.errors import BudgetError, InternalError, PlanError
+from wpinq.errors import BudgetError
 from wpinq.exact import decimal
 from wpinq.ledger.chain import RefusedError, Row
-from wpinq.ledger.cost import ZERO, Composition, Cost, read, write
-from wpinq.records.fields import encode
+from wpinq.ledger.charge import Charge, costs_of, key
+from wpinq.ledger.cost import ZERO, Composition, Total, read
+from wpinq.ledger.promise import PURE, RHO, Promise
 
-FORMAT = 1
 BYTES = "bytes of files"
 """The question under which the digest of what files hold is sealed."""
-MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "tables", "asked")
-SCALARS = ("identity", "name", "unit", "budget", "delta", "last")
+MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "tables", "asked", "lost")
+SCALARS = ("identity", "name", "unit", "promise", "last")
 
 
+GAUSSIAN = (
+    "adds Gaussian noise, which no epsilon bounds, and the budget of data set {!r} is a sum of epsilons. Take Laplace"
+    " noise, or another ledger with rho= or accounting='renyi'"
+)
 ROUNDED = " (a rounded number is above what it stands for: write '1/11', or take wpinq.budget(...).split(11))"
-
-
-@dataclass(frozen=True)
-class Charge:
-    """The charge for one query to one data set.
-
-    Args:
-        question: The question's fingerprint, in hexadecimal digits.
-        costs: Every path from the data set to the measurement.
-        version: The version of the data.
-        label: The measurement's name, for people.
-        analyst: Who asks, where that is known.
-        asked: What people take for one question, on whatever version; "" where that is not known. It decides nothing
-            but a warning, and an older wpinq passes over it.
-    """
-
-    question: str
-    costs: tuple[Cost, ...]
-    version: str
-    label: str
-    analyst: str | None = None
-    asked: str = ""
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch("[0-9a-f]{8,128}", self.question):
-            raise InternalError("charge(question=...): a question is known by 8 to 128 hexadecimal digits only.")
-        if not self.costs:
-            raise InternalError("charge(costs=...): a question costs something; none was given.")
-
-    @property
-    def key(self) -> bytes:
-        """What makes it the same question: its fingerprint, on one version."""
-        return key(self.question, self.version)
-
-    @property
-    def code(self) -> bytes:
-        """What tells its costs from others, in whatever order."""
-        return _code(self.costs)
-
-    def body(self) -> dict[str, Any]:
-        """The charge as a row of the ledger."""
-        costs = list(map(_texts, self.costs))
-        return {
-            "kind": "charge", "question": self.question, "version": self.version, "label": self.label,
-            "analyst": self.analyst, "costs": costs, **({"asked": self.asked} if self.asked else {}),
-        }  # fmt: skip
-
-
-def _texts(cost: Cost) -> list[Any]:
-    return [write(cost.epsilon), write(cost.delta), cost.under]
-
-
-@lru_cache(1024)
-def _cost(epsilon: str, delta: str, under: tuple[tuple[str, str], ...]) -> Cost:
-    return Cost(read(epsilon), read(delta), under)
-
-
-@lru_cache(1024)
-def _code(costs: tuple[Cost, ...]) -> bytes:
-    text = "\n".join(sorted(json.dumps(_texts(cost)) for cost in costs))
-    return blake2b(text.encode(), digest_size=32).digest()
-
-
-def _asks(epsilon: Fraction) -> str:
-    return f"costs epsilon {decimal(epsilon)}"
-
-
-def key(question: str, version: str) -> bytes:
-    """A question on one version, in 32 bytes, however long the name of the version is."""
-    return blake2b(encode(question, version), digest_size=32).digest()
-
-
-def wording(given: object, call: str) -> str | None:
-    """A name that the ledger keeps: text, or a whole number, which is read as text, or None.
-
-    Raises:
-        PlanError: It is neither, or cannot be written as UTF-8.
-
-    >>> wording("July", "measure(name=...)"), wording(7, "measure(name=...)"), wording(None, "measure(name=...)")
-    ('July', '7', None)
-    """
-    if isinstance(given, int) and not isinstance(given, bool):
-        return str(given)
-    if given is not None and not isinstance(given, str):
-        raise PlanError(f"{call}: takes text, and got {type(given).__name__}.")
-    try:
-        (given or "").encode()
-    except UnicodeEncodeError:
-        raise PlanError(f"{call}: holds what is no valid text; decode it first.") from None
-    return given
 
 
 @dataclass(frozen=True)
 class Entry:
     """One row of the ledger, as it is shown to the curator: no digest, no record, no count.
 
-    `epsilon` and `delta` are what was charged, or the new amount of a cap or budget.
+    `epsilon` and `delta` are what was charged, or the new amount of a cap or budget; `divergence` is what was charged
+    beside it, at the order of a ledger that has one, and in a ledger of rho that, also of a cap or budget.
     """
 
     number: int
@@ -139,6 +50,7 @@ class Entry:
     analyst: str = ""
     epsilon: Fraction | None = None
     delta: Fraction | None = None
+    divergence: Fraction | None = None
 
 
 @dataclass
@@ -149,7 +61,10 @@ class Accountant:
         last: The last of these rows.
         charges: A code of the costs of every charge, by a code of its question and version.
         seals: The seals, by the same code.
-        labels: Epsilon by analyst and label.
+        caps: Of the budget, what each of some analysts may spend.
+        paid: Epsilon by analyst.
+        lost: Divergence by analyst, where divergences are kept.
+        labels: By analyst and label, epsilon, or divergence where these are kept.
         contents: The versions whose bytes are known.
         asked: The version that a question was charged on last, by what people take for one question.
         tables: The units of further tables of the same people, by name.
@@ -159,8 +74,7 @@ class Accountant:
     identity: str = ""
     name: str = ""
     unit: str = ""
-    budget: Fraction = ZERO
-    delta: Fraction = ZERO
+    promise: Promise = field(default_factory=Promise)
     last: Row | None = None
     spent: Composition = field(default_factory=Composition)
     charges: MutableMapping[bytes, bytes] = field(default_factory=dict)
@@ -172,7 +86,24 @@ class Accountant:
     contents: MutableMapping[str, bool] = field(default_factory=dict)
     tables: MutableMapping[str, str] = field(default_factory=dict)
     asked: MutableMapping[str, str] = field(default_factory=dict)
+    lost: MutableMapping[str | None, Fraction] = field(default_factory=dict)
     torn: bool = False
+
+    @property
+    def left(self) -> Fraction:
+        """Epsilon that one more question may cost, whatever its noise."""
+        return self.promise.left(self.spent)
+
+    @property
+    def left_delta(self) -> Fraction:
+        """Delta that thresholds and selections may still spend."""
+        return self.promise.failing - self.spent.delta
+
+    @property
+    def told(self) -> str:
+        """Both sums, in brackets, where there are two."""
+        told = self.promise.told(self.spent)
+        return f" ({told})" if told else ""
 
     def draft(self) -> Accountant:
         """A layer to write on; this accountant stays as it is until the draft is settled."""
@@ -211,32 +142,41 @@ class Accountant:
         return {"number": row.number, "at": body["at"], "kind": body["kind"], **shown}
 
     def _open(self, body: dict[str, Any]) -> dict[str, Any]:
-        if self.last is not None or body["format"] != FORMAT:
+        if self.last is not None:
             raise RefusedError("it was written by another version of wpinq; use that version.")
+        self.promise = Promise.opened(body)
         self.identity, self.name, self.unit = body["id"], body["name"], body["unit"]
-        self.budget, self.delta = read(body["budget"]), read(body["delta"])
-        return {"label": self.name, "epsilon": self.budget, "delta": self.delta}
+        self.spent = self.promise.begun()
+        return {"label": self.name, "delta": self.promise.delta, **self._amount(self.promise.budget)}
+
+    def _amount(self, budget: Fraction) -> dict[str, Any]:
+        """An amount of the budget, as an entry shows it."""
+        return {"divergence" if self.promise.accounting == RHO else "epsilon": budget}
 
     def _table(self, body: dict[str, Any]) -> dict[str, Any]:
         self.tables[body["name"]] = body["unit"]
         return {"label": body["name"]}
 
     def _charge(self, body: dict[str, Any]) -> dict[str, Any]:
-        costs = tuple(_cost(epsilon, delta, tuple(map(tuple, under))) for epsilon, delta, under in body["costs"])
+        curves = self.spent.curves
+        costs = costs_of(body, curves=curves)
         charge = Charge(body["question"], costs, body["version"], body["label"], body["analyst"])
         after = self.spent.including(costs)
         epsilon, delta = after.epsilon - self.spent.epsilon, after.delta - self.spent.delta
-        self._admit(charge, epsilon, delta)
+        divergence = after.divergence - self.spent.divergence
+        self._admit(charge, after)
         self.spent.settle(after)
         self.charges[charge.key] = charge.code
         if "asked" in body:
             self.asked[body["asked"]] = charge.version
-        self.paid[charge.analyst] = self.paid.get(charge.analyst, ZERO) + epsilon
-        on = charge.analyst, charge.label
-        self.labels[on] = self.labels.get(on, ZERO) + epsilon
+        who, on = charge.analyst, (charge.analyst, charge.label)
+        self.paid[who] = self.paid.get(who, ZERO) + epsilon
+        if curves:
+            self.lost[who] = self.lost.get(who, ZERO) + divergence
+        self.labels[on] = self.labels.get(on, ZERO) + (divergence if curves else epsilon)
         return {
-            "label": charge.label, "question": charge.question, "version": charge.version,
-            "analyst": charge.analyst or "", "epsilon": epsilon, "delta": delta,
+            "label": charge.label, "question": charge.question, "version": charge.version, "analyst": who or "",
+            "epsilon": epsilon, "delta": delta, **({"divergence": divergence} if curves else {}),
         }  # fmt: skip
 
     def _seal(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -250,29 +190,51 @@ class Accountant:
         return {"version": body["version"]}
 
     def _cap(self, body: dict[str, Any]) -> dict[str, Any]:
-        self.caps[body["analyst"]] = read(body["epsilon"])
-        return {"analyst": body["analyst"], "epsilon": read(body["epsilon"])}
+        self.caps[body["analyst"]] = amount = read(body["epsilon"])
+        return {"analyst": body["analyst"], **self._amount(amount)}
 
     def _raise(self, body: dict[str, Any]) -> dict[str, Any]:
-        self.budget = read(body["epsilon"])
-        return {"epsilon": self.budget}
+        self.promise = self.promise.raised(read(body["epsilon"]))
+        return self._amount(self.promise.budget)
 
-    def _admit(self, charge: Charge, epsilon: Fraction, delta: Fraction) -> None:
-        """Refuse a charge that does not fit the budget, its delta or the analyst's cap."""
-        left, left_delta = self.budget - self.spent.epsilon, self.delta - self.spent.delta
-        where = f"of data set {self.name!r}"
-        if delta > left_delta:
-            raise self.refusal(
-                charge, epsilon, left, f"costs delta {decimal(delta)}, {decimal(left_delta)} is left {where}"
-            )
-        if epsilon > left:
-            short = ROUNDED if epsilon - left < epsilon / 10**9 else ""
-            raise self.refusal(charge, epsilon, left, f"{_asks(epsilon)}, {decimal(left)} is left {where}{short}")
+    def refuse_gaussian(self, charge: Charge) -> None:
+        """Refuse noise of which a sum of epsilons says nothing, before a row of it is made.
+
+        Raises:
+            BudgetError: The ledger is one of pure epsilon.
+        """
+        if self.promise.accounting == PURE and any(cost.rho for cost in charge.costs):
+            raise self.refusal(charge, sum((cost.rho for cost in charge.costs), ZERO), ZERO, GAUSSIAN.format(self.name))
+
+    def _admit(self, charge: Charge, after: Composition) -> None:
+        """Refuse a charge that does not fit the budget, its delta or the analyst's cap.
+
+        Args:
+            charge: The charge.
+            after: What is spent with it.
+        """
+        where, costs = f"of data set {self.name!r}", after.since(self.spent)
+        if after.delta > self.promise.failing:
+            delta = f"costs delta {decimal(after.delta - self.spent.delta)}, {decimal(self.left_delta)} is left {where}"
+            raise self.refusal(charge, costs, self.left, delta)
+        if not self.promise.holds(after):
+            left = self.left
+            short = ROUNDED if ZERO < costs - left < costs / 10**9 else ""
+            told = f"{self.promise.asks(after, self.spent)}, {decimal(left)} is left {where}{self.told}{short}"
+            raise self.refusal(charge, costs, left, told)
         if charge.analyst in self.caps:
-            own = max(self.caps[charge.analyst] - self.paid.get(charge.analyst, ZERO), ZERO)
-            if epsilon > own:
-                cap = f"is left of the cap of analyst {charge.analyst!r}"
-                raise self.refusal(charge, epsilon, min(own, left), f"{_asks(epsilon)}, {decimal(own)} {cap} {where}")
+            own, before = self.promise.share(self.caps[charge.analyst]), self._by(charge.analyst, self.spent)
+            if not own.holds(self._by(charge.analyst, after)):
+                left = own.left(before)
+                cap = f"{decimal(left)} is left of the cap of analyst {charge.analyst!r} {where}"
+                told = f"{self.promise.asks(after, self.spent)}, {cap}"
+                raise self.refusal(charge, costs, min(left, self.left), told)
+
+    def _by(self, analyst: str | None, after: Composition) -> Composition:
+        """What an analyst has spent, with what all have beyond what the ledger holds now."""
+        epsilon = self.paid.get(analyst, ZERO) + after.epsilon - self.spent.epsilon
+        lost = self.lost.get(analyst, ZERO) + after.divergence - self.spent.divergence
+        return replace(after, pure=Total(epsilon), renyi=Total(lost))
 
     def other_unit(self, unit: str, own: str) -> RefusedError:
         """The error of a question with another privacy unit: what to do, and what that costs."""

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from html import escape
 
 from wpinq.errors import ExactnessError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.ledger.ledger import Ledger
+from wpinq.ledger.promise import PURE, Promise
 
 SPENT_ALL = (
     "Nothing is left for new questions; what was asked stays free to ask again. `wpinq ledger raise PATH EPSILON`"
     " allows more, for next month too, which the same people lose as well"
 )
+
+
+def left_line(promise: Promise, left: Fraction, told: str, name: str) -> str:
+    """What is left of a budget, as a sentence; of one with Renyi accounting, what both sums are."""
+    if promise.accounting == PURE:
+        return f"Epsilon {decimal(left)} of {decimal(promise.budget)} is left for {name}."
+    return f"Of {promise.text}, one more question of epsilon {decimal(left)} is left for {name}. {told}."
 
 
 @dataclass(frozen=True)
@@ -24,20 +32,28 @@ class Budget:
     Attributes:
         name: The data set.
         unit: Whom each answer protects.
-        total: Epsilon that may be spent in all, on all versions and tables.
-        spent: Epsilon that was spent.
-        delta: Delta that may be spent in all.
+        promise: What the ledger promises in all, and how charges are added up.
+        total: Epsilon that may be spent in all, on all versions and tables; rho in a ledger of rho.
+        spent: Epsilon that was spent. With Renyi accounting epsilons may add up to more than the total.
+        divergence: The Renyi divergence that was spent beside it, of `promise.limit`, at `promise.order`; rho in a
+            ledger of rho.
+        left: Epsilon that one more question may cost, whatever its noise: what the better sum allows.
+        delta: Delta that `release`, `select` and `sql` may spend in all.
         delta_spent: Delta that was spent.
-        questions: Epsilon that was spent on each question, by its name.
+        questions: Epsilon that was spent on each question, by its name; divergence where divergences are added up.
     """
 
     name: str
     unit: str
+    promise: Promise
     total: Fraction
     spent: Fraction
+    divergence: Fraction
+    left: Fraction
     delta: Fraction
     delta_spent: Fraction
     questions: Mapping[str, Fraction]
+    told: str = field(default="", repr=False)
 
     @classmethod
     def of(cls, ledger: Ledger) -> Budget:
@@ -49,14 +65,10 @@ class Budget:
         with ledger._session() as session:
             known = session.accountant
             return cls(
-                known.name, known.unit, known.budget, known.spent.epsilon, known.delta, known.spent.delta,
-                dict(known.spent_on()),
+                known.name, known.unit, known.promise, known.promise.budget, known.spent.epsilon,
+                known.spent.divergence, known.left, known.promise.failing, known.spent.delta, dict(known.spent_on()),
+                known.promise.told(known.spent),
             )  # fmt: skip
-
-    @property
-    def left(self) -> Fraction:
-        """Epsilon that is left."""
-        return self.total - self.spent
 
     @property
     def delta_left(self) -> Fraction:
@@ -64,17 +76,17 @@ class Budget:
         return self.delta - self.delta_spent
 
     def split(self, parts: int | Sequence[Amount], of: Amount | None = None) -> list[Fraction]:
-        """Epsilons that add up to the whole budget, exactly.
+        """Epsilons that use the whole budget: they add up to it exactly, or to more where Renyi accounting allows it.
 
         They are parts of the whole and not of what is left, so that a script that is run again asks the same
         questions, which are free.
 
         Args:
             parts: How many equal ones, or a weight for each.
-            of: What is split instead of the whole.
+            of: What is split instead of the whole, in a ledger of pure epsilon.
 
         Raises:
-            ExactnessError: There is no part, or a weight is not above zero.
+            ExactnessError: There is no part, a weight is not above zero, or parts of the budget do not add up.
 
         >>> from wpinq import budget
         >>> from wpinq.testing import protected
@@ -82,13 +94,15 @@ class Budget:
         >>> sum(year.split(12, of=1)), year.split([3, 1], of=1)
         (Fraction(1, 1), [Fraction(3, 4), Fraction(1, 4)])
         """
-        whole = self.total if of is None else positive(of, "split(of=...)")
+        if of is not None and self.promise.accounting != PURE:
+            raise ExactnessError("split(of=...): divergences do not add up as epsilons do; split the whole budget.")
         if isinstance(parts, bool) or not isinstance(parts, (int, Sequence)) or isinstance(parts, str):
             raise ExactnessError("split(...): takes a number of equal parts, or a list with a weight for each.")
         weights = [Fraction(1)] * parts if isinstance(parts, int) else [positive(one, "split(...)") for one in parts]
         if not weights:
             raise ExactnessError("split(...): there is no part; give a whole number above zero, or weights.")
-        return [whole * weight / sum(weights) for weight in weights]
+        promise = self.promise if of is None else self.promise.raised(positive(of, "split(of=...)"))
+        return promise.shares(weights)
 
     def __repr__(self) -> str:
         lines = [f"{self}", *(f"  {decimal(amount):>10}  {label}" for label, amount in self.questions.items())]
@@ -96,13 +110,14 @@ class Budget:
 
     def __str__(self) -> str:
         delta = f" Delta {decimal(self.delta_left)} of {decimal(self.delta)} is left." if self.delta else ""
-        return f"Epsilon {decimal(self.left)} of {decimal(self.total)} is left for {self.name}.{delta}"
+        return f"{left_line(self.promise, self.left, self.told, self.name)}{delta}"
 
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{escape(label)}</td><td>{decimal(amount)}</td></tr>" for label, amount in self.questions.items()
         )
-        head = "<tr><th>question</th><th>epsilon</th></tr>"
+        kind = "epsilon" if self.promise.accounting == PURE else "divergence"
+        head = f"<tr><th>question</th><th>{kind}</th></tr>"
         about = f"<small>Each answer protects {escape(self.unit)}.</small>"
         return f"<div><b>{escape(str(self))}</b><table>{head}{rows}</table>{about}</div>"
 

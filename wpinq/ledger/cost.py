@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -86,16 +86,55 @@ class Cost:
 
 
 @dataclass
+class Total:
+    """The sum of one kind of loss: added up, but of the parts of a group only the largest counts.
+
+    Attributes:
+        amount: Of all costs.
+        parts: The amount of each part, by the names on its path, and the largest of each group, by those without the
+            last: so that one more cost is added up in the same time, however many there are.
+    """
+
+    amount: Fraction = ZERO
+    parts: MutableMapping[tuple[str, ...], Fraction] = field(default_factory=dict)
+
+    def draft(self) -> Total:
+        """A layer to add to; this one stays as it is until it is settled."""
+        return Total(self.amount, ChainMap({}, self.parts))
+
+    def settle(self, after: Total) -> None:
+        """Become what was made of a draft of this one."""
+        if isinstance(after.parts, ChainMap):
+            self.parts.update(after.parts.maps[0])
+        self.amount = after.amount
+
+    def add(self, under: tuple[tuple[str, str], ...], growth: Fraction) -> None:
+        """Add the loss of one path; of a group only the growth of the largest part goes on to what holds the group."""
+        path = [name for pair in under for name in pair]
+        while path:
+            part = tuple(path)
+            self.parts[part] = amount = self.parts.get(part, ZERO) + growth
+            largest = self.parts.get(part[:-1], ZERO)
+            self.parts[part[:-1]] = max(amount, largest)
+            growth = max(amount - largest, ZERO)
+            del path[-2:]
+        self.amount += growth
+
+
+@dataclass
 class Composition:
     """The total of many costs.
 
-    Deltas are summed over parts as well: a user is in many of them, and shows in each.
+    Deltas are summed over parts as well: a user is in many of them, and shows in each. Divergences are added up as
+    epsilons are, since each is linear in the movement of a unit (`curve.py`).
 
     Attributes:
-        epsilon: Of all costs.
+        pure: Of epsilons.
         delta: Of all costs.
-        parts: The epsilon of each part, by the names on its path, and the largest of each group, by those without the
-            last: so that one more cost is added up in the same time, however many there are.
+        renyi: Of divergences at the order, where these are kept.
+        gaussian: Whether there was Gaussian noise, which no epsilon bounds.
+        order: Of the divergences; None for zero-concentrated losses.
+        curves: Whether divergences are kept.
 
     Source: McSherry, PINQ, SIGMOD 2009 (sequential and parallel composition).
 
@@ -104,38 +143,48 @@ class Composition:
     Fraction(2, 5)
     """
 
-    epsilon: Fraction = ZERO
+    pure: Total = field(default_factory=Total)
     delta: Fraction = ZERO
-    parts: MutableMapping[tuple[str, ...], Fraction] = field(default_factory=dict)
+    renyi: Total = field(default_factory=Total)
+    gaussian: bool = False
+    order: Order = None
+    curves: bool = False
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Of all costs; Gaussian noise adds nothing here."""
+        return self.pure.amount
+
+    @property
+    def divergence(self) -> Fraction:
+        """Of all costs, at the order."""
+        return self.renyi.amount
 
     def including(self, costs: Iterable[Cost]) -> Composition:
         """The total with more costs; this one stays as it is."""
-        result = Composition(self.epsilon, self.delta, ChainMap({}, self.parts))
+        result = replace(self, pure=self.pure.draft(), renyi=self.renyi.draft())
         result.add(costs)
         return result
 
     def add(self, costs: Iterable[Cost]) -> None:
-        """Add costs; of the parts of a group only the growth of the largest is added to what holds the group."""
+        """Add costs."""
         for cost in costs:
-            self.epsilon += self._growth(cost)
+            self.pure.add(cost.under, cost.epsilon)
+            if self.curves:
+                self.renyi.add(cost.under, cost.at(self.order))
             self.delta += cost.delta
+            self.gaussian = self.gaussian or cost.rho > 0
+
+    def since(self, before: Composition) -> Fraction:
+        """Epsilon that was added to an earlier total; of Gaussian noise alone, rho, or what it adds up to."""
+        epsilon, divergence = self.epsilon - before.epsilon, self.divergence - before.divergence
+        return epsilon if epsilon or not self.gaussian else divergence / (self.order or 1)
 
     def settle(self, after: Composition) -> None:
         """Become what `including` has made of this one."""
-        if isinstance(after.parts, ChainMap):
-            self.parts.update(after.parts.maps[0])
-        self.epsilon, self.delta = after.epsilon, after.delta
-
-    def _growth(self, cost: Cost) -> Fraction:
-        path, growth = [name for pair in cost.under for name in pair], cost.epsilon
-        while path:
-            part = tuple(path)
-            self.parts[part] = amount = self.parts.get(part, ZERO) + growth
-            largest = self.parts.get(part[:-1], ZERO)
-            self.parts[part[:-1]] = max(amount, largest)
-            growth = max(amount - largest, ZERO)
-            del path[-2:]
-        return growth
+        self.pure.settle(after.pure)
+        self.renyi.settle(after.renyi)
+        self.delta, self.gaussian, self.order, self.curves = after.delta, after.gaussian, after.order, after.curves
 
 
 def write(number: Fraction) -> str:

@@ -32,6 +32,7 @@ Source: Mironov, CSF 2017 (Renyi divergence, and of Laplace noise).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -98,21 +99,33 @@ def best_order(epsilon: Fraction, delta: Fraction) -> Fraction:
     return max(ORDERS, key=gain)
 
 
-def pure_within(left: Fraction, order: Order) -> Fraction:
+@lru_cache(1024)
+def pure_within(left: Fraction, order: Order, weights: tuple[Fraction, ...] = (Fraction(1),)) -> Fraction:
     """The largest epsilon, of `DIGITS` decimal digits, whose divergence is at most `left`, whatever the mechanism.
 
-    >>> pure_within(Fraction(1, 200), None)
-    Fraction(1, 10)
+    Args:
+        left: The divergence.
+        order: Its order.
+        weights: Of several questions that cost the epsilon times their weight each, and are to fit together.
+
+    >>> pure_within(Fraction(1, 200), None), pure_within(Fraction(1, 200), None, (Fraction(1),) * 100)
+    (Fraction(1, 10), Fraction(1, 100))
     """
     if left <= 0:
         return Fraction(0)
-    largest = max(left, Fraction(math.isqrt(math.ceil(left * 2 * 4**GRID)) + 1, 2**GRID)) * 2
+    counts = Counter(weights)
+    least = min(weights)
+    largest = 2 * max(left, Fraction(math.isqrt(math.ceil(left * 2 * 4**GRID)) + 1, 2**GRID)) / least
     unit = Fraction(10) ** (math.floor(math.log10(largest)) + 1 - DIGITS)
+
+    def fits(units: int) -> bool:
+        losses = ((units * unit * weight, count) for weight, count in counts.items())
+        return sum(count * loss * rate(loss, loss, order) for loss, count in losses) <= left
+
     low, high = 0, math.ceil(largest / unit)
     while high - low > 1:
         middle = (low + high) // 2
-        loss = middle * unit
-        low, high = (middle, high) if loss * rate(loss, loss, order) <= left else (low, middle)
+        low, high = (middle, high) if fits(middle) else (low, middle)
     return low * unit
 
 

@@ -15,17 +15,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import NoReturn
 
-from wpinq.errors import ExactnessError, InternalError, LedgerError
+from wpinq.errors import ExactnessError, InternalError
 from wpinq.exact import decimal, exact, positive
-from wpinq.ledger import chain
-from wpinq.ledger.accountant import Accountant, Charge, Entry, key
+from wpinq.ledger.accountant import Accountant, Entry
 from wpinq.ledger.chain import RefusedError
+from wpinq.ledger.charge import Charge, key
 from wpinq.ledger.cost import ZERO, Cost, write
-from wpinq.ledger.file import FileStore
-from wpinq.ledger.opening import joined, opening
+from wpinq.ledger.opening import Asked, check_place, joined, opening, placed
+from wpinq.ledger.promise import Promise
 from wpinq.ledger.secret import Secret
 from wpinq.ledger.session import Session
-from wpinq.ledger.store import MemoryStore, Store
+from wpinq.ledger.store import Store
 
 
 class Ledger:
@@ -43,8 +43,9 @@ class Ledger:
 
     @classmethod
     def open(
-        cls, path: Path | None, *, name: str, unit: str, budget: Fraction | None,
-        delta: Fraction | None = ZERO, secret: Secret | None = None, found: bool = False, shared: bool = False,
+        cls, path: Path | None, *, name: str, unit: str, budget: Fraction | None = None,
+        delta: Fraction | None = ZERO, asked: Asked | None = None, secret: Secret | None = None, found: bool = False,
+        shared: bool = False,
     ) -> Ledger:  # fmt: skip
         """Open a data set's ledger; make it, its secret and its head where there is none.
 
@@ -55,6 +56,7 @@ class Ledger:
             unit: The privacy unit and its bound, as text.
             budget: Epsilon that may be spent in all; None for what an existing ledger holds.
             delta: Delta that may be spent in all; None for what an existing ledger holds, and `ALLOWED` in a new one.
+            asked: The budget, delta and how charges are added up, instead of `budget` and `delta`.
             secret: The data set's secret; by default that of the environment, else that in `PATH.secret`.
             found: Whether nobody gave the name: a ledger that exists has one of its own.
             shared: Whether another table of the same people may join those that the ledger has.
@@ -69,16 +71,13 @@ class Ledger:
         >>> ledger
         <Ledger 'views': budget 0.3, remaining 0.2>
         """
-        budget = None if budget is None else positive(budget, "Ledger.open(budget=...)")
-        delta = None if delta is None else exact(delta, "Ledger.open(delta=...)")
-        if delta is not None and not 0 <= delta < 1:
-            raise ExactnessError(f"Ledger.open(delta={decimal(delta)}): delta is a probability, from 0 to below 1.")
-        ledger = cls(*_place(path, secret, new=budget is not None))
+        asked = Asked.of("Ledger.open", budget, delta) if asked is None else asked
+        ledger = cls(*placed(path, secret, new=asked.amount is not None))
         with ledger._session() as session:
             row = (
-                joined(session.accountant, None if found else name, unit, budget, delta, shared=shared)
+                joined(session.accountant, None if found else name, unit, asked, shared=shared)
                 if session.accountant.last
-                else opening(name, unit, budget, delta)
+                else opening(name, unit, asked)
             )
             if row is not None:
                 session.stage(row)
@@ -93,8 +92,8 @@ class Ledger:
         Raises:
             LedgerError: There is none, or it cannot be trusted.
         """
-        _check_place(path)
-        ledger = cls(*_place(path, secret, new=False))
+        check_place(path)
+        ledger = cls(*placed(path, secret, new=False))
         with ledger._session() as session:
             if not session.accountant.last:
                 raise RefusedError("it holds nothing yet; protect(..., budget=..., ledger=...) opens it.")
@@ -126,16 +125,37 @@ class Ledger:
         return self._accountant.unit
 
     @property
-    def budget(self) -> Fraction:
-        """Epsilon that may be spent in all."""
+    def promise(self) -> Promise:
+        """What it promises in all, and how charges are added up."""
         with self._session() as session:
-            return session.accountant.budget
+            return session.accountant.promise
+
+    @property
+    def budget(self) -> Fraction:
+        """Epsilon that may be spent in all; rho in a ledger of rho."""
+        return self.promise.budget
 
     @property
     def delta_budget(self) -> Fraction:
-        """Delta that may be spent in all."""
+        """Delta that thresholds and selections may spend in all."""
+        return self.promise.failing
+
+    @property
+    def divergence(self) -> Fraction:
+        """What divergences add up to, or rho; 0 where only epsilons are added up."""
         with self._session() as session:
-            return session.accountant.delta
+            return session.accountant.spent.divergence
+
+    @property
+    def told(self) -> str:
+        """What charges add up to, for people, where divergences are added up too."""
+        with self._session() as session:
+            return session.accountant.promise.told(session.accountant.spent)
+
+    @property
+    def curves(self) -> bool:
+        """Whether it adds up Renyi divergences beside epsilons; that never changes."""
+        return self._accountant.spent.curves
 
     def charge(
         self, question: str, costs: Sequence[Cost], *, version: str, label: str, analyst: str | None = None
@@ -216,29 +236,32 @@ class Ledger:
     def cap(self, analyst: str, epsilon: Fraction) -> None:
         """Cap what one analyst may spend of the budget. It limits spending only: answers are shared by all analysts.
 
+        With Renyi accounting an analyst may spend the same part of the divergences instead.
+
         Raises:
             ExactnessError: The cap is negative or above the budget.
         """
         epsilon = exact(epsilon, "cap(epsilon=...)")
         with self._session() as session:
-            budget = session.accountant.budget
+            budget = session.accountant.promise.budget
             if not 0 <= epsilon <= budget:
                 raise ExactnessError(f"cap: {decimal(epsilon)} is not between 0 and the budget, {decimal(budget)}.")
             session.stage({"kind": "cap", "analyst": analyst, "epsilon": write(epsilon)})
             session.commit()
 
     def raise_budget(self, epsilon: Fraction) -> None:
-        """Raise the budget to `epsilon` in all; this is the curator's decision, and is recorded.
+        """Raise the budget to `epsilon`, or rho, in all; this is the curator's decision, and is recorded.
 
         Raises:
             ExactnessError: It is not above the budget that there is.
         """
         epsilon = positive(epsilon, "raise_budget(epsilon=...)")
         with self._session() as session:
-            if epsilon <= session.accountant.budget:
+            if epsilon <= session.accountant.promise.budget:
+                held = f"is not above the budget, {decimal(session.accountant.promise.budget)}"
                 raise ExactnessError(
-                    f"raise_budget: {decimal(epsilon)} is not above the budget, {decimal(session.accountant.budget)};"
-                    " give the new budget in all. A budget is never lowered: use a cap."
+                    f"raise_budget: {decimal(epsilon)} {held}; give the new budget in all. A budget is never lowered:"
+                    " use a cap."
                 )
             session.stage({"kind": "raise", "epsilon": write(epsilon)})
             session.commit()
@@ -249,9 +272,9 @@ class Ledger:
             return session.accountant.spent.epsilon, session.accountant.spent.delta
 
     def remaining(self) -> Fraction:
-        """Epsilon that is left."""
+        """Epsilon that one more question may cost, whatever its noise."""
         with self._session() as session:
-            return session.accountant.budget - session.accountant.spent.epsilon
+            return session.accountant.left
 
     def entries(self) -> list[Entry]:
         """All rows, in order, as the curator may see them; each is read, verified and entered again, or refused."""
@@ -259,7 +282,7 @@ class Ledger:
             return session.replayed()
 
     def __repr__(self) -> str:
-        left = decimal(self.budget - self._accountant.spent.epsilon)
+        left = decimal(self._accountant.left)
         return f"<Ledger {self.name!r}: budget {decimal(self.budget)}, remaining {left}>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -273,25 +296,3 @@ class Ledger:
             self._accountant = session.before
             yield session
             session.ended()
-
-
-def _place(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Store, Secret]:
-    """Find the ledger's store and secret; where there are none and `new` is set, make both."""
-    if secret is not None and not isinstance(secret, Secret):
-        raise LedgerError("secret=: takes a wpinq.Secret(32 bytes); or set WPINQ_SECRET or WPINQ_SECRET_FILE.")
-    if path is None:
-        secret = secret or Secret.fresh()
-        return MemoryStore(chain.head(secret, None)), secret
-    store = FileStore(path)
-    if store.fresh and not new:
-        raise LedgerError(f"{store.place}: there is none; give a budget to open a new one.")
-    return store, store.opened(secret or Secret.from_environment())
-
-
-def _check_place(path: Path) -> None:
-    """Refuse a path where there is no ledger; for a data file, name the ledger that is likely meant."""
-    store = FileStore(path)
-    if store.fresh or store.foreign:
-        right = path.with_name(f"{path.name}.ledger")
-        hint = f"the ledger of {path.name} is {right}" if right.exists() else "check the path"
-        raise LedgerError(f"{store.place}: there is none; {hint}.")

@@ -10,37 +10,93 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from wpinq.exact import decimal
-from wpinq.ledger.accountant import FORMAT, Accountant
+from wpinq.errors import ExactnessError, LedgerError
+from wpinq.exact import decimal, exact, positive
+from wpinq.ledger import chain
+from wpinq.ledger.accountant import Accountant
 from wpinq.ledger.chain import RefusedError
-from wpinq.ledger.cost import ALLOWED, write
+from wpinq.ledger.cost import ALLOWED
+from wpinq.ledger.file import FileStore
+from wpinq.ledger.promise import PURE, RENYI, RHO, Promise
+from wpinq.ledger.secret import Secret
+from wpinq.ledger.store import MemoryStore, Store
 
+ASKED = {PURE: "pure epsilon, budget=", RENYI: "epsilon and delta, accounting='renyi'", RHO: "rho, rho="}
 BOUND = re.compile(r", (?:at most [0-9]+ records|a weight of 1 shared by its records).*")
 
 
-def opening(name: str, unit: str, budget: Fraction | None, delta: Fraction | None) -> dict[str, Any]:
+class Asked(NamedTuple):
+    """What whoever opens a ledger says of its budget; None for what the ledger holds.
+
+    Attributes:
+        amount: Epsilon, or rho.
+        delta: Delta in all.
+        accounting: How charges are added up.
+    """
+
+    amount: Fraction | None
+    delta: Fraction | None
+    accounting: str | None
+
+    @classmethod
+    def of(
+        cls, call: str, budget: object, delta: object = None, rho: object = None, accounting: object = None
+    ) -> Asked:
+        """Read it as it was written in a call.
+
+        Raises:
+            ExactnessError: An amount is not exact or out of its range, or two of them contradict.
+
+        >>> Asked.of("protect", 1, "1e-6", accounting="renyi").accounting
+        'renyi'
+        """
+        if accounting is not None and (not isinstance(accounting, str) or accounting not in (PURE, RENYI)):
+            raise ExactnessError(f"{call}(accounting=...): takes 'pure' or 'renyi'; for rho, give rho= alone.")
+        if rho is not None and (budget is not None or accounting is not None):
+            other = "budget" if budget is not None else "accounting"
+            raise ExactnessError(f"{call}(rho=..., {other}=...): rho is a budget and an accounting; give it alone.")
+        extra = None if delta is None else exact(delta, f"{call}(delta=...)")
+        if extra is not None and not 0 <= extra < 1:
+            raise ExactnessError(f"{call}(delta={decimal(extra)}): delta is a probability, from 0 to below 1.")
+        if rho is not None:
+            return cls(positive(rho, f"{call}(rho=...)"), extra, RHO)
+        amount = None if budget is None else positive(budget, f"{call}(budget=...)")
+        found = cls(amount, extra, PURE if accounting is None and amount is not None else accounting)
+        found.promise()
+        return found
+
+    def promise(self) -> Promise | None:
+        """What a new ledger would promise; None without a budget.
+
+        Raises:
+            ExactnessError: Renyi accounting cannot keep it.
+        """
+        delta = ALLOWED if self.delta is None else self.delta
+        return None if self.amount is None else Promise.of(self.amount, delta, self.accounting or PURE)
+
+
+def opening(name: str, unit: str, asked: Asked) -> dict[str, Any]:
     """The first row.
 
     Raises:
         RefusedError: There is no budget.
     """
-    if budget is None:
+    promise = asked.promise()
+    if promise is None:
         raise RefusedError("a new ledger needs a budget; give budget=, for example budget=0.2.")
-    return {
-        "kind": "open", "format": FORMAT, "id": os.urandom(16).hex(), "name": name, "unit": unit,
-        "budget": write(budget), "delta": write(ALLOWED if delta is None else delta),
-    }  # fmt: skip
+    return {"kind": "open", "id": os.urandom(16).hex(), "name": name, "unit": unit, **promise.body()}
 
 
 def joined(
     accountant: Accountant,
     name: str | None,
     unit: str,
-    budget: Fraction | None,
-    delta: Fraction | None,
+    asked: Asked,
     *,
     shared: bool,
 ) -> dict[str, Any] | None:
@@ -59,18 +115,46 @@ def joined(
             f" the same people share one where ledger= and name= say so, and the column of {accountant.unit!r} tells"
             f" people apart in each; in this one it is {unit!r}."
         )
-    _check_budget(accountant, budget, accountant.delta if delta is None else delta)
+    _check_budget(accountant.promise, asked)
     return None if own is not None else {"kind": "table", "name": name, "unit": unit}
 
 
-def _check_budget(accountant: Accountant, budget: Fraction | None, delta: Fraction) -> None:
+def _check_budget(held: Promise, asked: Asked) -> None:
     """Refuse another budget; floats were once read as the decimals that they print, and are still known."""
-    if budget is None:
-        return
-    pairs = ((budget, accountant.budget), (delta, accountant.delta))
-    if any(given != held and float(given) != float(held) for given, held in pairs):
+    if asked.accounting is not None and asked.accounting != held.accounting:
         raise RefusedError(
-            f"its budget is epsilon {decimal(accountant.budget)}, delta {decimal(accountant.delta)}, and not epsilon"
-            f" {decimal(budget)}, delta {decimal(delta)}, as was given. Give what it"
-            f" holds, or to spend more: `wpinq ledger raise PATH EPSILON`."
+            f"its budget is {held.text}, and was asked for as one of {ASKED[asked.accounting]}. How charges are added"
+            " up is what the ledger promises, so it is fixed when the ledger is made: leave the budget out to use this"
+            " one as it is, or give another ledger; what both spend adds up for the same people."
         )
+    if asked.amount is None:
+        return
+    delta = held.delta if asked.delta is None else asked.delta
+    pairs = ((asked.amount, held.budget), (delta, held.delta))
+    if any(given != known and float(given) != float(known) for given, known in pairs):
+        raise RefusedError(
+            f"its budget is {held.text}, and not {replace(held, budget=asked.amount, delta=delta).text}, as was given."
+            " Give what it holds, or to spend more: `wpinq ledger raise PATH EPSILON`."
+        )
+
+
+def placed(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Store, Secret]:
+    """Find the ledger's store and secret; where there are none and `new` is set, make both."""
+    if secret is not None and not isinstance(secret, Secret):
+        raise LedgerError("secret=: takes a wpinq.Secret(32 bytes); or set WPINQ_SECRET or WPINQ_SECRET_FILE.")
+    if path is None:
+        secret = secret or Secret.fresh()
+        return MemoryStore(chain.head(secret, None)), secret
+    store = FileStore(path)
+    if store.fresh and not new:
+        raise LedgerError(f"{store.place}: there is none; give a budget to open a new one.")
+    return store, store.opened(secret or Secret.from_environment())
+
+
+def check_place(path: Path) -> None:
+    """Refuse a path where there is no ledger; for a data file, name the ledger that is likely meant."""
+    store = FileStore(path)
+    if store.fresh or store.foreign:
+        right = path.with_name(f"{path.name}.ledger")
+        hint = f"the ledger of {path.name} is {right}" if right.exists() else "check the path"
+        raise LedgerError(f"{store.place}: there is none; {hint}.")

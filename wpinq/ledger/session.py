@@ -10,8 +10,9 @@ from typing import Any
 
 from wpinq.errors import LedgerError, WpinqError
 from wpinq.ledger import chain
-from wpinq.ledger.accountant import Accountant, Charge, Entry, key
+from wpinq.ledger.accountant import Accountant, Entry
 from wpinq.ledger.chain import RefusedError, Row
+from wpinq.ledger.charge import Charge, key
 from wpinq.ledger.secret import Secret
 from wpinq.ledger.store import Pages
 from wpinq.records.fields import encode
@@ -130,7 +131,8 @@ class Session:
         self.refuse_closed(charge.version)
         held = self.accountant.charges.get(charge.key)
         if held is None:
-            self.stage(charge.body())
+            self.accountant.refuse_gaussian(charge)
+            self.stage(charge.body(curves=self.accountant.spent.curves))
             return True
         if held != charge.code:
             raise LedgerError(f"{charge.label}: it was charged before at another cost; give the measurement a name=.")

@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 from wpinq.errors import BudgetError
 from wpinq.exact import decimal
-from wpinq.ledger.accountant import Accountant, Charge
+from wpinq.ledger.accountant import Accountant
+from wpinq.ledger.charge import Charge
 from wpinq.ledger.ledger import Ledger
 
 Request: TypeAlias = tuple[Ledger, Charge]
@@ -25,10 +26,13 @@ class Price:
     Attributes:
         name: The data set's name.
         epsilon: What would be charged now: 0 for a query that was charged before, and for a part of a partition only
-            what exceeds the costliest other part.
+            what exceeds the costliest other part. Rho of Gaussian noise.
         delta: The same of delta.
-        left: Epsilon that is left now, before it is charged.
+        left: Epsilon that one more query may cost now, before it is charged.
         left_delta: Delta that is left now.
+        after: What `left` would be afterwards.
+        fits: Whether the budget of the data set allows it; the cap of an analyst may still refuse it.
+        asks: What it costs, for people: "epsilon 0.1".
     """
 
     name: str
@@ -36,11 +40,9 @@ class Price:
     delta: Fraction
     left: Fraction
     left_delta: Fraction
-
-    @property
-    def fits(self) -> bool:
-        """Whether the budget of the data set allows it; the cap of an analyst may still refuse it."""
-        return self.epsilon <= self.left and self.delta <= self.left_delta
+    after: Fraction
+    fits: bool
+    asks: str
 
 
 def merged(requests: Iterable[Request]) -> tuple[Request, ...]:
@@ -109,10 +111,13 @@ def price_all(requests: Sequence[Request]) -> list[Price]:
 
 
 def _price(accountant: Accountant, asked: Iterable[Charge]) -> Price:
-    spent = accountant.spent
+    spent, promise = accountant.spent, accountant.promise
     after = spent.including(cost for one in asked if one.key not in accountant.charges for cost in one.costs)
-    left = accountant.budget - spent.epsilon, accountant.delta - spent.delta
-    return Price(accountant.name, after.epsilon - spent.epsilon, after.delta - spent.delta, *left)
+    return Price(
+        accountant.name, after.since(spent), after.delta - spent.delta, accountant.left, accountant.left_delta,
+        promise.left(after), promise.holds(after) and after.delta <= promise.failing,
+        promise.asks(after, spent).removeprefix("costs "),
+    )  # fmt: skip
 
 
 def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Accountant) -> BudgetError:
@@ -124,10 +129,10 @@ def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Ac
         before: The accountant without the charges.
         staged: The accountant with the other charges.
     """
-    others = staged.spent.epsilon - before.spent.epsilon
+    others = staged.spent.since(before.spent)
     if staged.last is before.last:
         return error
-    left, whole = before.budget - before.spent.epsilon, error.requested + others
+    left, whole = before.left, error.requested + others
     if whole <= left:
         return error
     why = f"costs epsilon {decimal(whole)} with what is charged beside it, {decimal(left)} is left"

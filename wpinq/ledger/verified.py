@@ -26,15 +26,17 @@ import os
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
-from wpinq.ledger.accountant import FORMAT, MAPS, Accountant
+from wpinq.ledger.accountant import MAPS, Accountant
 from wpinq.ledger.chain import Row
-from wpinq.ledger.cost import Composition
+from wpinq.ledger.cost import Total
+from wpinq.ledger.promise import FORMATS, Promise
 from wpinq.ledger.secret import Secret
 
 FEW = 256
@@ -46,7 +48,7 @@ HEADER = 6 * WORD + CODE
 LOGS = ("-wal", "-shm", "-journal")
 PAUSES = (0, 0, 0.001, 0.002, 0.004, 0.008, 0.016)
 """Seconds to wait for the clock of the file system to go on: its steps are of up to ten milliseconds."""
-FORM = (FORMAT, MAPS, sys.implementation.cache_tag or "", marshal.version)
+FORM = (tuple(FORMATS.items()), MAPS, sys.implementation.cache_tag or "", marshal.version)
 
 
 class Note:
@@ -151,14 +153,15 @@ class Note:
 
 def _written(accountant: Accountant) -> bytes:
     """What an accountant holds, as plain values: ratios are pairs."""
+    last, spent = accountant.last, accountant.spent
     maps = [
         {key: one.as_integer_ratio() if isinstance(one, Fraction) else one for key, one in found.items()}
-        for found in (*(getattr(accountant, name) for name in MAPS), accountant.spent.parts)
+        for found in (*(getattr(accountant, name) for name in MAPS), spent.pure.parts, spent.renyi.parts)
     ]
-    last, spent = accountant.last, accountant.spent
-    amounts = [one.as_integer_ratio() for one in (accountant.budget, accountant.delta, spent.epsilon, spent.delta)]
+    amounts = [one.as_integer_ratio() for one in (spent.epsilon, spent.delta, spent.divergence)]
     ends = None if last is None else (last.number, last.mac)
-    return marshal.dumps((FORM, ends, (accountant.identity, accountant.name, accountant.unit), amounts, maps))
+    names, body = (accountant.identity, accountant.name, accountant.unit), accountant.promise.body()
+    return marshal.dumps((FORM, ends, names, body, amounts, spent.gaussian, maps))
 
 
 def _read(content: bytes) -> Accountant:
@@ -168,11 +171,15 @@ def _read(content: bytes) -> Accountant:
         ValueError, EOFError, TypeError: Another version of Python or of wpinq has written it.
     """
     maps: list[Any]
-    form, (number, mac), (identity, name, unit), amounts, maps = marshal.loads(content)  # noqa: S302
+    form, (number, mac), (identity, name, unit), body, amounts, gaussian, maps = marshal.loads(content)  # noqa: S302
     if form != FORM:
         raise ValueError
     ratio = lru_cache(1024)(lambda pair: Fraction(*pair))
     maps = [{key: ratio(one) if isinstance(one, tuple) else one for key, one in one.items()} for one in maps]
-    budget, delta, epsilon, lost = map(ratio, amounts)
-    last, total = Row(number, "", mac), Composition(epsilon, lost, maps.pop())
-    return Accountant(identity, name, unit, budget, delta, last, total, *maps)
+    *maps, pure, renyi = maps
+    epsilon, delta, divergence = map(ratio, amounts)
+    promise = Promise.opened(body)
+    spent = replace(
+        promise.begun(), pure=Total(epsilon, pure), delta=delta, renyi=Total(divergence, renyi), gaussian=gaussian
+    )
+    return Accountant(identity, name, unit, promise, Row(number, "", mac), spent, *maps)

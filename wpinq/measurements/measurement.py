@@ -72,7 +72,7 @@ def quoted(
     result = mechanism(noise, survey.scale(epsilon) * survey.root.resolution)
     return price(
         survey, epsilon, call="measure", kind=kind, mechanism=result, fields=(result.name, *fields), name=name,
-        analyst=analyst, epochs=epochs,
+        analyst=analyst, epochs=epochs, noise=None if fields else result,
     )  # fmt: skip
 
 

@@ -24,7 +24,8 @@ from wpinq.ledger import Charge, Cost, Price, Request, merged, price_all, wordin
 from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import bias_lines, cost_lines, how_often
 from wpinq.measurements.naming import refuse_unnamed
-from wpinq.noise import FORMAT
+from wpinq.measurements.sensitivity import ledger_sensitivities
+from wpinq.noise import FORMAT, Mechanism
 from wpinq.operators.window import Window
 from wpinq.plan.node import Node, holding, steps
 from wpinq.plan.stability import Survey
@@ -191,7 +192,7 @@ def _known(quote: Quote[C_co]) -> Quote[C_co]:
 def price(
     survey: Survey, epsilon: Fraction, *, call: str, kind: Callable[[Quote[Any]], C_co], mechanism: object,
     fields: tuple[Field, ...], name: str | None, analyst: str | None, delta: Fraction = Fraction(0),
-    epochs: Epochs | None = None,
+    epochs: Epochs | None = None, noise: Mechanism | None = None,
 ) -> Quote[C_co]:  # fmt: skip
     """Price a query: which one it is, how wide its noise is, and what each ledger is to be charged; charge nothing.
 
@@ -206,6 +207,7 @@ def price(
         analyst: Who is charged.
         delta: What it costs beside epsilon, for all bins of a unit together.
         epochs: Which epochs of a live source answer it.
+        noise: The Laplace noise that each bin has once, where that is all that is told: then its Renyi curve is known.
 
     Raises:
         PlanError: A user's function asks while it runs, the plan reads no protected source or its weights cannot be
@@ -228,19 +230,35 @@ def price(
     )  # fmt: skip
     asked = [
         (data.ledger, _charge(result, question, data, paid, same))
-        for data, paid in _costs(survey, scale, delta).items()
+        for data, paid in _costs(survey, scale, delta, noise).items()
     ]
     return _known(replace(result, charges=merged(asked)))
 
 
-def _costs(survey: Survey, scale: Fraction, delta: Fraction) -> dict[DataSet, tuple[Cost, ...]]:
+def _costs(
+    survey: Survey, scale: Fraction, delta: Fraction, noise: Mechanism | None
+) -> dict[DataSet, tuple[Cost, ...]]:
     """What each data set pays: epsilon by path, and delta for all bins of a unit together."""
     costs: dict[DataSet, list[Cost]] = defaultdict(list)
+    curves = _curves(survey, scale, noise)
     for (data, parts), stability in survey.paths.items():
-        costs[data].append(Cost(stability * data.unit.bound / scale, Fraction(0), parts))
+        curve = curves.get(data.ledger.identity)
+        costs[data].append(Cost(stability * data.unit.bound / scale, Fraction(0), parts, curve=curve))
     for paid in costs.values() if delta else ():
         paid.append(Cost(Fraction(0), delta))
     return {data: tuple(paid) for data, paid in costs.items()}
+
+
+def _curves(survey: Survey, scale: Fraction, noise: Mechanism | None) -> dict[str, tuple[Fraction, Fraction]]:
+    """The Renyi curve of what each ledger pays, by its identity, where divergences are added up; see `Cost.curve`."""
+    whole: dict[str, Fraction] = defaultdict(Fraction)
+    for data, move in survey.sensitivities.items():
+        if data.ledger.curves:
+            whole[data.ledger.identity] += move / scale
+    if noise is None or not whole:
+        return {ledger: (epsilon, epsilon) for ledger, epsilon in whole.items()}
+    one, found = 1 / (scale * survey.root.resolution), ledger_sensitivities(survey.root)
+    return {ledger: (found[ledger].linf * one, one / noise.grid) for ledger in whole}
 
 
 def _charge(quote: Quote[Any], question: str, data: DataSet, paid: tuple[Cost, ...], asked: str = "") -> Charge:
@@ -251,8 +269,7 @@ def _pays(price: Price) -> str:
     """What a data set would pay now, and what would be left."""
     if not price.epsilon and not price.delta:
         return f"  now: nothing more to pay; data set {price.name!r} has epsilon {decimal(price.left)} left"
-    after = price.left - price.epsilon
-    end = f"and {decimal(after)} afterwards" if price.fits else "which is too little"
+    end = f"and {decimal(price.after)} afterwards" if price.fits else "which is too little"
     delta = f"; delta {decimal(price.delta)} of {decimal(price.left_delta)} left" if price.delta else ""
     left = f"data set {price.name!r} has {decimal(price.left)} left, {end}"
-    return f"  now: epsilon {decimal(price.epsilon)} to pay; {left}{delta}"
+    return f"  now: {price.asks} to pay; {left}{delta}"

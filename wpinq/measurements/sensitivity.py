@@ -69,6 +69,11 @@ class Change(NamedTuple):
 
 def unit_sensitivities(node: Node) -> list[UnitSensitivity]:
     """The sensitivities for each ledger, through all of its data sets together."""
+    return list(ledger_sensitivities(node).values())
+
+
+def ledger_sensitivities(node: Node) -> dict[str, UnitSensitivity]:
+    """The same by the identities of the ledgers."""
     changes = _changes(node)
     result: dict[str, UnitSensitivity] = {}
     for data, move in sensitivities(node).items():
@@ -76,7 +81,7 @@ def unit_sensitivities(node: Node) -> list[UnitSensitivity]:
         l1, linf, data_sets = result.get(data.ledger.identity, (0, 0, 0))
         own = math.floor(move * node.resolution), max(1, math.floor(most * node.resolution))
         result[data.ledger.identity] = UnitSensitivity(l1 + own[0], linf + own[1], data_sets + 1)
-    return list(result.values())
+    return result
 
 
 def _changes(root: Node) -> dict[DataSet, Change]:

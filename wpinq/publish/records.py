@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import PlanError
-from wpinq.ledger import Ledger
+from wpinq.ledger import Asked, Ledger
 from wpinq.plan.unit import Unit, users
 from wpinq.protection import protect
 from wpinq.publish.budgets import Allowance
@@ -59,9 +59,8 @@ class Opening:
             self.ledger.parent.mkdir(parents=True, exist_ok=True)
             exists = self.ledger.exists()
             total = allowance.epsilon if not exists or allowance.budget.per is None else None
-            book = Ledger.open(
-                self.ledger, name=self._data.name, unit=self.unit.text, budget=total, delta=allowance.delta, shared=True
-            )
+            asked = Asked.of("publish", total, allowance.delta, accounting="pure")
+            book = Ledger.open(self.ledger, name=self._data.name, unit=self.unit.text, asked=asked, shared=True)
             if total is None and allowance.epsilon > book.budget:
                 book.raise_budget(allowance.epsilon)
         return protect(

@@ -162,8 +162,7 @@ class Release:
         ledger = self._publisher.opening.ledger
         if ledger.exists():
             book = Ledger.existing(ledger)
-            spent, spent_delta = book.spent()
-            left, left_delta = book.budget - spent, book.delta_budget - spent_delta
+            left, left_delta = book.remaining(), book.delta_budget - book.spent()[1]
         return Plan(
             wanted.name,
             [Priced(one.question.name, one.text, one.epsilon, one.delta, one.expected) for one in asked],

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from wpinq.arguments import NOTHING, PATH, described, instance, takes
 from wpinq.errors import PlanError
-from wpinq.exact import Amount, exact, positive
+from wpinq.exact import Amount
 from wpinq.functions.isolate import refuse_inside
-from wpinq.ledger import Ledger, wording
+from wpinq.ledger import Asked, Ledger, wording
 from wpinq.measurements.timeline import Timeline
 from wpinq.operators.contribution.before import before
 from wpinq.plan.dataset import DataSet
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
 @takes(ledger=PATH | NOTHING, recover=PATH | NOTHING, unit=instance("what wpinq.users(...) returns", Unit) | NOTHING)
 def live(
     columns: Columns,
-    budget: Amount,
+    budget: Amount | None = None,
     *,
     ledger: str | os.PathLike[str] | None = None,
     unit: Unit | None = None,
     delta: Amount | None = None,
+    rho: Amount | None = None,
+    accounting: str | None = None,
     name: str = "live",
     lateness: dt.timedelta | None = None,
     keep: int | None = None,
@@ -50,12 +52,11 @@ def live(
 
     Args:
         columns: Names of the columns, whose values may be of any kind, or a mapping from names to types.
-        budget: Epsilon that may be spent in all, exact.
+        budget, delta, rho, accounting: What may be spent in all, exact, and how it is added up; see `protect`.
         ledger: Where the ledger is kept; in memory by default.
         unit: Whom the guarantee protects: by default one record, or people, with `users(...)`. A person may be in every
             window, so each window that is asked for is charged then; where `users(..., period="1h", at="time")`
             protects a person in one period, windows cost as one.
-        delta: Delta that may be spent in all, by `release` and `select`; as that of `protect`.
         name: Names the data set in its ledger.
         lateness: Windows are closed by the clock, this long after they end, at every `advance()`; columns without a
             zone hold UTC then. By default they are closed by `advance(until=...)` alone.
@@ -112,11 +113,10 @@ def live(
         raise PlanError("live(recover=...): give ledger=PATH too; one in memory is lost with the process.")
     name = wording(name, "live(name=...)") or "live"
     log = Timeline(named(columns, Kind.ANY, None, "live"), name, keep)
-    unit = unit or Unit()
-    place = None if ledger is None else Path(ledger)
-    amount, extra = positive(budget, "live(budget=...)"), None if delta is None else exact(delta, "live(delta=...)")
+    unit, place = unit or Unit(), None if ledger is None else Path(ledger)
+    asked = Asked.of("live", budget, delta, rho, accounting)
     first = before(log.schema, unit, where, derive, "live")  # mistakes show before a ledger is made
-    book = Ledger.open(place, name=name, unit=unit.text, budget=amount, delta=extra, secret=secret)
+    book = Ledger.open(place, name=name, unit=unit.text, asked=asked, secret=secret)
     LIMIT.beside(place)
     journal = None
     if recover is not None and place is not None:

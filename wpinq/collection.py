@@ -62,6 +62,7 @@ class Collection(Builder["Collection"]):
     max = aggregates.max
     median = aggregates.median
     quantile = aggregates.quantile
+    histogram = aggregates.histogram
     top = aggregates.top
     mode = aggregates.mode
 

@@ -45,7 +45,16 @@ TRUTH = {
 
 
 def test_every_aggregate_is_tried():
-    others = {"QuotedAggregate", "count_distinct", "loss", "suggest_bound", "suggest_bounds", "top", "mode"}
+    others = {
+        "QuotedAggregate",
+        "count_distinct",
+        "loss",
+        "suggest_bound",
+        "suggest_bounds",
+        "top",
+        "mode",
+        "histogram",
+    }
     missing = set(aggregates.__all__) - others - set(TRUTH)
     assert not missing, f"{sorted(missing)}: a line each in TRUTH, and in `ask` where its arguments are others"
 

@@ -134,6 +134,8 @@ def calls(place):
         "top": (views.top, {"columns": "page", "k": 1, "epsilon": 1, "keys": ["a"], "counts": None, "name": None,
                             "analyst": None}),
         "mode": (views.mode, {"columns": "page", "epsilon": 1, "keys": ["a"], "counts": 1}),
+        "histogram": (views.histogram, {"column": "x", "edges": [0, 2, 5], "epsilon": 1, "within": None, "by": "page",
+                                        "keys": ["a"], "name": None, "analyst": None, "confidence": 0.9}),
         "observe": (measured.observe, {"bin": "a"}),
         "observe_many": (measured.observe_many, {"bins": ["a"]}),
         "interval": (measured.interval, {"level": 0.9, "bins": 3}),
@@ -186,7 +188,7 @@ NAMES = [
     "release", "top", "mode", "answer interval", "answer table", "answer save", "answer to_csv", "answer to_parquet",
     "answer plot", "count within", "continual observe", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
-    "quantile of a fit", "plot", "synthesize", "answers",
+    "quantile of a fit", "plot", "synthesize", "answers", "histogram",
 ]  # fmt: skip
 
 

@@ -4,6 +4,7 @@
 """
 
 from wpinq.aggregates.bounding import suggest_bound
+from wpinq.aggregates.buckets import histogram
 from wpinq.aggregates.choosing import mode, top
 from wpinq.aggregates.losses import loss
 from wpinq.aggregates.quantiles import max, median, min, quantile  # noqa: A004
@@ -12,6 +13,6 @@ from wpinq.aggregates.ranging import suggest_bounds
 from wpinq.aggregates.sums import count, count_distinct, mean, stdev, sum, variance  # noqa: A004
 
 __all__ = [
-    "QuotedAggregate", "count", "count_distinct", "loss", "max", "mean", "median", "min", "mode", "quantile",
-    "stdev", "suggest_bound", "suggest_bounds", "sum", "top", "variance",
+    "QuotedAggregate", "count", "count_distinct", "histogram", "loss", "max", "mean", "median", "min", "mode",
+    "quantile", "stdev", "suggest_bound", "suggest_bounds", "sum", "top", "variance",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Cells: replace each record's number by the nearest point of a declared grid."""
+"""Cells: replace each record's number by the nearest point of a declared grid, or by the bucket that holds it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 
 import polars as pl
 
-from wpinq.aggregates.scale import Scale
+from wpinq.aggregates.scale import Steps
 from wpinq.functions.covering import SHOWN
 from wpinq.plan.forms import Linear
 from wpinq.plan.node import Record
@@ -19,14 +19,14 @@ from wpinq.records.schema import Column, Kind, Schema
 
 @dataclass(frozen=True, eq=False)
 class Cells(Linear):
-    """Each record as its group and the nearest point of the grid.
+    """Each record as its group and the nearest point of the grid, or the bucket that holds it.
 
-    Weights:    out[g, j] = sum of in[x] over the records x of group g whose number is nearest to point j
+    Weights:    out[g, j] = sum of in[x] over the records x of group g whose number is nearest to j, or in bucket j
     Stability:  1; each record goes to one place, or is dropped where it has no number.
     """
 
     by: tuple[str, ...]
-    scale: Scale
+    scale: Steps
     call: str = field(metadata=SHOWN)
 
     @cached_property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import polars as pl
 
@@ -26,6 +27,28 @@ FARTHEST = 1 << 52
 
 LARGEST = Fraction(10**100)
 """No bound is larger: sums of such numbers and their squares still are floats."""
+
+
+class Steps(Protocol):
+    """The numbers of a column as whole numbers: nearest points of a grid, or buckets between edges."""
+
+    @property
+    def column(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def bias(self) -> str:
+        """What is clamped or left out, as a clause."""
+        ...
+
+    def steps(self) -> pl.Expr:
+        """The whole number of each row, or null where it has none."""
+        ...
+
+    def steps_of(self, value: object) -> int | None:
+        """The same for one value."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -125,15 +148,7 @@ def limits(
         PlanError: The column holds no numbers, or bounds and step make no grid.
         ExactnessError: A bound or the step is no finite number.
     """
-    kind = node.schema[column].kind
-    if kind not in (Kind.INT, Kind.FLOAT, Kind.BOOL):
-        plain = kind in (Kind.TEXT, Kind.ANY)
-        hint = (
-            f"declare it, columns={{{column!r}: float}} or --columns {column}:float"
-            if plain
-            else "compute a number from it first"
-        )
-        raise PlanError(f"{call}: column {column!r} is of the type {kind.value}; {hint}.")
+    kind = refuse_no_numbers(node, column, call)
     low, high = ends(bounds, call)
     whole = kind is not Kind.FLOAT and high - low <= grid.most and (low.denominator, high.denominator) == (1, 1)
     result = Fraction(1) if whole else (high - low) / grid.usual
@@ -143,3 +158,21 @@ def limits(
     if count.denominator != 1 or count > grid.most:
         raise PlanError(f"{call}: step= does not divide what lies between the bounds into at most {grid.most} steps.")
     return low, high, result
+
+
+def refuse_no_numbers(node: Node, column: str, call: str) -> Kind:
+    """The type of a column of numbers.
+
+    Raises:
+        PlanError: There is no such column, or it holds no numbers.
+    """
+    kind = node.schema[column].kind
+    if kind not in (Kind.INT, Kind.FLOAT, Kind.BOOL):
+        plain = kind in (Kind.TEXT, Kind.ANY)
+        hint = (
+            f"declare it, columns={{{column!r}: float}} or --columns {column}:float"
+            if plain
+            else "compute a number from it first"
+        )
+        raise PlanError(f"{call}: column {column!r} is of the type {kind.value}; {hint}.")
+    return kind

@@ -62,7 +62,12 @@ def count(
         ExactnessError, BudgetError, LedgerError: See `measure`.
     """
     options = Options(by, keys, name, analyst, None, confidence, within)
-    return _asked(self, Moments(self._node, (), None, (0,), "count()"), _first, epsilon, options).charge(self)
+    return ask_count(self, Moments(self._node, (), None, (0,), "count()"), epsilon, options).charge(self)
+
+
+def ask_count(self: Builder[Any], plan: Moments, epsilon: Amount | None, options: Options) -> QuotedAggregate:
+    """Quote a count of what a plan counts; see `count`."""
+    return _asked(self, plan, _first, epsilon, options)
 
 
 @takes(columns=NAMES, by=NAMES | NOTHING)

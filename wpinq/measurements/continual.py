@@ -108,10 +108,10 @@ class ContinualMeasurement(Measurement):
         return True
 
     def begin(self, epoch: int, total: Histogram) -> None:
-        """Answer from this epoch on, whose histogram this is; none before can be asked for."""
+        """Answer from this epoch on, whose histogram this is, and goes on to be; none before can be asked for."""
         self._first = epoch
         self._changes = self._no_changes()
-        self.receive(epoch, total)
+        self.receive(epoch, total.copy())
 
     def receive(self, epoch: int, change: Histogram) -> None:
         """Take in the change of the histogram in the next epoch."""

@@ -21,7 +21,6 @@ from wpinq.measurements.answer import Answer, Released
 from wpinq.measurements.continual import ContinualMeasurement, refuse_too_wide, refuse_unless_linear
 from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.naming import CHANGED, found_in, refuse_unnamed
-from wpinq.measurements.publish import BINS_PER_LOT, present
 from wpinq.measurements.published import by_name, ordered
 from wpinq.measurements.quote import Quote, price
 from wpinq.measurements.sensitivity import unit_sensitivities
@@ -58,7 +57,7 @@ class ContinualSelection(ContinualMeasurement):
         super().__init__(quote)
         self.delta, self.least = quote.delta, Fraction(least, quote.node.resolution)
         self._least = least
-        self._waiting, self._since = Table(quote.node.held.array), Table()
+        self._since = Table()
         self._named, self._places = Batch.empty(quote.node.schema).frame.select(quote.node.schema.names), Table()
 
     @property
@@ -116,33 +115,33 @@ class ContinualSelection(ContinualMeasurement):
         """
         raise PlanError(f"observe_many: {NAMELESS}.")
 
+    def begin(self, epoch: int, total: Histogram) -> None:
+        """Look at bins from this epoch on, in this histogram, which takes in each epoch before `receive` is called."""
+        self._since, self._total = Table(), total
+        super().begin(epoch, total)
+
     def receive(self, epoch: int, change: Histogram) -> None:
         """Take in the change of the histogram in an epoch, and find the bins that pass at its end."""
         counted = Histogram(self.node.schema, self.key_owner.identity_key, self.node.held.array)
-        for _, ids, weights in present(change, self.node):
+        for ids, weights in rows_of(change):
             known = self._since.lookup(ids) > 0
             counted.add((ids[known], weights[known]))
-            self._waiting.add(ids[~known], weights[~known])
-        passed = redacted("advance", lambda: list(self._pass_at(epoch)))
+        passed = redacted("advance", lambda: list(self._pass_at(epoch))) if share_at(epoch) else []
         for ids, weights in passed:
             counted.add((ids, weights))
-            self._waiting.add(ids, -weights)
-        for ids, _ in passed:
             self._since.add(ids, np.full(len(ids), epoch))
         super().receive(epoch, counted)
 
     def _pass_at(self, epoch: int) -> Iterator[tuple[Ids, Weights]]:
-        """The bins that are looked at at an epoch and pass, with their weights."""
-        if not share_at(epoch):
-            return
+        """The bins that are looked at at an epoch and pass, and did not before, with their weights."""
         tau = self._threshold(epoch)
-        ids, weights = self._waiting.items()
-        for begin in range(0, len(ids), BINS_PER_LOT):
-            some, true = ids[begin : begin + BINS_PER_LOT], weights[begin : begin + BINS_PER_LOT]
-            some, true = some[true >= self._least], true[true >= self._least]
+        for ids, weights in rows_of(self._total):
+            some, true = ids[weights >= self._least], weights[weights >= self._least]
             passes = (self._sum(true, self._noise(epoch, some)) >= tau).astype(np.bool_)
-            if passes.any():
-                yield some[passes], true[passes]
+            some, true = some[passes], true[passes]
+            new = self._since.lookup(some) == 0
+            if new.any():
+                yield some[new], true[new]
 
     def _threshold(self, epoch: int) -> int:
         """The threshold at an epoch at which bins are looked at, or at the last one before it, in steps."""
@@ -180,6 +179,13 @@ class ContinualSelection(ContinualMeasurement):
                 self._named = pl.concat([self._named, frame])
                 new, end, width = np.delete(new, places, axis=0), begin, 4 * width
             return self._named[self._places.lookup(ids) - 1]
+
+
+def rows_of(histogram: Histogram) -> Iterator[tuple[Ids, Weights]]:
+    """The identities and weights of a histogram by identity, in order and in lots."""
+    for part in histogram.parts():
+        assert len(part) == 2  # noqa: S101  steps come of `shave` alone, which is not linear
+        yield part
 
 
 def continual_quote(

@@ -52,14 +52,14 @@ class MaintainedPlan:
         self.digest = digest
         for follower in self.followers:  # who may be asked at the same time, so what they are told stays as it is
             if merged:
-                follower.begin(epoch, self.total.copy())
+                follower.begin(epoch, self.total)
             else:
                 follower.receive(epoch, change)
 
     def answer(self, query: PendingQuery, epoch: int) -> None:
         """Answer from the histogram after an epoch; a continual measurement receives all later changes."""
         if isinstance(query, ContinualMeasurement):
-            query.begin(epoch, self.total.copy())
+            query.begin(epoch, self.total)
             self.continual = True
             self.followers.add(query)
             return

@@ -6,6 +6,7 @@ A contract test that covers all operators follows from one line here.
 from dataclasses import replace
 from fractions import Fraction
 
+import polars as pl
 from hypothesis import strategies as st
 from strategies import protected
 
@@ -27,6 +28,9 @@ def few(a, b):
 def cuts(a, b):
     """Thicknesses of a record: one, some, endless, and none for which it is dropped."""
     return {0: 2, 1: [1, 0.75, "5/2"], 2: [Fraction(1, 2)] * 2 + [3]}.get(b) or (1 / (a * i) for i in range(1, 9))
+
+
+TOWNS = pl.DataFrame({"a": [2, 0, 1], "size": [1, 0, 1]})
 
 
 def one_window(collection):
@@ -58,6 +62,8 @@ UNARY = {
     "partition": lambda c: c.partition("a", [0, 1])[1],
     "partition: function": lambda c: c.partition(lambda a, b: a + b, [1, 2, 3])[2],
     "limit": lambda c: c.limit("a"),
+    "join: public": lambda c: c.join(TOWNS, on="a").map(lambda b, size: (b, size)),
+    "join: public, left": lambda c: c.join(TOWNS, on="a", how="left").map(lambda size, a: (size or 0, a), columns=PAIR),
     "limit: function": lambda c: c.limit(lambda a, b: a * b, 2),
 }
 BINARY = {

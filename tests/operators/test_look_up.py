@@ -6,11 +6,13 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import Driver, collections, distance, expected, protected, run_flow, same
+from strategies import Driver, collections, distance, evaluate, expected, protected, run_flow, same
 
+from wpinq.errors import PlanError
 from wpinq.functions.rows import KEY, rows
 from wpinq.operators.keys import keyed
 from wpinq.operators.look_up import Counted, LookUp
+from wpinq.plan.node import fingerprints
 from wpinq.plan.shapes import Keyed, Stateless
 from wpinq.records.schema import Column, Kind, Schema
 
@@ -82,3 +84,69 @@ def test_a_key_of_any_number_is_looked_up_in_its_canonical_form():
                     outer=False, note="")  # fmt: skip
     plan = base._then(LookUp(node, function, None, (key,), ("x",))).map("name")
     assert same(run_flow(plan), plan._node, {("zero",): Fraction(2)})
+
+
+TOWNS = pl.DataFrame({"town": ["Rome", "Oslo"], "size": [3, 1], "user": ["x", "y"]})
+PEOPLE = [("ann", "Rome"), ("bob", "Rome"), ("eve", "Bern"), ("nil", None)]
+
+
+def people(kind="text"):
+    return protected(PEOPLE, user="text", town=kind)
+
+
+@pytest.mark.parametrize("kind", ["text", Kind.ANY.value])
+def test_join_with_a_public_table_gives_each_record_its_row_and_whole_weight(kind):
+    found = people(kind).join(TOWNS, on="town")
+    assert found.columns == ("user", "town", "size", "user_2")
+    assert evaluate(found, PEOPLE) == {("ann", "Rome", 3, "x"): 1, ("bob", "Rome", 3, "x"): 1}
+    assert same(run_flow(found, 2), found._node, {(*one, 3, "x"): Fraction(1) for one in PEOPLE[:2]})
+    sizes = people(kind).join(TOWNS, on="town", how="left", result=lambda user, size: (user, size))
+    assert evaluate(sizes, PEOPLE) == {("ann", 3): 1, ("bob", 3): 1, ("eve", None): 1, ("nil", None): 1}
+    letters = pl.DataFrame({"letter": ["R"], "n": [7]})
+    assert evaluate(people(kind).join(letters, left=lambda town: town[0], right="letter").map("n"), PEOPLE) == {(7,): 2}
+    assert found.measure(1).scale == 1
+
+
+def test_public_keys_are_equal_as_values_are():
+    numbers = protected([(1.0,), (2.5,), (float(2**53),), (None,)], x="number")
+    whole = {"key": [1, 2, 2**53, 2**53 + 1, None], "name": ["one", "two", "even", "odd", "null"]}
+    table = pl.DataFrame(whole)
+    names = numbers.join(table, left="x", right="key").map("name")
+    assert evaluate(names, [(1.0,), (2.5,), (float(2**53),), (None,)]) == {("one",): 1, ("even",): 1}
+    integers = protected([(1,), (2,)], n="integer")
+    table = pl.DataFrame({"key": [1.0, 2.5, float("inf"), float("nan"), 1e300], "name": list("abcde")})
+    assert evaluate(integers.join(table, left="n", right="key").map("name"), [(1,), (2,)]) == {("a",): 1}
+
+
+def test_a_public_table_may_be_a_file_with_types_and_its_content_is_the_question(tmp_path):
+    place = tmp_path / "sizes.csv"
+    place.write_text("n,size\n1,10\n2,20\n")
+    numbers = protected([(1,), (1,), (3,)], n="integer")
+    assert evaluate(numbers.join((place, {"n": int, "size": int}), on="n").map("size"), [(1,), (1,)]) == {(10,): 2}
+    one, other, moved = (
+        fingerprints(made._node)[made._node]
+        for made in (
+            numbers.join(pl.DataFrame({"n": [1, 2], "size": [10, 20]}), on="n"),
+            numbers.join((place, {"n": int, "size": int}), on="n"),
+            numbers.join(pl.DataFrame({"n": [1, 2], "size": [10, 21]}), on="n"),
+        )
+    )
+    assert one == other != moved
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"on": "user"}, "type text here and integer"), ({"on": "town", "at_most": 3}, "at_most= is of a protected"),
+        ({"left": "town", "right": "no"}, "one of its columns; there are town, size"), ({}, "name the key of both"),
+        ({"on": "town", "how": "outer"}, "takes 'inner' or 'left'"),
+        ({"left": ["user", "town"], "right": "town"}, "differ in number"),
+        ({"left": "town", "right": "size"}, "not unique"),
+    ],
+)  # fmt: skip
+def test_what_no_public_table_can_do_is_refused(how, words):
+    table = pl.DataFrame({"town": ["Rome", "Oslo"], "size": ["1", "1"], "user": [1, 2]})
+    with pytest.raises(PlanError, match=words):
+        people().join(table, **how)
+    with pytest.raises(PlanError, match="of a public one"):
+        people().join(people(), on="town", how="left")

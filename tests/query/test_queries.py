@@ -545,7 +545,7 @@ def test_bad_amounts_and_public_tables(tables, tmp_path, monkeypatch):
     assert wpinq.sql(*joined, epsilon=LOUD).rows == ((sum(age is not None and age >= 0 for age in VIEWS["age"]),),)
     for name, most in (("MOST_ROWS", 100_000), ("MOST_BYTES", 1 << 19)):
         with monkeypatch.context() as patch:
-            patch.setattr(f"wpinq.query.tables.{name}", most)
+            patch.setattr(f"wpinq.sources.public.{name}", most)
             with pytest.raises(SourceError, match=r"large has more than 1.*,000 rows, or takes more than .* MiB"):
                 wpinq.sql(*joined, epsilon=1)
     (tmp_path / "pages.csv").write_text("page,topic\nHome,front\n")

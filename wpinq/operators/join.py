@@ -19,6 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
+from wpinq.arguments import WHOLE
 from wpinq.errors import PlanError
 from wpinq.functions import bind
 from wpinq.operators.align import (
@@ -32,6 +33,7 @@ from wpinq.operators.align import (
 )
 from wpinq.operators.dither import GRID, draws
 from wpinq.operators.keys import both_keyed
+from wpinq.operators.look_up import look_up, mapped
 from wpinq.operators.map import Map
 from wpinq.operators.pairs import Joined, Pairs, PairWeighting
 from wpinq.plan.builder import Builder, C
@@ -60,6 +62,7 @@ def join(
     result: object = None,
     at_most: int | None = None,
     columns: Sequence[str] | Mapping[str, object] | None = None,
+    how: str = "inner",
 ) -> C:
     """Pair the records of two collections that have equal keys, and weigh the pairs; `join_rows` counts them.
 
@@ -75,32 +78,35 @@ def join(
                 the factor 1 - D / K: 9e-7 for a million whole records of one key (b = 40).
                 b is 40 for whole weights, and less where the resolution is finer or one record can weigh more than 64,
                 so that all fits 128 bits: a source holds 2^40 records at the most, the two sides of a key weigh D <=
-                    2^40
-                g units of 1/L, g the sum of their gains (`weights.py`), and their pairs D K^2 / 4 units at the most,
+                2^40 g units of 1/L, g the sum of their gains, and their pairs D K^2 / 4 units at the most,
                 of which L K^2 g / 4 < 2^86 makes less than 2^126. Where b would be below 32, as in a join of joins,
                 or a million of the heaviest records would reach K, pairs are divided exactly and rounded to 2^-40 by a
                 keyed dither: stability 1 + 2^-16, but for a probability below 2^-180.
                 With `at_most` N: R(D) = max(0, floor(K^2 / D) - S), S = ceil(K^2 / (L N)) >= K, in the ideal
                 self[x] * other[y] * (1 / D - 1 / N). Proof: the same with S for the K that is subtracted, because
                 A < K <= S where g > 0; where g = 0 < d, d <= K^2 / (D (D + 1)) + 1, so B A d <= K^2 / 4 + K^2 / 4.
+                With a public table 1: each record goes to one place, as in `map`, or is dropped for want of a row.
     Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("Join"); privacy rule 1.
 
     Args:
-        other: The other collection; the same one may be joined with itself and is then used twice.
+        other: The other collection; the same one may be joined with itself and is then used twice. Or a public table,
+            of which each record gets the row of its key, and its whole weight: a frame, a file or whatever else can be
+            protected, alone or with types, `("towns.csv", {"size": int})`.
         on: The key in both: a column, several columns, or a function of a record. Keys are equal as values are,
-            whatever their columns' types; None equals None.
-        left: The key of this collection, where the two differ.
-        right: The key of the other.
+            whatever their columns' types; None equals None, but no key of a public table.
+        left, right: The key of this collection and of the other, where the two differ.
         result: A function of the paired record, as in `map`; by default the key, the other columns of this collection
             and those of the other (with `_2` after names that are taken). Naming few columns makes a join cheap, and
             so does making few different values: pairs are not kept.
         at_most: Leave out keys that weigh this or more, both sides together; others keep 1 - D / at_most of their
             weight. It costs no privacy, and no data can then make more than at_most / 4 pairs for each record.
         columns: Names for the columns of the result, as in `map`.
+        how: "inner", or of a public table "left": records without a row stay, with nulls in its columns.
 
     Raises:
         PlanError: A key is missing, the two keys have different numbers of columns, or `at_most` is no whole number
-            from 1 to 2^32.
+            from 1 to 2^32; or a public table's key is not one unique column of a type that fits.
+        SourceError: The public table cannot be read, or is too large.
 
     >>> from wpinq.testing import evaluate, protected
     >>> views, users = protected(user="text", page="text"), protected(user="text", town="text")
@@ -108,9 +114,13 @@ def join(
     >>> evaluate(towns, [("ann", "a")], [("ann", "Rome")])
     {('a', 'Rome'): Fraction(549755813887, 1099511627776)}
     """
-    if at_most is not None and (
-        isinstance(at_most, bool) or not isinstance(at_most, int) or not 0 < at_most <= LARGEST_AT_MOST
-    ):
+    public = not hasattr(other, "_node")
+    if (at_most is not None) if public else not (isinstance(how, str) and how == "inner"):
+        raise PlanError("join: at_most= is of a protected table, whose pairs are weighed, and how= of a public one.")
+    if public:
+        found = look_up(self._node, other, on, left=left, right=right, how=how)
+        return self._then(found if result is None else mapped(found, result, columns))
+    if at_most is not None and not (WHOLE.holds(at_most) and 0 < at_most <= LARGEST_AT_MOST):
         raise PlanError("join(at_most=...): give a whole number from 1 to 2^32.")
     sides, keys = both_keyed((self._node, node_of(other, "join")), on, left, right, "join")
     whole = Join(*sides, *keys, None, at_most)
@@ -196,10 +206,7 @@ class Join(Binary):
 
     @property
     def title(self) -> str:
-        keys = [
-            left_key if left_key == two else f"{left_key} = {two}"
-            for left_key, two in zip(self.left_keys, self.right_keys, strict=True)
-        ]
+        keys = [one if one == two else f"{one} = {two}" for one, two in zip(*self._keys, strict=True)]
         bound = f"; at most {self.at_most:,}" if self.at_most else ""
         return f"join({', '.join(keys)}{bound})" + ("" if self.scale else " with dither")
 
@@ -262,7 +269,7 @@ class Join(Binary):
         """Pair by pair, key by key."""
         sides = [
             _by_key(given, [node.schema.names.index(name) for name in keys], self.fine)
-            for given, node, keys in zip(inputs, self.inputs, (self.left_keys, self.right_keys), strict=True)
+            for given, node, keys in zip(inputs, self.inputs, self._keys, strict=True)
         ]
         places = [(side, self.inputs[side].schema.names.index(column.name)) for side, column in self.places.values()]
         out: dict[Record, Fraction] = defaultdict(Fraction)

@@ -2,22 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
-from wpinq.functions.rows import KEY, Rows
-from wpinq.operators.keys import Extend
+from wpinq.errors import PlanError
+from wpinq.functions import bind
+from wpinq.functions.rows import KEY, Rows, rows
+from wpinq.operators.keys import Extend, keyed
+from wpinq.operators.map import Map
+from wpinq.plan.node import Node
 from wpinq.plan.shapes import Keyed, Shape
+from wpinq.records import canonical
 from wpinq.records.batch import WEIGHT, Batch, weight_series
 from wpinq.records.identity import identities
-from wpinq.records.schema import Schema
+from wpinq.records.schema import Kind, Schema, polars_type
+from wpinq.sources.public import public_table
 from wpinq.state.states import State
 from wpinq.state.table import Table
 from wpinq.state.waiting import Tally
+
+
+def look_up(node: Node, table: object, on: object, *, left: object, right: object, how: object) -> LookUp:
+    """The step of `join` with a public table.
+
+    Raises:
+        PlanError: A key is missing, is not unique in the table, or of another type there.
+        SourceError: The table cannot be read, or is too large to look up.
+    """
+    ours, theirs = (on if side is None else side for side in (left, right))
+    if ours is None or theirs is None:
+        raise PlanError("join: name the key of both sides, on='user' or left=..., right=....")
+    if not isinstance(how, str) or how not in {"inner", "left"}:
+        raise PlanError("join(how=...): takes 'inner' or 'left'.")
+    schema, frame = public_table(table, "join: the public table")
+    if not isinstance(theirs, str) or theirs not in schema.names:
+        shown = ", ".join(schema.names)
+        raise PlanError(f"join(right=...): the key of a public table is one of its columns; there are {shown}.")
+    kept = node.schema.names
+    keyed_node, keys = keyed(node, ours, "join(on=...)")
+    if len(keys) != 1:
+        raise PlanError(f"join: the keys ({', '.join(keys)}) and ({theirs}) differ in number.")
+    key = replace(keyed_node.schema[keys[0]], ranged=False)
+    rest = Schema(tuple(column for column in schema if column.name != theirs))
+    found = frame.select(_as(frame[theirs], schema[theirs].kind, key.kind).alias(KEY), *rest.names).drop_nulls(KEY)
+    if found[KEY].n_unique() < found.height:
+        raise PlanError(
+            f"join: {theirs} is not unique in the public table, so a record would count many times; join on what is "
+            "unique there."
+        )
+    function = rows(key, found, rest, outer=how == "left", note=f"a public table by {theirs}")
+    return LookUp(keyed_node, function, None, keys, kept)
+
+
+def mapped(found: LookUp, result: object, columns: Sequence[str] | Mapping[str, object] | None) -> Map:
+    """What a function makes of records with their rows."""
+    return Map(found, bind(result, found.schema, "join(result=...)", columns=columns))
+
+
+def _as(values: pl.Series, kind: Kind, wanted: Kind) -> pl.Series:
+    """The keys of a public table as the type that the records have; null where no record can have them.
+
+    Raises:
+        PlanError: None is of that type.
+    """
+    if wanted is kind:
+        return values
+    if wanted is Kind.ANY:
+        return canonical.encoded(values, kind)
+    if {kind, wanted} == {Kind.INT, Kind.FLOAT}:
+        cast = values.cast(polars_type(wanted), strict=False)
+        return cast.set(cast.cast(values.dtype, strict=False).ne_missing(values), None)
+    raise PlanError(
+        f"join: the key is of the type {wanted.value} here and {kind.value} in the public table; convert one of them."
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,14 +6,13 @@ partner. So its columns are functions of the record, `key -> value`, and the joi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from wpinq.collection import Collection
-from wpinq.errors import PlanError, SourceError
+from wpinq.errors import PlanError
 from wpinq.functions.rows import KEY, rows
 from wpinq.functions.sql.bind import column, named, translator
 from wpinq.functions.sql.terms import Term, shown, together
@@ -23,13 +22,12 @@ from wpinq.operators.look_up import LookUp
 from wpinq.query.paired import WHY, equalities, paired
 from wpinq.records import canonical
 from wpinq.records.schema import Column, Kind, Schema, polars_type
+from wpinq.sources.public import public_table
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 CALL = "sql"
-MOST_ROWS, MOST_BYTES = 10_000_000, 1 << 30
-"""What a public table may hold: it is kept in memory as a whole, with an index of its keys."""
 
 
 class Tables:
@@ -134,7 +132,7 @@ class Tables:
         if isinstance(result, Collection):
             self._pair(join, alias, result)
             return
-        schema, frame = _public(result, alias)
+        schema, frame = public_table(result, f"{CALL}: the public table {alias}")
         theirs = {
             name: column(_identifier(name), schema, CALL) for name in schema.names if schema[name].kind is not Kind.ANY
         }
@@ -263,27 +261,3 @@ def _base_columns(collection: Collection) -> dict[str, Term]:
             Term(pl.col(item.name), Kind.ANY, item.name) if any_ else column(_identifier(item.name), schema, CALL)
         )
     return result
-
-
-def _public(table: Any, alias: str) -> tuple[Schema, pl.DataFrame]:
-    """A public table, whole; given alone, or with the types of its columns.
-
-    Raises:
-        SourceError: It cannot be read, or is too large to look up.
-    """
-    from wpinq.sources import open_source
-
-    paired = isinstance(table, tuple) and len(table) == 2 and isinstance(table[1], Mapping)
-    source, columns = table if paired else (table, None)
-    reader = open_source(source, columns=columns)
-    frames = [pl.DataFrame(schema={item.name: polars_type(item.kind) for item in reader.schema})]
-    count = size = 0
-    for frame in reader.batches(reader.schema.names):
-        count, size = count + frame.height, size + int(frame.estimated_size())
-        if count > MOST_ROWS or size > MOST_BYTES:
-            raise SourceError(
-                f"{CALL}: the public table {alias} has more than {MOST_ROWS:,} rows, or takes more than "
-                f"{MOST_BYTES >> 20:,} MiB; leave out what is not needed."
-            )
-        frames.append(frame)
-    return reader.schema, canonical.frame(pl.concat(frames), reader.schema)

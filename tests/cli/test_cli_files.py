@@ -179,3 +179,33 @@ def test_memory_is_bounded_for_every_command(wpinq, tmp_path, monkeypatch):
     assert not (tmp_path / "views.csv.ledger").exists()
     assert wpinq("--memory", "1GB", "--spill", tmp_path, *asked).code == 0
     assert (os.environ["WPINQ_MEMORY"], os.environ["WPINQ_SPILL"]) == ("1000000000", str(tmp_path))
+
+
+def test_the_format_that_is_taken_for_granted_is_said_whatever_the_lines_are(wpinq, tmp_path):
+    """A log of another format counted as no record, without a word; what is said depends on none."""
+    said = []
+    for number, line in enumerate(['h - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 200 1', "12:00 INFO GET /a"]):
+        path = tmp_path / str(number) / "app.log"
+        path.parent.mkdir()
+        path.write_text(f"{line}\n" * 9)
+        words = ["degrees", str(path), "--of", "page", "--budget", "1"]
+        said += [wpinq(*words).err.replace(str(path), "PATH")]
+        assert "read as" not in wpinq(*words).err, "it is said once"
+        assert "read as" not in wpinq(*words, "--format", "combined", "--ledger", str(path) + ".other").err
+    assert said[0] == said[1]
+    assert "common or combined format" in said[0]
+    assert "--format" in said[0]
+
+
+def test_check_says_what_would_read_the_lines_that_are_dropped(wpinq, tmp_path):
+    line = 'h - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 200 1 "-" "-"'
+    (tmp_path / "a.log").write_text(f"{line}\n" + f"host:80 {line}\n" * 3 + '{"a": 1}\n')
+    out = wpinq("check", str(tmp_path / "a.log")).out
+    assert "3 of these lines fit --format vhost_combined" in out
+    assert "1 of these lines fit --format json" in out
+    (tmp_path / "b.log").write_text(line, encoding="utf-16")
+    (tmp_path / "b.csv").write_text("user,page\nann,a\n", encoding="utf-16")
+    assert "begins as UTF-16 does" in wpinq("check", str(tmp_path / "b.log")).out
+    refused = wpinq("degrees", str(tmp_path / "b.csv"), "--of", "page", "--budget", "1")
+    assert refused.code == 2
+    assert "its header is in UTF-16; write such files anew" in refused.err

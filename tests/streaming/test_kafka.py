@@ -110,6 +110,18 @@ def at(second):
     return dt.datetime.fromtimestamp(second, dt.UTC)
 
 
+def test_messages_are_lines_of_a_declared_format():
+    """Lines of another format than the combined one were all dropped."""
+    lines = [b"1.1.1.1 200 /a 0.5", b"nonsense", b"1.1.1.2 404 /b 1.5"]
+    read = messages.read_as("$remote_addr $status $uri $request_time")
+    frame = read(pa.array(lines, pa.large_binary()), TIMES[: len(lines)], ARRIVED)
+    assert frame.select("page", "request_time").rows() == [("/a", 0.5), ("/b", 1.5)]
+    assert frame[TIMES.name].to_list() == [TIMES[0], TIMES[2]]
+    read = messages.read_as("vhost_combined")
+    line = b'h:80 1.1.1.1 - - [10/Oct/2000:13:55:36 -0700] "GET /p HTTP/1.0" 200 1 "-" "-"'
+    assert read(pa.array([line], pa.large_binary()), None, ARRIVED)["page"].to_list() == ["/p"]
+
+
 @pytest.mark.parametrize(
     ("form", "values"),
     [
@@ -119,7 +131,7 @@ def at(second):
     ],
 )
 def test_a_record_keeps_its_time_of_arrival_when_others_are_dropped(form, values):
-    frame = messages.READ[form](pa.array(values, pa.large_binary()), TIMES, ARRIVED)
+    frame = messages.read_as(form)(pa.array(values, pa.large_binary()), TIMES, ARRIVED)
     rows = sorted(frame.select("user", "n", "at").rows(), key=repr)
     assert rows == [("a", 1, at(1)), ("b", 2, at(3)), ("c", None, at(4))]
 
@@ -127,7 +139,7 @@ def test_a_record_keeps_its_time_of_arrival_when_others_are_dropped(form, values
 def test_web_logs_keep_their_times_too():
     values = pa.array([LINE.encode(), b"no", LINE.encode(), None], pa.large_binary())
     schema = Schema(tuple(Column(name, kind) for name, kind in KINDS.items()))
-    frame = messages.READ["log"](values, TIMES, schema)
+    frame = messages.read_as("log")(values, TIMES, schema)
     assert frame.select("page", "at").rows() == [("/a", at(1)), ("/a", at(3))]
 
 
@@ -139,17 +151,17 @@ message = st.one_of(
 @given(st.sampled_from(["json", "csv", "tsv"]), st.lists(message, max_size=6))
 def test_attack_35_no_message_changes_how_another_one_is_read(form, values):
     def read(some):
-        return messages.READ[form](pa.array(some, pa.large_binary()), None, ARRIVED).select("user", "n").rows()
+        return messages.read_as(form)(pa.array(some, pa.large_binary()), None, ARRIVED).select("user", "n").rows()
 
     assert sorted(read(values), key=repr) == sorted((row for one in values for row in read([one])), key=repr)
 
 
 def test_messages_are_read_as_fields_of_files_are():
     texts = [b'{"user": null, "n": true}', b'{"n": {"a": 1}, "user": {"b": [2]}}', b"{}", b'{"user": "\\u00e9"}', b"{"]
-    rows = messages.READ["json"](pa.array(texts, pa.large_binary()), None, ARRIVED).rows()
+    rows = messages.read_as("json")(pa.array(texts, pa.large_binary()), None, ARRIVED).rows()
     assert rows == [(None, None), ('{"b":[2]}', None), (None, None), ("é", None)]
     lines = [b"a,1", b"\xff,2", b"a\nb,3", b"", b'"x""y",4', b"a,1,2", None]
-    rows = messages.READ["csv"](pa.array(lines, pa.large_binary()), None, ARRIVED).select("user", "n").rows()
+    rows = messages.read_as("csv")(pa.array(lines, pa.large_binary()), None, ARRIVED).select("user", "n").rows()
     assert sorted(rows, key=repr) == sorted([("a", 1), (None, 2), ('x"y', 4)], key=repr)
 
 
@@ -173,7 +185,7 @@ def test_what_cannot_be_followed_is_refused_and_says_nothing_of_messages(cluster
         (("user",), wpinq.kafka(brokers, name), "need types"),
         (TYPED, wpinq.kafka(brokers, name, arrived="at"), "no column of the type"),
         (TYPED, wpinq.kafka(brokers, name, arrived="page"), "no column of the type"),
-        ({"who": "text"}, wpinq.kafka(brokers, name, form="log"), "columns of web logs"),
+        ({"who": "text"}, wpinq.kafka(brokers, name, form="log"), "columns of these logs"),
         ({'a"b': "text"}, wpinq.kafka(brokers, name), "quote"),
         (TYPED, wpinq.kafka("127.0.0.1:1", name, config={"log_level": "0"}), "kafka topic"),
     ]

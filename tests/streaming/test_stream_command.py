@@ -1,6 +1,8 @@
 """`tail -f access.log | wpinq run DATAFLOW -`."""
 
 import datetime as dt
+import io
+import json
 import signal
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import wpinq
+from wpinq.cli import main
 
 LINE = 'h - {} [10/Oct/2026:13:55:36 +0000] "GET /{} HTTP/1.0" 200 1\n'
 SCRIPT = """
@@ -115,10 +118,39 @@ def test_answers_come_while_the_stream_goes_on(start):
     assert rest[-3].split()[-2:] == ["/a", "4"], "the last line counts without its line feed"
 
 
+FORMS = {
+    "csv": (
+        ["--format", "csv", "--separator", ";", "--encoding", "cp1252", "--decimal", ","],
+        "ann;/\xe9\r\n".encode("cp1252"),
+    ),
+    "tsv": (["--format", "tsv"], "ann\t/é\n".encode()),
+    "pairs": (["--format", "pairs"], "# a graph\n ann   /é\n".encode()),
+    "json": (["--format", "json"], '{"user": "ann", "page": "/é"}\n[]\n'.encode()),
+    "log": (["--format", "$remote_user $request_time $uri"], "ann 0.25 /é\nann /é\n".encode()),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_standard_input_is_read_in_the_declared_format(monkeypatch, tmp_path, capsys, form):
+    """It was read as a log of a web server whatever was declared, and all lines were dropped."""
+    words, line = FORMS[form]
+    script, status = tmp_path / "flow.py", tmp_path / "status"
+    script.write_text("def dataflow(views):\n    return {'total': views.map('page').measure(500, continual=True)}\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(line * 7)))
+    common = ["--budget", "500", "--columns", "user,page", "--every", "1", "--observe", "total=/é", "--status", status]
+    assert main(["run", str(script), "-", *words, *map(str, common)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["epoch", "1", "total", "/é", "7"]
+    found = json.loads(status.read_text())
+    assert (found["records"], found["offered"]) == (7, 7 * line.count(b"\n"))
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [
         ([], "--budget"),
+        (["--format", "parquet", "--budget", "1"], "no format of lines"),
+        (["--format", "csv", "--budget", "1"], "need names"),
+        (["--table", "t", "--budget", "1"], "no database"),
         (["--budget", "600", "--columns", "who"], "no column"),
         (["--budget", "600", "--recover", "keep"], "--ledger"),
         (["--budget", "600", "--data-version", "1"], "no version"),

@@ -56,6 +56,7 @@ def _as_json(report: Report) -> dict[str, Any]:
         "dropped": report.dropped,
         "counts": dict(report.counts),
         "problems": [asdict(problem) for problem in report.problems],
+        "hints": report.hints,
     }
 
 
@@ -78,6 +79,8 @@ def _print(report: Report) -> None:
             table.add_row(reason, f"{number:,}", Text(column or ""), Text(rows + more))
     if not report.clean:
         console.print(table)
+    for hint in report.hints:
+        console.print(Text(f"{hint}."), soft_wrap=True)
 
 
 def _place(problem: Problem) -> str:

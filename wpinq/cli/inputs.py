@@ -123,7 +123,7 @@ class Input:
         import wpinq
 
         with named_as_options():
-            return wpinq.protect(
+            made = wpinq.protect(
                 self.source,
                 ledger=self.ledger,
                 columns=parse_columns(self.columns),
@@ -135,6 +135,24 @@ class Input:
                 **self.words,
                 repeat=self.repeat,
                 **self.promise(budget),
+            )
+        self._tell_form(made)
+        return made
+
+    def _tell_form(self, made: Collection) -> None:
+        """Say once, with a new ledger, which format of logs is taken for granted: the same whatever the lines are."""
+        from wpinq.cli.errors import say
+        from wpinq.plan.node import sources
+
+        (data,) = sources(made._node)
+        if data.ledger.made is None or self.words.get("format") is not None:
+            return
+        from wpinq.sources.text.weblog import WebLogReader
+
+        if isinstance(getattr(data.reader, "reader", data.reader), WebLogReader):
+            say(
+                f"{self.source} is read as a log of a web server in the common or combined format, and other lines are "
+                "dropped; --format declares another format, and wpinq check tells how many lines fit."
             )
 
     def protect_to_spend(self, epsilon: Fraction) -> Collection:

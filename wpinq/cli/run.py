@@ -144,7 +144,7 @@ OF_FILES = {
     "no-header": "a CSV file that grows needs its header",
     "table": "it is no database",
     "tz": "its times are in UTC; windows and --period take a zone",
-    **dict.fromkeys(("format", "separator", "decimal", "encoding"), "only files that grow have a form of their own"),
+    **dict.fromkeys(("separator", "decimal", "encoding"), "messages have none; ?form= and --format say what they hold"),
     "processes": "one process reads it",
     "addresses": "one process reads it",
 }
@@ -158,8 +158,8 @@ def _refuse_of_stream(place: Input, **given: bool) -> None:
         PlanError: There is one.
     """
     form = {name: value is not None for name, value in place.words.items() if name != "header"}
-    if place.source != "-" and "://" not in place.source:
-        form = {name: form.get(name, False) for name in ("table", "tz")}
+    form = {name: form.get(name, False) for name in form if "://" in place.source or name in ("table", "tz")}
+    form.pop("format", None)
     found = {
         **form,
         **given,

@@ -32,6 +32,7 @@ from wpinq.sources.form import Words
 
 if TYPE_CHECKING:
     from wpinq.cli.inputs import Input
+    from wpinq.sources.text.csv import TextReader
     from wpinq.streaming import Live
     from wpinq.streaming.kafka import Topic
 
@@ -77,9 +78,14 @@ class Stream:
     @property
     def topic(self) -> Topic | None:
         """The topic, if it is one."""
-        from wpinq.streaming.kafka import from_url
+        from wpinq.streaming.kafka import from_url, kafka
 
-        return from_url(self.place.source) if self.place.source.startswith(TOPIC) else None
+        if not self.place.source.startswith(TOPIC):
+            return None
+        found, form = from_url(self.place.source), self.place.words.get("format")
+        if form is None:
+            return found
+        return kafka(found.brokers, found.topic, form=form, arrived=found.arrived, config=dict(found.config))
 
     @property
     def digest(self) -> bytes:
@@ -93,22 +99,28 @@ class Stream:
             SourceError: There is no such column, or a topic's columns are not named.
         """
         from wpinq.sources.columns import chosen as picked
-        from wpinq.sources.text.weblog import KINDS
+        from wpinq.streaming.messages import log_of
 
         columns, topic = parse_columns(self.place.columns), self.topic
-        if topic is not None and topic.form != "log":
+        log = None if topic is None else log_of(topic.form)
+        if topic is not None and log is None:
             if columns is None:
                 raise SourceError("--columns: name those of the messages, as in --columns user,page:int.")
             types = columns if isinstance(columns, Mapping) else dict.fromkeys(columns)
             return {name: str(kind or "text") for name, kind in types.items()}
-        if topic is None and self.place.source != LINES:
-            result = self.place.schema()
-        else:
-            arrived = {topic.arrived: "instant"} if topic is not None and topic.arrived else {}
+        if log is not None and topic is not None:
+            arrived = {topic.arrived: "instant"} if topic.arrived else {}
             names = None if columns is None else [name for name in columns if name not in arrived]
-            result = picked(KINDS, names, "a web log")
-            return {**{column.name: column.kind.value for column in result}, **arrived}
-        return {column.name: column.kind.value for column in result}
+            picks = picked(log.kinds, names, "a web log")
+            return {**{column.name: column.kind.value for column in picks}, **arrived}
+        schema = self.lines().schema if self.place.source == LINES else self.place.schema()
+        return {column.name: column.kind.value for column in schema}
+
+    def lines(self) -> TextReader:
+        """What reads the lines of standard input."""
+        from wpinq.sources import open_lines
+
+        return open_lines("standard input", parse_columns(self.place.columns), **self.place.words)
 
     def rehearse(self, script: Dataflow) -> Rehearsal:
         """Run the script over a source in memory, so that its errors show before anything is charged."""
@@ -200,7 +212,7 @@ class Stream:
         if self.place.source == LINES:
             blocks: queue.Queue[bytes | None] = queue.Queue(WAITING)
             threading.Thread(target=_read, args=(sys.stdin.buffer, blocks), name="wpinq reads", daemon=True).start()
-            return partial(_take, views, blocks, self, tuple(self.kinds()))
+            return partial(_take, views, blocks, self, self.lines())
         return partial(_look, views, self.topic or self.place.source, self)
 
 
@@ -216,7 +228,7 @@ def _look(views: Live, source: Topic | str, stream: Stream) -> bool:
     return not ends
 
 
-def _take(views: Live, blocks: queue.Queue[bytes | None], stream: Stream, columns: Sequence[str]) -> bool:
+def _take(views: Live, blocks: queue.Queue[bytes | None], stream: Stream, lines: TextReader) -> bool:
     """Send lines as they come, until it is time to close the epoch or there are no more."""
     end = time.monotonic() + stream.every
     while (left := end - time.monotonic()) > 0 and not stream.stop.is_set():
@@ -227,7 +239,7 @@ def _take(views: Live, blocks: queue.Queue[bytes | None], stream: Stream, column
             continue
         if block is None:
             return False
-        _send(views, block, columns)
+        _send(views, block, lines)
     return not stream.stop.is_set()
 
 
@@ -245,10 +257,7 @@ def _read(lines: BinaryIO, blocks: queue.Queue[bytes | None]) -> None:
     blocks.put(None)
 
 
-def _send(views: Live, block: bytes, columns: Sequence[str]) -> None:
-    from wpinq.records.text import series, valid_text
-    from wpinq.sources.text.lines import as_lines
-    from wpinq.sources.text.weblog import parse
-
+def _send(views: Live, block: bytes, lines: TextReader) -> None:
     views._received.offered += block.count(b"\n")
-    views.send(parse(series(valid_text(as_lines(block)), "line")).select(columns))
+    for frame in lines.frames(lines.text(block), lines.schema):
+        views.send(frame)

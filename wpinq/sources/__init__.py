@@ -12,14 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from wpinq.errors import SourceError
 from wpinq.records.schema import Kind
 from wpinq.sources.columns import Columns, Reader
 from wpinq.sources.form import Form, Words, declared_form
 
-__all__ = ["Columns", "Reader", "open_source"]
+if TYPE_CHECKING:
+    from wpinq.sources.files import Files
+    from wpinq.sources.text.csv import TextReader
+
+__all__ = ["Columns", "Reader", "open_lines", "open_source"]
 
 
 def open_source(source: object, *, columns: Columns = None, copied: bool = False, **words: Unpack[Words]) -> Reader:
@@ -106,11 +110,39 @@ def _database(source: object, form: Form) -> object:
     return source
 
 
+def open_lines(given: str, columns: Columns, **words: Unpack[Words]) -> TextReader:
+    """A reader of lines that come without a file, and without a header: `frames` reads a block of them.
+
+    Args:
+        given: Where they come from, for messages.
+        columns: As for `open_source`.
+        words: As for `open_source`; by default they are lines of a web log.
+
+    Raises:
+        SourceError: The format is not one of lines, or columns are not declared well.
+    """
+    from wpinq.sources.files import LINES, Files
+    from wpinq.sources.form import file_form
+    from wpinq.sources.text.csv import TextReader
+
+    form = file_form(words.get("format")) or "log"
+    if form not in LINES:
+        raise SourceError(f"{given}: {form} is no format of lines; there are {', '.join(LINES)}, and those of logs.")
+    words["header"] = False
+    reader = _of_files(Files(given, form, (), Path()), columns, declared_form(**words))
+    assert isinstance(reader, TextReader)  # noqa: S101  which all of them are
+    return reader
+
+
 def _open_files(source: str | Path, columns: Columns, form: Form) -> Reader:
     from wpinq.sources.files import Files
     from wpinq.sources.form import file_form
 
-    found = Files.find(source, file_form(form.format))
+    return _of_files(Files.find(source, file_form(form.format)), columns, form)
+
+
+def _of_files(found: Files, columns: Columns, form: Form) -> Reader:
+    """The reader of files that were found."""
     if found.form in ("csv", "tsv"):
         from wpinq.sources.text.csv import open_csv
 

@@ -24,7 +24,7 @@ from wpinq.sources.tables.ipc import ArrowReader
 from wpinq.sources.tables.parquet import ParquetReader
 from wpinq.sources.tables.tuples import proper
 from wpinq.sources.text import grammar
-from wpinq.sources.text.csv import TextReader
+from wpinq.sources.text.csv import UTF16, TextReader
 from wpinq.sources.text.json import JsonReader
 from wpinq.sources.text.lines import Block, as_block, as_lines, opened
 from wpinq.sources.text.weblog import WebLogReader
@@ -55,7 +55,7 @@ def check(source: object, columns: Columns = None, limit: int = 20, **words: Unp
         reader = reader.reader
     report = Report(reader.name, reader.schema, reader.total_bytes, limit)
     if isinstance(reader, TextReader):
-        for file, first, block in _numbered(reader):
+        for file, first, block in _numbered(reader, report):
             if isinstance(reader, WebLogReader):
                 check_log(reader, block, first, file, report)
             elif isinstance(reader, JsonReader):
@@ -107,11 +107,13 @@ def _has_reader(source: object) -> bool:
     return isinstance(source, str) or hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_batches")
 
 
-def _numbered(reader: TextReader) -> Iterator[tuple[str | None, int, Block]]:
+def _numbered(reader: TextReader, report: Report) -> Iterator[tuple[str | None, int, Block]]:
     """Blocks of whole lines with their file, if there are several, and the number of their first line."""
     for place, (file, origin) in enumerate(zip(reader.found.files, reader.origins, strict=True)):
         with reading(file.given), opened(file) as (stream, _):
             line = stream.read(origin).count(b"\n") + 1
+            stream.seek(0)
+            report.wide += [file.given] if stream.read(2) in UTF16 else []
         for block in reader.file_blocks(place):
             yield (file.given if len(reader.found.files) > 1 else None), line, block
             line += block.count(b"\n")

@@ -13,10 +13,13 @@ from wpinq.sources.report import FORM, FORM_JSON, TYPE, Report
 from wpinq.sources.text.json import objects
 from wpinq.sources.text.json import values as values_of
 from wpinq.sources.text.lines import Block, as_lines
-from wpinq.sources.text.weblog import WebLogReader
+from wpinq.sources.text.logformat import compiled
+from wpinq.sources.text.weblog import EITHER, WebLogReader
 
 if TYPE_CHECKING:
     import numpy as np
+
+VHOST = compiled("vhost_combined").pattern
 
 
 def check_log(reader: WebLogReader, block: Block, first: int, file: str | None, report: Report) -> None:
@@ -24,6 +27,10 @@ def check_log(reader: WebLogReader, block: Block, first: int, file: str | None, 
     lines = convert.valid_text(as_lines(block), "line")
     written = lines.str.extract_groups(reader.form.pattern).struct.unnest()
     good = written.to_series(0).is_not_null()
+    if reader.form is EITHER:
+        others = lines.filter(~good)
+        report.fits["--format vhost_combined"] += int(others.str.contains(VHOST).sum())
+        report.fits["--format json, with --columns"] += int(others.str.contains(r"^\s*\{.*\}\s*$").sum())
     written, numbers = written.filter(good), _unless_blank(lines, good, first, FORM, file=file, report=report)
     for frame in reader.frames(block, report.schema):
         report.rows += frame.height

@@ -12,6 +12,7 @@ from typing import TypedDict, Unpack
 from wpinq.errors import SourceError
 
 SEPARATED = ("csv", "tsv")
+ANEW = "write such files anew first, for example with iconv -f utf-16 -t utf-8"
 SEPARATORS = ";\t|"
 """What else than a comma stands between the fields of files that are called CSV."""
 
@@ -113,8 +114,7 @@ class Form:
         single = len(text) == 256 and text[:128] == bytes(range(128)).decode()
         if not single or any(character.isascii() for character in text[128:]):
             raise SourceError(
-                "encoding= takes utf-8 and encodings of one byte a character, such as latin-1 or cp1252; write other "
-                "files anew first, for example with iconv -f utf-16 -t utf-8."
+                f"encoding= takes utf-8 and encodings of one byte a character, such as latin-1 or cp1252; {ANEW}."
             )
         return name
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from wpinq.records.schema import Schema
+from wpinq.sources.form import ANEW
 
 RETURN = "carriage return inside, or longer than 64 MiB"
 QUOTING = "ill-formed quoting"
@@ -50,6 +51,8 @@ class Report:
         rows: How many records can be read.
         counts: How often each reason was found.
         problems: The first ones of each reason.
+        fits: How many of the lines that are no records are of another form, by what would declare it.
+        wide: The files that begin as UTF-16 does.
     """
 
     name: str
@@ -59,6 +62,8 @@ class Report:
     rows: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
+    fits: Counter[str] = field(default_factory=Counter)
+    wide: list[str] = field(default_factory=list)
 
     @property
     def clean(self) -> bool:
@@ -69,6 +74,12 @@ class Report:
     def dropped(self) -> int:
         """How many rows are no records."""
         return sum(number for reason, number in self.counts.items() if reason in DROPPED)
+
+    @property
+    def hints(self) -> list[str]:
+        """What would read the lines that are dropped."""
+        others = [f"{number:,} of these lines fit {what}" for what, number in self.fits.most_common() if number]
+        return [f"{name} begins as UTF-16 does; {ANEW}" for name in self.wide] + others
 
     def add(
         self, reason: str, rows: Iterable[int], total: int, *, column: str | None = None, file: str | None = None

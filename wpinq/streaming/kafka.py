@@ -23,7 +23,7 @@ import polars as pl
 from wpinq.arguments import MAPPING, NAME, NAMES, NOTHING, takes
 from wpinq.errors import SourceError
 from wpinq.records.schema import Kind, Schema
-from wpinq.streaming.messages import READ
+from wpinq.streaming.messages import log_of, read_as
 
 MESSAGES_PER_CALL = 10_000
 """Messages that are asked of the client at a time."""
@@ -66,7 +66,8 @@ def kafka(
         brokers: host:port of one or more brokers.
         topic: The topic, all partitions of it, from the first message that the broker holds.
         form: What a message holds: "json" (an object, whose values are read as fields of a CSV file are), "csv" or
-            "tsv" (the columns of the source in their order, all of them), or "log" (a line of a web log).
+            "tsv" (the columns of the source in their order, all of them), or "log" (a line of a web log in the common
+            or combined format), or the name or string of another format of a log, as `protect(format=)` takes it.
         arrived: A column of the source, of the type "timestamp with time zone", that is filled with the time at which
             the broker got the message; null unless the topic has `message.timestamp.type=LogAppendTime`.
         config: Further settings of librdkafka, such as `security.protocol`.
@@ -79,8 +80,11 @@ def kafka(
     ('localhost:9092',)
     """
     named = tuple(brokers.split(",") if isinstance(brokers, str) else brokers)
-    if form not in READ:
-        raise SourceError(f"kafka(form={form!r}): there are {', '.join(READ)}.")
+    if form not in ("json", "csv", "tsv", "log"):
+        try:
+            log_of(form)
+        except SourceError as error:
+            raise SourceError(f"kafka(form=...): there are json, csv, tsv, log, and formats of logs: {error}") from None
     if not topic or not all(named):
         raise SourceError("kafka(...): name a broker, as host:port, and a topic.")
     return Topic(named, topic, form, arrived, tuple((config or {}).items()))
@@ -113,7 +117,7 @@ class Followed:
     """
 
     def __init__(self, topic: Topic, schema: Schema, positions: Mapping[str, int] | None = None) -> None:
-        self._topic, self._schema = topic, schema
+        self._topic, self._schema, self._read = topic, schema, read_as(topic.form)
         self._fields = Schema(tuple(column for column in schema if column.name != topic.arrived))
         _check(topic, schema, self._fields)
         self._offsets = dict(positions or {})
@@ -178,7 +182,7 @@ class Followed:
             millis = [stamp[1] if stamp and stamp[0] == LOG_APPEND else None for stamp in stamps]
             stamped = pl.Series(self._topic.arrived, millis, pl.Int64)
             times = stamped.cast(pl.Datetime("ms", "UTC")).dt.cast_time_unit("us")
-        frame = READ[self._topic.form](values, times, self._fields)
+        frame = self._read(values, times, self._fields)
         if frame.height:
             yield frame.select(self._schema.names)
 
@@ -205,7 +209,6 @@ def _partitions(topic: Topic, watch: Any) -> list[str]:
 def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
     """Refuse columns that no message can fill."""
     from wpinq.sources.text.json import check_keys
-    from wpinq.sources.text.weblog import KINDS
 
     where = f"kafka topic {topic.topic!r}"
     if any(column.kind is Kind.ANY for column in schema):
@@ -216,8 +219,11 @@ def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
         raise SourceError(f"{where}: there is no column beside the time of arrival.")
     if topic.form == "json":
         check_keys(fields, where)
-    if topic.form == "log" and any(KINDS.get(column.name) is not column.kind for column in fields):
-        raise SourceError(f"{where}: the columns of web logs are {', '.join(KINDS)}, with the types that they have.")
+    log = log_of(topic.form)
+    if log is not None and any(log.kinds.get(column.name) is not column.kind for column in fields):
+        raise SourceError(
+            f"{where}: the columns of these logs are {', '.join(log.kinds)}, with the types that they have."
+        )
 
 
 def _connect(topic: Topic) -> tuple[Any, Any]:

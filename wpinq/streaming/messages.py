@@ -17,6 +17,8 @@ from wpinq.records.schema import Column, Kind, Schema, in_columns, polars_type
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from wpinq.sources.text.logformat import LogFormat
+
 
 def _json(values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
     """Objects, as in files of lines of JSON."""
@@ -54,20 +56,38 @@ def _separated(delimiter: str, values: pa.Array, times: pl.Series | None, schema
     return result.with_columns(pl.col("\0arrived").cast(times.dtype).alias(times.name))
 
 
-def _log(values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
+def _log(form: LogFormat, values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
     from wpinq.records.text import valid_text
-    from wpinq.sources.text.weblog import LINE, parse
+    from wpinq.sources.text.weblog import parse
 
     lines = valid_text(values, "line")
     if times is None:
-        return parse(lines)
-    good = lines.str.contains(LINE).fill_null(value=False)
-    return parse(lines.filter(good)).with_columns(times.filter(good))
+        return parse(lines, form)
+    good = lines.str.contains(form.pattern).fill_null(value=False)
+    return parse(lines.filter(good), form).with_columns(times.filter(good))
 
 
-READ: dict[str, Callable[[pa.Array, pl.Series | None, Schema], pl.DataFrame]] = {
-    "json": _json,
-    "csv": partial(_separated, ","),
-    "tsv": partial(_separated, "\t"),
-    "log": _log,
-}
+def log_of(form: str) -> LogFormat | None:
+    """What a line of a log is made of; None where messages are of another form.
+
+    Raises:
+        SourceError: There is no such form.
+    """
+    from wpinq.sources.text.logformat import compiled
+    from wpinq.sources.text.weblog import EITHER
+
+    if form in ("json", "csv", "tsv"):
+        return None
+    return EITHER if form == "log" else compiled(form)
+
+
+def read_as(form: str) -> Callable[[pa.Array, pl.Series | None, Schema], pl.DataFrame]:
+    """What reads the messages of a form; see `kafka`.
+
+    Raises:
+        SourceError: There is no such form.
+    """
+    log = log_of(form)
+    if log is not None:
+        return partial(_log, log)
+    return _json if form == "json" else partial(_separated, "," if form == "csv" else "\t")

@@ -15,7 +15,7 @@ from wpinq.records import text as convert
 from wpinq.records.schema import Column, Kind, Schema, in_columns
 from wpinq.sources.columns import Columns, check_names, chosen, listed, named, wanted
 from wpinq.sources.files import File, Files, reading
-from wpinq.sources.form import SEPARATORS, Form
+from wpinq.sources.form import ANEW, SEPARATORS, Form
 from wpinq.sources.readers import FileReader
 from wpinq.sources.text import grammar
 from wpinq.sources.text.lines import END, Block, blocks, opened
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BOM = b"\xef\xbb\xbf"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
 HEADER = 1 << 20  # the longest header line
 
 
@@ -178,6 +179,8 @@ def _header(file: File, delimiter: str, charset: str | None) -> tuple[tuple[str,
         text = line.decode(charset or "utf-8").removesuffix("\n").removesuffix("\r")
         return tuple(next(csv.reader([text], delimiter=delimiter, strict=True))), origin
     except (UnicodeDecodeError, csv.Error, StopIteration):
+        if line.startswith(UTF16):
+            raise SourceError(f"{file.given}: its header is in UTF-16; {ANEW}.") from None
         raise SourceError(
             f"{file.given}: the first line is no header in {charset or 'UTF-8'}; pass header=False if there is "
             "none, or encoding= if it is of another encoding."

@@ -137,7 +137,7 @@ class Corner:
         noise = self._sides[0].beyond(self.reach) + self._sides[1].beyond(self.reach)
         marginals = [chain.marginals(noise + other.masses) for chain, other in zip(chains, chains[::-1], strict=True)]
         score = sum(side.foretold(band, marginal) for (side, band), marginal in zip(weighing, marginals, strict=True))
-        result = Weighed((marginals[0], marginals[1]), score)
+        result = Weighed((marginals[0], marginals[1]), (chains[0], chains[1]), noise, score)
         return result.size, result
 
 
@@ -147,10 +147,14 @@ class Weighed:
 
     Attributes:
         sides: Distributions of the heights of columns and of the lengths of rows.
+        chains: What they are distributions of.
+        beyond: Logarithmic likelihood of all other bins, for each D.
         score: Logarithm of the product of the probabilities of the bins, each given all others.
     """
 
     sides: tuple[Marginals, Marginals]
+    chains: tuple[Chain, Chain]
+    beyond: Floats
     score: float
 
     @cached_property
@@ -167,6 +171,35 @@ class Weighed:
             pair = (np.minimum.accumulate(np.maximum(item[:size], size)) for item in (heights, lengths))
             answers.append((next(pair), next(pair)))
         return answers
+
+    def drawn(self, rng: np.random.Generator) -> Pair:
+        """Draw the side of the corner, and given it the columns and the rows."""
+        masses = self.chains[0].masses + self.chains[1].masses + self.beyond
+        chances = np.exp(masses - masses.max())
+        side = int(rng.choice(len(chances), p=chances / chances.sum()))
+        return self.chains[0].drawn(side, rng, side), self.chains[1].drawn(side, rng, side)
+
+    def expected(self) -> Floats:
+        """The mean height of each column, also of those beyond the corner, whose height is how many rows reach them.
+
+        A column within the corner is reached by all D rows, so of the rows' mean number that much is not counted twice.
+        """
+        columns, rows = self.sides
+        lo, hi = rows.band
+        reaching = np.zeros(int(hi.max(initial=0)) + 2)
+        single = np.diff(rows.chances, prepend=0.0)
+        single[rows.starts[1:-1]] += 1.0
+        weights = single * np.repeat(1 - rows.gone, np.diff(rows.starts))
+        lengths = np.arange(rows.starts[-1]) - np.repeat(rows.starts[:-1] - lo, hi - lo + 1)
+        np.add.at(reaching, lengths, weights)
+        result = np.cumsum(reaching[::-1])[::-1][1:]  # how many rows reach each column
+        size = max(len(result), len(columns.gone))
+        result, alive, heights = (
+            np.pad(part, (0, size - len(part))) for part in (result, 1 - columns.gone, columns.expected())
+        )
+        numbers = np.arange(1, size + 1)
+        within = numbers * alive + np.append(np.cumsum(alive[::-1])[::-1][1:], 0.0)  # the mean of D where D >= k
+        return np.minimum.accumulate(heights + np.maximum(result - within, 0.0))
 
 
 def wider(one: Pair, other: Pair, *, outward: bool) -> Pair:

@@ -22,6 +22,7 @@ from wpinq.postprocess.paths.path import conjugate
 from wpinq.postprocess.posterior.curves import REACH, Posterior
 from wpinq.postprocess.posterior.diagonal import Corner
 from wpinq.postprocess.posterior.horizon import MOST_COLUMNS, MOST_ROWS
+from wpinq.postprocess.posterior.marginals import NEVER, Chain
 from wpinq.postprocess.posterior.smooth import SmoothPosterior
 
 Staircase: TypeAlias = tuple[Ints, Ints]
@@ -44,6 +45,12 @@ class Evidence(Protocol):
 
     def staircases(self, levels: tuple[float, ...]) -> list[Staircase]:
         """Posterior quantiles, cell by cell."""
+
+    def drawn(self, rng: np.random.Generator) -> Staircase:
+        """One staircase, with its posterior probability."""
+
+    def expected(self) -> npt.NDArray[np.float64]:
+        """The posterior mean height of each column."""
 
     def distinct(self) -> tuple[float, NoiseTerms]:
         """The number of items, with the noise on it."""
@@ -77,6 +84,21 @@ class Curves:
         return [
             with_rows(*pair) for pair in zip(heights, self._lengths(int(heights[:, -1].max()), levels), strict=True)
         ]
+
+    def drawn(self, rng: np.random.Generator) -> Staircase:
+        """One staircase of the columns given, with the median rows beyond them."""
+        return self.staircase(self._uniform("draw").drawn(len(self.noisy[0]), rng))
+
+    def expected(self) -> npt.NDArray[np.float64]:
+        """The posterior mean height of each column given."""
+        ends = np.append(np.full(len(self.noisy[0]), NEVER), 0.0)
+        return np.minimum.accumulate(self._uniform("frequencies").marginals(ends).expected())
+
+    def _uniform(self, call: str) -> Chain:
+        """The posterior under the uniform prior."""
+        if isinstance(self.posterior, SmoothPosterior):
+            raise PlanError(f"fit.{call}(): prior='smooth' has no draws; use prior='uniform', or degrees.release.")
+        return self.posterior.chain
 
     def staircase(self, heights: Ints) -> Staircase:
         """The staircase of a path, also by rows; beyond the observed columns rows are posterior medians."""
@@ -150,6 +172,15 @@ class Cornered:
         if any(int(heights[:1].sum()) > MOST_ROWS for heights, _ in pairs):
             raise PlanError(f"release(...): there are more than {MOST_ROWS:,} items; coarsen what is counted.")
         return [(whole(*pair, MOST_COLUMNS), whole(*pair[::-1], None)) for pair in pairs]
+
+    def drawn(self, rng: np.random.Generator) -> Staircase:
+        """One staircase, under the chosen prior."""
+        pair = self.corner.weighed(self.corner.chosen).drawn(rng)
+        return whole(*pair, MOST_COLUMNS), whole(*pair[::-1], None)
+
+    def expected(self) -> npt.NDArray[np.float64]:
+        """The posterior mean height of each column, under the chosen prior."""
+        return self.corner.weighed(self.corner.chosen).expected()
 
     def distinct(self) -> tuple[float, NoiseTerms]:
         """The first column and the cell on the diagonal before it."""

@@ -121,6 +121,12 @@ class Marginals:
         held = np.add.reduceat(single * values, self.starts[:-1])
         return np.asarray(self.gone * ended + (1 - self.gone) * held)
 
+    def expected(self) -> Floats:
+        """Return the mean height of each column, 0 where it is no longer alive."""
+        lo, hi = self.band
+        heights = np.arange(self.starts[-1]) - np.repeat(self.starts[:-1] - lo, hi - lo + 1)
+        return self.means(heights.astype(np.float64), np.zeros(len(lo)))
+
 
 @dataclass(frozen=True, eq=False)
 class Chain:
@@ -168,6 +174,27 @@ class Chain:
             work = np.empty(int(np.diff(self.starts).max()) + 1)
             backward(weights, self.band, self.starts, self.step, (work, chances))
         return Marginals(self.band, self.starts, gone, chances)
+
+    def drawn(self, columns: int, rng: np.random.Generator, least: int = 0) -> Ints:
+        """Draw a staircase of so many columns: the last column first, then each one given the one after it.
+
+        Args:
+            columns: How many it has.
+            rng: Gives the numbers.
+            least: The height that it goes down to after them, taking a step if it is higher.
+        """
+        heights, height = np.zeros(columns, np.int64), least
+        lo = self.band[0]
+        for c in range(columns - 1, -1, -1):
+            tail = np.append(self.tails[self.starts[c] : self.starts[c + 1]], 0.0)
+            same, above = (min(max(height - int(lo[c]) + more, 0), len(tail) - 1) for more in (0, 1))
+            stays, goes = tail[same] - tail[above], self.step * tail[above]
+            mass = rng.random() * (stays + goes)
+            if mass >= stays:
+                place = int(np.searchsorted(-tail, -(mass - stays) / self.step, "left")) - 1
+                height = int(lo[c]) + max(place, above)
+            heights[c] = height
+        return heights
 
     def quantiles(self, ends: Floats, levels: tuple[float, ...]) -> Ints:
         """Return the quantiles of each column's height, one row for each level; 0 where it is no longer alive."""

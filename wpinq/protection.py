@@ -20,7 +20,7 @@ from wpinq.measurements.repeats import REPEATS
 from wpinq.operators.contribution.before import before
 from wpinq.operators.contribution.sample import bounded
 from wpinq.operators.contribution.weight import weigh, weights
-from wpinq.plan.dataset import DataSet
+from wpinq.plan.dataset import UNNAMED, DataSet
 from wpinq.plan.node import Source
 from wpinq.plan.unit import Unit
 from wpinq.sources import Columns, open_source
@@ -178,7 +178,7 @@ def protect(
     label = book.name if name is None else label
     declared = f"{declared} of {label}" if declared and label != book.name else declared
     LIMIT.beside(place)
-    own = declared or recognized(book, reader) or f"unnamed {os.urandom(16).hex()}"
+    own = declared or recognized(book, reader) or f"{UNNAMED}{os.urandom(16).hex()}"
     data = DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading, repeat=repeat)
     records = first.over(Source(data))
     return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))

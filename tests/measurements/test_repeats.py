@@ -129,3 +129,26 @@ def test_the_command_line_says_it_in_one_line(tmp_path, capfd):
     assert main([*command, "--repeat", "refuse"]) == 2
     assert main([*command, "--repeat", "never"]) == 2
     assert "--repeat" in capfd.readouterr().err
+
+
+def test_records_in_memory_say_once_what_to_do(tmp_path):
+    """Each run is another version of them: it warned at every question of every run, with a random name."""
+
+    def run(name, **more):
+        rows = [("ann", "a"), ("bob", "a")]
+        columns = {"user": str, "page": str}
+        views = wpinq.protect(rows, budget=9, columns=columns, ledger=tmp_path / name, name="views", **more)
+        ask(views)
+        views.map("user").measure(epsilon=1)
+        return views.left
+
+    assert run("one") == 7
+    with pytest.warns(RuntimeWarning, match="another version of the data; who is") as said:
+        assert run("one") == 5
+    assert run("one") == 3
+    assert len(said) == 1
+    assert "Records in memory are another version in each run: give protect(version=...) their date" in str(
+        said[0].message
+    )
+    assert "unnamed" not in str(said[0].message)
+    assert [run("two", version="june") for _ in range(2)] == [7, 7]

@@ -22,6 +22,7 @@ from wpinq.ledger.chain import RefusedError
 from wpinq.ledger.charge import Charge, key
 from wpinq.ledger.cost import ZERO, Cost, write
 from wpinq.ledger.opening import Asked, check_place, joined, opening, placed
+from wpinq.ledger.place import warn_of
 from wpinq.ledger.promise import Promise
 from wpinq.ledger.secret import Secret
 from wpinq.ledger.session import Session
@@ -83,6 +84,8 @@ class Ledger:
                 session.stage(row)
                 session.commit()
                 ledger.made = path
+        if row is not None and path is not None and row["kind"] == "open":
+            warn_of(path)
         return ledger
 
     @classmethod

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import BudgetError
 from wpinq.exact import decimal
+from wpinq.plan.dataset import UNNAMED
 
 if TYPE_CHECKING:
     from wpinq.measurements.quote import Quote
 
 REPEATS = ("charge", "ask", "refuse")
+_told: set[tuple[str, str]] = set()
+"""Data sets in memory of which it was said; nothing else is to be said of their next question."""
 
 
 def announce(quotes: Sequence[Quote[Any]]) -> None:
@@ -33,16 +36,23 @@ def announce(quotes: Sequence[Quote[Any]]) -> None:
             continue
         version, charge = next(iter(before.items()))
         what = _said(quote, version or "", same=version == charge.version)
+        unnamed = {(data.book, data.name) for data in quote.sources if data.unnamed}
+        if unnamed:
+            what += (
+                ". Records in memory are another version in each run: give protect(version=...) their date, or a file"
+            )
         modes = {data.repeat for data in quote.sources}
         if "refuse" in modes or ("ask" in modes and not _agreed(what)):
             raise BudgetError(f"{what}; repeat= refuses that, and nothing was charged.", requested=quote.epsilon)
-        if "ask" not in modes:
+        if "ask" not in modes and not (unnamed and unnamed <= _told):
+            _told.update(unnamed)
             warnings.warn(f"{what}.", RuntimeWarning, stacklevel=2)
 
 
 def _said(quote: Quote[Any], version: str, *, same: bool) -> str:
     names = " and ".join(repr(data.name) for data in quote.sources)
-    shown = "" if "\t" in version or "\n" in version else f", {version!r},"  # that of a file holds its size
+    hidden = "\t" in version or "\n" in version or version.startswith(UNNAMED)  # that of a file holds its size
+    shown = "" if hidden else f", {version!r},"
     why = (
         "by another version of Python, wpinq or of a library, which may compute something else"
         if same

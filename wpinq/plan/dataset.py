@@ -28,6 +28,10 @@ def code_of(version: str, secret: Secret) -> str:
     return secret.mac("command line version", version.encode()).hex()[:16]
 
 
+UNNAMED = "unnamed "
+"""What versions begin with that nobody named and no file tells: each time that they are protected is another."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class DataSet:
     """One version of one protected data set.
@@ -78,6 +82,11 @@ class DataSet:
     def code(self) -> str:
         """The version for people: what the curator declared, else a code for it."""
         return self.version if self.declared else code_of(self.version, self.ledger.secret)
+
+    @property
+    def unnamed(self) -> bool:
+        """Whether it is a version of its own in each run: of records in memory, of which nobody said which they are."""
+        return not self.declared and self.version.startswith(UNNAMED)
 
     @property
     def live(self) -> bool:

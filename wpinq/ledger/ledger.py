@@ -84,8 +84,7 @@ class Ledger:
                 session.stage(row)
                 session.commit()
                 ledger.made = path
-        if row is not None and path is not None and row["kind"] == "open":
-            warn_of(path)
+        warn_of(path if row is not None and row["kind"] == "open" else None)
         return ledger
 
     @classmethod

@@ -9,14 +9,14 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 
-def warn_of(ledger: Path) -> None:
+def warn_of(ledger: Path | None) -> None:
     """Warn where a ledger that was just made lies in a git work tree that does not ignore it, or in a shared folder.
 
     Nobody but their owner can read a ledger and its secret (mode 0600), so a folder is shared where others may write:
     they could remove both. Nothing is refused, and what cannot be looked at is not said.
     """
     try:
-        found = list(_found(ledger.resolve()))
+        found = [] if ledger is None else list(_found(ledger.resolve()))
     except OSError:
         return
     for line in found:

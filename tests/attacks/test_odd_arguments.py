@@ -65,7 +65,7 @@ def calls(place):
     views = wpinq.protect(ROWS, budget=10**9, delta="1/2", columns=TYPED)
     pages, measured = views.map("page"), views.map("page").measure(1)
     live = wpinq.live({"page": str}, budget=10**9)
-    continual = live.measure(1, continual=True)
+    continual, keys = live.measure(1, continual=True), live.select(1, continual=True)
     live.send([("a",)])
     live.advance()
     fit = wpinq.degrees.release(pages, 1)
@@ -127,6 +127,8 @@ def calls(place):
         "measure quote": (pages.measure, {"quote": pages.quote(1)}),
         "measure within": (pages.measure, {"within": 5, "confidence": 0.9}),
         "select": (pages.select, {"epsilon": 1, "delta": 1e-6, "name": "n", "analyst": None}),
+        "continual select": (live.select, {"epsilon": 1, "delta": 1e-6, "continual": True, "at_least": 1}),
+        "continual release": (keys.release, {"epoch": 1}),
         "count": (views.count, {"epsilon": 1, "name": "n", "by": "page", "keys": ["a"]}),
         "count_distinct": (views.count_distinct, {"columns": "page", "epsilon": 1}),
         "sum": (views.sum, {**bounded, "step": 0.5}),
@@ -188,7 +190,8 @@ NAMES = [
     "union", "intersect", "subtract", "explain", "measure", "measure within", "select", "count", "count_distinct",
     "sum", "mean", "min", "max", "median", "variance", "stdev", "quantile", "observe", "observe_many", "interval",
     "release", "top", "mode", "answer interval", "answer table", "answer save", "answer to_csv", "answer to_parquet",
-    "answer plot", "count within", "continual observe", "continual interval", "continual deviation", "send", "advance",
+    "answer plot", "count within", "continual observe", "continual select",
+    "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
     "quantile of a fit", "plot", "synthesize", "answers", "histogram",
 ]  # fmt: skip

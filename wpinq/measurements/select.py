@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from wpinq.arguments import FLAG, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.failures import redacted
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from wpinq.plan.builder import Builder
 
 
+@takes(continual=FLAG)
 def select(
     self: Builder[Any], epsilon: Amount, delta: Amount = Fraction(1, 10**6), name: str | None = None,
     analyst: str | None = None, *, continual: bool = False, at_least: Amount = 1,

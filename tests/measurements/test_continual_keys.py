@@ -106,6 +106,22 @@ def test_bins_are_published_from_the_epoch_on_at_which_they_pass_and_counted_at_
     assert views._data.ledger.spent() == (EXACT, Fraction(1, 10**6)), "once, for all epochs"
 
 
+def test_a_loop_over_answers_gives_what_is_published(views, tmp_path):
+    keys, total = pages(views), views.map("page").measure(EXACT, continual=True)
+    asked = {"keys": keys, "total": total}
+    with pytest.raises(wpinq.PlanError, match="those it published"):
+        views.answers(asked, bins={"keys": ["home"]})
+    told = []
+    with views.answers(asked, bins=["news"], to=f"json:{tmp_path / 'out'}") as answers:
+        for page in ("home", "news"):
+            views.send([("ann", page)] * 9)
+            views.advance()
+            told += [(one["epoch"], one["measurement"], one["bin"], one["value"]) for one in answers]
+    assert sorted(told) == [(1, "keys", "home", 9), (1, "total", "news", 0), (2, "keys", "home", 9),
+                            (2, "keys", "news", 9), (2, "total", "news", 9)]  # fmt: skip
+    assert len((tmp_path / "out").read_text().splitlines()) == 5
+
+
 def test_bins_are_looked_at_where_they_did_not_change(views, monkeypatch):
     """One view more of a bin that others are in would else be one look more, which no noise hides."""
     looked = {}

@@ -151,6 +151,14 @@ class ContinualMeasurement(Measurement):
 
         return redacted("observe", answer)
 
+    def pairs(self, bins: Any, epoch: int) -> list[tuple[Any, Any]]:
+        """Each of some bins with its noisy weight at the end of an epoch.
+
+        Raises:
+            BinError, NotReadyError: See `observe`.
+        """
+        return list(zip(bins, self.observe_many(bins, epoch).tolist(), strict=True))
+
     def deviation(self, epoch: int | None = None) -> float:
         """The standard deviation of the noise at an epoch.
 

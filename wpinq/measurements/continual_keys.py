@@ -99,6 +99,14 @@ class ContinualSelection(ContinualMeasurement):
 
         return Answer(about, found)
 
+    def pairs(self, bins: Any, epoch: int) -> list[tuple[Any, Any]]:
+        """Each bin that was published by an epoch, whatever bins are asked for, with its noisy weight.
+
+        Raises:
+            NotReadyError, EngineError: See `release`.
+        """
+        return [(tuple(found) if len(found) > 1 else found[0], weight) for *found, weight in self.release(epoch).rows]
+
     def observe(self, bin: Any, epoch: int | None = None) -> NoReturn:  # noqa: A002
         """Refuse: whoever saw the noise of bins could choose one by it.
 

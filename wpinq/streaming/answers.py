@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 from wpinq.arguments import described
 from wpinq.errors import NotReadyError, PlanError
 from wpinq.measurements.continual import ContinualMeasurement
+from wpinq.measurements.continual_keys import ContinualSelection
 from wpinq.measurements.measurement import Measurement
 from wpinq.measurements.timeline import Timeline
 from wpinq.measurements.windows import WindowedMeasurement, windows
@@ -36,7 +37,7 @@ class Questions:
     Attributes:
         stream: A code for the stream.
         measurements: By name.
-        bins: Those that are asked of each.
+        bins: Those that are asked of each; a continual selection answers those that it has published.
         since: For each measurement the epoch after which it was added, if that is not the beginning.
         level: How often the half width of an answer holds, for the noise.
         told: What is known of the answers of each before there are any.
@@ -64,19 +65,20 @@ class Questions:
                 for time in one.closed(epoch):
                     start, end = shown(time), shown(one.end(time))
                     span = {"window_start": start, "window_end": end}
-                    values = one.observe_many(bins, time).tolist()
-                    yield from self._rows(name, f"window {start}", {"epoch": epoch, **span}, values, None)
+                    pairs = list(zip(bins, one.observe_many(bins, time).tolist(), strict=True))
+                    yield from self._rows(name, f"window {start}", {"epoch": epoch, **span}, pairs, None)
             elif isinstance(one, ContinualMeasurement):
                 with suppress(NotReadyError):
-                    values = one.observe_many(bins, epoch).tolist()
-                    yield from self._rows(name, f"epoch {epoch}", {"epoch": epoch}, values, epoch)
+                    pairs = one.pairs(bins, epoch)
+                    yield from self._rows(name, f"epoch {epoch}", {"epoch": epoch}, pairs, epoch)
             elif once or epoch == max(since + 1, answered(one)):
                 with suppress(NotReadyError):
-                    values, then = one.observe_many(bins).tolist(), answered(one)
-                    yield from self._rows(name, f"epoch {then}", {"epoch": then}, values, None)
+                    pairs = list(zip(bins, one.observe_many(bins).tolist(), strict=True))
+                    then = answered(one)
+                    yield from self._rows(name, f"epoch {then}", {"epoch": then}, pairs, None)
 
     def _rows(
-        self, name: str, when: str, about: Mapping[str, Any], values: Sequence[Any], epoch: int | None
+        self, name: str, when: str, about: Mapping[str, Any], pairs: Iterable[tuple[Any, Any]], epoch: int | None
     ) -> Iterator[dict[str, Any]]:
         one = self.measurements[name]
         half = (
@@ -84,7 +86,7 @@ class Questions:
         )
         if name not in self.told:
             self.told[name] = known(one)
-        for item, value in zip(self.bins[name], values, strict=True):
+        for item, value in pairs:
             key = row_key(self.stream, name, when, item)
             span = {"window_start": None, "window_end": None, **about}
             answer = {"measurement": name, "bin": item, "value": value, "half_width": half, "level": float(self.level)}
@@ -168,7 +170,12 @@ class Answers:
         each = bins if isinstance(bins, Mapping) else dict.fromkeys(measurements, listed(bins))
         if wrong := [name for name in each if name not in measurements]:
             raise PlanError(f"answers(bins={{{described(wrong[0])}: ...}}): there are {', '.join(measurements)}.")
-        chosen = {name: listed(items) for name, items in each.items()}
+        selected: dict[str, list[Any]] = {
+            name: [] for name, one in measurements.items() if isinstance(one, ContinualSelection)
+        }
+        if isinstance(bins, Mapping) and (named := [name for name in selected if name in bins]):
+            raise PlanError(f"answers(bins={{{described(named[0])}: ...}}): name none; it answers those it published.")
+        chosen = {name: listed(items) for name, items in each.items()} | selected
         for name, items in chosen.items():
             bin_frame(items, measurements[name].node.schema)
         questions = Questions(views._data.code, measurements, chosen, {})

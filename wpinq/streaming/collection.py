@@ -186,7 +186,8 @@ class Live(Collection):
 
         Args:
             measurements: Measurements of this source, by the names that answers have; made before this is called.
-            bins: Which bins are answered, of all measurements or, in a mapping, of each by its name.
+            bins: Which bins are answered, of all measurements or, in a mapping, of each by its name. A continual
+                selection answers those that it has published.
             to: Sinks: "json:FILE", "parquet:DIRECTORY", "http://...", "postgresql://...?table=NAME" or "kafka://...".
 
         Raises:

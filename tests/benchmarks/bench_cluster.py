@@ -1,6 +1,7 @@
 """One process and several on the same Parquet files: wall, processor seconds, peak memory, bytes between them.
 
     python tests/benchmarks/bench_cluster.py --rows 100000000 --processes 1 2 --json cluster.json
+    python tests/benchmarks/bench_cluster.py --rows 100000000 --pinned
     python tests/benchmarks/bench_cluster.py --smoke
 
 Each work is a whole `wpinq run`, from spawn to exit, over files made from a seed: text ids with a heavy tail. CPU
@@ -47,6 +48,7 @@ import json
 import multiprocessing
 import os
 import platform
+import socket
 import statistics
 import subprocess
 import sys
@@ -140,6 +142,58 @@ def _namespaces() -> bool:
         return False
 
 
+def pinned(folder: Path, processes: list[int], runs: int, works: Sequence[str]) -> None:
+    """Processes as on hosts of one core each: the processor seconds of each, its time where a core is its own.
+
+    The quickest run of each kind counts, because other work on the machine only ever adds.
+    """
+    print("| work | processes | CPU s of each | times as fast |\n|---|--:|---|--:|")
+    for title in works:
+        script, asked = WORKS[title]
+        (folder / "flow.py").write_text(script)
+        words = [
+            "wpinq",
+            "run",
+            str(folder / "flow.py"),
+            str(folder / "*.parquet"),
+            "--budget",
+            "1",
+            "--observe",
+            asked,
+        ]
+        first = 0.0
+        for number in processes:
+            seen = [_each([sys.executable, "-m", *words], number) for _ in range(runs)]
+            best = min(seen, key=max)
+            first = first or max(best)
+            times = ", ".join(f"{one:.2f}" for one in best)
+            print(f"| {title} | {number} | {times} | {first / max(best):.2f} |", flush=True)
+
+
+def _each(command: list[str], number: int) -> list[float]:
+    """The processor seconds of each process of a run, the i-th of them on core i."""
+    with tempfile.TemporaryDirectory() as place:
+        started, keys = [], Path(place) / "keys"
+        addresses = ",".join(f"127.0.0.1:{_port()}" for _ in range(number))
+        for own in range(number):
+            hosts = ["--process-id", str(own), "--addresses", addresses, "--keys", str(keys)] if number > 1 else []
+            ledger = [] if own else ["--ledger", f"{place}/ledger"]
+            words = ["taskset", "-c", str(own), *command, *hosts, *ledger]
+            started.append(subprocess.Popen(words, stdout=subprocess.DEVNULL))
+            while hosts and not keys.exists():
+                time.sleep(0.05)
+        ended = [os.wait4(one.pid, 0)[1:] for one in started]
+        if any(status for status, _ in ended):
+            raise SystemExit("a benchmark failed")
+        return [used.ru_utime + used.ru_stime for _, used in ended]
+
+
+def _port() -> int:
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+        return int(made.getsockname()[1])
+
+
 def measure(folder: Path, processes: list[int], runs: int, works: Sequence[str]) -> list[dict[str, object]]:
     """Every work with every number of processes, interleaved, the order reversed from run to run."""
     rows: list[dict[str, object]] = []
@@ -177,6 +231,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000_000)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--pinned", action="store_true", help="each process on a core of its own; its CPU seconds")
     parser.add_argument("--smoke", action="store_true", help="200,000 rows, one work, once")
     parser.add_argument("--keep", type=Path, help="make the data here, or take what an earlier run made")
     parser.add_argument("--json", type=Path)
@@ -191,10 +246,13 @@ def main() -> None:
             maker = multiprocessing.get_context("spawn").Process(target=make, args=(folder, rows))
             maker.start()
             maker.join()
+        if options.pinned:
+            return pinned(folder, options.processes, runs, tuple(WORKS))
         found = measure(folder, options.processes, runs, SMOKE if options.smoke else tuple(WORKS))
     show(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1))
+    return None
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import datetime as dt
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -118,3 +119,23 @@ def test_without_kernels_it_says_once_that_it_is_slow(monkeypatch):
     monkeypatch.setattr(kernels, "LIB", None)
     with pytest.warns(RuntimeWarning, match="no compiled kernels.*ten times"):
         people(UNITS[0])
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_the_last_change_is_that_of_any_epoch_and_nothing_of_users_is_held_while_it_goes_on(epochs, monkeypatch):
+    monkeypatch.setattr(reservoirs, "ROWS", 500)
+    frame, unit = table(4000, 5), wpinq.users("user", at_most=3)
+    schema = wpinq.protect(frame, budget=1)._node.schema
+    any_epoch, at_last = (reservoirs.Reservoirs(kernels.LIB, schema, unit, ("page",), bytes(16)) for _ in range(2))
+    for epoch in range(epochs):
+        for state, part in product((any_epoch, at_last), frame[2000 * epoch :][:2000].iter_slices(500)):
+            state.absorb(0, Batch.of(part, schema))
+        change = any_epoch.emit()
+        if epoch + 1 < epochs:
+            at_last.emit()
+    pieces = at_last.last()
+    assert not any(isinstance(held, (reservoirs.Numbers, reservoirs.Pool)) for held in vars(at_last).values())
+    found = list(pieces)
+    assert len(found) > 2  # frames, one by one
+    rows = [Batch.concat(one, change.schema).consolidate().frame.sort(pl.all()) for one in (found, [change])]
+    assert rows[0].equals(rows[1])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -62,24 +63,30 @@ class Reservoirs:
 
     def emit(self) -> Batch:
         """Records that entered the sample since it was last asked, less those that they pushed out."""
+        return Batch(pl.concat(list(self._moved())), self._schema.select(self._keep))
+
+    def last(self) -> Iterator[Batch]:
+        """The same in pieces, which alone are held from then on: what is known of users is more than the sample."""
+        del self._copies, self._users
+        moved, schema = self._moved(), self._schema.select(self._keep)
+        del self._pool, self._rows
+        return (Batch(frame, schema) for frame in moved)
+
+    def _moved(self) -> Iterator[pl.DataFrame]:
+        """The rows that entered and those that left, with their weights."""
         self._renumber()
         entered, left = self._pool.give()
         if len(entered) == self._pool.live and not len(left):  # of a finite source: it holds nothing else
             held = np.zeros(len(self._rows), np.bool_)
             held[entered] = True
             self._hold(held)
-            return self._signed((frame, 1) for frame in self._rows.frames())
+            return _signed(self._rows.frames(), 1)
         if 8 * (len(self._rows) - self._pool.live - len(left)) > self._pool.live + ROWS:
             held = self._pool.held()
             held[left] = True
             entered, left = self._places(held)[entered], self._places(held)[left]
             self._hold(held)
-        taken = ((self._rows.take(entered), 1), (self._rows.take(left), -1))
-        return self._signed((frame, sign) for frames, sign in taken for frame in frames)
-
-    def _signed(self, frames: Iterable[tuple[pl.DataFrame, int]]) -> Batch:
-        weighed = [frame.with_columns(pl.lit(sign, pl.Int64).alias(WEIGHT)) for frame, sign in frames]
-        return Batch(pl.concat(weighed), self._schema.select(self._keep))
+        return chain(_signed(self._rows.take(entered), 1), _signed(self._rows.take(left), -1))
 
     def _hold(self, held: npt.NDArray[np.bool_]) -> None:
         """Hold only these rows. They are numbered anew before the next record comes, if one does."""
@@ -111,6 +118,13 @@ class Reservoirs:
             rows = np.searchsorted(ends, copies, "right")
             numbers = 1 + before[rows] + copies - (ends - weights)[rows]
             yield rows[numbers <= COPIES], numbers[numbers <= COPIES]
+
+
+def _signed(frames: list[pl.DataFrame], sign: int) -> Iterator[pl.DataFrame]:
+    """Frames with this weight, each until the next one is asked for."""
+    frames.reverse()
+    while frames:
+        yield frames.pop().with_columns(pl.lit(sign, pl.Int64).alias(WEIGHT))
 
 
 class Rows:

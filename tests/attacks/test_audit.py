@@ -14,16 +14,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, norm
 
 import wpinq
 from wpinq.engines import flow
 from wpinq.ledger import Ledger
 from wpinq.ledger.secret import Secret
-from wpinq.measurements import measurement
+from wpinq.measurements import measurement, payment, quote
+from wpinq.noise import DiscreteGaussian
 from wpinq.noise import mechanism as true_mechanism
 
 ALPHA = 1e-7
+AUDITED = {"user": str, "page": str}
 
 
 @pytest.fixture(autouse=True)
@@ -69,9 +71,7 @@ def secrets(seed):
 
 
 def protected(records, secret):
-    return wpinq.protect(
-        records, budget=10**6, secret=secret, version="1", name="audit", columns={"user": str, "page": str}
-    )
+    return wpinq.protect(records, budget=10**6, secret=secret, version="1", name="audit", columns=AUDITED)
 
 
 # Many bins: a page for each trial, with one view in A and none in B. Bins have independent noise, and each is a
@@ -114,6 +114,37 @@ def test_a_pair_of_uses_costs_no_more_than_was_charged():
     """Both uses move the same bin by 2; the noise is twice as wide."""
     a, b = many_bins(lambda views: views.map(lambda page: page).concat(views.map(lambda page: page)), 1, 0, 1)
     assert 0.85 < audit(a, b) <= 1
+
+
+# Gaussian noise loses no more than rho. What a test of A against B tells is summed up by mu, the distance of two normal
+# laws of variance 1 that are as hard to tell apart: at most sqrt(2 rho).
+
+
+def gaussian_mu(build, rho):
+    """The largest mu that events over many bins prove, whose values move by 1."""
+    found = []
+    for views in (2, 1):
+        records = [(f"u{i}", page) for page in BINS for i in range(views)]
+        data = wpinq.protect(
+            records, rho=10**6, secret=secrets(("bins", views)), version="1", name="audit", columns=AUDITED
+        )
+        m = build(data).measure(rho=rho, mechanism="gaussian")
+        assert m.key_owner.ledger.divergence == Fraction(rho)
+        bins = [(page, 2) for page in BINS] if len(m.node.schema) == 2 else BINS
+        found.append(m.observe_many(bins).astype(float))
+    a, b = found
+    best = 0.0
+    for event in thresholds(a, b):
+        (low_a, high_a), (low_b, high_b) = (bounds(int(event(one).sum()), len(one)) for one in (a, b))
+        for low, high in ((low_a, high_b), (low_b, high_a)):
+            best = max(best, float(norm.ppf(low) - norm.ppf(high)))
+    return best
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_what_gaussian_noise_releases_costs_no_more_than_was_charged(name):
+    found = gaussian_mu(PIPELINES[name], "0.125")
+    assert 0.8 * 0.5 < found <= 0.5
 
 
 # Whole distributions: one more view of one page moves degrees and ranks of all. A trial has a secret of its own.
@@ -172,8 +203,16 @@ def test_whole_distributions_cost_no_more_than_was_charged(one_run):
 # Broken on purpose.
 
 
+def test_half_the_sigma_is_caught(monkeypatch):
+    monkeypatch.setattr(payment, "DiscreteGaussian", lambda square: DiscreteGaussian(square / 4))
+    monkeypatch.setattr(DiscreteGaussian, "rho", lambda noise, moved: moved / (8 * noise.square))
+    costs = payment.gaussian_costs
+    monkeypatch.setattr(quote, "gaussian_costs", lambda survey, square: costs(survey, square * 4))
+    assert gaussian_mu(PIPELINES["map"], "0.125") > 0.8
+
+
 def test_half_the_scale_is_caught(monkeypatch):
-    monkeypatch.setattr(measurement, "mechanism", lambda name, scale: true_mechanism(name, scale / 2))
+    monkeypatch.setattr(payment, "mechanism", lambda name, scale: true_mechanism(name, scale / 2))
     a, b = many_bins(PIPELINES["map"], 2, 1, 1)
     assert audit(a, b) > 1.5
 

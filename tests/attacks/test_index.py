@@ -22,7 +22,7 @@ CONTINUAL, KEYS = "measurements/test_continual.py", "measurements/test_continual
 DIGITS, COST, DISK = "noise/test_noise_digits.py", "ledger/test_cost.py", "ledger/test_disk.py"
 
 ATTACKS = [1, *range(2, 22), 25, 35, 36, 37, *range(40, 46)]
-RULES = [*range(2, 17), 22, 23, 24, 25, 28, *range(32, 40), 44]
+RULES = [*range(2, 17), 22, 23, 24, 25, 28, *range(32, 40), *range(44, 47)]
 
 INDEX = """
 attack 1   {NOISE}::test_attack_01_both_truths_reach_all_points
@@ -221,6 +221,14 @@ rule 33    {DIGITS}::test_number_of_digits
     seen: digits up to 20 scales only
 rule 34    {DIGITS}::test_every_word_of_every_digit
     seen: bounds taken without guard bits
+rule 45    measurements/test_gaussian_measurement.py::test_what_is_charged_covers_the_squares_of_all_moves
+    seen: B taken for S
+rule 45    measurements/test_gaussian_measurement.py::test_several_data_sets_of_a_ledger_pay_for_the_sum_of_their_moves
+    seen: rho of each data set by itself
+rule 46    noise/test_gaussian.py::test_the_work_depends_on_the_words_alone
+    seen: a rejected bin that takes its words again
+rule 46    noise/test_gaussian.py::test_what_a_round_gives_has_exactly_the_law
+    seen: twice the exponent
 rule 35    {BUDGET}::test_rule_35_fine_and_heavy_weights_do_not_wrap
     seen: 64 bits on every resolution
 rule 36    {BUDGET}::test_rules_05_36_a_finite_collection_has_no_continual_release

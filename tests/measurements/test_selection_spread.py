@@ -161,4 +161,4 @@ def test_the_steps_that_keep_the_records_of_one_value_apart_are_agreed():
         return {kind}.union(*(below(one) for one in kind.__subclasses__() if one.__module__.startswith("wpinq.")))
 
     said = {kind.__name__ for kind in below(Node) if kind.apart or kind.local is not Node.local}
-    assert said == {"Align", "Distinct", "Extreme", "Filter", "LookUp", "Map", "Part", "Shave", "Sum"}
+    assert said == {"Align", "Distinct", "Extreme", "Filter", "LookUp", "Map", "Part", "Shave", "ShaveBy", "Sum"}

@@ -251,7 +251,7 @@ def test_a_scale_below_a_thousandth_draws_the_noise_of_a_thousandth(scale: Fract
 
 @pytest.mark.parametrize("name", ["gaussian", "", "Laplace", None])
 def test_unknown_mechanisms_are_refused_with_the_choices(name: str) -> None:
-    with pytest.raises(PlanError, match="'geometric' or 'laplace'"):
+    with pytest.raises(PlanError, match="'geometric', 'laplace', 'gaussian' or 'best'"):
         mechanism(name, Fraction(1))
 
 

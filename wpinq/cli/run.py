@@ -190,6 +190,7 @@ def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any
         "values": list(values),
         "scale": float(measurement.scale),
         "epsilon": float(measurement.epsilon),
+        **({"rho": float(measurement.rho)} if measurement.rho else {}),
         "unit": measurement.key_owner.unit.text,
         "protects": protected(measurement.node),
         "beside noise": biases(measurement.node),

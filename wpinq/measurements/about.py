@@ -48,7 +48,11 @@ class About:
             "data set": ", ".join(one.name for one in data),
             "unit": "; ".join(dict.fromkeys(one.unit.text for one in data)),
             "protects": "; ".join(dict.fromkeys(one.unit.protects for one in data)),
-            "cost": {"epsilon": float(self.epsilon), "delta": float(self.delta * self._tables)},
+            "cost": {
+                "epsilon": float(self.epsilon),
+                "delta": float(self.delta * self._tables),
+                **({"rho": float(self.rho)} if self.rho else {}),
+            },
             "level": float(level),
             "intervals are of": "noise alone, each by itself",
             "beside noise": list(bias),
@@ -62,6 +66,11 @@ class About:
         """In how many tables of a ledger one unit can be."""
         each = [paid for one in self.charged for paid in by_ledger(one.quote.sensitivities).values()]
         return max(map(len, each), default=1)
+
+    @property
+    def rho(self) -> Fraction:
+        """What Gaussian noise costs one unit, likewise."""
+        return sum((one.rho for one in {one.question: one for one in self.charged}.values()), Fraction(0))
 
     @property
     def epsilon(self) -> Fraction:

@@ -116,7 +116,8 @@ class ChargedQuery:
     Attributes:
         quote: Its quote, which was charged.
         node: The plan.
-        epsilon: What it costs the privacy unit.
+        epsilon: What it costs the privacy unit; 0 for Gaussian noise.
+        rho: What Gaussian noise costs it.
         scale: The L1 sensitivity divided by epsilon; in weight (of a record: 1).
         name: The name of the charge; queries that differ in it alone are independent repetitions.
         key_owner: The data set whose secret keys it.
@@ -130,6 +131,7 @@ class ChargedQuery:
         self.quote = quote
         self.node, self.epsilon, self.scale, self.name = quote.node, quote.epsilon, quote.scale, quote.name
         self.key_owner, self.question = quote.sources[0], quote.question
+        self.rho = quote.rho
         self._histogram: Histogram | None = None
         self._words: Words | None = None
 

@@ -19,6 +19,7 @@ from wpinq.measurements.changes import Changes
 from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import show_measured
 from wpinq.measurements.measurement import Measurement, quoted
+from wpinq.measurements.payment import Payment
 from wpinq.measurements.quote import Quote
 from wpinq.measurements.timeline import Timeline
 from wpinq.noise import Mechanism, Words, mechanism
@@ -76,7 +77,7 @@ class ContinualMeasurement(Measurement):
 
     @classmethod
     def quoted(
-        cls, survey: Survey, log: Timeline, epsilon: Fraction, *, noise: str, name: str | None, analyst: str | None
+        cls, survey: Survey, log: Timeline, paid: Payment, *, name: str | None, analyst: str | None
     ) -> Quote[ContinualMeasurement]:
         """Quote a continual measurement of a plan over what a live source is sent.
 
@@ -87,7 +88,7 @@ class ContinualMeasurement(Measurement):
         refuse_unless_linear(survey.steps)
         result, *older = (
             quoted(
-                survey, epsilon, cls, noise=noise, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
+                survey, paid, cls, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
                 fields=("continual", form),
             )
             for form in (FORM, OLDER)

@@ -53,10 +53,21 @@ def explain(self: Builder[Any], epsilon: Amount | None = None) -> str:
     return show_measured(fit_noise(self._node), amount)
 
 
-def show_measured(root: Node, epsilon: Fraction | None, mechanism: str = "geometric", noise: Sequence[str] = ()) -> str:
-    """Print and return the tree of a plan and the cost of measuring it; `noise` replaces the lines about one scale."""
+def show_measured(
+    root: Node, epsilon: Fraction | None, mechanism: str = "geometric", noise: Sequence[str] = (), *,
+    cost: Sequence[str] = (),
+) -> str:  # fmt: skip
+    """Print and return the tree of a plan and the cost of measuring it.
+
+    Args:
+        root: The plan.
+        epsilon: What it costs the privacy unit.
+        mechanism: The name of its noise.
+        noise: Replaces the lines about one scale.
+        cost: Replaces all about the cost.
+    """
     survey = Survey.of(root)
-    cost = [*_cost(survey, epsilon, mechanism, noise), *bias_lines(root)]
+    cost = [*(cost or _cost(survey, epsilon, mechanism, noise)), *bias_lines(root)]
     text = "\n".join([*cost, *tree(root), "", *_uses(survey)])
     print(text)  # noqa: T201
     return Shown(text)
@@ -114,7 +125,7 @@ def cost_lines(
     mean, half = expected_error(scale, resolution, mechanism)
     lines = list(noise) or [
         f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
-        f"  noise moves a bin by {_rounded(mean)} on average, and by at most {_rounded(half)} with probability 0.95",
+        f"  noise moves a bin by {rounded(mean)} on average, and by at most {rounded(half)} with probability 0.95",
     ]
     lines += [
         f"  data set {data.name!r}: epsilon {decimal(move / scale)}{often}" for data, move in sensitivities.items()
@@ -191,6 +202,6 @@ def short(number: Fraction) -> str:
     return text if len(text) <= 8 or number.denominator == 1 else f"{float(number):.6g}"
 
 
-def _rounded(number: float) -> str:
+def rounded(number: float) -> str:
     """Four digits, written out."""
     return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"

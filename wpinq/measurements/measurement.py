@@ -18,19 +18,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from wpinq.errors import PlanError
-from wpinq.exact import Amount, decimal, exact
+from wpinq.exact import Amount, exact
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.about import About
 from wpinq.measurements.answer import LEVEL, Answer, Released
 from wpinq.measurements.charged import ChargedQuery, pay
 from wpinq.measurements.epochs import Epochs
-from wpinq.measurements.explain import show_measured
+from wpinq.measurements.explain import how_often, show_measured
+from wpinq.measurements.payment import Payment, gaussian_lines
 from wpinq.measurements.publish import names_of, present, private_threshold, probability
 from wpinq.measurements.published import ordered
 from wpinq.measurements.quote import Quote, price
-from wpinq.noise import Mechanism, mechanism
-from wpinq.noise.accuracy import epsilon_within, level_of_each
+from wpinq.noise import DiscreteGaussian, Mechanism
+from wpinq.noise.accuracy import level_of_each
 from wpinq.plan.stability import Survey
 from wpinq.postprocess.shown import nearly
 from wpinq.records.bins import bin_codes, bin_frame
@@ -44,23 +45,16 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="Measurement")
 
 
-def epsilon_for(survey: Survey, within: Fraction, level: Fraction, noise: str) -> Fraction:
-    """The epsilon for which a measurement of a plan is within a distance of the truth, with this probability."""
-    resolution = survey.root.resolution
-    return epsilon_within(partial(mechanism, noise), survey.scale(Fraction(1)) * resolution, within * resolution, level)
-
-
 def quoted(
-    survey: Survey, epsilon: Fraction, kind: Callable[[Quote[Any]], M], *, noise: str, name: str | None,
+    survey: Survey, paid: Payment, kind: Callable[[Quote[Any]], M], *, name: str | None,
     analyst: str | None, epochs: Epochs | None = None, fields: tuple[Field, ...] = (),
 ) -> Quote[M]:  # fmt: skip
     """Quote a measurement of a plan.
 
     Args:
         survey: The plan.
-        epsilon: What it costs the privacy unit.
+        paid: What it costs the privacy unit, and the name of its noise.
         kind: The class of the measurement.
-        noise: The name of its mechanism.
         name: Tells repetitions apart, and names the charge.
         analyst: Who is charged.
         epochs: Which epochs of a live source answer it.
@@ -69,9 +63,9 @@ def quoted(
     Raises:
         PlanError: There is no such mechanism, the scale is out of range; or see `price`.
     """
-    result = mechanism(noise, survey.scale(epsilon) * survey.root.resolution)
+    result = paid.buys(survey)
     return price(
-        survey, epsilon, call="measure", kind=kind, mechanism=result, fields=(result.name, *fields), name=name,
+        survey, paid.epsilon, call="measure", kind=kind, mechanism=result, fields=(result.name, *fields), name=name,
         analyst=analyst, epochs=epochs, noise=None if fields else result,
     )  # fmt: skip
 
@@ -80,8 +74,8 @@ class Measurement(ChargedQuery):
     """A charged, noisy histogram. Ask it bin by bin; it has no length and no list of bins to give.
 
     Attributes:
-        epsilon: What it costs the privacy unit.
-        scale: Scale of the noise, in weight (of a record: 1).
+        epsilon: What it costs the privacy unit; 0 for Gaussian noise, which costs `rho`.
+        scale: Scale of the noise, in weight (of a record: 1); the standard deviation of Gaussian noise.
         name: The name it was given.
         node: Its plan.
         key_owner: The data set whose secret keys it.
@@ -270,8 +264,10 @@ class Measurement(ChargedQuery):
 
     def explain(self) -> str:
         """Show the plan, what the measurement costs each source, and the scale of its noise; print and return it."""
-        return show_measured(self.node, self.epsilon, self._mechanism.name)
+        survey, noise = Survey.of(self.node), self._mechanism
+        cost = gaussian_lines(survey, noise, how_often(survey)) if isinstance(noise, DiscreteGaussian) else ()
+        return show_measured(self.node, self.epsilon, noise.name, cost=cost)
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
-        return f"<measurement {name}{self.node.schema}, epsilon {decimal(self.epsilon)}, scale {nearly(self.scale)}>"
+        return f"<measurement {name}{self.node.schema}, {self.quote.payment.text}, scale {nearly(self.scale)}>"

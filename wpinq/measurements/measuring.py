@@ -6,12 +6,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.arguments import FLAG, NAME, takes
-from wpinq.errors import ExactnessError, PlanError
-from wpinq.exact import Amount, exact, positive
+from wpinq.errors import PlanError
+from wpinq.exact import Amount
 from wpinq.measurements.continual import ContinualMeasurement
 from wpinq.measurements.epochs import opened
-from wpinq.measurements.measurement import Measurement, epsilon_for, quoted
+from wpinq.measurements.measurement import Measurement, quoted
 from wpinq.measurements.merge import refuse_merged
+from wpinq.measurements.payment import BEST, GAUSSIAN, Terms
 from wpinq.measurements.quote import Quote
 from wpinq.measurements.timeline import log_of, refuse_forgotten
 from wpinq.measurements.windows import WindowedMeasurement, windows
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 def quote(
     self: Builder[Any], epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
     analyst: str | None = None, *, within: Amount | None = None, confidence: Amount = Fraction(95, 100),
-    continual: bool = False,
+    continual: bool = False, rho: Amount | None = None, delta: Amount | None = None,
 ) -> Quote[Measurement]:  # fmt: skip
     """Say what a measurement would cost and be worth, and charge nothing; `measure(quote=...)` charges it.
 
@@ -38,7 +39,7 @@ def quote(
     live source is for the epoch that is open; once that has closed it is refused.
 
     Args:
-        epsilon, name, mechanism, analyst, within, confidence, continual: See `measure`.
+        epsilon, name, mechanism, analyst, within, confidence, continual, rho, delta: See `measure`.
 
     Raises:
         ExactnessError, PlanError: See `measure`.
@@ -58,7 +59,12 @@ def quote(
     log = log_of(survey.sources)
     if continual and within is not None:
         raise PlanError("measure(within=..., continual=True): its noise widens with the epochs; give epsilon=.")
-    amount = _amount(survey, epsilon, within, confidence, mechanism)
+    if continual and mechanism in (GAUSSIAN, BEST):
+        raise PlanError(
+            "measure(continual=True): counting trees are proved for Laplace noise; take mechanism='geometric'. Nothing "
+            "was charged."
+        )
+    paid = Terms(mechanism, epsilon, rho, delta, within, confidence).agreed(survey)
     if continual:
         if log is None:
             raise PlanError(
@@ -67,14 +73,14 @@ def quote(
         kept = Survey.of(rewrite(survey.root, first))
         refuse_forgotten(log, kept.root)
         refuse_merged(log, kept.root)
-        forever = ContinualMeasurement.quoted(kept, log, amount, noise=mechanism, name=name, analyst=analyst)
+        forever = ContinualMeasurement.quoted(kept, log, paid, name=name, analyst=analyst)
         return forever.but(of=self._node)
     kind, epochs = Measurement, None
     if windows(survey.steps):
         kind = WindowedMeasurement
     else:
         survey, epochs = opened(survey)
-    result = quoted(survey, amount, kind, noise=mechanism, name=name, analyst=analyst, epochs=epochs)
+    result = quoted(survey, paid, kind, name=name, analyst=analyst, epochs=epochs)
     each = kind is WindowedMeasurement and each_is_charged(survey)
     return result.but(of=self._node, charges=() if each else result.charges)
 
@@ -86,7 +92,8 @@ _quoted = quote  # `measure` has an argument of that name
 def measure(
     self: Builder[Any], epsilon: Amount | None = None, name: str | None = None, mechanism: str = "geometric",
     analyst: str | None = None, *, within: Amount | None = None, confidence: Amount = Fraction(95, 100),
-    continual: bool = False, quote: Quote[Measurement] | None = None,
+    continual: bool = False, quote: Quote[Measurement] | None = None, rho: Amount | None = None,
+    delta: Amount | None = None,
 ) -> Measurement:  # fmt: skip
     """Charge for a noisy histogram of the collection, computed when it is first observed.
 
@@ -101,7 +108,11 @@ def measure(
         epsilon: What the measurement costs the privacy unit, exact. The noise scale is the largest movement that one
             unit can cause, divided by epsilon; a continual one needs more (`ContinualMeasurement`).
         name: Tells repetitions apart, and names the charge in the ledger.
-        mechanism: "geometric" (discrete Laplace) or "laplace" (on a dyadic grid).
+        mechanism: "geometric" (discrete Laplace), "laplace" (on a dyadic grid), "gaussian" (discrete Gaussian, for rho,
+            or epsilon and delta), or "best": geometric noise of this epsilon or Gaussian noise of this epsilon and
+            delta, whichever keeps a bin nearer to the truth with probability `confidence`. That follows from the plan
+            and the amounts alone, and the answer is the same as by the name of what was chosen. A ledger whose budget
+            is a sum of epsilons has no Gaussian noise; "best" is geometric there.
         analyst: Who is charged, where the curator keeps caps for each analyst.
         within: Instead of epsilon, how near to the truth a bin shall be: the least epsilon that does it, in four
             significant digits, is charged, and is told by `epsilon`, `repr` and `explain`. Not with `continual`.
@@ -111,6 +122,11 @@ def measure(
             `at_most` records, the first ones are kept then, for ever; a sample or a share would take back what was
             counted before.
         quote: What `quote` gave for the collection, instead of all the others.
+        rho: Instead of epsilon, what Gaussian noise costs the privacy unit: zero-concentrated differential privacy. Its
+            variance is the largest S B of a ledger, divided by 2 rho, where one unit moves all bins together by S and
+            one bin by B at most (`explain` shows both).
+        delta: With epsilon, for Gaussian noise: the largest rho that is (epsilon, delta)-differentially private is
+            charged. The delta itself is not charged; a ledger says in its own way what its rho means.
 
     Raises:
         ExactnessError: An amount is not a finite number above zero, or there is none.
@@ -121,8 +137,9 @@ def measure(
         LedgerError: The ledger cannot be trusted or written; nothing was drawn.
     """
     result = _quoted(
-        self, epsilon, name, mechanism, analyst, within=within, confidence=confidence, continual=continual
-    ) if quote is None else _given(self, quote, epsilon, within, name, analyst, continual or None,
+        self, epsilon, name, mechanism, analyst, within=within, confidence=confidence, continual=continual, rho=rho,
+        delta=delta,
+    ) if quote is None else _given(self, quote, epsilon, within, name, analyst, continual or None, rho, delta,
                                    None if mechanism == "geometric" else mechanism)  # fmt: skip
     made: Measurement = self._commit([result])[0]
     return made
@@ -137,15 +154,3 @@ def _given(collection: Builder[Any], quote: Quote[Measurement], *more: object) -
     if any(item is not None for item in more):
         raise PlanError("measure(quote=...): epsilon=, name= and all else are those of the quote; leave them.")
     return quote
-
-
-def _amount(survey: Survey, epsilon: Amount | None, within: Amount | None, confidence: Amount, noise: str) -> Fraction:
-    """What the measurement costs, given or found."""
-    if epsilon is None and within is None:
-        raise ExactnessError("measure(): give epsilon=, what it costs, or within=, how near to the truth it is.")
-    if within is None:
-        return positive(epsilon, "measure(epsilon=...)")
-    if epsilon is not None:
-        raise PlanError("measure(...): give either epsilon=, what it costs, or within=, how near to the truth it is.")
-    near, level = positive(within, "measure(within=...)"), exact(confidence, "measure(confidence=...)")
-    return epsilon_for(survey, near, level, noise)

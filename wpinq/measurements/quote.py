@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import blake2b
@@ -24,8 +24,9 @@ from wpinq.ledger import Charge, Cost, Price, Request, merged, price_all, wordin
 from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import bias_lines, cost_lines, how_often
 from wpinq.measurements.naming import refuse_unnamed
+from wpinq.measurements.payment import Payment, gaussian_costs, gaussian_lines, moved_squared
 from wpinq.measurements.sensitivity import ledger_sensitivities
-from wpinq.noise import FORMAT, Mechanism
+from wpinq.noise import FORMAT, DiscreteGaussian, Mechanism
 from wpinq.operators.window import Window
 from wpinq.plan.node import Node, holding, steps
 from wpinq.plan.stability import Survey
@@ -45,9 +46,11 @@ class Quote(Generic[C_co]):
     Attributes:
         call: The call that it is a quote of: "measure".
         node: The plan, over the versions of the data that it would be computed from.
-        epsilon: What it costs the privacy unit.
+        epsilon: What it costs the privacy unit; 0 for Gaussian noise, which costs rho.
+        rho: What Gaussian noise costs it.
         delta: What it costs beside that.
-        scale: The largest movement that one unit can cause, divided by epsilon; in weight (of a record: 1).
+        scale: The largest movement that one unit can cause, divided by epsilon; in weight (of a record: 1). Of Gaussian
+            noise its standard deviation.
         name: Tells repetitions apart, and names the charge.
         analyst: Who is charged, where the curator keeps caps for each analyst.
         sensitivities: For each data set how far one unit of it can move what is measured, in weight.
@@ -76,12 +79,18 @@ class Quote(Generic[C_co]):
     epochs: Epochs | None = field(repr=False)
     kind: Callable[[Quote[Any]], C_co] = field(repr=False)
     of: Node | None = field(default=None, repr=False)
+    rho: Fraction = Fraction(0)
     made: list[C_co] = field(default_factory=list, repr=False)
 
     @property
     def sources(self) -> list[DataSet]:
         """The data sets that it reads; the secret of the first one keys it."""
         return list(self.sensitivities)
+
+    @property
+    def payment(self) -> Payment:
+        """What it costs, with the name of its noise."""
+        return Payment(getattr(self.mechanism, "name", ""), self.epsilon, self.rho)
 
     @property
     def at_once(self) -> bool:
@@ -161,11 +170,12 @@ class Quote(Generic[C_co]):
         return _known(replace(self, **changes))
 
     def __str__(self) -> str:
-        result = getattr(self.mechanism, "name", "")
-        often = how_often(Survey.of(self.node))
-        lines = cost_lines(
-            self.epsilon, self.scale, self.node.resolution, self.sensitivities, mechanism=result, often=often
-        )
+        survey = Survey.of(self.node)
+        often = how_often(survey)
+        lines = gaussian_lines(survey, self.mechanism, often) if self.rho else cost_lines(
+            self.epsilon, self.scale, self.node.resolution, self.sensitivities,
+            mechanism=getattr(self.mechanism, "name", ""), often=often,
+        )  # fmt: skip
         lines += bias_lines(self.node)
         try:
             lines += [_pays(item) for item in self.prices]
@@ -198,7 +208,7 @@ def price(
 
     Args:
         survey: The plan, over the versions of the data that the query would be computed from.
-        epsilon: What it costs the privacy unit.
+        epsilon: What it costs the privacy unit; Gaussian noise says by itself what that is.
         call: What the caller called, for messages.
         kind: Makes the charged query of a quote that was committed.
         mechanism: What adds noise, or chooses.
@@ -207,7 +217,7 @@ def price(
         analyst: Who is charged.
         delta: What it costs beside epsilon, for all bins of a unit together.
         epochs: Which epochs of a live source answer it.
-        noise: The Laplace noise that each bin has once, where that is all that is told: then its Renyi curve is known.
+        noise: The noise that each bin has once, where that is all that is told: then its Renyi curve is known.
 
     Raises:
         PlanError: A user's function asks while it runs, the plan reads no protected source or its weights cannot be
@@ -217,7 +227,10 @@ def price(
     label, who = wording(name, f"{call}(name=...)"), wording(analyst, f"{call}(analyst=...)")
     for step in survey.steps:
         holding(step)
-    scale, node = survey.scale(epsilon), survey.root
+    gaussian = noise if isinstance(noise, DiscreteGaussian) else None
+    node = survey.root
+    scale = gaussian.scale / node.resolution if gaussian else survey.scale(epsilon)
+    fields = (*fields, gaussian.square) if gaussian else fields
     about = tuple((data.ledger.identity, data.version, data.unit.text, data.unit.bound) for data in survey.sources)
     plan = survey.fingerprint or os.urandom(32)
     key = (values.FORMAT, FORMAT, about, plan, label, *fields, node.resolution, scale)
@@ -226,12 +239,11 @@ def price(
     same = "" if people is None else blake2b(encode(*people), digest_size=16).hexdigest()
     sensitivities = {data: survey.sensitivities[data] for data in survey.sources}
     result = Quote(
-        call, node, epsilon, delta, scale, label, who, sensitivities, mechanism, key, question, (), epochs, kind
+        call, node, epsilon, delta, scale, label, who, sensitivities, mechanism, key, question, (), epochs, kind,
+        rho=gaussian.rho(moved_squared(survey)) if gaussian else Fraction(0),
     )  # fmt: skip
-    asked = [
-        (data.ledger, _charge(result, question, data, paid, same))
-        for data, paid in _costs(survey, scale, delta, noise).items()
-    ]
+    costs = gaussian_costs(survey, gaussian.square) if gaussian else _costs(survey, scale, delta, noise)
+    asked = [(data.ledger, _charge(result, question, data, paid, same)) for data, paid in costs.items()]
     return _known(replace(result, charges=merged(asked)))
 
 
@@ -261,8 +273,8 @@ def _curves(survey: Survey, scale: Fraction, noise: Mechanism | None) -> dict[st
     return {ledger: (found[ledger].linf * one, one / noise.grid) for ledger in whole}
 
 
-def _charge(quote: Quote[Any], question: str, data: DataSet, paid: tuple[Cost, ...], asked: str = "") -> Charge:
-    return Charge(question, paid, data.version, quote.name or quote.node.title, quote.analyst, asked)
+def _charge(quote: Quote[Any], question: str, data: DataSet, paid: Sequence[Cost], asked: str = "") -> Charge:
+    return Charge(question, tuple(paid), data.version, quote.name or quote.node.title, quote.analyst, asked)
 
 
 def _pays(price: Price) -> str:

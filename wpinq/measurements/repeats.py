@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import BudgetError
-from wpinq.exact import decimal
 from wpinq.plan.dataset import UNNAMED
 
 if TYPE_CHECKING:
@@ -43,7 +42,9 @@ def announce(quotes: Sequence[Quote[Any]]) -> None:
             )
         modes = {data.repeat for data in quote.sources}
         if "refuse" in modes or ("ask" in modes and not _agreed(what)):
-            raise BudgetError(f"{what}; repeat= refuses that, and nothing was charged.", requested=quote.epsilon)
+            raise BudgetError(
+                f"{what}; repeat= refuses that, and nothing was charged.", requested=quote.epsilon or quote.rho
+            )
         if "ask" not in modes and not (unnamed and unnamed <= _told):
             _told.update(unnamed)
             warnings.warn(f"{what}.", RuntimeWarning, stacklevel=2)
@@ -59,7 +60,7 @@ def _said(quote: Quote[Any], version: str, *, same: bool) -> str:
         else f"for another version{shown} of the data; who is in both loses both"
     )
     label = quote.name or quote.node.title
-    return f"{label}: this question about {names} was answered {why}: it costs epsilon {decimal(quote.epsilon)} again"
+    return f"{label}: this question about {names} was answered {why}: it costs {quote.payment.text} again"
 
 
 def _agreed(what: str) -> bool:

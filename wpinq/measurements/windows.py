@@ -161,8 +161,8 @@ class WindowedMeasurement(Measurement):
         return result
 
     def _quote(self, number: int, plan: Node) -> Quote[Measurement]:
-        survey, noise = Survey.of(rewrite(plan, partial(_numbered, number))), self._mechanism.name
-        return quoted(survey, self.epsilon, Measurement, noise=noise, name=self.name, analyst=self.quote.analyst)
+        survey = Survey.of(rewrite(plan, partial(_numbered, number)))
+        return quoted(survey, self.quote.payment, Measurement, name=self.name, analyst=self.quote.analyst)
 
     def _closed(self, number: int) -> Node:
         """The plan over the records that had come when the window closed; windows of a finite source are all closed."""

@@ -96,4 +96,6 @@ def mechanism(name: str, scale: Fraction) -> Mechanism:
             return DiscreteLaplace(scale)
         case "laplace":
             return GridLaplace(scale)
-    raise PlanError(f"measure(mechanism={name!r}): no such mechanism; use 'geometric' or 'laplace'.")
+    raise PlanError(
+        f"measure(mechanism={name!r}): no such mechanism; use 'geometric', 'laplace', 'gaussian' or 'best'."
+    )

@@ -62,23 +62,28 @@ def epsilon_within(noise: Callable[[Fraction], Mechanism], l1: Fraction, within:
     if min(level, rest) < _LEAST or not _LEAST < l1 / within < 1 / _LEAST:
         raise PlanError("measure(within=..., confidence=...): no noise is as narrow, as wide or as sure as that.")
 
-    def enough(index: int) -> bool:
-        scale = l1 / _number(index)
+    def enough(epsilon: Fraction) -> bool:
+        scale = l1 / epsilon
         if not SMALLEST <= scale <= LARGEST:
             return scale < SMALLEST
         own = noise(scale)
         return own.half_width(level) <= within * own.grid
 
     spread = -math.log1p(-float(level)) if 2 * level < 1 else -math.log(float(rest))
-    guess = math.floor(math.log10(l1 / within) + math.log10(spread))
-    low, high = _DIGITS * (guess - 3), _DIGITS * (guess + 3)
-    while enough(low):
+    return least(enough, l1 / within * Fraction(spread))
+
+
+def least(enough: Callable[[Fraction], bool], near: Fraction) -> Fraction:
+    """The least number of four significant digits that is enough, as all larger ones are; `near` it, or not."""
+    guess = math.floor(math.log10(near))
+    low, high = _DIGITS * (guess - 1), _DIGITS * (guess + 1)
+    while enough(_number(low)):
         low -= _DIGITS
-    while not enough(high):
+    while not enough(_number(high)):
         high += _DIGITS
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if enough(_number(middle)) else (middle, high)
     return _number(high)
 
 

@@ -73,6 +73,10 @@ class DiscreteGaussian:
         """Sigma, rounded up to a multiple of 2^-64, in units of 1/resolution."""
         return Fraction(math.isqrt(math.ceil(self.square * 4**64) - 1) + 1, 2**64)
 
+    def rho(self, moved: Fraction) -> Fraction:
+        """The loss of zero-concentrated privacy of a unit whose moves, squared, add up to this."""
+        return moved / (2 * self.square)
+
     def draw(self, words: WordSource, identities: NDArray[Any]) -> NDArray[np.int64]:
         """Draw the noise of each identity; it depends on key and identity only, not on batch or order.
 

@@ -114,6 +114,11 @@ def observed(
     """Return both curves as arrays, with the scales of their noise."""
     if any(hasattr(curve, "measure") for curve in (cdf, sequence)):
         raise PlanError("reconcile(cdf, sequence): a collection is not measured yet; call .measure(epsilon=...) first.")
+    if any(getattr(curve, "rho", 0) for curve in (cdf, sequence)):
+        raise PlanError(
+            "reconcile(cdf, sequence): fits are for Laplace noise, and one has Gaussian noise; measure it with "
+            "epsilon= alone."
+        )
     measured = [hasattr(curve, "observe_many") for curve in (cdf, sequence)]
     if all(measured):
         if scales is not None:

@@ -87,7 +87,8 @@ def whose(about: Mapping[str, Any]) -> str:
     """Of which data an answer is, what it cost, and whom it protects."""
     cost = about["cost"]
     delta = f", delta {cost['delta']:g}" if cost["delta"] else ""
-    return f"of {_plain(about['data set'])}, epsilon {cost['epsilon']:g}{delta}, protects {about['protects']}"
+    spent = [f"{name} {cost[name]:g}" for name in ("epsilon", "rho") if cost.get(name)] or ["epsilon 0"]
+    return f"of {_plain(about['data set'])}, {' and '.join(spent)}{delta}, protects {about['protects']}"
 
 
 def footnotes(about: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 
 import wpinq
 from wpinq.measurements import continual_keys
+from wpinq.measurements.changes import Changes
 from wpinq.measurements.continual_keys import ContinualSelection
 from wpinq.noise.counting_tree import parts, segment
 from wpinq.noise.lasting_threshold import lasting_threshold, share_at
@@ -120,6 +121,24 @@ def test_a_loop_over_answers_gives_what_is_published(views, tmp_path):
     assert sorted(told) == [(1, "keys", "home", 9), (1, "total", "news", 0), (2, "keys", "home", 9),
                             (2, "keys", "news", 9), (2, "total", "news", 9)]  # fmt: skip
     assert len((tmp_path / "out").read_text().splitlines()) == 5
+
+
+def test_whoever_asks_changes_nothing_that_an_epoch_adds_to(views, monkeypatch):
+    """Two threads that added up the same change, each once, or dropped what the other one added, would count a bin
+    twice, under the noise of one."""
+    keys, told, append = pages(views), [], Changes.append
+
+    def checked(self, change):
+        told.append(change._coming)
+        append(self, change)
+
+    monkeypatch.setattr(Changes, "append", checked)
+    for page in "abcdefg":
+        views.send([("ann", page)] * 9)
+        views.advance()
+    before = keys._since._runs
+    assert len(before) > 1 and keys.release().frame["count"].to_list() == [9] * 7
+    assert keys._since._runs is before and set(told) == {None}
 
 
 def test_bins_are_looked_at_where_they_did_not_change(views, monkeypatch):

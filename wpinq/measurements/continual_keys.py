@@ -138,7 +138,7 @@ class ContinualSelection(ContinualMeasurement):
         for ids, weights in passed:
             counted.add((ids, weights))
             self._since.add(ids, np.full(len(ids), epoch))
-        super().receive(epoch, counted)
+        super().receive(epoch, counted.copy())  # added up, so that threads that ask at once need not
 
     def _pass_at(self, epoch: int) -> Iterator[tuple[Ids, Weights]]:
         """The bins that are looked at at an epoch and pass, and did not before, with their weights."""
@@ -162,7 +162,7 @@ class ContinualSelection(ContinualMeasurement):
         )
 
     def _published(self, epoch: int) -> Ids:
-        ids, since = self._since.items()
+        ids, since = self._since.copy().items()  # another thread may add to it
         return ids[since <= epoch]
 
     def _at(self, epoch: int) -> tuple[pl.DataFrame, np.ndarray]:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from wpinq import aggregates, operators
 from wpinq.errors import PlanError
 from wpinq.ledger.budget import Budget
+from wpinq.ledger.promise import PURE
 from wpinq.measurements.charged import commit
 from wpinq.measurements.explain import explain
 from wpinq.measurements.measuring import measure, quote
 from wpinq.measurements.select import select
+from wpinq.measurements.sensitivity import epsilon_left
 from wpinq.plan.builder import Builder
 from wpinq.plan.node import holding, sources
 
@@ -86,8 +88,12 @@ class Collection(Builder["Collection"]):
 
     @property
     def left(self) -> Fraction:
-        """Epsilon that is left of the budget; see `budget`."""
-        return self.budget.left
+        """Epsilon that is left of the budget for one measurement of this collection; see `budget`.
+
+        Where divergences are added up, it is more where a unit moves many bins by a little than where it moves one.
+        """
+        budget = self.budget
+        return epsilon_left(self._node) if budget.promise.accounting != PURE else budget.left
 
     def _then(self, node: Node) -> Collection:
         return Collection(holding(node))

@@ -273,10 +273,10 @@ class Ledger:
         with self._session() as session:
             return session.accountant.spent.epsilon, session.accountant.spent.delta
 
-    def remaining(self) -> Fraction:
-        """Epsilon that one more question may cost, whatever its noise."""
+    def remaining(self, bins: Fraction = Fraction(1)) -> Fraction:
+        """Epsilon that one more question may cost, whatever its noise; of so many bins at least (`Promise.left`)."""
         with self._session() as session:
-            return session.accountant.left
+            return session.accountant.promise.left(session.accountant.spent, bins)
 
     def entries(self) -> list[Entry]:
         """All rows, in order, as the curator may see them; each is read, verified and entered again, or refused."""

@@ -135,10 +135,16 @@ class Promise:
         pure = self.accounting != RHO and not spent.gaussian and spent.epsilon <= self.budget
         return pure or (spent.curves and spent.divergence <= self.limit)
 
-    def left(self, spent: Composition) -> Fraction:
-        """Epsilon that one more question may cost, whatever its noise: what the better sum allows."""
+    def left(self, spent: Composition, bins: Fraction = Fraction(1)) -> Fraction:
+        """Epsilon that one more question may cost, whatever its noise: what the better sum allows.
+
+        Args:
+            spent: What was spent.
+            bins: How many bins a unit moves at least, where it moves none by more than its part.
+        """
         pure = ZERO if self.accounting == RHO or spent.gaussian else self.budget - spent.epsilon
-        return max(pure, pure_within(self.limit - spent.divergence, self.order) if spent.curves else ZERO, ZERO)
+        rest = (self.limit - spent.divergence) / bins
+        return max(pure, bins * pure_within(rest, self.order) if spent.curves else ZERO, ZERO)
 
     def shares(self, weights: list[Fraction]) -> list[Fraction]:
         """Epsilons in these proportions that fit all together, whatever their noise, before anything else is spent."""

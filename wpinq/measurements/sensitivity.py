@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from wpinq.operators.contribution.sample import Bound
 from wpinq.operators.contribution.share import Share
-from wpinq.plan.node import Node, Source, steps
+from wpinq.operators.dither import GRID
+from wpinq.plan.node import Node, Source, sources, steps
 from wpinq.plan.stability import sensitivities
 
 if TYPE_CHECKING:
@@ -80,8 +81,16 @@ def ledger_sensitivities(node: Node) -> dict[str, UnitSensitivity]:
         most = min(move, *changes[data].masses.values())
         l1, linf, data_sets = result.get(data.ledger.identity, (0, 0, 0))
         own = math.floor(move * node.resolution), max(1, math.floor(most * node.resolution))
+        if node.resolution >= GRID:  # a dither keeps to the bound of all records together, not to that of one bin
+            own = own[0], min(own[0], own[1] + (own[0] >> 16) + 1)
         result[data.ledger.identity] = UnitSensitivity(l1 + own[0], linf + own[1], data_sets + 1)
     return result
+
+
+def epsilon_left(node: Node) -> Fraction:
+    """Epsilon that is left for one measurement of a plan over data sets of one ledger."""
+    (found,), ledger = unit_sensitivities(node), sources(node)[0].ledger
+    return ledger.remaining(Fraction(found.l1, found.linf))
 
 
 def _changes(root: Node) -> dict[DataSet, Change]:

@@ -1,15 +1,20 @@
 """No answers together lose more than the ledger was charged: random streams and questions, in exact arithmetic.
 
 Of each question the true histograms of two neighbouring streams are taken. The privacy loss of all answers is at most
-the sum of their movements, each over the scale of its noise; it is compared with what the ledger shows.
+the sum of their movements, each over the scale of its noise; it is compared with what the ledger shows, and their
+Renyi divergence at several orders with what the curves in its rows add up to.
 """
 
+import json
 import random
 from fractions import Fraction
 
 import pytest
 
 import wpinq
+from wpinq.ledger.charge import costs_of
+from wpinq.ledger.cost import Composition
+from wpinq.ledger.curve import rate
 from wpinq.ledger.secret import Secret
 from wpinq.measurements.continual import ContinualMeasurement
 from wpinq.measurements.publish import present
@@ -59,6 +64,32 @@ def loss(one, other):
         moved = sum(abs(ours.get(x, 0) - theirs.get(x, 0)) for x in {**ours, **theirs})
         total += Fraction(moved, m.node.resolution) / m.scale
     return total
+
+
+def divergence(one, other, order):
+    """The Renyi divergence of all answers together: of each bin by how far it moved; of a tree by what moved in all."""
+    total, trees = Fraction(0), {}
+    for (m, ours), (_, theirs) in zip(one.found, other.found, strict=True):
+        step = 1 / (m.scale * m.node.resolution)
+        moves = [step * abs(ours.get(x, 0) - theirs.get(x, 0)) for x in {**ours, **theirs}]
+        if isinstance(m, ContinualMeasurement):
+            trees[m] = trees.get(m, 0) + sum(moves)
+        else:
+            total += sum(move * rate(move, step / m._mechanism.grid, order) for move in moves if move)
+    return total + sum(move * rate(move, move, order) for move in trees.values() if move)
+
+
+def charged(ledger, order):
+    """What the rows of a ledger say that its charges lose at an order."""
+    with ledger._session() as session:
+        bodies = [json.loads(row.body) for row in session._pages.rows(None)]
+    costs = [cost for body in bodies if body["kind"] == "charge" for cost in costs_of(body, curves=True)]
+    return Composition(order=order, curves=True).including(costs).divergence
+
+
+def no_divergence_is_above_the_charge(one, other, ledger):
+    for order in (Fraction(5, 4), Fraction(22), Fraction(300)):
+        assert divergence(one, other, order) <= charged(ledger, order) + Fraction(1, 2**60), order
 
 
 def few(user, page, time):
@@ -158,7 +189,7 @@ def run_live(history, questions, unit, untils, monkeypatch, **steps):
         receive(self, epoch, change)
 
     monkeypatch.setattr(ContinualMeasurement, "receive", noted)
-    live = wpinq.live(COLUMNS, budget=10**9, unit=unit, secret=ONE, **steps)
+    live = wpinq.live(COLUMNS, rho=10**9, unit=unit, secret=ONE, **steps)
     try:
         for records, now, until in zip(history, questions, untils, strict=True):
             waiting = []
@@ -179,7 +210,8 @@ def run_live(history, questions, unit, untils, monkeypatch, **steps):
                     asked.add(one.at(2 * number))
         for one, several in changes.items():
             asked.add_changes(one, several)
-        return asked, ledger_of(live).spent()[0]
+        asked.ledger = ledger_of(live)
+        return asked, asked.ledger.spent()[0]
     finally:
         live.close()
 
@@ -240,6 +272,7 @@ def test_no_joint_loss_of_random_streams_is_above_the_charge(unit, steps, monkey
         )
         assert paid == again, "what is charged does not depend on records"
         assert loss(without, having) <= paid, (seed, questions)
+        no_divergence_is_above_the_charge(without, having, having.ledger)
         losses.append(loss(without, having))
     assert any(losses)
 
@@ -248,8 +281,8 @@ def staircase(how, unit, epochs=12):
     """One early record of Alice moves another step of a staircase at each epoch."""
 
     def run(records):
-        live, asked = wpinq.live(COLUMNS, budget=1000, unit=unit, secret=ONE), QuotedAggregate()
-        steps = live.map(lambda page: page).shave()
+        live, asked = wpinq.live(COLUMNS, rho=1000, unit=unit, secret=ONE), QuotedAggregate()
+        asked.ledger, steps = ledger_of(live), live.map(lambda page: page).shave()
         parts = steps.partition("index", range(2 * epochs))
         windows = steps.window(1, at="index").map(lambda page: page).measure(1) if how == "windows" else None
         live.send(records)
@@ -263,6 +296,7 @@ def staircase(how, unit, epochs=12):
         return asked, paid
 
     (without, paid), (having, _) = run([]), run([("ann", 0, 0)])
+    no_divergence_is_above_the_charge(without, having, having.ledger)
     return loss(without, having), paid
 
 
@@ -309,7 +343,7 @@ def test_versions_of_a_file_are_added_up(unit, tmp_path):
     def run(name, *versions):
         read = [
             wpinq.protect(
-                records, budget=1000, unit=unit, columns=COLUMNS, secret=ONE, name="file", version=str(number),
+                records, rho=1000, unit=unit, columns=COLUMNS, secret=ONE, name="file", version=str(number),
                 ledger=tmp_path / name,
             )
             for number, records in enumerate(versions)
@@ -321,12 +355,14 @@ def test_versions_of_a_file_are_added_up(unit, tmp_path):
             pairs[1][0].intersect(pairs[1][1]),
         ):  # fmt: skip
             asked.add(one.measure(1))
-        return asked, ledger_of(read[0]).spent()[0]
+        asked.ledger = ledger_of(read[0])
+        return asked, asked.ledger.spent()[0]
 
     bob, ann = [("bob", 1, 0)], [("ann", 0, 0)]
     without, paid = run("without", bob, bob)
     having, again = run("having", bob + ann, [*bob, ("ann", 1, 0)])
     assert paid == again == 1 + 1 + 2 + 2
     assert 0 < loss(without, having) <= paid
+    no_divergence_is_above_the_charge(without, having, having.ledger)
     if unit is None:
         assert loss(without, having) == 1 + 1 + 1 + 1 + 2, "of the pair both move by two, and share one price"

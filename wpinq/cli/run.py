@@ -139,14 +139,15 @@ def begin(
     return measurements, questions
 
 
+ONE = "one process reads it; what comes from several hosts is sent to one topic of Kafka (wpinq/docs/service.md)"
 OF_FILES = {
     "data-version": "what comes has no versions",
     "no-header": "a CSV file that grows needs its header",
     "table": "it is no database",
     "tz": "its times are in UTC; windows and --period take a zone",
     **dict.fromkeys(("separator", "decimal", "encoding"), "messages have none; ?form= and --format say what they hold"),
-    "processes": "one process reads it",
-    "addresses": "one process reads it",
+    "processes": ONE,
+    "addresses": ONE,
 }
 """Options that a stream does not have, and why."""
 

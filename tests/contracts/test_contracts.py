@@ -25,10 +25,15 @@ ARITY = {name: arity for name, (arity, _) in (STEPS | UNITS).items()}
 
 
 @cache
+def planned(name, *, fine):
+    """The step over sources that it takes, of weights in quarters or of whole ones."""
+    return apply(name, source("left", fine), source("right", fine))
+
+
 def alone(name):
     """The step over sources that it takes, and what the test's weights, in quarters, are multiplied by."""
     fine = name not in UNITS
-    return apply(name, source("left", fine), source("right", fine)), 1 if fine else 4
+    return planned(name, fine=fine), 1 if fine else 4
 
 
 def times(weights, factor):
@@ -135,7 +140,7 @@ counts = st.dictionaries(records, st.integers(1, 3).map(Fraction), max_size=6)
 @given(data=st.data())
 def test_no_weight_is_negative_where_the_plan_says_so(name, data):
     """Over records, which are then read without the columns that nothing needs; also while records come and go."""
-    plan = apply(name, source("left", False), source("right", False))
+    plan = planned(name, fine=False)
     before, after = ([data.draw(counts) for _ in range(ARITY[name])] for _ in range(2))
     assert plan._node.nonnegative == (name != "subtract")
     assert not plan._node.nonnegative or min(evaluate(plan, *after).values(), default=0) >= 0

@@ -1,5 +1,6 @@
 """The compiled kernels against the plain paths: the same identities and the same sums, bit for bit."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -195,3 +196,8 @@ def test_without_a_compiler_nothing_is_built(monkeypatch):
 def test_no_import_waits_for_a_compiler():
     code = "import sys, wpinq.kernels; assert not {'cffi', 'subprocess'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_where_there_is_a_compiler_there_are_kernels():
+    """Else what needs them would be skipped here, and nobody would hear of it."""
+    assert kernels.LIB is not None or shutil.which(os.environ.get("CC", "cc")) is None, "run python -m wpinq.kernels"

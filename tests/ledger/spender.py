@@ -95,11 +95,11 @@ def kill(path: str, rounds: str, seed: str) -> dict[str, Any]:
             ledger = opened(path)
             for number in range(10_000):
                 question = f"{turn:04x}{number:08x}"
-                ledger.charge(question, [Cost("1/4000")], version="1", label="loop")
+                ledger.charge(question, [Cost("1/100000")], version="1", label="loop")
                 os.write(writer, f"{question}\n".encode())
 
         child, reader = forked(loop)
-        time.sleep(moments.uniform(0.002, 0.1))
+        time.sleep(moments.uniform(0.002, 0.06))
         os.kill(child, signal.SIGKILL)
         text, by_signal = collected(child, reader)
         killed += by_signal

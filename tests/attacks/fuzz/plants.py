@@ -1,6 +1,7 @@
 """Bugs that once were there, put back into the code of today, and the case that finds each of them.
 
-A plant patches one place. Where that place moves, move the plant, and find its case again with `hunt`.
+A plant patches names, and each of them must be used while its case runs: a name that is gone, or that nothing calls any
+more, is told. Where a place moves, move the plant, and find its case again with `hunt`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from importlib import import_module
+from pathlib import Path
+from types import CodeType
 from typing import Any
 from unittest.mock import patch
 
@@ -64,11 +68,47 @@ class Plant:
     checks: str
 
     @contextmanager
-    def planted(self) -> Iterator[None]:
+    def planted(self) -> Iterator[set[str]]:
+        """Put it back; gives the names that are patched and that nothing has used yet."""
+        unused: set[str] = set()
         with ExitStack() as stack:
             for one in self.patches():
+                if isinstance(name := getattr(one, "attribute", None), str):
+                    unused.add(name)
+                    one.new = watched(one.new, partial(unused.discard, name))
+                    if not callable(one.new) and not isinstance(one.new, property | classmethod):
+                        unused.difference_update(
+                            {name} & names_in(one.getter().__file__)
+                        )  # a constant: some code names it
                 stack.enter_context(one)
-            yield
+            yield unused
+
+
+def watched(new: Any, use: Callable[[], None]) -> Any:
+    """What stands in for a name, and tells that it is used."""
+    if isinstance(new, property):
+        return property(watched(new.fget, use))
+    if isinstance(new, classmethod):
+        return classmethod(watched(new.__func__, use))
+    if not callable(new):
+        return new
+
+    def call(*args: Any, **options: Any) -> Any:
+        use()
+        return new(*args, **options)
+
+    return call
+
+
+def names_in(path: str) -> set[str]:
+    """The names that the functions of a module read."""
+    found, codes = set[str](), [compile(Path(path).read_text(), path, "exec")]
+    while codes:
+        code = codes.pop()
+        inner = [one for one in code.co_consts if isinstance(one, CodeType)]
+        found |= {name for one in inner for name in one.co_names}
+        codes += inner
+    return found
 
 
 def nan() -> list[Any]:
@@ -76,7 +116,6 @@ def nan() -> list[Any]:
     real = canonical.column
     return [
         patch.object(canonical, "column", lambda series, kind: series if kind is Kind.FLOAT else real(series, kind)),
-        patch.object(canonical, "canonical", lambda value, kind: value),
         patch.object(canonical, "bits", lambda found: found),
         patch.object(canonical, "numbers", lambda found, columns: found),
     ]
@@ -223,11 +262,17 @@ def hunt(name: str, most: int = 300) -> tuple[int, str, float]:
     """The first case that finds a plant and is right without it, from the one that did; and what it says, and when."""
     one, begun = PLANTS[name], time.monotonic()
     for seed in (one.seed, *range(most)):
-        with one.planted():
+        with one.planted() as unused:
             case, way = grow(seed, one.theme), WAYS[seed % 4]
             texts = judge(case, way)
         texts = [text for text in texts if text.startswith(tuple(one.checks))]
         if texts and not judge(case, way):
+            if unused:
+                return (
+                    -1,
+                    f"it patches {', '.join(sorted(unused))}, which nothing uses any more",
+                    time.monotonic() - begun,
+                )
             return seed, texts[0], time.monotonic() - begun
     return -1, "not found", time.monotonic() - begun
 

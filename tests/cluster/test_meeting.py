@@ -38,6 +38,17 @@ def places(number=2):
     return [f"127.0.0.1:{port}" for port in cluster._free_ports(number)]
 
 
+STARTED = []
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_left(tmp_path):
+    """What still runs would read files of a test that is over."""
+    yield
+    while STARTED:
+        STARTED.pop().join(30)
+
+
 class Second(threading.Thread):
     """Another process, as a thread: everything before the engine runs."""
 
@@ -45,6 +56,7 @@ class Second(threading.Thread):
         super().__init__(daemon=True)
         self.keys, self.place, self.why, self.recover = first / "keys", place, "", recover
         self.others = (process, ",".join(addresses))
+        STARTED.append(self)
         self.start()
 
     def run(self):
@@ -208,7 +220,7 @@ def test_a_number_is_given_once(both, capfd):
     third = threading.Timer(2.0, lambda: Second(both[0], both[1], addresses, process=2))
     third.start()
     assert first(both[0], addresses) == 2
-    for one in seconds:
+    for one in [third, *seconds]:
         one.join(20)
     assert any("there is such a process already" in one.why for one in seconds)
 

@@ -123,9 +123,16 @@ def nan() -> list[Any]:
 
 def null() -> list[Any]:
     """None is null in a source and bytes where a function made it."""
-    real = plain.write
-    made = patch.object(plain, "write", lambda v, kind: b"n" if v is None and kind is Kind.ANY else real(v, kind))
-    return [made, patch.object(identity, "NULL", b"N")]
+    real = vars(plain.Plain)["_written"].func
+
+    def written(self: plain.Plain) -> Callable[[Any], tuple[Any, ...]]:
+        write, kinds = real(self), [column.kind for column in self.output]
+        return lambda result: tuple(
+            b"n" if value is None and kind is Kind.ANY else value
+            for value, kind in zip(write(result), kinds, strict=True)
+        )
+
+    return [patch.object(plain.Plain, "_written", property(written)), patch.object(identity, "NULL", b"N")]
 
 
 def read_columns() -> list[Any]:

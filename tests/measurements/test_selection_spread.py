@@ -38,6 +38,7 @@ LOCAL = {
     "part": lambda v: v.partition("age", [1, 2])[1],
     "concat": lambda v: v.map("page").concat(v.filter("age < 3").map("page")),
     "union": lambda v: v.map("page").union(v.map(pl.col("page").alias("p"))),
+    "sliced by a function": lambda v: v.map("page, age").shave(lambda age: age % 3 + 1, step=1),
 }
 LOOSE = {
     "another column": lambda v: v.map("user"),

@@ -10,6 +10,7 @@ the sound ones below has probability under 1e-3. Secrets are fixed, so a run giv
 
 import hashlib
 import math
+import os
 from fractions import Fraction
 
 import numpy as np
@@ -21,8 +22,10 @@ from wpinq.engines import flow
 from wpinq.ledger import Ledger
 from wpinq.ledger.secret import Secret
 from wpinq.measurements import measurement, payment, quote
-from wpinq.noise import DiscreteGaussian
+from wpinq.measurements.continual import ContinualMeasurement
+from wpinq.noise import DiscreteGaussian, DiscreteLaplace
 from wpinq.noise import mechanism as true_mechanism
+from wpinq.noise.counting_tree import segment
 
 ALPHA = 1e-7
 AUDITED = {"user": str, "page": str}
@@ -114,6 +117,31 @@ def test_a_pair_of_uses_costs_no_more_than_was_charged():
     """Both uses move the same bin by 2; the noise is twice as wide."""
     a, b = many_bins(lambda views: views.map(lambda page: page).concat(views.map(lambda page: page)), 1, 0, 1)
     assert 0.85 < audit(a, b) <= 1
+
+
+# Continual release: a view of each page at epoch 4, in segment 1 (epochs 3 to 8), or none. It moves two nodes, of which
+# each is seen by itself: the answers at epochs 4 and 3 differ by one, those at 8 and 2 by that of the whole segment.
+
+
+def followed(views, tight=1):
+    """For each page the logarithm of how much likelier all answers are with the view than without it."""
+    live = wpinq.live(AUDITED, budget=1, secret=secrets(("continual", views, tight)), name="audit")
+    m = live.map("page").measure(1, continual=True)
+    for epoch in range(1, 9):
+        live.send([("u", page) for page in BINS] * (views if epoch == 4 else 0))
+        live.advance()
+    node, whole = (np.subtract(*(m.observe_many(BINS, epoch=one) for one in pair)) for pair in ((4, 3), (8, 2)))
+    live.close()
+    return sum(float(share) * (abs(x) - abs(x - 1)) for share, x in zip(segment(1).shares, (node, whole), strict=True))
+
+
+def test_all_answers_of_a_continual_release_cost_no_more_than_was_charged(monkeypatch):
+    """And nearly all of it: no share is wasted on that epoch. Shares that sum to 2 (planted) are found out."""
+    monkeypatch.setattr(os, "urandom", bytes)  # names the version of a live source
+    assert 0.85 < audit(followed(1), followed(0)) <= 1
+    true = ContinualMeasurement._level
+    monkeypatch.setattr(ContinualMeasurement, "_level", lambda *node: DiscreteLaplace(true(*node).scale / 2))
+    assert audit(followed(1, tight=2), followed(0, tight=2)) > 1
 
 
 # Gaussian noise loses no more than rho. What a test of A against B tells is summed up by mu, the distance of two normal

@@ -67,7 +67,8 @@ TIMES += "".join(f"|{time} AT TIME ZONE '{zone}'" for zone in ZONES for time in 
 UNITS = [*times.STEPS, *times.FINE]
 TIMES += "".join(f"|date_trunc('{unit}', {time})" for unit in UNITS for time in ("clock", "at"))
 TIMES += "".join(f"|date_trunc('{unit}', at, 'Europe/Berlin')" for unit in ("hour", "day", "month"))
-TIMES += """|at + INTERVAL '2 hours' | clock - INTERVAL '1 month 1 day 3 hours' | day + INTERVAL '90' DAY
+TIMES += """|at + INTERVAL '2 hours' | INTERVAL '1 month 2 hours' + clock | INTERVAL '3' DAY + day
+| clock - INTERVAL '1 month 1 day 3 hours' | day + INTERVAL '90' DAY
 at - INTERVAL '1 year' | clock + INTERVAL '30 seconds' | CAST(at AS TIMESTAMP) | CAST(clock AS TIMESTAMPTZ)
 CAST(day AS TIMESTAMPTZ) | CAST(at AS DATE) | at::date | CAST(at AT TIME ZONE 'Asia/Kolkata' AS DATE)"""
 TRUTHS = """

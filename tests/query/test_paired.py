@@ -86,3 +86,37 @@ def test_what_nothing_bounds_is_refused_and_costs_nothing(query, tables):
 def test_keys_of_two_types_are_told(tables):
     with pytest.raises(wpinq.PlanError, match="user is text and day is integer; declare one type"):
         wpinq.sql("SELECT COUNT(*) FROM visits v JOIN people p ON v.user = p.day", tables, epsilon=1)
+
+
+def test_a_column_of_using_is_one_column(tables):
+    """Without a table it is that of the first, as in PostgreSQL: it was refused as one of both."""
+    query = "SELECT {1}, COUNT({0}) AS n FROM visits JOIN people USING (user) JOIN clinics USING (clinic) GROUP BY {1}"
+    merged, told = (
+        wpinq.sql(query.format(*words), tables, epsilon=LOUD, keys=["clinic 1", "clinic 2"])
+        for words in (("user", "clinic"), ("visits.user", "visits.clinic"))
+    )
+    assert merged.rows == told.rows
+    assert merged.measurements[0].question == told.measurements[0].question
+    with pytest.raises(wpinq.PlanError, match=r"day is a column of visits and people; say which"):
+        wpinq.sql("SELECT COUNT(*) FROM visits JOIN people USING (user) WHERE day = 1", tables, epsilon=1)
+
+
+@pytest.mark.parametrize(("query", "why"), [
+    ("SELECT clinic, COUNT(*) FROM visits GROUP BY clinic LIMIT 2", "LIMIT 2: without an order.*costs nothing"),
+    ("SELECT clinic, COUNT(*) FROM visits GROUP BY 1 ORDER BY 2 FETCH FIRST 2 ROWS WITH TIES", "or LIMIT 10"),
+    ("SELECT clinc, COUNT(*) FROM visits GROUP BY clinc", r"no column clinc; .*\. Did you mean clinic\?"),
+    ("SELECT COUNT(*) FROM vists", "no table 'vists'.* Did you mean visits"),
+    ("SELECT clinic COUNT(*) FROM visits", r"column 20: \( cannot stand here; is a comma or a word missing"),
+    ("SELECT COUNT(*) FROM visits a RIGHT JOIN people b ON a.user = b.user", "LEFT JOIN in the other order"),
+])  # fmt: skip
+def test_refusals_name_the_first_wrong_word_and_what_to_write(query, why, tables):
+    with pytest.raises(wpinq.PlanError, match=why):
+        wpinq.sql(query, tables, epsilon=1, delta="1e-6")
+
+
+def test_all_rows_are_a_limit_too(tables):
+    query = "SELECT day, COUNT(*) FROM visits GROUP BY day ORDER BY day "
+    ends = ["", "LIMIT ALL", "LIMIT 9", "LIMIT 2", "FETCH FIRST ROW ONLY", "OFFSET 1 ROWS FETCH NEXT 5 ROWS ONLY"]
+    rows = [wpinq.sql(query + more, tables, epsilon=LOUD, keys=[0, 1, 2]).rows for more in ends]
+    assert [len(one) for one in rows] == [3, 3, 3, 2, 1, 2]
+    assert tables["visits"]._node.data.ledger.spent()[0] == LOUD, "one question"

@@ -222,3 +222,4 @@ def test_the_functions_of_expressions_are_listed(run):
     code, out, _ = run("--functions")
     assert code == 0
     assert "split_part(text, 'mark', n)\n    the n-th part" in out
+    assert all(said in out for said in ("with these differences", "ASCII letters alone", "up to the year 2099"))

@@ -67,14 +67,24 @@ def limits(select: Any, ordered: bool) -> tuple[int, int | None]:
     """
     limit, offset = select.args.get("limit"), select.args.get("offset")
     if (limit or offset) and not ordered:
-        raise PlanError(f"{CALL}: LIMIT needs ORDER BY, a count or a name; protected records have no order.")
+        raise PlanError(
+            f"{CALL}: {shown(limit or offset)}: without an order these would be any rows; write ORDER BY before "
+            "it, such as ORDER BY 2 DESC. It is done with released numbers and costs nothing."
+        )
     return _whole(offset) or 0, _whole(limit)
 
 
 def _whole(clause: Any) -> int | None:
     if clause is None:
         return None
-    node = clause.args.get("expression")
+    node = clause.args.get("count" if type(clause).__name__ == "Fetch" else "expression")
+    how = clause.args.get("limit_options")
+    if how is not None and (how.args.get("percent") or how.args.get("with_ties")):
+        raise PlanError(f"{CALL}: {shown(clause)}: write FETCH FIRST 10 ROWS ONLY, or LIMIT 10.")
+    if type(clause).__name__ == "Fetch" and node is None:
+        return 1
+    if type(node).__name__ == "Var" and node.name.upper() == "ALL":
+        return None
     written = type(node).__name__ == "Literal" and not node.is_string
     number = whole_number(node.this, 2**31) if written else None
     if number is None:

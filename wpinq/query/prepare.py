@@ -149,7 +149,7 @@ class _Select:
                 return one
             result = self.tables.canonical(one)
             if result is None:
-                raise PlanError(f"{CALL}: no column {shown(one)}; there are {self.tables.names}.")
+                raise self.tables.missing(one)
             return result
 
         node = bare(node)

@@ -15,6 +15,7 @@ from wpinq.collection import Collection
 from wpinq.errors import PlanError
 from wpinq.functions.rows import KEY, rows
 from wpinq.functions.sql.bind import column, named, translator
+from wpinq.functions.sql.mistakes import near
 from wpinq.functions.sql.terms import Term, shown, together
 from wpinq.functions.sql.translator import Translator
 from wpinq.operators.keys import keyed
@@ -47,6 +48,7 @@ class Tables:
             )
         self.base = result
         self._columns[alias] = _base_columns(result)
+        self._merged: set[tuple[str, str]] = set()  # columns of USING: without a table, that of the first one is meant
         self._own = {(alias, name): name for name in result.columns}  # columns of the base, by table and name
         for join in joins:
             self._join(join)
@@ -86,11 +88,17 @@ class Tables:
             except PlanError:
                 if table:
                     raise
+        result = [place for place in result if table or place not in self._merged]
         if len(result) > 1:
             raise PlanError(
                 f"{CALL}: {shown(node)} is a column of {' and '.join(alias for alias, _ in result)}; say which."
             )
         return exp.column(result[0][1], table=result[0][0], quoted=True) if result else None
+
+    def missing(self, node: exp.Expression) -> PlanError:
+        """That no table has a column."""
+        hint = near(node.name, [name for columns in self._columns.values() for name in columns])
+        return PlanError(f"{CALL}: no column {shown(node)}; there are {self.names}.{hint}")
 
     @property
     def translator(self) -> Translator:
@@ -126,9 +134,10 @@ class Tables:
             "on",
             "using",
         }:
-            raise PlanError(f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON one equality, make no row "
-                            "that no record stands for.")  # fmt: skip
+            raise PlanError(f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON one equality, make no row that "
+                            "no record stands for; a RIGHT JOIN is a LEFT JOIN in the other order.")  # fmt: skip
         alias, result = self._table(join.this)
+        self._merged |= {(alias, one.name) for one in join.args.get("using") or ()}
         if isinstance(result, Collection):
             self._pair(join, alias, result)
             return
@@ -200,7 +209,7 @@ class Tables:
             return node
         result = self.canonical(node)
         if result is None:
-            raise PlanError(f"{CALL}: no column {shown(node)}; there are {self.names}.")
+            raise self.missing(node)
         return result
 
     @staticmethod

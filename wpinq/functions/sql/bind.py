@@ -18,7 +18,7 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions.polars.expressions import Expressions, expressions
 from wpinq.functions.sql.calls import NAMES
-from wpinq.functions.sql.mistakes import told
+from wpinq.functions.sql.mistakes import near, told
 from wpinq.functions.sql.operators import RULES
 from wpinq.functions.sql.terms import Term, shown
 from wpinq.functions.sql.translator import Translator, too_deep
@@ -141,5 +141,6 @@ def named(identifier: exp.Expression, names: Sequence[str], call: str, what: str
     alike = [] if identifier.args.get("quoted") else [name for name in names if name.lower() == wanted.lower()]
     if len(alike) != 1:
         result = f"several {what}s" if alike else f"no {what}"
-        raise PlanError(f"{call}: {result} {shown(wanted)!r}; there are {', '.join(map(repr, names))}.")
+        hint = "" if alike else near(wanted, names)
+        raise PlanError(f"{call}: {result} {shown(wanted)!r}; there are {', '.join(map(repr, names))}.{hint}")
     return alike[0]

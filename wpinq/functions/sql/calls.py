@@ -120,7 +120,7 @@ FUNCTIONS = (
               times.truncated),
     _function("time AT TIME ZONE 'zone'", "a zone's clock at this time, or the time at which a zone's clock shows this",
               "AtTimeZone", "this zone", times.at_zone),
-    _function("time + INTERVAL '1 day 2 hours', time - INTERVAL ...",
+    _function("time + INTERVAL '1 day 2 hours', time - INTERVAL ..., INTERVAL ... + time",
               "later, earlier: " + ", ".join([*times.STEPS, "second"]), "", "", times.shifted),
     _function("to_char(time, 'YYYY-MM-DD HH24:MI')", "as text, by PostgreSQL's letters", "TimeToStr", "this format",
               times.written),
@@ -134,6 +134,15 @@ NAMES = re.findall(r"([a-z_]+)\(", " ".join(item.usage for item in FUNCTIONS))
 """Names of functions, for suggestions."""
 
 
+DIFFERENCES = """
+Names and meanings are PostgreSQL's, with these differences:
+- What has no value for a record is NULL, where PostgreSQL ends the query: a division by zero, a cast that does not
+  fit, ln(0). One record cannot end a query that others are in.
+- In patterns of ~, regexp_replace and regexp_extract, [:alpha:] and the like name ASCII letters alone.
+- Clocks of a zone change by its rules up to the year 2099; from then on they stay as in winter.
+- A time with a zone is shown in UTC, whatever the zone of the session is; AT TIME ZONE gives the clock of another."""
+
+
 def listed() -> str:
-    """All functions: how each is written and what it gives."""
-    return "\n".join(f"{item.usage}\n    {item.meaning}" for item in FUNCTIONS)
+    """All functions: how each is written and what it gives; and where they differ from PostgreSQL's."""
+    return "\n".join([*(f"{item.usage}\n    {item.meaning}" for item in FUNCTIONS), DIFFERENCES])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from typing import Any
 
 WORDS = ("SELECT", "FROM", "WHERE", "GROUP", "ORDER", "BY", "HAVING", "LIMIT", "JOIN", "AND", "OR", "NOT", "LIKE", "AS",
@@ -31,7 +32,19 @@ def told(text: str, error: dict[str, Any], skip: int = 0) -> str:
             return f"{_at(token, skip)}: did you mean {alike[0]}? Found {token.text}"
     said = re.sub("^Required keyword: .* missing for .*", "something is missing", error.get("description") or "")
     said = re.sub(" but got <Token.*", "", said).rstrip(".") or "unreadable"
+    if "Unexpected token" in said and tokens:
+        said = f"{tokens[place].text} cannot stand here; is a comma or a word missing before it, or a quote or bracket"
     return (_at(tokens[place], skip) if tokens and error.get("line") else "") + f": {said}"
+
+
+def near(word: str, names: Iterable[str]) -> str:
+    """A name like a misspelt one, as a sentence; nothing where there is none.
+
+    >>> near("clinc", ["user", "clinic"])
+    ' Did you mean clinic?'
+    """
+    alike = difflib.get_close_matches(word.lower(), {name.lower(): name for name in names}, 1)
+    return f" Did you mean {alike[0]}?" if alike else ""
 
 
 def _at(token: Any, skip: int) -> str:

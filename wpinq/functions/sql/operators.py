@@ -153,7 +153,9 @@ def _numbers(translator: Translator, *nodes: Any) -> tuple[list[pl.Expr], Kind]:
 def _arithmetic(translator: Translator, node: Any) -> Term:
     name = type(node).__name__
     if name in ("Add", "Sub") and type(node.expression).__name__ == "Interval":
-        return times.shifted(translator, node)
+        return times.shifted(translator, node, node.this, node.expression)
+    if name == "Add" and type(node.this).__name__ == "Interval":
+        return times.shifted(translator, node, node.expression, node.this)
     (left, right), kind = _numbers(translator, node.this, node.expression)
     if name == "Mod" and kind is Kind.FLOAT:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: % takes integers.")

@@ -127,11 +127,11 @@ def _zone(translator: Translator, node: Any, whole: Any) -> str:
     raise PlanError(f"{translator.call}: {translator.spell(whole)}: there is no such time zone; {hint}")
 
 
-def shifted(translator: Translator, node: Any) -> Term:
+def shifted(translator: Translator, node: Any, time: Any, interval: Any) -> Term:
     """A time and an interval: months, then days, then hours; a date becomes a timestamp."""
     sign = "-" if type(node).__name__ == "Sub" else ""
-    steps = _interval(node.expression)
-    term = argument(translator, node.this, *TIMES)
+    steps = _interval(interval)
+    term = argument(translator, time, *TIMES)
     term = to(term, Kind.TIME, translator.call) if term.kind is Kind.DATE else term
     if not steps or term.kind is None:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: write an interval as INTERVAL '90' DAY; "

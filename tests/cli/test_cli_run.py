@@ -221,3 +221,20 @@ def test_a_script_that_fails_at_its_end_is_not_charged(wpinq, views, tmp_path):
     book = tmp_path / "ledger"
     wpinq("run", script, views, "--budget", "1", "--ledger", book).refused()
     assert Ledger.existing(book).spent()[0] == 0
+
+
+def test_gaussian_noise_is_told_in_rho_and_refused_by_a_budget_of_epsilon(wpinq, views, tmp_path):
+    script, ledger, out = tmp_path / "flow.py", tmp_path / "ledger", tmp_path / "out.json"
+    script.write_text(
+        "def dataflow(views):\n    return {'pages': views.map('page').measure(rho='0.01', mechanism='gaussian')}\n"
+    )
+    assert (
+        "It costs rho 0.01 in all, which a budget of epsilon alone refuses"
+        in wpinq("explain", script, views, "--budget", "1").out
+    )
+    assert "which the budget of rho 1" in wpinq("explain", script, views, "--rho", "1").out
+    asked = [script, views, "--ledger", ledger, "--observe", "pages=home", "--json", out]
+    assert "a sum of epsilons" in wpinq("run", *asked, "--budget", "1").refused()
+    done = wpinq("run", *asked, "--rho", "1", "--ledger", tmp_path / "other")
+    assert (done.code, json.loads(out.read_text())["pages"]["rho"]) == (0, 0.01)
+    assert "rho 0.01" in done.out

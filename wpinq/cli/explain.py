@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from wpinq.collection import Collection
     from wpinq.measurements.measurement import Measurement
 
+GAUSSIAN = ", which a budget of epsilon alone refuses: give --rho instead, or --delta and --accounting renyi beside it"
+
 
 @options.over(options.records)
 def explain(
@@ -55,13 +57,16 @@ def explain(
         measurement.explain()
         typer.echo("")
     first = next(iter(found.measurements.values()))
-    epsilon, _ = first.key_owner.ledger.spent()
+    spent = first.key_owner.ledger
+    epsilon, _ = spent.spent()
+    gaussian = any(one.rho for one in found.measurements.values())
     typer.echo(protects_line(first.node))
-    verdict = _verdict(epsilon, amount)
+    verdict = _verdict(epsilon, amount) if not gaussian else GAUSSIAN if amount is not None else ""
     if accounting is not None or rho is not None:
         allowed = replace(place, accounting=accounting, delta=delta, rho=rho)
         verdict = _allowed(lambda: allowed.empty(amount) if stream is None else stream.empty(allowed, amount), script)
-    typer.echo(f"It costs epsilon {decimal(epsilon)} in all{_each(found.measurements)}{verdict}.")
+    cost = f"rho {decimal(spent.divergence)}" if gaussian else f"epsilon {decimal(epsilon)}"
+    typer.echo(f"It costs {cost} in all{_each(found.measurements)}{verdict}.")
 
 
 def _each(measurements: dict[str, Measurement]) -> str:
@@ -70,8 +75,9 @@ def _each(measurements: dict[str, Measurement]) -> str:
     from wpinq.measurements.windows import WindowedMeasurement
 
     each = [one for one in measurements.values() if isinstance(one, WindowedMeasurement) and one.each]
-    total = sum((one.epsilon for one in each), Fraction(0))
-    return f", and {decimal(total)} for each window that is asked for" if each else ""
+    total, rho = sum((one.epsilon for one in each), Fraction(0)), sum((one.rho for one in each), Fraction(0))
+    costs = [*([decimal(total)] if total else []), *([f"rho {decimal(rho)}"] if rho else [])]
+    return f", and {' and '.join(costs)} for each window that is asked for" if each else ""
 
 
 def _allowed(views: Callable[[], Collection], script: Dataflow) -> str:

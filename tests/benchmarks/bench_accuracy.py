@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from wpinq.degrees.release import observe_corner
+from wpinq.degrees.observed import observe_corner
 from wpinq.postprocess.distance import volume
 from wpinq.postprocess.paths.path import conjugate
 from wpinq.postprocess.paths.squares import nondecreasing

@@ -22,7 +22,7 @@ import polars as pl
 
 import wpinq
 from wpinq import aggregates
-from wpinq.degrees.release import observe_corner
+from wpinq.degrees.observed import observe_corner
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.paths.path import conjugate
 from wpinq.postprocess.posterior.evidence import Cornered

@@ -15,7 +15,7 @@ from strategies import Driver, expected, protected, run_flow, same
 import wpinq
 from wpinq.degrees import release, volume
 from wpinq.degrees.cells import CornerBin
-from wpinq.degrees.release import observe_corner
+from wpinq.degrees.observed import observe_corner
 from wpinq.errors import BudgetError, ExactnessError, PlanError
 from wpinq.plan.node import fingerprints
 from wpinq.postprocess.fit import Fit, half_width

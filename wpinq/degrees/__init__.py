@@ -6,6 +6,7 @@ numbers and works with the data deleted.
 `README.md` says what each file knows.
 """
 
+from wpinq.degrees.hierarchy import Hierarchy
 from wpinq.degrees.pipelines import cdf, corner, sequence
 from wpinq.degrees.release import release
 from wpinq.postprocess.distance import earth_movers, kolmogorov_smirnov, volume
@@ -15,6 +16,7 @@ from wpinq.postprocess.synthesis.synthesize import to_networkx
 
 __all__ = [
     "Fit",
+    "Hierarchy",
     "cdf",
     "corner",
     "earth_movers",

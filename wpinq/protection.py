@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wpinq.aggregates.trade import choose_bound
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.collection import Collection
 from wpinq.errors import LedgerError, PlanError
@@ -133,6 +135,7 @@ def protect(
         SourceError: The source cannot be read as records; nothing was charged.
         PlanError: The unit, the weight, `where` or `derive` does not fit the columns; or budget or ledger is missing.
         ExactnessError: The budget is not a finite number above zero.
+        BudgetError: What the choice of `users(..., at_most="auto")` costs is more than is left.
         LedgerError: The ledger cannot be trusted or written, or holds another unit or budget.
 
     >>> from wpinq import protect
@@ -181,6 +184,9 @@ def protect(
     own = declared or recognized(book, reader) or f"{UNNAMED}{os.urandom(16).hex()}"
     data = DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading, repeat=repeat)
     records = first.over(Source(data))
+    if unit.choice is not None:
+        most = choose_bound(Collection(records), unit.choice)
+        records = first.over(Source(replace(data, unit=replace(unit, at_most=most))))
     return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))
 
 

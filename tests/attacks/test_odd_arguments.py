@@ -88,6 +88,7 @@ def calls(place):
         "budget": (wpinq.budget, {"of": views}),
         "users": (wpinq.users, {"column": "user", "at_most": 2, "per": ("page", 1), "shared": False, "period": "1d",
                                 "at": "at", "zone": None}),
+        "users auto": (wpinq.users, {"column": "user", "at_most": "auto", "epsilon": 1, "bins": 3, "asking": 1}),
         "Unit": (wpinq.Unit, {"column": "user", "at_most": 2, "per": ("page", 1)}),
         "live": (wpinq.live, {"columns": {"page": str}, "budget": 1, "ledger": None, "unit": None, "delta": 0,
                               "name": "live", "lateness": None, "keep": None, "recover": None, "secret": None,
@@ -193,7 +194,7 @@ NAMES = [
     "answer plot", "count within", "continual observe", "continual select",
     "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
-    "quantile of a fit", "plot", "synthesize", "answers", "histogram",
+    "quantile of a fit", "plot", "synthesize", "answers", "histogram", "users auto",
 ]  # fmt: skip
 
 

@@ -233,3 +233,46 @@ def test_check_tells_its_curator_what_a_bound_keeps(wpinq, log, more, counts):
     text = wpinq("check", log, *more).out
     assert f"{counts['kept']} of {counts['counted']} records" in " ".join(text.split())
     assert wpinq("check", log, "--unit", "person", "--shared").refused().startswith("wpinq: --unit: no column")
+
+
+AUTO = ["--unit", "user", "--at-most", "auto", "--bound-epsilon", "60"]
+
+
+def test_a_bound_is_chosen_told_and_charged_once(wpinq, flow, log, tmp_path):
+    """Of a person with eight records and one with one: where answers have next to no noise it is 8."""
+    for _ in range(2):
+        done = wpinq("run", flow, log, "--budget", "260", "--observe", "users=ann,bob", *AUTO, "--bound-bins", "1@50")
+        assert done.code == 0, done.err
+        assert "Protects one user, at most 8 records each." in done.out
+        assert spent(tmp_path / "log.csv.ledger") == 260
+    asked = ["sql", "SELECT COUNT(*) AS n FROM log", "--from", f"log={log}", "--epsilon", "50", *AUTO]
+    done = wpinq(*asked, "--ledger", tmp_path / "sql", "--bound-bins", "2@50")
+    assert done.code == 0, done.err
+    assert "8 was chosen with epsilon 60 for 2 bins at epsilon 50" in done.out
+    assert spent(tmp_path / "sql") == 110
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (["--at-most", "auto"], "--at-most auto: give --bound-epsilon too"),
+        (["--at-most", "x"], "--at-most x: write a number of records, or auto."),
+        (["--at-most", "3", "--bound-epsilon", "1"], "--bound-epsilon, --bound-bins: go with --at-most auto."),
+        (["--at-most", "auto", "--bound-epsilon", "0"], "--bound-epsilon: 0 is not above zero"),
+        (["--at-most", "auto", "--bound-epsilon", "1", "--bound-bins", "x"], "--bound-bins: write BINS"),
+        (["--at-most", "auto", "--bound-epsilon", "1", "--processes", "2"], "one process chooses"),
+        (["--at-most", "auto", "--bound-epsilon", "1", "--follow"], "give a number of them"),
+    ],
+)
+def test_what_no_bound_is_chosen_by_is_refused(wpinq, flow, log, tmp_path, more, why):
+    done = run(wpinq, flow, log, "--unit", "user", *more)
+    assert done.code == 2
+    assert why in done.err
+    assert not (tmp_path / "log.csv.ledger").exists()
+
+
+def test_where_nothing_is_read_no_bound_is_chosen(wpinq, flow, log):
+    for command in (["explain", flow, log], ["check", log], ["try", flow, log]):
+        done = wpinq(*command, *AUTO)
+        assert done.code == 2
+        assert "--at-most auto: is chosen when records are read for an answer" in done.err

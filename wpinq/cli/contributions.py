@@ -57,6 +57,7 @@ def contributions(place: Input) -> Contributions:
     Raises:
         SourceError, PlanError: It cannot be read or protected so.
     """
+    place.insist_on_a_number()
     walk = steps(place.limitless()._node)
     before = [node.lower(frozenset(node.schema.names)) for node in walk if isinstance(node, Linear)]
     bounds = [node for node in walk if isinstance(node, ByUnit)]

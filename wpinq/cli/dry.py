@@ -46,6 +46,7 @@ def dry(
     """Run a dataflow script on made-up records, without noise, so that a mistake shows before it is charged."""
     from wpinq.testing.made_up import made_up
 
+    place.insist_on_a_number()
     views = place.limitless()
     records = made_up(views) if rows is None else _records(rows, place, views)
     for name, measurement in rehearsed(load(dataflow), views).measurements.items():

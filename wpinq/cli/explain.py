@@ -49,6 +49,7 @@ def explain(
     from wpinq.exact import decimal, positive
 
     amount = None if budget is None else positive(budget, "--budget")
+    place.insist_on_a_number()
     script = load(dataflow)
     stream = Stream(place, find(dataflow), budget, 60.0, 60.0, None) if streams(place.source, follow=follow) else None
     found = rehearsed(script, place.limitless()) if stream is None else stream.rehearse(script)

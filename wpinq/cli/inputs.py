@@ -118,6 +118,15 @@ class Input:
         """The same with a budget that is never spent, whatever is asked."""
         return replace(self, rho=None, accounting=None).empty(None, ledger)
 
+    def insist_on_a_number(self) -> None:
+        """Refuse `--at-most auto` where no records are read for an answer.
+
+        Raises:
+            PlanError: It is asked for.
+        """
+        if self.unit is not None and self.unit.choice is not None:
+            raise PlanError("--at-most auto: is chosen when records are read for an answer; here, give a number.")
+
     def protect(self, budget: Fraction | None) -> Collection:
         """Protect the records, with the budget that the data set has or is given."""
         import wpinq
@@ -157,6 +166,8 @@ class Input:
 
     def protect_to_spend(self, epsilon: Fraction) -> Collection:
         """Protect the records in order to spend epsilon of whatever their budget is; a new ledger gets this budget."""
+        if self.unit is not None and self.unit.choice is not None:
+            epsilon += self.unit.choice.epsilon
         try:
             return self.protect(epsilon if self.rho is None else None)
         except LedgerError as refused:
@@ -207,10 +218,11 @@ def named_as_options() -> Iterator[None]:
     except (PlanError, ExactnessError) as error:
         argument = re.match(
             r"(?:protect|live|users|Unit)\("
-            r"(unit|where|derive|at_most|per|period|zone|repeat|accounting|rho|delta)=[^)]*\)",
+            r"(unit|where|derive|at_most|per|period|zone|epsilon|bins|asking|repeat|accounting|rho|delta)=[^)]*\)",
             str(error),
         )
         if argument is None:
             raise
-        option = argument[1].replace("_", "-")
+        word = {"epsilon": "bound_epsilon", "bins": "bound_bins", "asking": "bound_bins"}.get(argument[1], argument[1])
+        option = word.replace("_", "-")
         raise PlanError(f"--{option}{str(error)[argument.end() :]}") from None

@@ -264,6 +264,8 @@ def records(
     period: unit_options.Period = None,
     at: unit_options.At = None,
     zone: unit_options.Zone = None,
+    bound_epsilon: unit_options.BoundEpsilon = None,
+    bound_bins: unit_options.BoundBins = None,
     where: unit_options.Where = None,
     derive: unit_options.Derive = None,
     columns: ColumnNames = None,
@@ -276,7 +278,8 @@ def records(
     tz: TimeZone = None,
 ) -> Input:
     """Records and whom to protect, for commands that charge nothing."""
-    whom = unit_options.read_unit(unit, at_most, per=per, shared=shared, period=period, at=at, zone=zone)
+    chosen = bound_epsilon, bound_bins
+    whom = unit_options.read_unit(unit, at_most, chosen, per=per, shared=shared, period=period, at=at, zone=zone)
     words: Words = {
         "header": header, "format": format, "separator": separator, "decimal": decimal, "encoding": encoding,
         "table": table, "tz": tz,

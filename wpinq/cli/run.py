@@ -60,6 +60,8 @@ def run(
     """
     others = ClusterOptions.read(processes, process_id, addresses, keys)
     script = find(dataflow)
+    if (processes > 1 or addresses is not None) and place.unit is not None and place.unit.choice is not None:
+        raise PlanError("--at-most auto: one process chooses; let it tell the number, and give that to several.")
     if others.process:
         others.join(script, place.source, recover)
         return

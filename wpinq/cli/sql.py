@@ -123,6 +123,8 @@ def sql(
             raise PlanError(f"--from {min(unread)}: the query does not read it; leave it out.")
         groups = None if keys is None else read_keys(keys, asked.schema)
         if explain:
+            for one in places.values():
+                one.insist_on_a_number()
             asked.explain(cost, groups is not None)
             typer.echo(protects_line(asked.groups._node))
             return

@@ -81,7 +81,7 @@ class Tables:
             own = [*given.get((word, None), ()), *given.get((word, name), ())]
             values[word] = (own if word == "derive" else own[-1]) if own else None
         if values["at_most"] is not None:
-            values["at_most"] = _number(values["at_most"])
+            _check_number(values["at_most"])
             values["shared"] = values["shared"] and ("at_most", name) not in given
         return options.protected(source=place, **values)
 
@@ -146,10 +146,9 @@ def _known(ledger: Path | None, table: str) -> str | None:
         return None
 
 
-def _number(text: str) -> int:
-    if not text.strip().isdecimal():
-        raise PlanError(f"--at-most {text}: write a number of records, or TABLE:NUMBER.")
-    return int(text)
+def _check_number(text: str) -> None:
+    if text != "auto" and not text.strip().isdecimal():
+        raise PlanError(f"--at-most {text}: write a number of records, or auto, or TABLE:NUMBER.")
 
 
 def _parameters() -> list[inspect.Parameter]:

@@ -23,12 +23,32 @@ UnitColumn = Annotated[
     ),
 ]
 AtMost = Annotated[
-    int | None,
+    str | None,
     typer.Option(
-        "--at-most", help="With --unit: how many records of each person are kept, as a sample.", metavar="N",
+        "--at-most",
+        help="With --unit: how many records of each person are kept, as a sample; or auto, with --bound-epsilon.",
+        metavar="N|auto",
         show_default=False,
     ),
-]  # fmt: skip
+]
+BoundEpsilon = Annotated[
+    str | None,
+    typer.Option(
+        "--bound-epsilon",
+        help="With --at-most auto: spend this on choosing it, privately, once for each version of the records.",
+        metavar="EPSILON",
+        show_default=False,
+    ),
+]
+BoundBins = Annotated[
+    str | None,
+    typer.Option(
+        "--bound-bins",
+        help="With --at-most auto: how many bins answers have, and at which epsilon, such as 500@0.5; by default 1@1.",
+        metavar="BINS[@EPSILON]",
+        show_default=False,
+    ),
+]
 Per = Annotated[
     str | None,
     typer.Option(
@@ -85,8 +105,8 @@ Derive = Annotated[
 
 
 def read_unit(
-    column: str | None, at_most: int | None, *, per: str | None, shared: bool, period: str | None, at: str | None,
-    zone: str | None
+    column: str | None, at_most: str | None, chosen: tuple[str | None, str | None] = (None, None), *,
+    per: str | None, shared: bool, period: str | None, at: str | None, zone: str | None,
 ) -> Unit | None:  # fmt: skip
     """Whom to protect; None where it is a record.
 
@@ -102,6 +122,8 @@ def read_unit(
         "--period": period,
         "--at": at,
         "--zone": zone,
+        "--bound-epsilon": chosen[0],
+        "--bound-bins": chosen[1],
     }
     if column is None:
         if lone := [option for option, value in given.items() if value is not None]:
@@ -117,16 +139,28 @@ def read_unit(
     what, equals, number = (per or "").rpartition("=")
     if per is not None and not (what and equals and number.isdecimal()):
         raise PlanError("--per: write COLUMN=N, for example page=3.")
+    if at_most not in (None, "auto") and not str(at_most).strip().isdecimal():
+        raise PlanError(f"--at-most {at_most}: write a number of records, or auto.")
+    if at_most == "auto" and chosen[0] is None:
+        raise PlanError("--at-most auto: give --bound-epsilon too, what the choice costs, for example 0.1.")
+    if at_most != "auto" and any(chosen):
+        raise PlanError("--bound-epsilon, --bound-bins: go with --at-most auto.")
+    bins, _, asking = (chosen[1] or "1").partition("@")
+    if not bins.isdecimal():
+        raise PlanError("--bound-bins: write BINS or BINS@EPSILON, for example 500@0.5.")
     length = int(period) if period is not None and period.isdecimal() else period
     with named_as_options():
         return users(
             column,
-            at_most=at_most,
+            at_most=at_most if at_most in (None, "auto") else int(str(at_most)),
             per=None if per is None else (what, int(number)),
             shared=shared,
             period=length,
             at=at,
             zone=zone,
+            epsilon=chosen[0],
+            bins=int(bins),
+            asking=asking or 1,
         )
 
 

@@ -27,7 +27,7 @@ from wpinq.ledger.secret import Secret
 from wpinq.ledger.store import MemoryStore, Store
 
 ASKED = {PURE: "pure epsilon, budget=", RENYI: "epsilon and delta, accounting='renyi'", RHO: "rho, rho="}
-BOUND = re.compile(r", (?:at most [0-9]+ records|a weight of 1 shared by its records).*")
+BOUND = re.compile(r", (?:at most [0-9]+ records|at most as many records|a weight of 1 shared by its records).*")
 
 
 class Asked(NamedTuple):

@@ -21,9 +21,30 @@ from typing import TypeAlias
 
 from wpinq.arguments import FLAG, NAME, NOTHING, described, require, takes
 from wpinq.errors import PlanError
+from wpinq.exact import Amount, decimal, positive
 
 Length: TypeAlias = str | int
 """Of a period: "1h", or a whole number where the column holds whole numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the number of records that are kept of each person is chosen; see `aggregates/trade.py`.
+
+    Attributes:
+        epsilon: What the choice costs.
+        bins: In how many bins answers are, which hold all records together.
+        asking: The epsilon of an answer.
+    """
+
+    epsilon: Fraction
+    bins: int
+    asking: Fraction
+
+    @property
+    def text(self) -> str:
+        """How it is written in the ledger."""
+        return f"chosen with epsilon {decimal(self.epsilon)} for {self.bins} bins at epsilon {decimal(self.asking)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +57,7 @@ class Unit:
         per: A column, and how many records of one person may share a value of it.
         period: A length and the column of the time, where the unit is a person in one such period only.
         zone: Whose clocks periods follow; None for UTC, or for times that have no zone.
+        choice: How `at_most` is chosen, and 1 until it is; None where it was given.
 
     Raises:
         PlanError: A number is not a whole number above zero, or a bound lacks its column.
@@ -46,6 +68,7 @@ class Unit:
     per: tuple[str, int] | None = None
     period: tuple[Length, str] | None = None
     zone: str | None = None
+    choice: Choice | None = None
 
     def __post_init__(self) -> None:
         if self.column is None and (self.at_most, self.per) != (None, None):
@@ -77,7 +100,7 @@ class Unit:
 
         period = self.period and (*self.period, *((self.zone, pl.__version__) if self.zone else ()))
         fields = {"column": self.column, "at_most": self.at_most, "per": self.per, "window": period}
-        return ("Unit", *fields.items())
+        return ("Unit", *fields.items(), *([("choice", self.choice)] if self.choice else []))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -100,6 +123,8 @@ class Unit:
         window = f" in one window of {self.period[0]} by {self.period[1]}{zone}" if self.period else ""
         if self.at_most is None:
             return f"user ({self.column}){window}, a weight of 1 shared by its records"
+        if self.choice is not None:
+            return f"user ({self.column}){window}, at most as many records as were {self.choice.text}"
         most = f", at most {self.per[1]} per {self.per[0]}" if self.per else ""
         return f"user ({self.column}){window}, at most {self.at_most} records{most}"
 
@@ -122,7 +147,8 @@ class Unit:
         if self.at_most is None:
             return f"the records of {who} share a weight of 1, so it is no count of records"
         most = f", and beyond {self.per[1]} of one {self.per[0]}," if self.per else ""
-        return f"records beyond {self.at_most} of {who}{most} are not in it"
+        chosen = f" ({self.at_most} was {self.choice.text})" if self.choice else ""
+        return f"records beyond {self.at_most} of {who}{most} are not in it{chosen}"
 
     def __str__(self) -> str:
         return self.text
@@ -130,8 +156,9 @@ class Unit:
 
 @takes(column=NAME | NOTHING, shared=FLAG)
 def users(
-    column: str, at_most: int | None = None, *, per: tuple[str, int] | None = None, shared: bool = False,
+    column: str, at_most: int | str | None = None, *, per: tuple[str, int] | None = None, shared: bool = False,
     period: Length | None = None, at: str | None = None, zone: str | None = None,
+    epsilon: Amount | None = None, bins: int = 1, asking: Amount = 1,
 ) -> Unit:  # fmt: skip
     """Protect people: everything that one value of a column contributed is one unit.
 
@@ -142,7 +169,9 @@ def users(
 
     Args:
         column: Names the person in each record.
-        at_most: How many records of each person are kept, as a uniform sample that no other record influences.
+        at_most: How many records of each person are kept, as a uniform sample that no other record influences. "auto"
+            lets `protect` choose it from the records, privately: it costs `epsilon`, once for each version of them, and
+            every answer tells what was chosen. It works for what is read as a whole; a stream needs a number.
         per: A column and a number: of one person's records with the same value of the column, no more are kept.
         shared: Keep all records instead, and let each person's records share a weight of 1.
         period: A length, "1h", "1d", "1w" or "1mo", as `window` takes it: protect a person in each such period only,
@@ -150,6 +179,11 @@ def users(
             one, where they are as long or made of whole ones; without it each of them is charged.
         at: The column of the time, with `period`.
         zone: Whose clocks the periods follow, such as "Europe/Berlin", where times have a zone; by default UTC.
+        epsilon: What the choice of "auto" costs a person. A tenth of what is asked is enough where there are hundreds
+            of bins; for few bins the best bound depends on few heavy people, whom little epsilon hides.
+        bins: What is asked then: in how many bins, that hold all records together. The noise of all of them is weighed
+            against the records that are left out, so more bins are a smaller bound.
+        asking: At which epsilon.
 
     Raises:
         PlanError: Neither or both of `at_most` and `shared` are given, `period` or `at` is alone, or a number is
@@ -167,7 +201,25 @@ def users(
         raise PlanError("users(...): name the column that tells people apart, for example users('user', at_most=20).")
     if (period is None) != (at is None):
         raise PlanError("users(period=...): a length and a column of the time go together: period='1d', at='time'.")
-    return Unit(column, at_most, per, None if period is None or at is None else (period, at), zone)
+    choice = _choice(at_most, epsilon, bins, asking)
+    if choice is not None and per is not None:
+        raise PlanError("users(per=...): goes with a number, not with at_most='auto', which is chosen without it.")
+    most = 1 if choice is not None else at_most
+    if isinstance(most, str):
+        raise PlanError(f"users(at_most={described(most)}): takes a whole number of records above zero, or 'auto'.")
+    return Unit(column, most, per, None if period is None or at is None else (period, at), zone, choice)
+
+
+def _choice(at_most: object, epsilon: Amount | None, bins: int, asking: Amount) -> Choice | None:
+    """How a bound is to be chosen, if it is."""
+    if not (isinstance(at_most, str) and at_most == "auto"):
+        if epsilon is not None:
+            raise PlanError("users(epsilon=...): is what a choice costs, and goes with at_most='auto'.")
+        return None
+    if epsilon is None:
+        raise PlanError("users(at_most='auto'): give epsilon=, what the choice costs, for example epsilon=0.1.")
+    _check_number(bins, "bins")
+    return Choice(positive(epsilon, "users(epsilon=...)"), bins, positive(asking, "users(asking=...)"))
 
 
 WORDS = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month"}

@@ -114,6 +114,8 @@ def live(
     name = wording(name, "live(name=...)") or "live"
     log = Timeline(named(columns, Kind.ANY, None, "live"), name, keep)
     unit, place = unit or Unit(), None if ledger is None else Path(ledger)
+    if unit.choice is not None:
+        raise PlanError("live(unit=...): at_most='auto' is chosen from records that are there; give a number of them.")
     asked = Asked.of("live", budget, delta, rho, accounting)
     first = before(log.schema, unit, where, derive, "live")  # mistakes show before a ledger is made
     book = Ledger.open(place, name=name, unit=unit.text, asked=asked, secret=secret)

@@ -1,0 +1,82 @@
+"""Chosen bounds: how far `users(..., at_most="auto")` is from the best fixed bound in hindsight, on real data.
+
+The error is the sum over the bins of the expected absolute error of a count: what the bound leaves out of the bin, and
+Laplace noise. The best bound is found with the true records among numbers a tenth apart; it costs nothing. "at the same
+epsilon" the chosen bound is used at the same epsilon as the best one, and "in all" at what the choice leaves of it.
+
+Run: `python tests/benchmarks/bench_bounds.py DIRECTORY`, with Parquet files of columns user and page.
+"""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from wpinq.aggregates.trade import GRID, best_bound
+from wpinq.noise.geometric import DiscreteLaplace
+from wpinq.noise.words import Words
+
+REPETITIONS = 200
+SETS = ("BMS-WebView-1", "retail", "facebook", "wiki-vote", "Caltech36", "CA-HepTh", "p2p-gnutella25", "msnbc")
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def bounds(most: int) -> Floats:
+    """Numbers a tenth apart."""
+    found = [1]
+    while found[-1] < most:
+        found.append(max(found[-1] + 1, round(found[-1] * 1.1)))
+    return np.array(found, np.float64)
+
+
+def missing(views: pl.DataFrame, tried: Floats) -> Floats:
+    """What each bound leaves out of each page on average, the largest pages first."""
+    counts = views.group_by("user", "page").len().join(views.group_by("user").len("all"), on="user")
+    pages = counts["page"].rank("dense").to_numpy().astype(np.int64) - 1
+    own, whole = counts["len"].to_numpy(), counts["all"].to_numpy()
+    lost = np.array([np.bincount(pages, own * (1 - np.minimum(1, bound / whole))) for bound in tried])
+    return lost[:, np.argsort(-np.bincount(pages, own), kind="stable")]
+
+
+def error(lost: Floats, tried: Floats, epsilon: float) -> Floats:
+    """The expected absolute error of all bins together, for each bound."""
+    scale = (tried / epsilon)[:, None]
+    return np.asarray((lost + scale * np.exp(-lost / scale)).sum(1))
+
+
+def chosen(views: pl.DataFrame, price: float, cost: Fraction) -> Floats:
+    """What is chosen with noise of several keys."""
+    lengths = np.minimum(views.group_by("user").len()["len"].to_numpy(), GRID[-1])
+    cells = np.bincount(np.searchsorted(GRID, lengths), minlength=len(GRID))
+    noise, ids = DiscreteLaplace(1 / cost), np.arange(2 * len(GRID), dtype=np.uint64).reshape(-1, 2)
+    drawn = (noise.draw(Words(key.to_bytes(32, "little")), ids) for key in range(REPETITIONS))
+    return np.array([best_bound((cells + one).astype(np.float64), float(1 / cost), price) for one in drawn])
+
+
+def main(directory: Path) -> None:
+    """One line for each data set, number of bins, and epsilon."""
+    print("| data | people | bins | epsilon | best bound | chosen (5%, median, 95%) | at the same epsilon | in all |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|")
+    for name in SETS:
+        views = pl.read_parquet(directory / f"{name}.parquet")
+        tried = bounds(int(views.group_by("user").len()["len"].max()))  # type: ignore[arg-type]
+        lost = missing(views, tried)
+        every = lost.shape[1]
+        for bins, epsilon in ((every, 1.0), (every, 0.1), *(((100, 1.0),) if every > 100 else ())):
+            cost = Fraction(epsilon).limit_denominator(100) / 10
+            errors, left = (error(lost[:, :bins], tried, one) for one in (epsilon, epsilon * 0.9))
+            found = chosen(views, bins / epsilon, cost)
+            same, whole = (np.interp(found, tried, one).mean() / errors.min() for one in (errors, left))
+            shown = ", ".join(f"{value:.0f}" for value in np.quantile(found, [0.05, 0.5, 0.95]))
+            best = f"{tried[errors.argmin()]:.0f}"
+            people = views["user"].n_unique()
+            print(f"| {name} | {people:,} | {bins:,} | {epsilon} | {best} | {shown} | {same:.3f} | {whole:.3f} |")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

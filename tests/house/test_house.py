@@ -16,17 +16,20 @@ ROOT = PACKAGE.parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_file_fits_a_reader(path):
-    assert len(path.read_text().splitlines()) <= 300
+def test_files_fit_a_reader():
+    long = [path for path in FILES if len(path.read_text().splitlines()) > 300]
+    assert not long, long
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_function_fits_a_screen(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
-            assert node.end_lineno - first.lineno < 50, f"{node.name} is long"
+def test_functions_fit_a_screen():
+    long = []
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
+                if node.end_lineno - first.lineno >= 50:
+                    long.append((path, node.name))
+    assert not long, long
 
 
 def test_public_names_exist_and_are_sorted():
@@ -106,9 +109,9 @@ def private_words(text):
     return re.findall(rf"\b({'|'.join(PRIVATE)})\b", " ".join(text.lower().split()))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_private_words_do_not_come_back(path):
-    assert not private_words(path.read_text())
+def test_private_words_do_not_come_back():
+    found = {path: words for path in FILES if (words := private_words(path.read_text()))}
+    assert not found, found
 
 
 def test_a_private_word_is_found():

@@ -77,5 +77,5 @@ def test_the_table_of_operators_names_them_all():
 
 
 def test_ci_calls_exactly_the_test_command():
-    assert steps("setup-and-test") == [".venv/bin/python -m pytest -q -n 2"]
+    assert steps("setup-and-test") == [".venv/bin/python -m pytest -q -n 3"]
     assert "setup-and-test" in (ROOT / ".ci" / "run").read_text()

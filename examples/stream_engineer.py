@@ -113,7 +113,8 @@ def main(out: Path) -> None:
             print(f"{start[11:19]}  {one['bin']:<9}{noisy}{server.truth[start, one['bin']]:>10,}")
     status = json.loads((out / "status").read_text())
     spent, left = status["epsilon"]["spent"], status["epsilon"]["left"]
-    print(f"\nEpsilon {spent:g} of {spent + left:g} is spent, as before the kill; {status['dropped']} lines were dropped.")
+    print(f"\nEpsilon {spent:g} of {spent + left:g} is spent, as before the kill; ", end="")
+    print(f"{status['dropped']} lines were dropped.")
     print(f"Windows and totals cost 1 each, and protect {one['protects']}.")
 
 

@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,16 @@ def pytest_configure(config):
     if WAY == "same":
         os.urandom = chance = Chance()
         config.pluginmanager.register(chance, "wpinq chance")
+
+
+@pytest.fixture
+def mortal():
+    """A directory of somebody to whom permissions apply; whoever runs the tests is that somebody meanwhile."""
+    place, root = Path(tempfile.mkdtemp(prefix="wpinq-")), os.geteuid() == 0
+    if root:
+        shutil.chown(place, "nobody")
+        os.seteuid(place.stat().st_uid)
+    yield place
+    if root:
+        os.seteuid(0)
+    shutil.rmtree(place)

@@ -209,3 +209,11 @@ def test_check_says_what_would_read_the_lines_that_are_dropped(wpinq, tmp_path):
     refused = wpinq("degrees", str(tmp_path / "b.csv"), "--of", "page", "--budget", "1")
     assert refused.code == 2
     assert "its header is in UTF-16; write such files anew" in refused.err
+
+
+def test_a_directory_without_permission(wpinq, mortal):
+    views, closed = mortal / "views.csv", mortal / "closed"
+    views.write_text("user,page\nann,home\n")
+    closed.mkdir(mode=0o500)
+    wpinq("degrees", views, "--of", "page", "--budget", 1, "--json", closed / "out.json").refused()
+    assert not (mortal / "views.csv.ledger").exists()

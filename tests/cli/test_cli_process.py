@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 
-import pytest
-
 
 def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "wpinq", *map(str, arguments)]
@@ -57,15 +55,6 @@ def test_bad_input_has_one_line_and_code_2(views, tmp_path):
         assert done.stderr.startswith("wpinq: ")
         assert done.stderr.count("\n") == 1
     assert sorted(one.name for one in tmp_path.iterdir()) == ["empty", "views.csv"]
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_directory_without_permission(views, tmp_path):
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o500)
-    done = run("degrees", views, "--of", "page", "--budget", "1", "--json", closed / "out.json")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert not (tmp_path / "views.csv.ledger").exists()
 
 
 def test_names_that_are_no_text(tmp_path):

@@ -76,7 +76,11 @@ class Live(Collection):
         return self._log.closed
 
     def send(self, records: Any) -> None:
-        """Add records to the epoch that is open.
+        """Add records to the epoch that is open. What was sent stays: no record is taken back.
+
+        A record that comes and goes would be in two epochs, which continual measurements charge as one; and one that is
+        taken back and never came, or that a person's bound left out, would weigh less than nothing, where proofs of
+        later steps rest on weights that are not negative. Send the reversal as a record with a column that says so.
 
         Args:
             records: Tuples, or anything with the Arrow C stream protocol that has the columns by name. A value that is

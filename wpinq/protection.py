@@ -122,8 +122,10 @@ def protect(
             take places of the bound.
         derive: Columns that are computed for each record by itself before a person's are bounded and `where` is asked:
             a mapping from their names to SQL expressions, functions or Polars expressions, such as {"page":
-            "lower(page)"}. A column that tells people apart cannot be computed. Both belong to the question and not to
-            the ledger: others over the same ledger are other questions.
+            "lower(page)"}. A plain function says the type of what it gives by `-> str`, or stands in a pair with it:
+            {"day": (lambda time: ..., "date")}; else its values are of any type. A column that tells people apart
+            cannot be computed. Both belong to the question and not to the ledger: others over the same ledger are other
+            questions.
         repeat: What to do before a question is charged that was charged for another version of the data, or by another
             version of Python: "charge" says so in a warning and charges, "ask" asks at a terminal or in a notebook and
             refuses where nobody can be asked, "refuse" refuses.
@@ -182,7 +184,9 @@ def protect(
     declared = f"{declared} of {label}" if declared and label != book.name else declared
     LIMIT.beside(place)
     own = declared or recognized(book, reader) or f"{UNNAMED}{os.urandom(16).hex()}"
-    data = DataSet(reader, book, label, own, unit, declared=declared is not None, reading=reading, repeat=repeat)
+    data = DataSet(
+        reader, book, label, own, unit, declared=declared is not None, reading=reading, repeat=repeat, before=first.said
+    )
     records = first.over(Source(data))
     if unit.choice is not None:
         most = choose_bound(Collection(records), unit.choice)

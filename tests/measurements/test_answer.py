@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import re
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -180,3 +181,33 @@ def test_a_measurement_describes_itself():
     assert about["beside noise"] == [CUT]
     assert about["cut"] is None
     assert wpinq.degrees.cdf(views().map("user")).measure(1).about["cut"] == 30
+
+
+def test_a_saved_answer_says_what_was_done_before_the_bound_in_which_period_and_of_which_version(tmp_path):
+    rows = [("ann", "/A?x=1", dt.date(2026, 6, 1)), ("bob", "/b", dt.date(2026, 6, 2))]
+    columns = {"user": str, "page": str, "day": dt.date}
+    unit = wpinq.users("user", at_most=5, period="1mo", at="day")
+    steps = {"derive": {"page": "lower(split_part(page, '?', 1))"}, "where": "page <> '/x'"}
+    visits = wpinq.protect(rows, 900, columns=columns, unit=unit, name="visits", version="2026-06", **steps)
+    people = wpinq.protect([], 900, columns=columns, unit=unit, name="people", where=lambda user: user > "a")
+    query = "SELECT v.page, COUNT(*) AS n FROM visits v JOIN people p ON v.user = p.user AND v.day = p.day GROUP BY 1"
+    for answer, said in (
+        (visits.count(LOUD, by="page", keys=["/a"]), ""),
+        (wpinq.sql(query, {"visits": visits, "people": people}, epsilon=LOUD, keys=["/a"]), "people: where traced:"),
+    ):
+        answer.save(tmp_path / "a.csv")
+        answer.to_parquet(tmp_path / "a.parquet")
+        answer.save(tmp_path / "a.json")
+        about = json.loads((tmp_path / "a.csv").read_text().splitlines()[0][2:])
+        assert about == json.loads(pl.read_parquet_metadata(tmp_path / "a.parquet")["wpinq"])
+        assert about.items() <= json.loads((tmp_path / "a.json").read_text()).items()
+        steps = ["visits: page: lower(split_part(page, '?', 1))", "visits: where page <> '/x'"]
+        assert about["before the bound"][:2] == steps
+        assert said in " ".join(about["before the bound"])
+        assert about["version"].split(", ")[0] == "2026-06"
+        assert "one user in one month by day" in about["protects"]
+        assert "in one window of 1mo by day" in about["unit"]
+    file = tmp_path / "v.csv"
+    file.write_text("user,page\nann,a\n")
+    code = wpinq.protect(file, 9).count(1).about["version"]
+    assert re.fullmatch("[0-9a-f]{16}", code), "the version of a file holds its size, which tells of records"

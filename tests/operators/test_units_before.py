@@ -197,3 +197,53 @@ def test_windows_of_a_live_source_are_bounded_each_after_the_steps(at):
     assert always.observe("static") == 0
     assert abs(always.observe("home") - 5) < 2, "two of ann's in all, and three of bob's at most two"
     source.close()
+
+
+def shortened(page) -> str:
+    return "".join([*page][:2])
+
+
+def maybe(page) -> "str | None":
+    return page if [page] != ["x"] else None
+
+
+def untold(page):
+    return "".join([*page][:2])
+
+
+def unreadable(page) -> "no such name":  # noqa: F722
+    return "".join([*page][:2])
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (shortened, "text"),
+        (maybe, "text"),
+        ((untold, str), "text"),
+        ((untold, "text"), "text"),
+        (untold, "value"),
+        (unreadable, "value"),
+        ("upper(page)", "text"),
+    ],
+)
+def test_a_derived_column_has_the_type_that_its_function_says(function, kind):
+    """It was of any type, so no SQL could read it, and nothing said how to tell it."""
+    rows = [("ann", "abc"), ("bob", "abd"), ("bob", "x")]
+    views = wpinq.protect(rows, 10**6, columns={"user": str, "page": str}, derive={"short": function})
+    assert views._node.schema["short"].kind.value == kind
+    if kind == "value":
+        with pytest.raises(wpinq.PlanError, match=r"by '-> str' of that or by derive=\{'short': \(function, str\)\}"):
+            wpinq.sql("SELECT COUNT(*) FROM v WHERE short = 'ab'", {"v": views}, epsilon=9000)
+        return
+    wanted = "ABC" if isinstance(function, str) else "abc" if function is maybe else "ab"
+    count = wpinq.sql(f"SELECT COUNT(*) FROM v WHERE short = '{wanted}'", {"v": views}, epsilon=9000).value
+    assert count == (1 if len(wanted) == 3 else 2)
+
+
+def test_what_does_not_fit_the_type_that_was_said_drops_its_record():
+    def wrong(page) -> int:
+        return [page][0]
+
+    views = wpinq.protect([("ann", "a"), ("bob", 3)], 10**6, columns={"user": str, "page": None}, derive={"n": wrong})
+    assert views.count(epsilon=9000).value == 1

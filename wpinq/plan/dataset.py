@@ -45,6 +45,7 @@ class DataSet:
         declared: Whether the caller named the version; otherwise it is derived from the files.
         repeat: What to do before a question is charged that was charged on another version: see `protect`.
         reading: Options by which its files are read, beside their columns.
+        before: What is done to each record before a person's are bounded, for people; plans have the steps themselves.
         turn: A lock that is held while its queries are answered, so that each is computed once.
     """
 
@@ -56,6 +57,7 @@ class DataSet:
     declared: bool
     reading: str = ""
     repeat: str = "charge"
+    before: tuple[str, ...] = ()
     turn: RLock = field(default_factory=RLock, repr=False)
 
     @property

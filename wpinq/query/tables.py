@@ -62,7 +62,8 @@ class Tables:
         term = self._columns[node.text("table")][node.name]
         if term.kind is Kind.ANY:
             raise PlanError(f"{CALL}: column {term.text} may hold values of any type; declare one with columns= where "
-                            "the table is protected.")  # fmt: skip
+                            "the table is protected, or where it is derived by a function, by '-> str' of that or by "
+                            f"derive={{{node.name!r}: (function, str)}}.")  # fmt: skip
         return term
 
     def bare(self, node: exp.Expression) -> Term:

@@ -126,5 +126,5 @@ def live(
         journal = open_journal(recover, place.with_name(place.name + ".live"), derived, keep)
         log.merged = journal.merged
     version = os.urandom(16).hex() if journal is None else journal.version
-    data = DataSet(log, book, name, f"live {version}", unit, declared=False)
+    data = DataSet(log, book, name, f"live {version}", unit, declared=False, before=first.said)
     return Live(first.over(Source(data)), log, lateness, journal)

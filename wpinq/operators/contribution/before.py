@@ -23,6 +23,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from types import FunctionType, NoneType
+from typing import get_args, get_type_hints
 
 import polars as pl
 
@@ -35,7 +37,8 @@ from wpinq.plan.forms import Linear
 from wpinq.plan.node import Node, Record
 from wpinq.plan.unit import Unit
 from wpinq.records.batch import WEIGHT, Batch
-from wpinq.records.schema import Column, Schema
+from wpinq.records.kinds import TYPES
+from wpinq.records.schema import Column, Kind, Schema
 
 CARRIED = "\0carried "
 
@@ -48,11 +51,13 @@ class Before:
         derived: Columns that are computed, in this order, each by its name.
         where: What a record must fulfil to be counted, over the columns and what was computed; None where all are.
         schema: The columns that come out.
+        said: The steps as they were written, where they were written as text, for people.
     """
 
     derived: tuple[tuple[str, Function], ...]
     where: Function | None
     schema: Schema
+    said: tuple[str, ...]
 
     def over(self, node: Node) -> Node:
         """The steps over a source."""
@@ -68,30 +73,48 @@ def before(schema: Schema, unit: Unit, where: object, derive: Mapping[str, objec
         schema: The columns of the source.
         unit: Whom the guarantee protects.
         where: A condition, as `filter` takes it, or None.
-        derive: For each new column what computes it: an SQL expression, a Python function or a Polars expression.
+        derive: For each new column what computes it: an SQL expression, a Python function or a Polars expression; or a
+            pair of a function and the type of what it gives.
         call: Name of the call, for messages: `protect`.
 
     Raises:
         PlanError: They or the unit do not fit the columns, look at other records, or would change whose a record is.
     """
     require(derive, MAPPING | NOTHING, f"{call}(derive=...)")
-    derived = []
-    for name, function in (derive or {}).items():
+    derived, said = [], []
+    for name, given in (derive or {}).items():
         require(name, NAME, f"{call}(derive=...)")
         if name in unit.columns:
             raise PlanError(
                 f"{call}(derive={{{name!r}: ...}}): the column tells apart whom the guarantee protects, so it "
                 "cannot be computed anew; choose another name."
             )
-        bound = bind(function, schema, f"{call}(derive={{{name!r}: ...}})")
+        function, kind = given if isinstance(given, tuple) and len(given) == 2 else (given, _kind(given))
+        place = f"{call}(derive={{{name!r}: ...}})"
+        bound = bind(function, schema, place, columns=None if kind is None else {name: kind})
         if len(bound.output) != 1:
-            raise PlanError(f"{call}(derive={{{name!r}: ...}}): gives {len(bound.output)} values; a column needs one.")
+            raise PlanError(f"{place}: gives {len(bound.output)} values; a column needs one.")
         derived.append((name, bound))
+        said.append(f"{name}: {function if isinstance(function, str) else bound.note}")
         schema = _with(schema, name, bound)
     if unit.column is not None:
         UnitKey(unit, schema).check(call)
     kept = None if where is None else bind(where, schema, f"{call}(where=...)", condition=True)
-    return Before(tuple(derived), kept, schema)
+    if kept is not None:
+        said.append(f"where {where if isinstance(where, str) else kept.note}")
+    return Before(tuple(derived), kept, schema, tuple(said))
+
+
+def _kind(function: object) -> object:
+    """The type that a Python function says it gives, by `-> str` or `-> str | None`; None where it says none."""
+    if not isinstance(function, FunctionType):
+        return None
+    try:
+        said = get_type_hints(function).get("return")
+    except Exception:  # noqa: BLE001  annotations are any code; one that cannot be read says nothing
+        return None
+    named = [one for one in get_args(said) or (said,) if one is not NoneType]
+    return named[0] if len(named) == 1 and TYPES.get(named[0], Kind.ANY) is not Kind.ANY else None
 
 
 def _with(schema: Schema, name: str, function: Function) -> Schema:

@@ -110,8 +110,9 @@ def kinds(base=Node):
 
 
 KINDS = [one for one in kinds() if not inspect.isabstract(one)]
-DATA = [one.name for one in fields(DataSet) if one.name not in ("turn", "repeat")]
-"""What a data set is; whose turn it is to read it, and what is said first, tell nothing of its records."""
+DATA = [one.name for one in fields(DataSet) if one.name not in ("turn", "repeat", "before")]
+"""What a data set is; whose turn it is to read it, and what is said first, tell nothing of its records; what is done to
+each before the bound is said for people, and is in the plan as steps."""
 
 
 def others(value):

@@ -79,14 +79,14 @@ def test_interrupted_while_it_merges_nothing_is_lost_or_counted_twice(tmp_path, 
     monkeypatch.setattr(journal, "EVERY", 1)
     number, reached, merged = -1, True, set()
     while reached:
-        number += 37
+        number += 23
         place = tmp_path / str(number)
         place.mkdir()
         views = start(place, keep=1)
         kept = views.measure(10**4, continual=True)
         with monkeypatch.context() as patched:
             patched.setattr(journal, "EVERY", 100)
-            for _ in range(6):
+            for _ in range(14):
                 views.send([("ann",)] * 5)
                 views.advance()
         reached = interrupted_at(number, views.advance)
@@ -94,13 +94,13 @@ def test_interrupted_while_it_merges_nothing_is_lost_or_counted_twice(tmp_path, 
         again = start(place, keep=1)
         kept = again.measure(10**4, continual=True)
         epoch = again.resume()
-        assert kept.observe("ann") == 30
+        assert kept.observe("ann") == 70
         merged.add((epoch, again._log.merged and again._log.merged.last))
         again.send([("ann",)])
         assert again.advance() == epoch + 1, "and it goes on"
-        assert kept.observe("ann") == 31
+        assert kept.observe("ann") == 71
         again.close()
-    assert merged == {(6, None), (7, None), (7, 5)}
+    assert {(14, None), (15, 11)} <= merged <= {(14, None), (15, None), (15, 11)}
     assert number > 120
 
 

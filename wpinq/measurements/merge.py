@@ -80,7 +80,7 @@ def mergeable(roots: Sequence[Node]) -> bool:
     return _bound_of(roots) is not None
 
 
-def merge(roots: Sequence[Node], schema: Schema, epochs: Iterable[Epoch], last: int, keep: int) -> Epoch:
+def merge(roots: Sequence[Node], schema: Schema, epochs: Iterable[Epoch], last: int) -> Epoch:
     """The epoch that stands for the others after the first.
 
     Args:
@@ -88,7 +88,6 @@ def merge(roots: Sequence[Node], schema: Schema, epochs: Iterable[Epoch], last: 
         schema: The columns of the source.
         epochs: All epochs from the first on, in order.
         last: The number of the last of them.
-        keep: For how many epochs records are held.
     """
     bound, name = _bound_of(roots) or (None, "")
     columns = schema.kept(_read(roots))
@@ -103,7 +102,7 @@ def merge(roots: Sequence[Node], schema: Schema, epochs: Iterable[Epoch], last: 
         watermark = epoch.watermark
         records += epoch.merged.records if epoch.merged else int(epoch.frame[WEIGHT].sum())
     frame = _added(pl.concat(parts), schema, columns)
-    return Epoch(_with_nulls(frame, schema), watermark, Merged(last, keep, records, columns, name))
+    return Epoch(_with_nulls(frame, schema), watermark, Merged(last, records, columns, name))
 
 
 def _bound_of(roots: Sequence[Node]) -> tuple[First | None, str] | None:

@@ -33,14 +33,12 @@ class Merged:
 
     Attributes:
         last: The last of them.
-        keep: For how many epochs records were held then.
         records: How many records the epochs had; it is never shown.
         columns: Those that hold the values that were sent; the others are null.
         bound: The fingerprint of the bound on users by which records were left out, in hexadecimal digits; else empty.
     """
 
     last: int
-    keep: int
     records: int
     columns: tuple[str, ...]
     bound: str

@@ -249,14 +249,20 @@ class Live(Collection):
         self._log.forget()
 
     def _merge(self) -> None:
-        """Merge kept epochs of which nothing is held any more, where it is time."""
-        plans, last, keep = self._running.continual, self._log.forgotten, self._log.keep
-        if self._journal is None or keep is None or not self._journal.long(last) or not mergeable(plans):
+        """Merge kept epochs of which nothing is held any more, where it is time.
+
+        As many as are held stay by themselves beside those, so that a restart may keep twice as many.
+        """
+        plans, log, journal = self._running.continual, self._log, self._journal
+        if journal is None or log.keep is None:
+            return
+        last = log.forgotten - 2 * log.keep
+        if not journal.long(last) or not mergeable(plans):
             return
         self._running.tear()  # an interrupt leaves it open which file is the journal
-        self._journal.merge(last, lambda epochs: merge(plans, self._log.schema, epochs, last, keep))
+        journal.merge(last, lambda epochs: merge(plans, log.schema, epochs, last))
         self._running.mend()
-        self._log.merged = self._journal.merged
+        log.merged = journal.merged
 
     def _clock(self) -> int | None:
         """The time by which windows close: the lateness before the first look at what is followed, or before now."""

@@ -270,12 +270,13 @@ def open_journal(
         if not isinstance(recover, DataflowDirectory):
             raise
         result = Journal(Path(recover), head, key(recover.script))
-    if result.merged is not None and (keep is None or keep > result.merged.keep):
+    left = result.closed - result.merged.last if result.merged is not None else None
+    if left is not None and (keep is None or 2 * keep > left):
         result.close()
         raise SourceError(
-            f"--recover {os.fspath(recover)}: all epochs but the last are merged, for keep={result.merged.keep}, and "
-            f"keep={keep} needs more of them; give as few (windows, lateness and the time between epochs say how many "
-            "a command needs), or a new directory. Nothing was charged."
+            f"--recover {os.fspath(recover)}: all epochs but the last {left} are merged, and keep={keep} needs "
+            f"{'all' if keep is None else f'the last {2 * keep}'} by themselves; give keep={left // 2} or fewer (in a "
+            "command windows, --lateness and --every say how many they need), or a new directory. Nothing was charged."
         )
     return result
 

@@ -74,7 +74,7 @@ def live(
             some bytes a record for ever; with `keep` epochs that are no longer held are merged to what continual
             measurements have counted of them (`measurements/merge.py`), so it grows with the different records in the
             columns that those read, and of people with the records that are kept of each. What is added to the
-            measurements after that can read no other columns, and `keep` can be no more than it was.
+            measurements after that can read no other columns, and `keep` can be no more than twice what it was.
         secret: The secret of the data set; by default the one beside the ledger, or the environment's.
         where, derive: Steps on each record before a person's are bounded; see `protect`.
 

@@ -37,9 +37,9 @@ def spent():
 def outcomes():
     """Ask one question of data without and with alice's record, and tell the kind of what comes back."""
 
-    def call(ask, columns=("user", "page"), alice=("alice", "secret"), others=(("bob", "home"),) * 3):
+    def call(ask, columns=("user", "page"), alice=("alice", "secret"), others=(("bob", "home"),) * 3, without=True):
         found = []
-        for records in (others, (*others, alice)):
+        for records in (others, (*others, alice)) if without else ((*others, alice),):
             views = wpinq.protect(list(records), budget=10**6, columns=columns)
             try:
                 answer = ask(views)

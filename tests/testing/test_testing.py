@@ -52,11 +52,11 @@ class Doubled(Filter):
 @pytest.mark.parametrize("unit", [None, *PEOPLE], ids=lambda unit: "record" if unit is None else unit.text)
 def test_an_operator_that_moves_too_far_is_found(unit):
     views = people(unit).filter(lambda page: page != "b")
-    check_stability(views)
+    check_stability(views, examples=60)
     node = views._node
     broken = views._then(Doubled(**{name: getattr(node, name) for name in node.__dataclass_fields__}))
     with pytest.raises(AssertionError, match="one unit more of 'records' moves the output by"):
-        check_stability(broken)
+        check_stability(broken, examples=60)
 
 
 def test_a_function_that_draws_is_found_and_its_verdict_is_the_same_every_time():

@@ -28,7 +28,7 @@ import numpy as np
 import polars as pl
 
 import wpinq
-from wpinq.ledger import Cost, Ledger, chain
+from wpinq.ledger import Asked, Cost, Ledger, chain
 from wpinq.ledger import head as heads
 
 ROWS = 1000
@@ -52,15 +52,16 @@ def timed(times: int) -> Iterator[dict[str, float]]:
     found.update(cpu=1e3 * (time.process_time() - cpu) / times, fsync=1e3 * waited[0] / times)
 
 
-def filled(place: Path, rows: int) -> None:
+def filled(place: Path, rows: int, accounting: str) -> None:
     """Make a ledger of so many charges, without their durable writes one by one."""
-    ledger = opened(place)
+    ledger = opened(place, accounting)
     connection = sqlite3.connect(place, isolation_level=None)
     last = chain.Row(*connection.execute("SELECT number, body, mac FROM entries").fetchone())
     connection.execute("BEGIN")
     for number in range(rows - 1):
         question = hashlib.blake2b(str(number).encode(), digest_size=32).hexdigest()
         costs = [["1/10", "0/1", [["windows", str(number)]] if number % 2 else []]]
+        costs[0] += ["0/1", [f"1/{10 + number % 1000}", "1/20000000"]] if accounting == "renyi" else []
         body = {"kind": "charge", "question": question, "version": "1", "label": "pages", "analyst": None,
                 "costs": costs, "at": "2026-11-22T11:00:00+00:00"}  # fmt: skip
         last = chain.link(ledger.secret, last, json.dumps(body, sort_keys=True))
@@ -70,24 +71,25 @@ def filled(place: Path, rows: int) -> None:
     heads.write(place.with_name(place.name + ".head"), chain.head(ledger.secret, last))
 
 
-def opened(place: Path) -> Ledger:
-    return Ledger.open(place, name="views", unit="record", budget=Fraction(10**9))
+def opened(place: Path, accounting: str) -> Ledger:
+    asked = Asked.of("protect", 10**6, accounting=accounting)
+    return Ledger.open(place, name="views", unit="record", asked=asked)
 
 
-def ledger(place: Path, rows: int, uses: int) -> dict[str, float]:
+def ledger(place: Path, rows: int, uses: int, accounting: str = "pure") -> dict[str, float]:
     """A ledger of so many rows: verified from its first row, opened once that was noted, charged."""
-    path = place / f"ledger {rows}"
-    filled(path, rows)
+    path = place / f"ledger {rows} {accounting}"
+    filled(path, rows, accounting)
     with timed(1) as first:
-        opened(path)
+        opened(path, accounting)
     with timed(3) as again:
         for _ in range(3):
-            book = opened(path)
+            book = opened(path, accounting)
     with timed(uses) as charged:
         for number in range(uses):
-            book.charge(
-                f"{number:08x}", [Cost("1/10", under=(("windows", f"new {number}"),))], version="2", label="more"
-            )
+            curve = Fraction(1, 3000 + number), Fraction(1, 10**8)
+            cost = Cost("1/10", under=(("windows", f"new {number}"),), curve=curve)
+            book.charge(f"{number:08x}", [cost], version="2", label="more")
     return {
         "first open": first["cpu"],
         "open, grows": again["cpu"],
@@ -161,6 +163,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         shown("charges in a ledger", rows, lambda size: ledger(place, size, uses))
+        shown("with Renyi accounting", rows, lambda size: ledger(place, size, uses, "renyi"))
         shown("epochs, keep=100", epochs, lambda size: live(place, size, uses, keep=100, journal=False))
         shown("epochs, all kept", epochs[:-1], lambda size: live(place, size, uses, keep=None, journal=False))
         shown("epochs, in a journal", epochs[:-1], lambda size: live(place, size, uses, keep=100, journal=True))

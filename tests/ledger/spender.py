@@ -16,14 +16,17 @@ from types import FrameType
 from typing import Any
 
 from wpinq.errors import BudgetError, LedgerError
-from wpinq.ledger import Cost, Ledger
+from wpinq.ledger import Asked, Cost, Ledger
 
+LOOP = Cost("1/100000", curve=(Fraction(1, 100_000), Fraction(1, 100_000)))
 TRACED = ("file.py", "head.py", "session.py", "ledger.py", "secret.py", "verified.py")
 """The files that lock, write and decide."""
 
 
 def opened(path: str) -> Ledger:
-    return Ledger.open(Path(path), name="views", unit="record", budget=Fraction(1))
+    accounting = os.environ.get("ACCOUNTING", "pure")
+    asked = Asked.of("protect", 1, 0 if accounting == "pure" else None, accounting=accounting)
+    return Ledger.open(Path(path), name="views", unit="record", asked=asked)
 
 
 def spend(path: str, who: str, epsilon: str) -> list[str]:
@@ -95,7 +98,7 @@ def kill(path: str, rounds: str, seed: str) -> dict[str, Any]:
             ledger = opened(path)
             for number in range(10_000):
                 question = f"{turn:04x}{number:08x}"
-                ledger.charge(question, [Cost("1/100000")], version="1", label="loop")
+                ledger.charge(question, [LOOP], version="1", label="loop")
                 os.write(writer, f"{question}\n".encode())
 
         child, reader = forked(loop)

@@ -237,6 +237,22 @@ def test_budgets_that_contradict_are_refused_before_a_ledger_is_made(given, tmp_
     assert not (tmp_path / "L").exists()
 
 
+def test_an_edited_row_of_two_sums_is_refused(tmp_path):
+    path = tmp_path / "L"
+    ask(opened(path), 1, pure(Fraction(1, 10), bins=5))
+    connection = sqlite3.connect(path)
+    for number, before, after in ((2, "1/50", "1/90"), (1, '"limit": "', '"limit": "1'), (1, "renyi", "pure ")):
+        (body,) = connection.execute("SELECT body FROM entries WHERE number = ?", (number,)).fetchone()
+        assert before in body
+        for text in (body.replace(before, after), body):
+            connection.execute("UPDATE entries SET body = ? WHERE number = ?", (text, number))
+            connection.commit()
+            if text != body:
+                with pytest.raises(LedgerError, match="do not fit its secret"):
+                    Ledger.existing(path)
+    assert len(Ledger.existing(path).entries()) == 2
+
+
 def test_gaussian_noise_needs_a_ledger_of_divergences():
     cost = Cost(0, rho=Fraction(1, 1000))
     ledger = opened(accounting=None)

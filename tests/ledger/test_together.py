@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from wpinq.errors import BudgetError
-from wpinq.ledger import Charge, Cost, Ledger, charge_all
+from wpinq.ledger import Asked, Charge, Cost, Ledger, charge_all
+from wpinq.ledger.curve import rate
 from wpinq.ledger.file import FileStore
 
 Open = Callable[..., Ledger]
@@ -108,18 +109,22 @@ def test_attack_15_eight_processes_never_spend_more_than_there_is(opened: Open, 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("accounting", "rounds"), [("pure", 120), ("renyi", 30)])
 def test_attack_13_killed_at_random_moments_every_grant_is_in_the_ledger(
-    opened: Open, place: Path, spender: Spender
+    accounting: str, rounds: int, opened: Open, place: Path, spender: Spender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = spender("kill", place, 120, 1)()
-    assert done["killed"] >= 100
+    monkeypatch.setenv("ACCOUNTING", accounting)
+    done = spender("kill", place, rounds, 1)()
+    assert done["killed"] >= rounds * 5 // 6
     assert done["trouble"] == []
-    ledger = opened()
+    ledger = opened(asked=Asked.of("protect", None, accounting=accounting))
+    each = Fraction(1, 100_000) * rate(Fraction(1, 100_000), Fraction(1, 100_000), ledger.promise.order or Fraction(2))
     charged = [entry.question for entry in ledger.entries() if entry.kind == "charge"]
     assert set(done["granted"]) <= set(charged)
     assert len(done["granted"]) >= 100, "the children should have come to spend"
     assert len(charged) - len(done["granted"]) <= done["killed"], "at most the one under way is charged and not granted"
-    assert ledger.spent()[0] == len(charged) * Fraction(1, 100_000) <= 1
+    assert ledger.spent()[0] == len(charged) * Fraction(1, 100_000)
+    assert ledger.divergence == (len(charged) * each if accounting == "renyi" else 0)
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ def degrees(
     epsilon, share = positive(budget, "--budget"), share_of(split, method, prior)
     outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
     check_outputs(outputs, place.places())
-    schema = place.empty(epsilon)._node.schema
+    schema = place.limitless()._node.schema
     pair = (next((one for one in schema.names if one != of), "user"), schema[of].name)
 
     release = measured(place, of, epsilon, share, {"method": method, "prior": prior}, analyst=analyst)
@@ -161,7 +161,7 @@ def measured(
 
     given: dict[str, Any] = {name: chosen and chosen.value for name, chosen in how.items()}
     given |= {"split": share, "name": f"degrees of {of}", "analyst": analyst}
-    nothing = place.empty(epsilon).map(pl.col(of))
+    nothing = place.limitless().map(pl.col(of))
     quoted(nothing, epsilon, **given | {"method": given["method"] or "posterior"})
     counted = place.protect_to_spend(epsilon).map(pl.col(of))
     fit = wpinq.degrees.release(counted, epsilon, **given)

@@ -1,0 +1,74 @@
+"""`--accounting renyi --delta`, and `--rho`: every command that makes a ledger, and what `wpinq ledger` tells."""
+
+import json
+
+import pytest
+
+import wpinq as library
+from wpinq.ledger import Ledger
+
+RENYI = ("--budget", 1, "--accounting", "renyi", "--delta", "1e-6")
+RHO = ("--rho", "1/50")
+PROMISES = pytest.mark.parametrize(("promise", "says"), [(RENYI, "renyi"), (RHO, "rho")], ids=["renyi", "rho"])
+
+
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "small.py"
+    path.write_text("def dataflow(views):\n    return {'pages': views.map('page').measure(epsilon='1/10')}\n")
+    return path
+
+
+def held(path):
+    ledger = Ledger.existing(path)
+    return ledger.promise.accounting, ledger.spent()[0]
+
+
+@PROMISES
+def test_commands_make_such_ledgers(wpinq, views, small, promise, says, tmp_path):
+    done = wpinq("run", small, views, *promise, "--ledger", tmp_path / "run")
+    assert (done.code, held(tmp_path / "run")) == (0, (says, library.exact.exact("1/10", "")))
+    assert "one more question of epsilon" in done.out
+    asked = ("sql", "SELECT COUNT(*) AS n FROM v", "--from", f"v={views}", "--epsilon", "1/10")
+    own = [word if word != "--delta" else "--ledger-delta" for word in promise]
+    assert wpinq(*asked, *own, "--ledger", tmp_path / "sql").code == 0
+    assert held(tmp_path / "sql") == held(tmp_path / "run")
+    assert wpinq(*asked, "--ledger", tmp_path / "sql").code == 0, "the ledger knows how it adds up"
+    spends = ("--budget", "1/10", *promise[2:]) if says == "renyi" else ("--budget", "1/10", *promise)
+    assert wpinq("degrees", views, "--of", "page", *spends, "--ledger", tmp_path / "degrees").code == 0
+    assert held(tmp_path / "degrees")[0] == says
+
+
+@PROMISES
+def test_explain_says_whether_it_fits(wpinq, views, small, promise, says, tmp_path, listing):
+    before = listing(tmp_path)
+    done = wpinq("explain", small, views, *promise)
+    assert (done.code, listing(tmp_path)) == (0, before)
+    assert ", which the budget of " in done.out
+    assert "add up to" in done.out
+    large = tmp_path / "large.py"
+    large.write_text("def dataflow(views):\n    return {'pages': views.map('page').measure(epsilon=2)}\n")
+    assert "it would be refused" in wpinq("explain", large, views, *promise).out
+
+
+def test_two_budgets_or_another_accounting_are_refused(wpinq, views, small, tmp_path, listing):
+    before = listing(tmp_path)
+    for options in (("--budget", 1, *RHO), ("--budget", 1, "--accounting", "zcdp"), (*RHO, "--accounting", "renyi")):
+        wpinq("run", small, views, *options).refused()
+    assert listing(tmp_path) == before
+    assert wpinq("run", small, views, *RENYI).code == 0
+    assert "is what the ledger promises" in wpinq("run", small, views, "--budget", 1).refused()
+
+
+def test_the_ledger_tells_both_sums(wpinq, views, small, tmp_path):
+    path = tmp_path / "views.csv.ledger"
+    wpinq("run", small, views, *RENYI)
+    shown = wpinq("ledger", "show", path).out
+    assert "divergence" in shown
+    assert "Promises epsilon 1, delta 0.000001 by accounting='renyi'. Epsilons add up to 0.1 of 1" in shown
+    report = json.loads(wpinq("ledger", "show", path, "--json").out)
+    assert (report["accounting"], report["order"], report["spent"]) == ("renyi", "22/1", "1/10")
+    assert "all intact" in wpinq("ledger", "verify", path).out
+    assert wpinq("ledger", "raise", path, 2).code == 0
+    assert wpinq("ledger", "cap", path, "ann", 1).code == 0
+    assert Ledger.existing(path).promise.budget == 2

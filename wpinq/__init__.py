@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from wpinq.ledger.secret import Secret
     from wpinq.measurements.answer import Answer
     from wpinq.measurements.measurement import Measurement
+    from wpinq.measurements.planned import plan_budget
     from wpinq.measurements.quote import Quote
     from wpinq.plan.unit import Unit, users
     from wpinq.protection import budget, protect
@@ -53,6 +54,7 @@ _HOMES = {
     "live": "streaming",
     "loss": "aggregates",
     "budget": "protection",
+    "plan_budget": "measurements.planned",
     "postgres": "sources.databases.postgres",
     "protect": "protection",
     "sql": "query.answer",
@@ -95,6 +97,7 @@ __all__ = [
     "limit_memory",
     "live",
     "loss",
+    "plan_budget",
     "postgres",
     "protect",
     "sql",

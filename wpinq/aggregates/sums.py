@@ -28,9 +28,9 @@ from wpinq.aggregates.ratios import BinNoise, Floats, Range
 from wpinq.aggregates.ratios import mean as mean_range
 from wpinq.aggregates.ratios import spread as spread_range
 from wpinq.aggregates.scale import Scale, limits
-from wpinq.arguments import NAME, NAMES, NOTHING, takes
+from wpinq.arguments import NAME, NAMES, NOTHING, WHOLE, require, takes
 from wpinq.errors import PlanError
-from wpinq.exact import Amount, positive
+from wpinq.exact import Amount, exact, positive
 from wpinq.measurements.answer import Answer
 from wpinq.operators.align import fit_resolution
 from wpinq.operators.map import choose
@@ -141,14 +141,49 @@ def ask_sum(
 
 @takes(column=NAME, by=NAMES | NOTHING)
 def mean(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *, step: Amount | None = None,
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None = None, *, within: Amount | None = None,
+    records: int | None = None, confidence: Amount = LEVEL, step: Amount | None = None,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for the mean of a column's numbers, clamped to bounds; half of epsilon is spent on their number.
 
-    Arguments and errors are those of `sum`. Of no records it is a number within the bounds.
+    Arguments and errors are those of `sum`. Of no records it is a number within the bounds. Noise moves a mean of few
+    records further: `within` goes with `records`, the least number of them, by weight, for which it shall hold in every
+    group. Whether there are as many is not looked at.
     """
-    return ask_mean(self, column, bounds, epsilon, Options(by, keys, name, analyst, step)).charge(self)
+    options = Options(by, keys, name, analyst, step, confidence, within)
+    if (within is None) is not (records is None):
+        raise PlanError("mean(within=...): goes with records=, the least number of them for which it shall hold.")
+    if within is not None and epsilon is None:
+        epsilon = _epsilon_of_mean(self, column, bounds, options, records or 0)
+    elif within is not None:
+        raise PlanError("mean(...): give either epsilon=, what it costs, or within=, by how much noise may move it.")
+    if epsilon is None:
+        raise PlanError("mean(...): give either epsilon=, what it costs, or within= with records=.")
+    return ask_mean(self, column, bounds, epsilon, replace(options, within=None)).charge(self)
+
+
+def _epsilon_of_mean(self: Builder[Any], column: str, bounds: Bounds, options: Options, records: int) -> Fraction:
+    """The epsilon for which noise moves the mean of so many records by no more than what is wanted.
+
+    The mean t is off by the noise X of the sum less t times the noise Y of the number, over the noisy number. With y
+    in [-1, 1] that is at most (|X| + |Y|) / (records - |Y|). Both are at most z with probability 1 - miss / 2 each, so
+    the scale that makes 2 z / (records - z) the wanted distance is small enough. It may be up to a third smaller
+    than that needs.
+    """
+    require(records, WHOLE, "mean(records=...)")
+    scale = _centred(self, column, bounds, options.step, "mean")
+    plan = Moments(self._node, (), scale, (0, 1), f"mean({column})")
+    near = positive(options.within, "mean(within=...)") / (scale.spacing * plan.reach)
+    miss = 1 - exact(options.confidence, "mean(confidence=...)")
+    if not 0 < miss < 1 or records < 1:
+        raise PlanError("mean(within=...): confidence is strictly between 0 and 1, and records above zero.")
+    widest = records * near / (2 + near)
+    quote = self._then(replace(plan, source=fit_resolution(plan.source, plan.fine))).quote(
+        within=widest, confidence=1 - miss / 2
+    )
+    epsilon: Fraction = quote.epsilon
+    return epsilon
 
 
 def ask_mean(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> QuotedAggregate:

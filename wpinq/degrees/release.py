@@ -32,8 +32,9 @@ WIDEST_OF_TWO = {"uniform": 500, "smooth": 25}
 
 @overload
 def release(
-    collection: Collection, epsilon: Amount, *, split: Amount | None = None, method: Method | None = None,
-    prior: Prior | None = None, name: str | None = None, analyst: str | None = None,
+    collection: Collection, epsilon: Amount | None = None, *, within: Amount | None = None,
+    split: Amount | None = None, method: Method | None = None, prior: Prior | None = None, name: str | None = None,
+    analyst: str | None = None,
 ) -> Fit: ...  # fmt: skip
 
 
@@ -47,8 +48,9 @@ def release(
 @takes("degrees.release", collection=COLLECTION, method=NAME | NOTHING, prior=NAME | NOTHING)
 def release(
     collection: Collection,
-    epsilon: Amount,
+    epsilon: Amount | None = None,
     *,
+    within: Amount | None = None,
     split: Amount | None = None,
     method: Method | None = None,
     prior: Prior | None = None,
@@ -70,6 +72,8 @@ def release(
     Args:
         collection: The items, such as `views.map(lambda user, page: page)`.
         epsilon: What it costs the privacy unit in all, exact.
+        within: Instead of it, by how much noise may move the number of items, with probability 0.95, and the largest
+            multiplicity as well: the least epsilon that does it is charged. Not with `split` or `by`.
         split: Measure two whole curves instead, and give this share of epsilon, between 0 and 1, to the CDF.
         method: How two curves are reconciled, `"posterior"` by default; a corner has no other method.
         prior: What the posterior of two curves assumes, `"uniform"` by default; see `reconcile` for what `"smooth"`
@@ -90,6 +94,12 @@ def release(
         BudgetError: It costs more than is left; nothing was charged.
         BinError: A node is none of these columns' values; nothing was charged.
     """
+    if within is not None:
+        if epsilon is not None or split is not None or by is not None:
+            raise PlanError("release(within=...): takes the place of epsilon=; and of split= and by=, which divide it.")
+        epsilon = corner(collection).quote(within=within).epsilon
+    if epsilon is None:
+        raise PlanError("release(...): give epsilon=, what it costs, or within=, how far noise may move the items.")
     if by is not None:
         if split is not None or method is not None or prior is not None:
             raise PlanError("release(by=...): each node is one corner; leave out split=, method= and prior=.")

@@ -37,7 +37,8 @@ def sql(
     query: str,
     tables: Mapping[str, Any],
     *,
-    epsilon: Amount,
+    epsilon: Amount | None = None,
+    within: Amount | None = None,
     delta: Amount | None = None,
     keys: Any = None,
     bounds: Mapping[str, Bounds] | None = None,
@@ -62,6 +63,8 @@ def sql(
             columns are text; give a pair of it and its columns' types otherwise: `("pages.csv", {"size": int})`.
         epsilon: What it costs one person in all, exact, who may be in all tables of a ledger; several aggregates share
             it equally, and so does a count that is added for where groups are published.
+        within: Instead of it, by how much noise may move each count, with probability 0.95: the least epsilon that does
+            it is charged. Only where all that is asked are counts.
         delta: What publishing the groups costs alike; `protect(delta=)` allows it.
         keys: The groups to show, present or not, as `observe_many` takes bins; costs no delta.
         bounds: For each column or expression that is summed or ranked, as the query has it, the least and the largest
@@ -83,8 +86,11 @@ def sql(
     >>> wpinq.sql("SELECT page, COUNT(*) AS c FROM views GROUP BY page", {"views": views}, epsilon=90, keys=["a"]).rows
     (('a', 90),)
     """
-    return quoted(query, tables, epsilon=epsilon, delta=delta, keys=keys, bounds=bounds, loss=loss, name=name,
-                  analyst=analyst).charge()  # fmt: skip
+    asked = quoted(
+        query, tables, epsilon=epsilon, within=within, delta=delta, keys=keys, bounds=bounds, loss=loss, name=name,
+        analyst=analyst,
+    )  # fmt: skip
+    return asked.charge()
 
 
 @dataclass(frozen=True)
@@ -152,7 +158,8 @@ def quoted(
     query: str,
     tables: Mapping[str, Any],
     *,
-    epsilon: Amount,
+    epsilon: Amount | None = None,
+    within: Amount | None = None,
     delta: Amount | None = None,
     keys: Any = None,
     bounds: Mapping[str, Bounds] | None = None,
@@ -166,11 +173,15 @@ def quoted(
         PlanError, BinError, BudgetError: See `sql`.
     """
     asked = prepare(query, tables, bounds)
-    cost = positive(epsilon, "sql(epsilon=...)")
+    if (epsilon is None) is (within is None):
+        raise PlanError("sql(...): give either epsilon=, what it costs, or within=, how far noise may move a count.")
     known = _known(asked, keys, delta)
     given = known is not None
     times, in_tables = asked.of_one_person
-    share = cost / times / asked.parts(given)
+    if within is None:
+        share = positive(epsilon, "sql(epsilon=...)") / times / asked.parts(given)
+    else:
+        share = _share_within(asked, within, given=given)
     lost = None if known is not None or delta is None else probability(delta, "sql(delta=...)") / in_tables
     charged = ChargeNames(name=name, analyst=analyst)
     counts = _counts(asked, share, lost, charged)
@@ -179,6 +190,17 @@ def quoted(
         asked, positive(loss, "sql(loss=...)"), charged, published=not given
     )  # fmt: skip
     return QuotedSql(query, asked, known, lost, counts, numbers, losses, told)
+
+
+def _share_within(asked: Statement, within: Amount, *, given: bool) -> Fraction:
+    """The epsilon of each count for which noise leaves all of them so near to the truth, each with probability 0.95."""
+    if asked.numbers:
+        raise PlanError(
+            f"{CALL}: within= speaks of counts; how far noise moves {asked.numbers[0].text} depends on the records. "
+            "Give epsilon=, or ask for it by itself: sum(within=...), mean(within=..., records=...)."
+        )
+    counts = (*asked.counts, *asked.published_from(given))
+    return max(item.quote(within=positive(within, "sql(within=...)")).epsilon for item in counts)
 
 
 def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: ChargeNames) -> list[Quote[Measurement]]:

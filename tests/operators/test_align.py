@@ -92,7 +92,7 @@ def test_common_resolutions():
 @pytest.mark.parametrize(
     "other", [3, None, [("ann", "a")], pl.DataFrame({"user": ["ann"]})], ids=["number", "none", "list", "table"]
 )
-@pytest.mark.parametrize("call", ["concat", "subtract", "union", "intersect", "join", "semijoin", "antijoin"])
+@pytest.mark.parametrize("call", ["concat", "subtract", "union", "intersect", "semijoin", "antijoin"])
 def test_what_is_no_collection_is_refused_by_name(call, other):
     views = wpinq.protect([("ann", "a")], budget=1, columns=("user", "page"))
     more = {"on": "user"} if "join" in call else {}

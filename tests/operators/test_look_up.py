@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, collections, distance, evaluate, expected, protected, run_flow, same
 
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, SourceError
 from wpinq.functions.rows import KEY, rows
 from wpinq.operators.keys import keyed
 from wpinq.operators.look_up import Counted, LookUp
@@ -150,3 +150,11 @@ def test_what_no_public_table_can_do_is_refused(how, words):
         people().join(table, **how)
     with pytest.raises(PlanError, match="of a public one"):
         people().join(people(), on="town", how="left")
+
+
+@pytest.mark.parametrize("other", [3, None, "no such file.csv", {"user": "ann"}])
+def test_what_is_no_table_is_refused_by_name(other):
+    with pytest.raises(SourceError, match="join: takes another protected collection, or a public table: "):
+        people().join(other, on="user")
+    with pytest.raises(PlanError, match="no column beside its key"):
+        people().join(pl.DataFrame({"user": ["ann"]}), on="user")

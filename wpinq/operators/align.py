@@ -87,8 +87,8 @@ def node_of(other: Any, call: str) -> Node:
     node = getattr(other, "_node", None)
     if not isinstance(node, Node):
         raise PlanError(
-            f"{call}: takes another protected collection, and got {type(other).__name__}; protect it, or join a public"
-            " table in wpinq.sql."
+            f"{call}: takes another protected collection, and got {type(other).__name__}; protect it, or look a"
+            " public table up by join."
         )
     return node
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, SourceError
 from wpinq.functions import bind
 from wpinq.functions.rows import KEY, Rows, rows
 from wpinq.operators.keys import Extend, keyed
@@ -38,7 +38,10 @@ def look_up(node: Node, table: object, on: object, *, left: object, right: objec
         raise PlanError("join: name the key of both sides, on='user' or left=..., right=....")
     if not isinstance(how, str) or how not in {"inner", "left"}:
         raise PlanError("join(how=...): takes 'inner' or 'left'.")
-    schema, frame = public_table(table, "join: the public table")
+    try:
+        schema, frame = public_table(table, "the public table")
+    except SourceError as error:
+        raise SourceError(f"join: takes another protected collection, or a public table: {error}") from None
     if not isinstance(theirs, str) or theirs not in schema.names:
         shown = ", ".join(schema.names)
         raise PlanError(f"join(right=...): the key of a public table is one of its columns; there are {shown}.")
@@ -47,6 +50,8 @@ def look_up(node: Node, table: object, on: object, *, left: object, right: objec
     if len(keys) != 1:
         raise PlanError(f"join: the keys ({', '.join(keys)}) and ({theirs}) differ in number.")
     key = replace(keyed_node.schema[keys[0]], ranged=False)
+    if len(schema) == 1:
+        raise PlanError("join: the public table has no column beside its key; give it one, or filter by the key.")
     rest = Schema(tuple(column for column in schema if column.name != theirs))
     found = frame.select(_as(frame[theirs], schema[theirs].kind, key.kind).alias(KEY), *rest.names).drop_nulls(KEY)
     if found[KEY].n_unique() < found.height:

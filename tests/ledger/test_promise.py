@@ -170,7 +170,8 @@ def test_a_first_row_that_promises_more_than_it_keeps_is_refused(wrong):
         Promise.opened(body)
 
 
-def test_no_strategy_of_an_adaptive_analyst_loses_more_than_delta():
+@pytest.mark.parametrize("plant", [None, "a limit half as large again", "small charges are forgotten"])
+def test_no_strategy_of_an_adaptive_analyst_loses_more_than_delta(plant):
     """All of an analyst's courses over randomised response, exactly: charges that follow from answers, until refused.
 
     The filter decides from amounts alone; the probability that the loss exceeds epsilon, weighted as (epsilon, delta)
@@ -178,6 +179,8 @@ def test_no_strategy_of_an_adaptive_analyst_loses_more_than_delta():
     """
     budget, delta, grid = 2.0, 0.05, (Fraction(9, 10), Fraction(3, 5), Fraction(3, 10))
     promise = Promise.of(Fraction(2), Fraction(5, 100), "renyi")
+    most = promise.limit * (Fraction(3, 2) if plant == "a limit half as large again" else 1)
+    least = Fraction(1, 2) if plant == "small charges are forgotten" else 0
     known = {}
 
     def worst(spent, loss, left):
@@ -186,8 +189,9 @@ def test_no_strategy_of_an_adaptive_analyst_loses_more_than_delta():
         if key not in known:
             best = max(0.0, 1 - 2.718281828459045 ** (budget - loss))
             for step in grid if left else ():
-                after = (spent[0] + step, spent[1] + step * rate(step, step, promise.order))
-                if after[0] <= promise.budget or after[1] <= promise.limit:
+                counted = step if step > least else Fraction(0)
+                after = (spent[0] + counted, spent[1] + counted * rate(step, step, promise.order))
+                if after[0] <= promise.budget or after[1] <= most:
                     e = float(step)
                     up = 1 / (1 + 2.718281828459045**-e)
                     best = max(
@@ -197,7 +201,8 @@ def test_no_strategy_of_an_adaptive_analyst_loses_more_than_delta():
         return known[key]
 
     found = worst((Fraction(0), Fraction(0)), 0.0, 12)
-    assert 0 < found <= delta * (1 - float(SHARE))
+    assert found > 0
+    assert (found <= delta * (1 - float(SHARE))) == (plant is None)
 
 
 def test_pure_ledgers_keep_their_bytes_and_never_become_approximate(tmp_path):
@@ -262,6 +267,9 @@ def test_gaussian_noise_needs_a_ledger_of_divergences():
     assert asked_until_refused(of_rho(), lambda _: [cost]) == 10, "exactly"
     ledger = opened()
     assert asked_until_refused(ledger, lambda _: [cost]) == ledger.promise.limit // (cost.rho * ledger.promise.order)
+    with pytest.raises(BudgetError, match=r"costs rho 0\.001, 0\.000") as refused:
+        ask(ledger, 9999, cost)
+    assert refused.value.requested == cost.rho > refused.value.remaining
     ledger = opened()
     ask(ledger, 1, cost)
     assert ledger.remaining() < 1

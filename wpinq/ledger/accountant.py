@@ -218,7 +218,7 @@ class Accountant:
             delta = f"costs delta {decimal(after.delta - self.spent.delta)}, {decimal(self.left_delta)} is left {where}"
             raise self.refusal(charge, costs, self.left, delta)
         if not self.promise.holds(after):
-            left = self.left
+            left = self.promise.rho_left(self.spent) if after.only_gaussian(self.spent) else self.left
             short = ROUNDED if ZERO < costs - left < costs / 10**9 else ""
             told = f"{self.promise.asks(after, self.spent)}, {decimal(left)} is left {where}{self.told}{short}"
             raise self.refusal(charge, costs, left, told)

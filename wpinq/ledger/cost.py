@@ -176,9 +176,14 @@ class Composition:
             self.gaussian = self.gaussian or cost.rho > 0
 
     def since(self, before: Composition) -> Fraction:
-        """Epsilon that was added to an earlier total; of Gaussian noise alone, rho, or what it adds up to."""
-        epsilon, divergence = self.epsilon - before.epsilon, self.divergence - before.divergence
-        return epsilon if epsilon or not self.gaussian else divergence / (self.order or 1)
+        """Epsilon that was added to an earlier total; of Gaussian noise alone, rho."""
+        if self.only_gaussian(before):
+            return (self.divergence - before.divergence) / (self.order or 1)
+        return self.epsilon - before.epsilon
+
+    def only_gaussian(self, before: Composition) -> bool:
+        """Whether what was added to an earlier total is Gaussian noise alone, whose cost is a rho."""
+        return self.gaussian and self.epsilon == before.epsilon and self.divergence > before.divergence
 
     def settle(self, after: Composition) -> None:
         """Become what `including` has made of this one."""

@@ -146,6 +146,10 @@ class Promise:
         rest = (self.limit - spent.divergence) / bins
         return max(pure, bins * pure_within(rest, self.order) if spent.curves else ZERO, ZERO)
 
+    def rho_left(self, spent: Composition) -> Fraction:
+        """Rho that Gaussian noise may still cost."""
+        return max(self.limit - spent.divergence, ZERO) / (self.order or 1) if spent.curves else ZERO
+
     def shares(self, weights: list[Fraction]) -> list[Fraction]:
         """Epsilons in these proportions that fit all together, whatever their noise, before anything else is spent."""
         most = self.budget / sum(weights) if self.accounting != RHO else ZERO
@@ -155,7 +159,7 @@ class Promise:
 
     def asks(self, after: Composition, before: Composition) -> str:
         """What charges cost, for people."""
-        kind = "epsilon" if after.epsilon > before.epsilon or not after.gaussian else "rho"
+        kind = "rho" if after.only_gaussian(before) else "epsilon"
         return f"costs {kind} {decimal(after.since(before))}"
 
     def told(self, spent: Composition) -> str:

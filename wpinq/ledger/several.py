@@ -28,7 +28,7 @@ class Price:
         epsilon: What would be charged now: 0 for a query that was charged before, and for a part of a partition only
             what exceeds the costliest other part. Rho of Gaussian noise.
         delta: The same of delta.
-        left: Epsilon that one more query may cost now, before it is charged.
+        left: Epsilon that one more query may cost now, before it is charged; rho where it costs rho.
         left_delta: Delta that is left now.
         after: What `left` would be afterwards.
         fits: Whether the budget of the data set allows it; the cap of an analyst may still refuse it.
@@ -113,9 +113,10 @@ def price_all(requests: Sequence[Request]) -> list[Price]:
 def _price(accountant: Accountant, asked: Iterable[Charge]) -> Price:
     spent, promise = accountant.spent, accountant.promise
     after = spent.including(cost for one in asked if one.key not in accountant.charges for cost in one.costs)
+    left = promise.rho_left if after.only_gaussian(spent) else promise.left
     return Price(
-        accountant.name, after.since(spent), after.delta - spent.delta, accountant.left, accountant.left_delta,
-        promise.left(after), promise.holds(after) and after.delta <= promise.failing,
+        accountant.name, after.since(spent), after.delta - spent.delta, left(spent), accountant.left_delta,
+        left(after), promise.holds(after) and after.delta <= promise.failing,
         promise.asks(after, spent).removeprefix("costs "),
     )  # fmt: skip
 

@@ -96,7 +96,7 @@ def test_what_each_bound_leaves_out_is_told_and_paid(ask, tmp_path):
     ("more", "why"),
     [
         (["--at-most", "2", "--at-most", "3"], "--at-most: is given twice; give one for each table, --at-most visits:"),
-        (["--at-most", "visits:x"], "--at-most x: write a number of records, or TABLE:NUMBER"),
+        (["--at-most", "visits:x"], "--at-most x: write a number of records, or auto, or TABLE:NUMBER"),
         (["--at-most", "2", "--where", "clinics:kind = 'a'"], "--where clinics: it is a public table"),
         (["--at-most", "2", "--shared"], "give either --at-most N"),
         (["--at-most", "2", "--from", "people=visits.csv"], "two tables have one name"),

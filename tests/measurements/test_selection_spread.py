@@ -107,6 +107,14 @@ def test_a_record_moves_one_bin_by_its_bound_though_it_moves_two():
     assert proved(lambda v: v.map("page").concat(v.map("page")), None) == (2, 2)
 
 
+@pytest.mark.parametrize("meet", ["concat", "union"])
+def test_a_record_whose_columns_change_places_moves_as_two(meet):
+    """Where the unit is a record all of its columns are its own, but (a, b) and (b, a) stay two records."""
+    plan = lambda v: getattr(v.map("user, page"), meet)(v.map("page, user")).distinct().map(lambda page: 0)  # noqa: E731
+    assert proved(plan, None) == (2, 2)
+    assert evaluate(plan(views(unit=None)), [("ann", "a", 1)]) == {(0,): 2}
+
+
 @pytest.mark.parametrize("name", [*LOOSE, *SPREAD])
 def test_where_nothing_is_proved_one_bin_may_move_as_far_as_all(name):
     whole, one = proved(LOOSE[name]) if name in LOOSE else proved(SPREAD[name], wpinq.users("user", at_most=6))

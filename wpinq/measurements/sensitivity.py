@@ -11,6 +11,8 @@ other steps only the mass for no columns is known.
 
 - Columns that name the unit, and in which all steps so far are local, are *fixed*: all records that move hold the same
   value there, the unit's. So records that agree in the others agree in all, and a later step may drop these columns.
+  Where inputs meet, a column stays fixed if it holds the same column of the source in all of them: concat of (a, b)
+  and (b, a) moves two records, also where the unit is a record.
 - A step may bound the weight of a record (`Node.record_moves`: `distinct` by 1), and so how far a record moves, however
   many records of the unit it came from. So after `map("user, page").distinct()` one person moves a bin of `map("page")`
   by 1: the records that move differ in the page.
@@ -60,11 +62,12 @@ class Change(NamedTuple):
     """What is known of the change that one unit causes in the output of a step, in weight.
 
     Attributes:
-        fixed: Columns in which all records that move hold the same value.
+        fixed: Columns in which all records that move hold the same value: for each the column of the source whose value
+            of the unit that is.
         masses: How far records that agree in these columns move together.
     """
 
-    fixed: frozenset[str]
+    fixed: Mapping[str, str]
     masses: Masses
 
 
@@ -102,7 +105,7 @@ def _changes(root: Node) -> dict[DataSet, Change]:
             moved = [result[entry].get(data) for entry in node.inputs]
             result[node][data] = _bounded(node, _entered(node, data) or _after(node, moved))
         if isinstance(node, Source):
-            result[node][node.data] = Change(frozenset(node.schema.names), {NONE: node.data.unit.bound})
+            result[node][node.data] = Change({name: name for name in node.schema.names}, {NONE: node.data.unit.bound})
     return result[root]
 
 
@@ -111,14 +114,16 @@ def _entered(node: Node, data: DataSet) -> Change | None:
     if not isinstance(node, (Bound, Share)):
         return None
     per = {frozenset([data.unit.per[0]]): Fraction(data.unit.per[1])} if data.unit.per else {}
-    return Change(frozenset([data.unit.column or ""]), {NONE: data.unit.bound, **per})
+    name = data.unit.column or ""
+    return Change({name: name}, {NONE: data.unit.bound, **per})
 
 
 def _after(node: Node, moved: list[Change | None]) -> Change:
     """The change of the output of a step, from those of its inputs; None where that does not move."""
     names = node.local
     inputs = [(change, factor) for change, factor in zip(moved, node.stability, strict=True) if change is not None]
-    fixed = frozenset(new for new, old in names.items() if all(old in change.fixed for change, _ in inputs))
+    origins = {new: {change.fixed.get(old, "") for change, _ in inputs} for new, old in names.items()}
+    fixed = {new: min(found) for new, found in origins.items() if len(found) == 1 and min(found)}
     masses: Masses = {NONE: Fraction(0)}
     for change, factor in inputs:
         own = _renamed(change, names)
@@ -131,7 +136,7 @@ def _after(node: Node, moved: list[Change | None]) -> Change:
 def _renamed(change: Change, names: Mapping[str, str]) -> Masses:
     """The masses by the names after a step that is local in the columns with these names; others are not known."""
     after = {old: new for new, old in names.items()}
-    free = ((columns - change.fixed, mass) for columns, mass in change.masses.items())
+    free = ((columns - change.fixed.keys(), mass) for columns, mass in change.masses.items())
     return _least((frozenset(after[old] for old in left), mass) for left, mass in free if left <= after.keys())
 
 

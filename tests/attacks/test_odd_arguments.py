@@ -172,6 +172,10 @@ def calls(place):
         "fit interval": (fit.interval, {"of": "distinct", "level": 0.9}),
         "quantile of a fit": (fit.quantile, {"q": 0.5}),
         "plot": (fit.plot, {"path": str(place / "p.png")}),
+        "draw": (fit.draw, {"seed": 1}),
+        "plan_budget": (wpinq.plan_budget, {"questions": {"pages": pages}, "epsilon": 1, "wanted": None}),
+        "degrees by": (wpinq.degrees.release, {"collection": views.map([pl.col("user"), pl.col("page")]), "epsilon": 1,
+                                               "by": ["user"], "nodes": ["ann"]}),
         "synthesize": (fit.synthesize, {"path": str(place / "s.parquet"), "seed": 1}),
     }  # fmt: skip
 
@@ -194,7 +198,8 @@ NAMES = [
     "answer plot", "count within", "continual observe", "continual select",
     "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
-    "quantile of a fit", "plot", "synthesize", "answers", "histogram", "users auto",
+    "quantile of a fit", "plot", "synthesize", "answers", "histogram", "users auto", "draw",
+    "plan_budget", "degrees by",
 ]  # fmt: skip
 
 
@@ -205,7 +210,8 @@ UNTRIED = {
     "wpinq.Measurement": "measure makes it", "wpinq.Quote": "quote makes it",
     "Live.close": "takes no argument", "Live.resume": "takes no argument",
     "Measurement.explain": "takes no argument", "Measurement.answer_from": "the engine hands it a histogram",
-    "wpinq.degrees.Fit": "reconcile and release make it",
+    "wpinq.degrees.Fit": "reconcile and release make it", "Fit.frequencies": "takes no argument",
+    "wpinq.degrees.Hierarchy": "release makes it",
 }  # fmt: skip
 """Public calls without an argument that a caller could get wrong."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from wpinq.arguments import COLLECTION, NAME, NOTHING, takes
+from wpinq.arguments import COLLECTION, NAME, NAMES, NOTHING, takes
 from wpinq.degrees.hierarchy import Hierarchy, release_by
 from wpinq.degrees.observed import WIDEST, at_once, observe_corner
 from wpinq.degrees.pipelines import cdf, corner, sequence
@@ -45,7 +45,7 @@ def release(
 ) -> Hierarchy: ...  # fmt: skip
 
 
-@takes("degrees.release", collection=COLLECTION, method=NAME | NOTHING, prior=NAME | NOTHING)
+@takes("degrees.release", collection=COLLECTION, method=NAME | NOTHING, prior=NAME | NOTHING, by=NAMES | NOTHING)
 def release(
     collection: Collection,
     epsilon: Amount | None = None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from wpinq.arguments import MAPPING, takes
+from wpinq.arguments import MAPPING, NOTHING, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.measurements.answer import LEVEL
@@ -44,7 +44,7 @@ class PlannedBudget:
                          for row in rows)  # fmt: skip
 
 
-@takes("plan_budget", questions=MAPPING)
+@takes("plan_budget", questions=MAPPING, wanted=MAPPING | NOTHING)
 def plan_budget(
     questions: Mapping[str, Any], epsilon: Amount, wanted: Mapping[str, Amount] | None = None
 ) -> PlannedBudget:

@@ -188,6 +188,9 @@ class Fit:
         Raises:
             PlanError: The prior is smooth.
         """
+        from wpinq.postprocess.synthesis.synthesize import SEED
+
+        require(seed, SEED | NOTHING, "fit.draw(seed=...)")
         heights, lengths = self.evidence.drawn(np.random.default_rng(seed))
         return Fit(heights, lengths, self.evidence, "draw", self.about)
 

@@ -194,3 +194,16 @@ def test_no_two_choices_share_words():
     ids = np.arange(80, dtype=np.uint64).reshape(40, 2)
     peel(PermuteAndFlip(Fraction(1, 9)), Listening(bytes(32)), ids, np.arange(40), 5)
     assert len(asked) == len(set(asked)) >= 10
+
+
+def test_a_person_in_many_parts_loses_no_more_than_the_costliest_part():
+    """One person has one record of its own page in each of 20 parts, of which one is charged: each choice is told."""
+    unit = wpinq.users("user", at_most=20, per=("page", 1))
+    records = wpinq.protect([], budget=1, unit=unit, columns={"user": str, "day": int, "page": int})
+    lost = Decimal(0)
+    for day, part in records.partition("day", range(20)).items():
+        asked = part.mode("page", epsilon=1, keys=[day, -1]).measurements[0]
+        without, own = (law((weight, 0), asked._chooser.rate, 1) for weight in (0, 1))
+        lost += max(abs((own[one] / without[one]).ln()) for one in own)
+    assert lost <= Decimal(1) + Decimal("1e-20")
+    assert wpinq.budget(records).spent == 1

@@ -14,6 +14,10 @@ to k keys, and public facts alone (k, S, B) decide which is taken: the one whose
 The exponential noise of a choice has scale k F / epsilon, that of a measurement S / epsilon and twice the variance, so
 peeling is taken where k F < 1.42 S: for one key, and for few of people who have many records and one of each key.
 
+Of what is measured in parts (a partition's) only the costliest part is charged: a unit that moves part p by the share
+f_p of S may lose f_p epsilon there (`ledger/cost.py`). But min(f_p S, 2 B) is F also for small shares, so in each of
+many parts a choice at rate epsilon / (k F) may lose all of epsilon. There F is S: r f_p S k is f_p epsilon.
+
 Source: McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007; McKenna and Sheldon,
 "Permute-and-flip", NeurIPS 2020; Ding, Kifer, Saghaian, Steinke, Wang, Xiao and Zhang, "The permute-and-flip mechanism
 is identical to report-noisy-max with exponential noise", 2021; Durfee and Rogers, NeurIPS 2019, for F and for peeling.
@@ -165,6 +169,7 @@ class Asked(NamedTuple):
 def _quoted(kept: Any, asked: Asked, epsilon: Fraction, name: str | None, analyst: str | None) -> Quote[Any]:
     survey, epochs = answered_from(fit_noise(kept._node), "top")
     part = max(min(Fraction(1), Fraction(2 * one.linf, one.l1)) for one in unit_sensitivities(survey.root))
+    part = Fraction(1) if any(parts for _, parts in survey.paths) else part
     if (asked.k * part) ** 2 > 2:
         quote: Quote[Any] = kept.quote(epsilon, name, analyst=analyst)
         return quote

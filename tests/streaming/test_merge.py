@@ -154,6 +154,32 @@ def test_a_plan_that_needs_more_of_merged_epochs_is_refused_before_it_is_charged
     other.close()
 
 
+def test_a_quote_of_before_a_merge_that_needs_more_is_refused(twins):
+    """Else the next restart would count the merged epochs too low, under the same noise: the difference is exact."""
+    place, _ = twins("record")
+    views = opened(place)
+    users = views.map(lambda user: user)
+    measured(views)
+    users.measure(1)
+    quotes = [users.quote(1, name, continual=True) for name in ("checked", "raced")]
+    for epoch in range(1, 15):
+        send(views, epoch)
+    merged, views._log.merged = views._log.merged, None  # as a thread that charges while another merges
+    users.measure(quote=quotes[1])
+    views._log.merged = merged
+    with pytest.raises(wpinq.PlanError, match=r"begin anew.*Nothing was charged"):
+        users.measure(quote=quotes[0])
+    for epoch in range(15, 30):
+        send(views, epoch)
+    assert views._log.merged.last > merged.last
+    assert views._log.merged.columns == merged.columns == ("page", "note")
+    views.close()
+    again = opened(place)
+    with pytest.raises(wpinq.PlanError, match=r"begin anew.*Nothing was charged"):
+        again.map(lambda user: user).measure(1, "raced", continual=True)
+    again.close()
+
+
 KEY = bytes(range(32))
 
 

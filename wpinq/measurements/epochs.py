@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wpinq.errors import PlanError
+from wpinq.measurements.merge import refuse_merged
 from wpinq.measurements.timeline import Timeline, at_epoch, log_of, refuse_forgotten, refuse_windows
 from wpinq.plan.node import Node
 from wpinq.plan.stability import Survey
@@ -25,10 +26,10 @@ class Epochs:
     epoch: int | None
 
     def check(self, call: str) -> None:
-        """Refuse a quote of an epoch that has closed, and a plan whose records are no longer held.
+        """Refuse a quote of an epoch that has closed, and a plan whose records are no longer held, or were merged.
 
         Raises:
-            PlanError: The epoch has closed, or records are no longer held; nothing was charged.
+            PlanError: The epoch has closed, or records are no longer held or were merged; nothing was charged.
         """
         if self.epoch is not None and self.epoch != self.log.closed + 1:
             raise PlanError(
@@ -36,6 +37,8 @@ class Epochs:
                 "the open one. Nothing was charged."
             )
         refuse_forgotten(self.log, self.root)
+        if self.epoch is None:
+            refuse_merged(self.log, self.root)
 
 
 def answered_from(root: Node, call: str) -> tuple[Survey, Epochs | None]:

@@ -16,7 +16,7 @@ from wpinq.collection import Collection
 from wpinq.errors import EngineError, SourceError
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
-from wpinq.measurements.merge import merge, mergeable
+from wpinq.measurements.merge import covers, merge, mergeable
 from wpinq.measurements.timeline import Timeline
 from wpinq.operators.contribution.sample import bounded
 from wpinq.operators.contribution.unit_key import origin
@@ -256,6 +256,8 @@ class Live(Collection):
         plans, log, journal = self._running.continual, self._log, self._journal
         if journal is None or log.keep is None:
             return
+        if log.merged is not None:  # of what was merged there is no more to keep for others
+            plans = [root for root in plans if covers(log.merged, root)]
         last = log.forgotten - 2 * log.keep
         if not journal.long(last) or not mergeable(plans):
             return

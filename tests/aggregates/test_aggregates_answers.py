@@ -295,7 +295,7 @@ def test_what_makes_no_sense_is_refused(wrong):
         wrong(collection)
 
 
-NOT_ITS_OWN = {"count": ["step"], "count_distinct": ["step"], "mean": ["within"], "stdev": ["confidence"]}
+NOT_ITS_OWN = {"count": ["step"], "count_distinct": ["step"], "variance": ["within"], "stdev": ["confidence"]}
 
 
 @pytest.mark.parametrize(
@@ -325,6 +325,8 @@ def test_every_option_has_a_name_and_a_default_where_help_shows_it(name):
     ranks = {"confidence"} if name in ("min", "max", "median") else set()
     if name in ("count", "count_distinct", "sum"):
         ranks = {"within", "confidence"}
+    if name == "mean":
+        ranks = {"within", "confidence", "records"}
     assert options == {"by", "keys", "name", "analyst"} | numbers | ranks
     assert all(its.kind is not its.VAR_KEYWORD for its in shown.values())
 

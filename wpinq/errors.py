@@ -59,8 +59,8 @@ class BudgetError(WpinqError):
     """A charge was refused, and nothing was drawn.
 
     Attributes:
-        requested: What was asked, in epsilon.
-        remaining: What is left.
+        requested: What was asked: epsilon, rho of Gaussian noise, or where both came together a divergence.
+        remaining: What is left of that.
         spent: What was spent on what: pairs of a description and an amount.
     """
 

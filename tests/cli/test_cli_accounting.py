@@ -72,3 +72,19 @@ def test_the_ledger_tells_both_sums(wpinq, views, small, tmp_path):
     assert wpinq("ledger", "raise", path, 2).code == 0
     assert wpinq("ledger", "cap", path, "ann", 1).code == 0
     assert Ledger.existing(path).promise.budget == 2
+
+
+@PROMISES
+def test_no_epsilon_is_told_of_gaussian_noise(wpinq, views, promise, says, tmp_path):
+    bell, path = tmp_path / "bell.py", tmp_path / "ledger"
+    bell.write_text(
+        "def dataflow(views):\n    p = views.map('page')\n    return {'pages': p.measure(epsilon='1/20'),"
+        " 'bell': p.measure(rho='0.004', mechanism='gaussian')}\n"
+    )
+    assert wpinq("run", bell, views, *promise, "--ledger", path).code == 0
+    report = json.loads(wpinq("ledger", "show", path, "--json").out)
+    assert report["spent"] is None
+    assert [row["epsilon"] for row in report["entries"] if row["kind"] == "charge"] == ["1/20", None]
+    kind = {"renyi": "divergence", "rho": "rho"}[says]
+    assert kind in wpinq("ledger", "show", path).out.splitlines()[2].split()
+    assert f"{kind}  question" in repr(library.protect(views, ledger=path).budget)

@@ -347,3 +347,24 @@ def test_another_process_and_the_note_know_both_sums(accounting, gaussian, tmp_p
     assert (known.told, known.divergence, known.promise) == (told, ledger.divergence, ledger.promise)
     assert len(known.entries()) == 31
     assert not ask(known, 5, pure(Fraction(1, 1000), under=(("day", "5"),)), *more), "charged before"
+
+
+@pytest.mark.parametrize(("accounting", "asked", "told"), [
+    ("renyi", [0, "1/50", "1/50"], "costs rho 0.04 with what is charged beside it"),
+    ("rho", [0, "1/150", "1/200"], "costs rho 7/600 with what is charged beside it, 0.01 is left"),
+    ("rho", ["1/10", "1/150"], "costs rho 7/600 with what is charged beside it, 0.01 is left"),
+    ("renyi", ["1/2", "1/50"], "costs divergence"),
+])  # fmt: skip
+def test_what_is_refused_together_is_told_as_if_nothing_were_charged(accounting, asked, told):
+    ledger = of_rho() if accounting == "rho" else opened()
+    laplace, *rest = asked
+    costs = [*([pure(laplace)] if laplace else []), *(Cost(Fraction(0), rho=Fraction(rho)) for rho in rest)]
+    charges = [Charge(f"{n:08x}", (cost,), "1", f"question {n}") for n, cost in enumerate(costs)]
+    with pytest.raises(BudgetError) as caught:
+        charge_all([(ledger, charge) for charge in charges])
+    message, kind = str(caught.value), {"rho": "rho", "renyi": "divergence"}[accounting]
+    assert told in message
+    assert message.endswith(f"Spent so far, as {kind}: nothing")
+    assert "add up to 0 of" in message
+    assert caught.value.requested > caught.value.remaining
+    assert len(ledger.entries()) == 1

@@ -125,18 +125,19 @@ def _summary(ledger: Ledger) -> str:
 
 
 def _report(ledger: Ledger) -> dict[str, Any]:
-    epsilon, delta = ledger.spent()
+    (epsilon, delta), entries = ledger.spent(), _entries(ledger)
+    gaussian = any(entry.kind == "charge" and entry.epsilon is None for entry in entries)
     return {
         "name": ledger.name,
         "unit": ledger.unit,
         "accounting": ledger.promise.accounting,
         "budget": write(ledger.budget),
         "delta_budget": write(ledger.delta_budget),
-        "spent": write(epsilon),
+        "spent": None if gaussian else write(epsilon),
         "delta_spent": write(delta),
         **_divergences(ledger),
         "remaining": write(ledger.remaining()),
-        "entries": [_plain(entry) for entry in _entries(ledger)],
+        "entries": [_plain(entry) for entry in entries],
     }
 
 
@@ -194,8 +195,8 @@ def _plain(entry: Entry) -> dict[str, Any]:
 
 def _table(ledger: Ledger, *, every: bool) -> str:
     """Rows on one line each, without columns in which nothing stands."""
-    other = "divergence" if ledger.promise.order is not None else "rho"
-    names = ("#", "when (UTC)", "what", "on", "version", "by", "epsilon", "delta", other)
+    curves = ledger.promise.kind if ledger.curves else ""
+    names = ("#", "when (UTC)", "what", "on", "version", "by", "epsilon", "delta", curves)
     rows = [
         (
             str(entry.number), entry.at[:16].replace("T", " "), entry.kind, _short(entry.label or entry.question[:12]),

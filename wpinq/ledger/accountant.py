@@ -37,8 +37,9 @@ ROUNDED = " (a rounded number is above what it stands for: write '1/11', or take
 class Entry:
     """One row of the ledger, as it is shown to the curator: no digest, no record, no count.
 
-    `epsilon` and `delta` are what was charged, or the new amount of a cap or budget; `divergence` is what was charged
-    beside it, at the order of a ledger that has one, and in a ledger of rho that, also of a cap or budget.
+    `epsilon` and `delta` are what was charged, or the new amount of a cap or budget; no epsilon is one of Gaussian
+    noise. `divergence` is what was charged beside it, at the order of a ledger that has one, and in a ledger of rho
+    that, also of a cap or budget.
     """
 
     number: int
@@ -176,7 +177,8 @@ class Accountant:
         self.labels[on] = self.labels.get(on, ZERO) + (divergence if curves else epsilon)
         return {
             "label": charge.label, "question": charge.question, "version": charge.version, "analyst": who or "",
-            "epsilon": epsilon, "delta": delta, **({"divergence": divergence} if curves else {}),
+            "epsilon": None if any(cost.rho for cost in costs) else epsilon, "delta": delta,
+            **({"divergence": divergence} if curves else {}),
         }  # fmt: skip
 
     def _seal(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -248,7 +250,8 @@ class Accountant:
         """The error of a charge that does not fit."""
         spent = self.spent_on(charge.analyst)
         lines = "".join(f"\n  {decimal(amount):>10}  {label}" for label, amount in spent) or " nothing"
-        message = f"{charge.label}: {why}; nothing was charged. Spent so far:{lines}"
+        kind = "" if self.promise.accounting == PURE else f", as {self.promise.kind}"
+        message = f"{charge.label}: {why}; nothing was charged. Spent so far{kind}:{lines}"
         return BudgetError(message, requested=epsilon, remaining=left, spent=spent)
 
     def spent_on(self, analyst: str | None = None) -> tuple[tuple[str, Fraction], ...]:

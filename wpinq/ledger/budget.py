@@ -105,8 +105,9 @@ class Budget:
         return promise.shares(weights)
 
     def __repr__(self) -> str:
-        lines = [f"{self}", *(f"  {decimal(amount):>10}  {label}" for label, amount in self.questions.items())]
-        return "\n".join(lines)
+        head = [] if self.promise.accounting == PURE or not self.questions else [f"  {self.promise.kind:>10}  question"]
+        rows = (f"  {decimal(amount):>10}  {label}" for label, amount in self.questions.items())
+        return "\n".join([f"{self}", *head, *rows])
 
     def __str__(self) -> str:
         delta = f" Delta {decimal(self.delta_left)} of {decimal(self.delta)} is left." if self.delta else ""
@@ -116,8 +117,7 @@ class Budget:
         rows = "".join(
             f"<tr><td>{escape(label)}</td><td>{decimal(amount)}</td></tr>" for label, amount in self.questions.items()
         )
-        kind = "epsilon" if self.promise.accounting == PURE else "divergence"
-        head = f"<tr><th>question</th><th>{kind}</th></tr>"
+        head = f"<tr><th>question</th><th>{self.promise.kind}</th></tr>"
         about = f"<small>Each answer protects {escape(self.unit)}.</small>"
         return f"<div><b>{escape(str(self))}</b><table>{head}{rows}</table>{about}</div>"
 

@@ -269,7 +269,7 @@ class Ledger:
             session.commit()
 
     def spent(self) -> tuple[Fraction, Fraction]:
-        """Epsilon and delta that were spent."""
+        """Epsilon and delta that were spent; Gaussian noise adds nothing to the epsilon."""
         with self._session() as session:
             return session.accountant.spent.epsilon, session.accountant.spent.delta
 

@@ -107,6 +107,11 @@ class Promise:
         return text
 
     @property
+    def kind(self) -> str:
+        """What is added up of each question, for people: epsilon, divergence or rho."""
+        return {PURE: "epsilon", RENYI: "divergence", RHO: "rho"}[self.accounting]
+
+    @property
     def text(self) -> str:
         """The promise for people.
 

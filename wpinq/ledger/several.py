@@ -130,14 +130,16 @@ def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Ac
         before: The accountant without the charges.
         staged: The accountant with the other charges.
     """
-    others = staged.spent.since(before.spent)
-    if staged.last is before.last:
+    promise, spent, after = before.promise, before.spent, staged.spent.including(charge.costs)
+    if staged.last is before.last or promise.holds(after):
         return error
-    left, whole = before.left, error.requested + others
-    if whole <= left:
-        return error
-    why = f"costs epsilon {decimal(whole)} with what is charged beside it, {decimal(left)} is left"
-    return before.refusal(charge, whole, left, f"{why} of data set {before.name!r}")
+    whole, left = after.since(spent), promise.rho_left(spent) if after.only_gaussian(spent) else before.left
+    asks = promise.asks(after, spent)
+    if after.gaussian and not after.only_gaussian(spent):  # no epsilon is a sum of both noises
+        whole, left = after.divergence - spent.divergence, promise.limit - spent.divergence
+        asks = f"costs {promise.kind} {decimal(whole)}"
+    why = f"{asks} with what is charged beside it, {decimal(left)} is left of data set {before.name!r}{before.told}"
+    return before.refusal(charge, whole, left, why)
 
 
 def _charge_key(ledger: Ledger, charge: Charge) -> ChargeKey:

@@ -50,11 +50,7 @@ class About:
             "before the bound": list(dict.fromkeys(f"{one.name}: {step}" for one in data for step in one.before)),
             "unit": "; ".join(dict.fromkeys(one.unit.text for one in data)),
             "protects": "; ".join(dict.fromkeys(one.unit.protects for one in data)),
-            "cost": {
-                "epsilon": float(self.epsilon),
-                "delta": float(self.delta * self._tables),
-                **({"rho": float(self.rho)} if self.rho else {}),
-            },
+            "cost": self._cost,
             "level": float(level),
             "intervals are of": "noise alone, each by itself",
             "beside noise": list(bias),
@@ -62,6 +58,13 @@ class About:
             "cut": cut([one.node for one in self.charged]),
             "date": dt.datetime.now(dt.UTC).date().isoformat(),
         }
+
+    @property
+    def _cost(self) -> dict[str, float]:
+        """What it costs; without an epsilon where all noise is Gaussian, which no epsilon bounds."""
+        rho = {"rho": float(self.rho)} if self.rho else {}
+        epsilon = {"epsilon": float(self.epsilon)} if self.epsilon or not rho else {}
+        return {**epsilon, "delta": float(self.delta * self._tables), **rho}
 
     @property
     def _tables(self) -> int:

@@ -155,7 +155,7 @@ class Answer:
 
     @property
     def cost(self) -> dict[str, float]:
-        """What it costs the privacy unit: `epsilon`, and `delta` for publishing its rows."""
+        """What it costs the privacy unit: `epsilon`, or `rho` of Gaussian noise; and `delta` for publishing rows."""
         return dict(self.about["cost"])
 
     @property

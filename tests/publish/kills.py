@@ -1,0 +1,339 @@
+"""Publishing, killed (SIGKILL) at every durable step, and run again as if nothing had been.
+
+python tests/publish/kills.py --kills 1000
+
+What survives a kill of the process is tested, not the loss of power. Every child is forked from a process that has
+imported all that is needed and started no thread. Its randomness and its clock are fixed, so that what it publishes is
+to be the same byte for byte, whether it was killed or not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime as dt
+import importlib
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+NOW = dt.datetime(2026, 11, 22, 6, tzinfo=dt.UTC)
+DAY = "2026-11-21"
+SINKS = {
+    "directory": [{"directory": "out/{date}", "formats": ["csv", "parquet", "json"]}],
+    "sqlite": [{"sqlite": "out.sqlite"}],
+    "both": [{"directory": "out/{date}", "formats": ["csv"]}, {"sqlite": "out.sqlite"}],
+}
+STARTS = ("fresh", "second")
+"""Before the ledger exists, and after a period was published."""
+COST = 2
+WRITES = ("INSERT", "DELETE", "CREATE", "COMMIT", "BEGIN", "UPDATE")
+
+
+def given(sinks: str, views: Path) -> dict[str, Any]:
+    """A release of two questions."""
+    keys = [f"/p{number}" for number in range(4)]
+    sql = "SELECT page, COUNT(*) AS views FROM data GROUP BY page"
+    return {
+        "data": {"source": f"{views}/{{date}}.csv", "unit": {"column": "user", "at_most": 3}, "ledger": "ledger"},
+        "budget": {"epsilon": 30},
+        "question": [
+            {"name": "views", "sql": sql, "keys": keys, "epsilon": 1, "plot": False},
+            {"name": "pages", "counts": ["page"], "keys": keys, "epsilon": 1, "plot": False},
+        ],
+        "sink": SINKS[sinks],
+    }
+
+
+class Steps:
+    """Counts durable steps, and kills this process before the one that is wanted.
+
+    Args:
+        fatal: Its number, from 1; 0 for none.
+    """
+
+    def __init__(self, fatal: int) -> None:
+        self.fatal, self.done = fatal, list[str]()
+
+    def step(self, name: str) -> None:
+        """One step is about to be done."""
+        self.done.append(name)
+        if len(self.done) == self.fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def wrap(self, owner: Any, name: str, shown: str) -> None:
+        """Count the calls of a function."""
+        inner: Callable[..., Any] = getattr(owner, name)
+
+        def outer(*given: Any, **words: Any) -> Any:
+            self.step(shown)
+            return inner(*given, **words)
+
+        setattr(owner, name, outer)
+
+    def watch(self) -> None:
+        """Count from here on: files, SQLite, sinks and stages."""
+        from wpinq.publish.register import Register
+        from wpinq.publish.sinks.directory import Directory
+        from wpinq.publish.sinks.sqlite import SqliteTables
+
+        for name in ("fsync", "rename", "replace", "link", "unlink", "mkdir", "rmdir"):
+            self.wrap(os, name, name)
+        for place in (Directory, SqliteTables):
+            self.wrap(place, "deliver", f"deliver {place.__name__}")
+        self.wrap(Register, "enter", "enter")
+        steps, connect = self, sqlite3.connect
+
+        class Watched(sqlite3.Connection):
+            def execute(self, sql: str, *rest: Any) -> Any:
+                if sql.lstrip().startswith(WRITES):
+                    steps.step(sql.split(maxsplit=1)[0])
+                return super().execute(sql, *rest)
+
+            def executemany(self, sql: str, *rest: Any) -> Any:
+                steps.step("INSERT many")
+                return super().executemany(sql, *rest)
+
+            def __exit__(self, *error: Any) -> Any:
+                steps.step("commit")
+                return super().__exit__(*error)
+
+        sqlite3.connect = lambda *rest, **words: connect(*rest, **{"factory": Watched, **words})  # type: ignore[assignment]
+
+
+def calm() -> None:
+    """Fix what is random, the ledger's secret and names, and its clock; names of drafts must stay new."""
+    from wpinq.ledger import session
+
+    class Still(dt.datetime):
+        @classmethod
+        def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:  # type: ignore[override]
+            return NOW
+
+    session.datetime = Still  # type: ignore[misc]
+    true = os.urandom
+    os.urandom = lambda size: true(size) if size == 8 else b"\x07" * size
+
+
+def child(home: Path, sinks: str, day: str, fatal: int, said: Path | None) -> None:
+    """Publish a day, and say what became of it; killed on the way, if that is wanted."""
+    from wpinq.publish import Release
+
+    calm()
+    steps = Steps(fatal)
+    steps.watch()
+    release = Release(given(sinks, home.parent / "views"), "site", home, clock=lambda: NOW)
+    done = release.run(day).done
+    many = list(steps.done)
+    if said is not None:
+        left = str(release.plan(day).left)
+        said.write_text(json.dumps({"done": done, "left": left, "steps": many, "differs": release.verify(day)}))
+
+
+def forked(what: Callable[[], None], log: Path) -> int:
+    """Do something in a child, and give its process id."""
+    number = os.fork()
+    if number:
+        return number
+    code = 1
+    try:
+        with log.open("a") as file:
+            os.dup2(file.fileno(), 1)
+            os.dup2(file.fileno(), 2)
+        what()
+        code = 0
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def ended(number: int) -> int:
+    """How a child ended: its exit code, or minus the signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+
+
+def published(home: Path) -> dict[str, Any]:
+    """What readers can see: the files of each day, and the rows of each day in the database."""
+    seen: dict[str, Any] = {}
+    out = home / "out"
+    for path in sorted(out.glob("*/*")) if out.exists() else []:
+        if not path.parent.name.startswith("."):
+            seen[f"{path.parent.name}/{path.name}"] = path.read_bytes()
+    base = home / "out.sqlite"
+    if base.exists():
+        with contextlib.closing(sqlite3.connect(base)) as connection:
+            for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                for row in connection.execute(f'SELECT * FROM "{table}" ORDER BY rowid').fetchall():
+                    day = row[1] if table == "wpinq_published" else row[0]
+                    seen.setdefault(f"{day} {table}", []).append(row)
+    return seen
+
+
+class Trial:
+    """One sink and one start: what an unkilled run gives, and every killed one compared with it."""
+
+    def __init__(self, place: Path, sinks: str, start: str) -> None:
+        self.place, self.sinks, self.start = place / f"{sinks}-{start}", sinks, start
+        self.log, self.said = self.place / "log", self.place / "said"
+        self.home = self.place / "start"
+        self.home.mkdir(parents=True)
+        (self.place / "views").mkdir()
+        for day in (20, 21):
+            rows = "".join(f"u{one},/p{(one + step) % 4}\n" for one in range(40) for step in range(3))
+            (self.place / "views" / f"2026-11-{day}.csv").write_text("user,page\n" + rows)
+        time.sleep(0.2)  # so that the state of these files is remembered in every run alike
+        if start == "second":
+            self._finished(self.home, "2026-11-20")
+        before = self.copied()
+        begun = time.monotonic()
+        told = self._finished(before, DAY)
+        self.seconds = time.monotonic() - begun
+        self.steps, self.left, self.whole = told["steps"], told["left"], published(before)
+        assert told["done"] == "published", told
+        assert not told["differs"], told
+
+    def copied(self) -> Path:
+        """The start, copied, always to the same place: a ledger remembers in which state files were seen."""
+        shutil.rmtree(self.place / "home", ignore_errors=True)
+        return Path(shutil.copytree(self.home, self.place / "home"))
+
+    def killed(self, fatals: list[int] | None = None, moments: list[float] | None = None) -> list[str]:
+        """Kill one run after the other, at steps or after seconds; then a plain run. What is wrong?"""
+        home = self.copied()
+        wrong = []
+        for fatal in fatals or []:
+            code = ended(forked(lambda fatal=fatal: child(home, self.sinks, DAY, fatal, None), self.log))
+            wrong += [f"ended with {code}"] * (code not in (0, -signal.SIGKILL)) + self._half(home)
+        for moment in moments or []:
+            number = forked(lambda: child(home, self.sinks, DAY, 0, None), self.log)
+            self._watched(number, moment, home, wrong)
+            wrong += self._half(home)
+        told = self._finished(home, DAY, wrong)
+        if told:
+            wrong += [f"{told['left']} is left"] * (told["left"] != self.left) + told["differs"]
+            seen = published(home)
+            wrong += [f"{name}: other content" for name in sorted(seen.keys() | self.whole.keys())
+                      if seen.get(name) != self.whole.get(name)]  # fmt: skip
+            wrong += [f"left behind: {path}" for path in (home / "out").glob(".*")]
+        return wrong
+
+    def _watched(self, number: int, moment: float, home: Path, wrong: list[str]) -> None:
+        """Kill a run after some seconds, looking all the while at what readers see."""
+        end = time.monotonic() + moment
+        while time.monotonic() < end:
+            wrong += self._half(home)
+            time.sleep(0.002)
+        os.kill(number, signal.SIGKILL)
+        code = ended(number)
+        wrong += [f"ended with {code}"] * (code not in (0, -signal.SIGKILL))
+
+    def _half(self, home: Path) -> list[str]:
+        """Whether readers see a part of a day: each sink shows all of it or nothing."""
+        seen, wrong = published(home), []
+        for own in (lambda name: "/" in name, lambda name: " " in name):
+            wanted = {name for name in self.whole if name.startswith(DAY) and own(name)}
+            there = {name for name in seen if name.startswith(DAY) and own(name)}
+            if there and (there != wanted or any(seen[name] != self.whole[name] for name in wanted)):
+                wrong.append(f"half published: {sorted(there)}")
+        return wrong
+
+    def _finished(self, home: Path, day: str, wrong: list[str] | None = None) -> dict[str, Any]:
+        """A plain run, and what it says."""
+        self.said.unlink(missing_ok=True)
+        code = ended(forked(lambda: child(home, self.sinks, day, 0, self.said), self.log))
+        if code:
+            text = f"the run after ended with {code}: {self.log.read_text()[-600:]}"
+            if wrong is None:
+                raise AssertionError(text)
+            wrong.append(text)
+            return {}
+        result: dict[str, Any] = json.loads(self.said.read_text())
+        return result
+
+
+def warm(place: Path) -> None:
+    """Import here what a run imports, without running anything here: threads do not survive a fork."""
+    (place / "warm").mkdir()
+    names = place / "names"
+
+    def direct() -> None:
+        home = place / "warm" / "home"
+        for new in (home, place / "warm" / "views"):
+            new.mkdir()
+        (place / "warm" / "views" / f"{DAY}.csv").write_text("user,page\nu1,/p1\n")
+        child(home, "both", DAY, 0, home / "said")
+        names.write_text("\n".join(sys.modules))
+
+    assert ended(forked(direct, place / "log")) == 0, (place / "log").read_text()
+    for name in names.read_text().split():
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+
+def everywhere(place: Path, sinks: list[str], starts: list[str], stride: int) -> tuple[Counter[str], list[str]]:
+    """Kill at every step (or each so many), once: how often before which step, and what was wrong."""
+    many, wrong = Counter[str](), list[str]()
+    for sink in sinks:
+        for start in starts:
+            trial = Trial(place, sink, start)
+            for fatal in range(1, len(trial.steps) + 1, stride):
+                many[f"{sink} {start}: {trial.steps[fatal - 1]}"] += 1
+                wrong += [f"{sink} {start} {fatal} {trial.steps[fatal - 1]}: {one}" for one in trial.killed([fatal])]
+    return many, wrong
+
+
+def at_random(place: Path, kills: int, seed: int) -> tuple[Counter[str], list[str]]:
+    """Kill at random moments, up to four times before a run may end, over all sinks and starts."""
+    draw = random.Random(seed)
+    trials = [Trial(place, sink, start) for sink in SINKS for start in STARTS]
+    many, wrong = Counter[str](), list[str]()
+    while sum(many.values()) < kills:
+        trial = draw.choice(trials)
+        times = min(draw.randint(1, 4), kills - sum(many.values()))
+        moments = [draw.random() * trial.seconds for _ in range(times)]
+        many[f"{trial.sinks} {trial.start}"] += times
+        wrong += [f"{trial.sinks} {trial.start} {moments}: {one}" for one in trial.killed(None, moments)]
+    return many, wrong
+
+
+def main() -> int:
+    """Kill, and print as JSON what was killed how often and what was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=0, help="so many at random moments, beside those at steps")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--stride", type=int, default=1, help="each so many of the steps only; 0 for none")
+    parser.add_argument("--sinks", nargs="*", default=list(SINKS))
+    parser.add_argument("--starts", nargs="*", default=list(STARTS))
+    asked = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    with tempfile.TemporaryDirectory(prefix="wpinq-kills-") as name:
+        place = Path(name)
+        warm(place)
+        many, wrong = Counter[str](), list[str]()
+        if asked.stride:
+            (place / "steps").mkdir()
+            many, wrong = everywhere(place / "steps", asked.sinks, asked.starts, asked.stride)
+        if asked.kills:
+            (place / "random").mkdir()
+            found, odd = at_random(place / "random", asked.kills, asked.seed)
+            many, wrong = many + found, wrong + odd
+    json.dump({"kills": sum(many.values()), "by": many, "wrong": wrong}, sys.stdout, indent=1)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

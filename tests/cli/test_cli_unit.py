@@ -135,6 +135,17 @@ def test_explain_with_and_without_input_and_of_a_stream(wpinq, flow, log, tmp_pa
     assert listing(tmp_path) == before
 
 
+def test_explain_tells_the_delta_of_a_stream_whose_bins_nobody_named(wpinq, tmp_path):
+    stream = tmp_path / "keys.py"
+    stream.write_text(
+        "def dataflow(views):\n    return {'keys': views.map('page').select(1, delta='1e-7', continual=True)}\n"
+    )
+    done = wpinq("explain", stream, "--follow", "--columns", "user,page:str", "--unit", "user", "--at-most", "2")
+    assert done.code == 0, done.err
+    assert "It costs epsilon 1 and delta 0.0000001 in all." in done.out
+    assert "each data set pays delta 0.0000001 as well" in done.out
+
+
 @pytest.mark.parametrize("period", [[], ["--period", "1s", "--at", "time"]], ids=["person", "person in a second"])
 def test_windows_of_a_stream_cost_each_or_as_one(tmp_path, period):
     """A person is in every window; a person in one second is in one."""

@@ -105,6 +105,8 @@ def test_bins_are_published_from_the_epoch_on_at_which_they_pass_and_counted_at_
     assert answer.frame["low"][0] <= 10 <= answer.frame["high"][0]
     assert answer.about["cost"] == {"epsilon": EXACT, "delta": 1e-6} and answer.about["threshold"] >= 1
     assert views._data.ledger.spent() == (EXACT, Fraction(1, 10**6)), "once, for all epochs"
+    assert "delta 0.000001" in repr(keys)
+    assert "delta=0.000001, continual=True" in keys.explain() and "pays delta 0.000001" in keys.explain()
 
 
 def test_a_loop_over_answers_gives_what_is_published(views, tmp_path):

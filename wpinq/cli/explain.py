@@ -59,7 +59,7 @@ def explain(
         typer.echo("")
     first = next(iter(found.measurements.values()))
     spent = first.key_owner.ledger
-    epsilon, _ = spent.spent()
+    epsilon, lost = spent.spent()
     gaussian = any(one.rho for one in found.measurements.values())
     typer.echo(protects_line(first.node))
     verdict = _verdict(epsilon, amount) if not gaussian else GAUSSIAN if amount is not None else ""
@@ -67,6 +67,7 @@ def explain(
         allowed = replace(place, accounting=accounting, delta=delta, rho=rho)
         verdict = _allowed(lambda: allowed.empty(amount) if stream is None else stream.empty(allowed, amount), script)
     cost = f"rho {decimal(spent.divergence)}" if gaussian else f"epsilon {decimal(epsilon)}"
+    cost += f" and delta {decimal(lost)}" if lost else ""
     typer.echo(f"It costs {cost} in all{_each(found.measurements)}{verdict}.")
 
 

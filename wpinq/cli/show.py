@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq.cli.errors import printable
+from wpinq.exact import decimal
 from wpinq.postprocess.shown import beside_noise, nearly, of_noise, rounded
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def measurement_table(measurements: Mapping[str, Measurement]) -> str:
     """One line for each measurement: its name, columns, cost and noise."""
     rows = [("measurement", "bins", "epsilon", "noise scale")]
     for name, measurement in measurements.items():
-        cost = measurement.quote.payment.text.removeprefix("epsilon ")
+        delta = f", delta {decimal(measurement.quote.delta)}" if measurement.quote.delta else ""
+        cost = measurement.quote.payment.text.removeprefix("epsilon ") + delta
         rows.append((name, str(measurement.node.schema), cost, nearly(measurement.scale)))
     return aligned(rows)
 

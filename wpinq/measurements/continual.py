@@ -186,10 +186,12 @@ class ContinualMeasurement(Measurement):
     def explain(self) -> str:
         """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
         wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in (1, 100, 10_000, 1_000_000)]
-        call = f"{self.quote.call}(epsilon={decimal(self.epsilon)}, continual=True)"
+        delta = decimal(self.quote.delta) if self.quote.delta else ""
+        paid = f"epsilon={decimal(self.epsilon)}{delta and f', delta={delta}'}"
         noise = [
-            f"{call}  noise of the nodes of counting trees",
+            f"{self.quote.call}({paid}, continual=True)  noise of the nodes of counting trees",
             f"  standard deviation of the noise on a bin: {', '.join(wide)}",
+            *([f"  each data set pays delta {delta} as well, once for all epochs"] if delta else []),
         ]
         return show_measured(self.node, self.epsilon, noise=noise)
 

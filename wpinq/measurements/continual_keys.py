@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.errors import EngineError, PlanError
+from wpinq.exact import decimal
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
 from wpinq.measurements.about import About
@@ -122,6 +123,11 @@ class ContinualSelection(ContinualMeasurement):
             PlanError: Always.
         """
         raise PlanError(f"observe_many: {NAMELESS}.")
+
+    def __repr__(self) -> str:
+        label = f"{self.name!r}, " if self.name else ""
+        cost = f"epsilon {decimal(self.epsilon)}, delta {decimal(self.delta)}"
+        return f"<continual selection {label}{self.node.schema}, {cost}>"
 
     def begin(self, epoch: int, total: Histogram) -> None:
         """Look at bins from this epoch on, in this histogram, which takes in each epoch before `receive` is called."""

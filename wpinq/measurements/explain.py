@@ -117,7 +117,7 @@ def cost_lines(
         epsilon: What it costs the privacy unit.
         scale: Of its noise, in weight.
         resolution: Steps of a geometric noise in a weight of 1.
-        l1: For each data set how far one unit of it can move what is measured, in weight.
+        sensitivities: For each data set how far one unit of it can move what is measured, in weight.
         mechanism: "geometric" or "laplace".
         noise: Replaces the lines about one scale.
         often: How often it is charged; see `how_often`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,7 +71,7 @@ def run(
     ] = False,
 ) -> None:  # fmt: skip
     """Publish one period. Killed and started again, it is charged once, and published whole, once."""
-    _done([_run(lambda: _opened(file).run(period, accept=accept, again=again))])
+    _done(one.run(period, accept=accept, again=again) for one in [_opened(file)])
 
 
 @app.command()
@@ -79,7 +80,7 @@ def backfill(
     periods: Annotated[str, typer.Argument(metavar="A..B", help="The first and the last.", show_default=False)],
 ) -> None:
     """Publish all periods of a range that are not published yet; one that cannot be stops no other."""
-    _done([_run(lambda one=one: one) for one in _opened(file).backfill(periods)])
+    _done(_opened(file).backfill(periods))
 
 
 @app.command()
@@ -97,7 +98,13 @@ def status(file: File) -> None:
 @app.command()
 def verify(file: File, period: Named) -> None:
     """Compute a published period anew, for nothing, and compare every file and row with what was published."""
-    differs = _opened(file).verify(period)
+    from wpinq.publish import BusyError, ChangedError
+
+    differs: list[str] = []
+    try:
+        differs = _opened(file).verify(period)
+    except (BusyError, ChangedError) as error:
+        _done([error])
     for one in differs:
         typer.echo(f"{period}: {one}")
     if differs:
@@ -105,25 +112,22 @@ def verify(file: File, period: Named) -> None:
     typer.echo(f"{period}: every file, every row and the computation are the same.")
 
 
-def _run(step: object) -> Outcome | WpinqError:
-    """A step's outcome, or the error that has an exit code of its own."""
-    from wpinq.publish import BusyError, ChangedError, HeldError
-
+def _ended(outcomes: Iterable[Outcome | WpinqError]) -> Iterator[Outcome | WpinqError]:
+    """Outcomes, and the error that ended them."""
     try:
-        found = step()  # type: ignore[operator]
-    except (HeldError, ChangedError, BusyError, BudgetError) as error:
-        return error
-    return found  # type: ignore[no-any-return]
+        yield from outcomes
+    except WpinqError as error:
+        yield error
 
 
-def _done(outcomes: list[Outcome | WpinqError]) -> None:
-    """Print what became of each period, and exit with the worst code."""
+def _done(outcomes: Iterable[Outcome | WpinqError]) -> None:
+    """Print what became of each period as soon as it is known, and exit with the code of the first error."""
     from wpinq.cli.errors import say
     from wpinq.publish import BusyError, ChangedError, HeldError
 
     codes = {HeldError: HELD, BudgetError: REFUSED, ChangedError: CHANGED, BusyError: BUSY}
     worst = 0
-    for one in outcomes:
+    for one in _ended(outcomes):
         if isinstance(one, WpinqError):
             say(str(one))
             worst = worst or next((code for kind, code in codes.items() if isinstance(one, kind)), 2)

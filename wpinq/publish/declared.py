@@ -13,6 +13,7 @@ import tomllib
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -223,6 +224,11 @@ def _check(file: File, call: str) -> None:
         raise PlanError(f"{call}: [[question]] is needed, each with a name of its own.")
     if not file.sink:
         raise PlanError(f"{call}: [[sink]] is needed: directory, sqlite or postgres.")
+    try:
+        ZoneInfo(file.period.zone)
+    except (KeyError, ValueError, OSError):  # not found, no name of a file, a directory
+        raise PlanError(f"{call}: period.zone: {file.period.zone[:40]!r} is no zone of time; write UTC or Europe/Berlin"
+                        " for example.") from None  # fmt: skip
     positive(file.budget.epsilon, f"{call}: budget.epsilon")
     exact(file.budget.delta, f"{call}: budget.delta")
     for question in file.question:

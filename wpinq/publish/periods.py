@@ -46,7 +46,8 @@ class Period:
         '2026-11-16'
         """
         found = re.fullmatch(PATTERNS[every], text)
-        numbers = [int(one) for one in found.groups()] if found else [0]  # no year is 0
+        known = found is not None and found[1] != str(dt.MAXYEAR)  # which nothing follows
+        numbers = [int(one) for one in found.groups()] if found and known else [0]  # no year is 0
         try:
             if every == "week":
                 return cls(dt.datetime.fromisocalendar(numbers[0], numbers[-1], 1), every)

@@ -4,18 +4,25 @@ The error is the sum over the bins of the expected absolute error of a count: wh
 Laplace noise. The best bound is found with the true records among numbers a tenth apart; it costs nothing. "at the same
 epsilon" the chosen bound is used at the same epsilon as the best one, and "in all" at what the choice leaves of it.
 
-Run: `python tests/benchmarks/bench_bounds.py DIRECTORY`, with Parquet files of columns user and page.
+Usage: python tests/benchmarks/bench_bounds.py [--smoke]
+
+Real data is read from `shared/data` beside the repository; `--smoke` takes made-up views and few repetitions.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+
+sys.path.insert(0, str(Path(__file__).parent))
+from bench_accuracy import SHARED
 
 from wpinq.aggregates.trade import GRID, best_bound
 from wpinq.noise.geometric import DiscreteLaplace
@@ -49,28 +56,38 @@ def error(lost: Floats, tried: Floats, epsilon: float) -> Floats:
     return np.asarray((lost + scale * np.exp(-lost / scale)).sum(1))
 
 
-def chosen(views: pl.DataFrame, price: float, cost: Fraction) -> Floats:
+def data(smoke: bool) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The data sets by name, as far as they are here."""
+    if smoke:
+        rng = np.random.default_rng(1)
+        yield "made up", pl.DataFrame({"user": rng.zipf(1.5, 5_000) % 900, "page": rng.zipf(1.5, 5_000) % 300})
+        return
+    for name in SETS:
+        if (SHARED / f"{name}.parquet").exists():
+            yield name, pl.read_parquet(SHARED / f"{name}.parquet")
+
+
+def chosen(views: pl.DataFrame, price: float, cost: Fraction, repetitions: int) -> Floats:
     """What is chosen with noise of several keys."""
     lengths = np.minimum(views.group_by("user").len()["len"].to_numpy(), GRID[-1])
     cells = np.bincount(np.searchsorted(GRID, lengths), minlength=len(GRID))
     noise, ids = DiscreteLaplace(1 / cost), np.arange(2 * len(GRID), dtype=np.uint64).reshape(-1, 2)
-    drawn = (noise.draw(Words(key.to_bytes(32, "little")), ids) for key in range(REPETITIONS))
+    drawn = (noise.draw(Words(key.to_bytes(32, "little")), ids) for key in range(repetitions))
     return np.array([best_bound((cells + one).astype(np.float64), float(1 / cost), price) for one in drawn])
 
 
-def main(directory: Path) -> None:
+def main(smoke: bool) -> None:
     """One line for each data set, number of bins, and epsilon."""
     print("| data | people | bins | epsilon | best bound | chosen (5%, median, 95%) | at the same epsilon | in all |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
-    for name in SETS:
-        views = pl.read_parquet(directory / f"{name}.parquet")
+    for name, views in data(smoke):
         tried = bounds(int(views.group_by("user").len()["len"].max()))  # type: ignore[arg-type]
         lost = missing(views, tried)
         every = lost.shape[1]
         for bins, epsilon in ((every, 1.0), (every, 0.1), *(((100, 1.0),) if every > 100 else ())):
             cost = Fraction(epsilon).limit_denominator(100) / 10
             errors, left = (error(lost[:, :bins], tried, one) for one in (epsilon, epsilon * 0.9))
-            found = chosen(views, bins / epsilon, cost)
+            found = chosen(views, bins / epsilon, cost, 20 if smoke else REPETITIONS)
             same, whole = (np.interp(found, tried, one).mean() / errors.min() for one in (errors, left))
             shown = ", ".join(f"{value:.0f}" for value in np.quantile(found, [0.05, 0.5, 0.95]))
             best = f"{tried[errors.argmin()]:.0f}"
@@ -79,4 +96,6 @@ def main(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true")
+    main(parser.parse_args().smoke)

@@ -135,11 +135,11 @@ def main(smoke):
     for name, row in {"for ever": [selected(last) for last in DAYS], "each epoch by itself": every}.items():
         print(f"{name:28}" + "".join(f"{std:8.1f} /{tau:>6}" for std, tau in row))
     print(f"{'each epoch, Gaussian':28}" + "".join(f"{math.sqrt(last / 2 / RHO):9.1f}       " for last in DAYS))
-    for name, rows, drawn in (
+    for name, most, drawn in (
         ("Zipf", 2_000_000, lambda draw, rows: (10**7 ** draw.random(rows)).astype(np.int64)),
         ("alone", 5_000_000, lambda draw, rows: draw.integers(0, 10**7, rows)),
     ):
-        rows //= 100 if smoke else 1
+        rows = most // 100 if smoke else most
         print(f"\n{rows:,} records of {name} keys in each epoch")
         keyed(rows, drawn, 4)
     print(f"\nmeasured: mean error {mean:.1f}, worst epoch {worst:.1f}, {each:.2f} ms for {BINS} bins")

@@ -14,8 +14,9 @@ from strategies import evaluate
 
 import wpinq
 from wpinq.errors import BudgetError, ExactnessError, PlanError
+from wpinq.ledger.curve import epsilon_of
 from wpinq.ledger.secret import Secret
-from wpinq.measurements.payment import epsilon_at, rho_of
+from wpinq.measurements.payment import rho_of
 from wpinq.plan.node import sources
 
 ONE = Secret(bytes(range(32)))
@@ -112,7 +113,8 @@ def test_epsilon_and_delta_become_a_rho_that_holds_them(epsilon, delta):
 
     assert exact(float(rho)) <= float(delta)
     assert exact(float(rho) * 1.25) > float(delta), "and not much smaller than need be"
-    assert epsilon_at(rho, delta) <= epsilon <= epsilon_at(rho, delta) * Fraction(103, 100)
+    whole = epsilon_of(lambda order: order * rho, delta)
+    assert whole <= epsilon <= whole * Fraction(103, 100)
     accounting = pytest.importorskip("dp_accounting")
     rdp = pytest.importorskip("dp_accounting.rdp").RdpAccountant(
         orders=[1 + 2**k * 1.0 for k in np.arange(-4, 14, 0.05)]

@@ -82,6 +82,16 @@ def test_what_bounds_leave_out_is_beside_each_answer(tmp_path):
     views.close()
 
 
+def test_no_epsilon_is_told_of_gaussian_noise():
+    views = wpinq.live(TIMED, rho=1)
+    made = {"bell": views.map("page").measure(rho="0.1", mechanism="gaussian")}
+    found = views.answers(made, bins=["home"])
+    views.send([("ann", "home", minute(0))])
+    views.advance()
+    assert [row["epsilon"] for row in found] == [None]
+    views.close()
+
+
 def test_what_cannot_be_answered_is_refused_before_a_sink_is_made(tmp_path):
     views, made = start(tmp_path)
     other = wpinq.live({"page": "text"}, budget=10**6)

@@ -218,7 +218,7 @@ class Accountant:
         where, costs = f"of data set {self.name!r}", after.since(self.spent)
         if after.delta > self.promise.failing:
             delta = f"costs delta {decimal(after.delta - self.spent.delta)}, {decimal(self.left_delta)} is left {where}"
-            raise self.refusal(charge, costs, self.left, delta)
+            raise self.refusal(charge, costs, self.left, f"{delta}{self.promise.told_share}")
         if not self.promise.holds(after):
             left = self.promise.rho_left(self.spent) if after.only_gaussian(self.spent) else self.left
             short = ROUNDED if ZERO < costs - left < costs / 10**9 else ""

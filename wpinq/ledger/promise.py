@@ -121,6 +121,12 @@ class Promise:
         amount = f"{'rho' if self.accounting == RHO else 'epsilon'} {decimal(self.budget)}, delta {decimal(self.delta)}"
         return f"{amount} by accounting='renyi'" if self.accounting == RENYI else amount
 
+    @property
+    def told_share(self) -> str:
+        """In brackets, for people, which part of delta is for thresholds, where that is not all of it."""
+        part = f"{decimal(self.failing)} of its delta {decimal(self.delta)}"
+        return f" (thresholds and selections may spend {part})" if self.failing < self.delta else ""
+
     def raised(self, budget: Fraction) -> Promise:
         """The same with more of a budget: at the same order, so that what was added up stays."""
         if self.order is None:

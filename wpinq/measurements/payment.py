@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, decimal, exact, positive
 from wpinq.ledger import Cost
-from wpinq.ledger.curve import best_order, epsilon_of, limit
+from wpinq.ledger.curve import best_order, limit
 from wpinq.ledger.promise import SHARE
 from wpinq.measurements.explain import rounded, short
 from wpinq.measurements.publish import probability
@@ -255,11 +255,6 @@ def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
         )
     unit = Fraction(10) ** (math.floor(math.log10(most)) + 1 - DIGITS)
     return math.floor(most / unit) * unit
-
-
-def epsilon_at(rho: Fraction, delta: Fraction) -> Fraction:
-    """What rho says in epsilon, at a delta."""
-    return epsilon_of(lambda order: order * rho, delta)
 
 
 def _rho_within(moved: Fraction, within: Fraction, level: Fraction) -> Fraction:

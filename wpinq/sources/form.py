@@ -11,7 +11,6 @@ from typing import TypedDict, Unpack
 
 from wpinq.errors import SourceError
 
-SEPARATED = ("csv", "tsv")
 ANEW = "write such files anew first, for example with iconv -f utf-16 -t utf-8"
 SEPARATORS = ";\t|"
 """What else than a comma stands between the fields of files that are called CSV."""

@@ -120,9 +120,8 @@ def known(one: Measurement) -> dict[str, Any]:
     """What is known of every answer of a measurement before there are any."""
     about = one.about
     beside = "; ".join(about["beside noise"])
-    return {
-        "epsilon": float(one.epsilon), "unit": about["unit"], "protects": about["protects"], "beside_noise": beside,
-    }  # fmt: skip
+    epsilon = None if one.rho else float(one.epsilon)  # no epsilon bounds Gaussian noise
+    return {"epsilon": epsilon, "unit": about["unit"], "protects": about["protects"], "beside_noise": beside}
 
 
 class Stream(Protocol):

@@ -66,6 +66,7 @@ def test_the_ledger_tells_both_sums(wpinq, views, small, tmp_path):
     shown = wpinq("ledger", "show", path).out
     assert "divergence" in shown
     assert "Promises epsilon 1, delta 0.000001 by accounting='renyi'. Epsilons add up to 0.1 of 1" in shown
+    assert "Spent delta 0 of 0.00000001 on thresholds and selections." in shown
     report = json.loads(wpinq("ledger", "show", path, "--json").out)
     assert (report["accounting"], report["order"], report["spent"]) == ("renyi", "22/1", "1/10")
     assert "all intact" in wpinq("ledger", "verify", path).out

@@ -137,6 +137,7 @@ def test_what_a_budget_says():
         "Of epsilon 1, delta 0.000001 by accounting='renyi', one more question of epsilon 0.9 is left"
     )
     assert "Epsilons add up to 0.1 of 1, Renyi divergences at order 22 to " in said
+    assert said.splitlines()[0].endswith("Delta 0.00000001 of 0.00000001 is left for thresholds and selections.")
     assert len(records.budget.split(100)) == 100
     with pytest.raises(wpinq.errors.ExactnessError, match="split the whole budget"):
         records.budget.split(2, of=1)

@@ -93,7 +93,8 @@ def _allowed(views: Callable[[], Collection], script: Dataflow) -> str:
         rehearsed(script, asked)
     except BudgetError:
         return f", more than the budget of {promise} allows: it would be refused"
-    return f", which the budget of {promise} allows; {sources(asked._node)[0].ledger.told}"
+    told = sources(asked._node)[0].ledger.told
+    return f", which the budget of {promise} allows; {told[:1].lower()}{told[1:]}"
 
 
 def _verdict(epsilon: Fraction, budget: Fraction | None) -> str:

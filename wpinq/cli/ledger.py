@@ -121,7 +121,8 @@ def _summary(ledger: Ledger) -> str:
     text = f"Spent epsilon {decimal(epsilon)} of {decimal(promise.budget)}; {left} is left."
     if ledger.curves:
         text = f"Promises {promise.text}. {ledger.told}; one more question of epsilon {left} is left."
-    return f"{text} Spent delta {decimal(delta)} of {decimal(rest)}." if rest else text
+    what = " on thresholds and selections" if rest < promise.delta else ""
+    return f"{text} Spent delta {decimal(delta)} of {decimal(rest)}{what}." if rest else text
 
 
 def _report(ledger: Ledger) -> dict[str, Any]:

@@ -110,7 +110,8 @@ class Budget:
         return "\n".join([f"{self}", *head, *rows])
 
     def __str__(self) -> str:
-        delta = f" Delta {decimal(self.delta_left)} of {decimal(self.delta)} is left." if self.delta else ""
+        what = " for thresholds and selections" if self.delta < self.promise.delta else ""
+        delta = f" Delta {decimal(self.delta_left)} of {decimal(self.delta)} is left{what}." if self.delta else ""
         return f"{left_line(self.promise, self.left, self.told, self.name)}{delta}"
 
     def _repr_html_(self) -> str:

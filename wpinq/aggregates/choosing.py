@@ -176,7 +176,7 @@ def _quoted(kept: Any, asked: Asked, epsilon: Fraction, name: str | None, analys
     rate = epsilon / (asked.k * part * l1_sensitivity(survey))
     return price(
         survey, epsilon, call="top", kind=Peeled, mechanism=(PermuteAndFlip(rate), asked),
-        fields=("top", asked.k, asked.digest), name=name, analyst=analyst, epochs=epochs,
+        fields=("top", asked.k, asked.digest, rate), name=name, analyst=analyst, epochs=epochs,
     )  # fmt: skip
 
 

@@ -121,7 +121,8 @@ def test_a_directory_that_holds_something_else_stays(told, tmp_path):
     (place / "mine").write_text("mine")
     code, _, err = told("run", "--period", OLD[0])
     assert (code, len(err)) == (2, 1)
-    assert "holds other files" in err[0]
+    assert "move it away" in err[0]
+    assert not (tmp_path / "ledger").exists()
     assert [path.name for path in place.iterdir()] == ["mine"]
     (place / "mine").unlink()
     place.rmdir()

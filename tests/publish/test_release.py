@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -142,8 +143,8 @@ def test_records_that_changed_after_the_charge_are_charged_only_when_it_is_said(
     assert not (tmp_path / "ledger").exists()  # the sink is tried before anything is charged
     site = release(tmp_path)
     site.run()
-    for one in (tmp_path / "ledger.periods", tmp_path / "out" / "2026-11-21" / "views.csv"):
-        one.unlink()  # as if it had been killed after the charge
+    (tmp_path / "ledger.periods").unlink()  # as if it had been killed after the charge
+    shutil.rmtree(tmp_path / "out")
     path.write_text(path.read_text() + "new,/p1\n")
     with pytest.raises(ChangedError, match="--again"):
         site.run()
@@ -181,6 +182,17 @@ def test_an_expected_key_that_is_not_declared_is_refused_before_the_charge(tmp_p
     with pytest.raises(PlanError, match="/p77"):
         release(tmp_path, question=[question]).run()
     assert release(tmp_path).plan().left == 30
+
+
+def test_a_place_that_holds_something_else_is_refused_before_the_charge(tmp_path):
+    wrote(tmp_path, 21)
+    (tmp_path / "out" / "2026-11-21").mkdir(parents=True)
+    with pytest.raises(SourceError, match="move it away"):
+        release(tmp_path).run()
+    (tmp_path / "text.sqlite").write_text("no database, but longer than the head of one " * 9)
+    with pytest.raises(SourceError, match="not a database"):
+        release(tmp_path, sink=[{"sqlite": "text.sqlite"}]).run()
+    assert not (tmp_path / "ledger").exists()
 
 
 def test_every_kind_of_question_and_sink(tmp_path):

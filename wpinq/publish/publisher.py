@@ -90,10 +90,11 @@ class Publisher:
             PlanError, SourceError, BudgetError, LedgerError, HeldError, ChangedError: It is not published.
         """
         self._refuse(period)
-        for place in self.places:
-            place.check(period)
         record = self.register.records().get(period.name)
-        if record is None or record.stage == "begun":
+        fresh = record is None or record.stage == "begun"
+        for place in self.places:
+            place.check(period, fresh=fresh)
+        if record is None or fresh:
             record = self._compute(period, again=again)
         elif record.stage == "published":
             self._unchanged(record, period)

@@ -27,7 +27,6 @@ from typing import Any
 
 from wpinq.errors import LedgerError, WpinqError
 
-STAGES = ("begun", "computed", "held", "published")
 TABLES = """
 CREATE TABLE IF NOT EXISTS periods (
   release TEXT, period TEXT, every TEXT, stage TEXT, version TEXT, definition TEXT, facts TEXT, notes TEXT,

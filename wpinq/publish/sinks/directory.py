@@ -26,9 +26,11 @@ class Directory:
         self._pattern, self._home, self.name = pattern, home, f"directory {pattern}"
         self._suffixes = {TABLES[one] for one in formats}
 
-    def check(self, period: Period) -> None:
+    def check(self, period: Period, *, fresh: bool) -> None:
         """See `Place.check`."""
         place = self._place(period)
+        if fresh and place.exists():
+            raise SourceError(f"{self.name}: {place} is there, and was not published by this release; move it away.")
         near = next(one for one in (place.parent, *place.parent.parents) if one.exists())
         if not near.is_dir() or not os.access(near, os.W_OK | os.X_OK):
             raise SourceError(f"{self.name}: {near} cannot be written to.")

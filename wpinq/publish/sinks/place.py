@@ -37,11 +37,15 @@ class Place(Protocol):
 
     name: str
 
-    def check(self, period: Period) -> None:
+    def check(self, period: Period, *, fresh: bool) -> None:
         """Refuse, before anything is charged, what can be seen to fail.
 
+        Args:
+            period: The period.
+            fresh: Whether nothing of it was published yet.
+
         Raises:
-            SourceError: It cannot be written.
+            SourceError: It cannot be written, or holds something for a fresh period.
         """
 
     def deliver(self, edition: Edition) -> None:

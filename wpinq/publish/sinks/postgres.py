@@ -24,7 +24,7 @@ class PostgresTables:
         self._url = url
         self.name = f"postgres {url.rpartition('@')[2].partition('?')[0].removeprefix('postgresql://')}"
 
-    def check(self, period: Period) -> None:
+    def check(self, period: Period, *, fresh: bool) -> None:
         """See `Place.check`."""
         with self._cursor() as cursor:
             cursor.execute("SELECT 1")

@@ -27,11 +27,13 @@ class SqliteTables:
     def __init__(self, path: Path) -> None:
         self._path, self.name = path, f"sqlite {path.name}"
 
-    def check(self, period: Period) -> None:
+    def check(self, period: Period, *, fresh: bool) -> None:
         """See `Place.check`."""
         place = self._path if self._path.exists() else self._path.parent
         if not place.exists() or not os.access(place, os.W_OK):
             raise SourceError(f"{self.name}: {place} is not there or cannot be written to.")
+        if place is self._path:
+            self._read("SELECT 1 FROM sqlite_master", ())  # it may be another kind of file
 
     def deliver(self, edition: Edition) -> None:
         """See `Place.deliver`."""
@@ -48,13 +50,20 @@ class SqliteTables:
         for name, table in edition.tables.items():
             query = f"SELECT * FROM {quoted(named(edition, name))} WHERE {column_of(table)} = ? ORDER BY rowid"  # noqa: S608  quoted
             try:
-                with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as connection:
-                    there = connection.execute(query, (edition.period.name,)).fetchall()
-            except sqlite3.Error as error:
-                return f"{self.name}: {error}"
+                there = self._read(query, (edition.period.name,))
+            except SourceError as error:
+                return str(error)
             if there != _cells(dated(table, edition.period)).rows():
                 return f"{self.name}: other rows in {named(edition, name)}"
         return None
+
+    def _read(self, query: str, values: tuple[str, ...]) -> list[tuple[object, ...]]:
+        """Rows of the file, which is not written to."""
+        try:
+            with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as connection:
+                return connection.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise SourceError(f"{self.name}: {error}.") from None
 
     @staticmethod
     def _put(connection: sqlite3.Connection, edition: Edition) -> None:

@@ -18,7 +18,7 @@ from wpinq.collection import Collection
 from wpinq.errors import PlanError
 from wpinq.publish.declared import Data, Question, amount
 from wpinq.publish.keys import declared, missing, wanted
-from wpinq.publish.sinks.rows import quoted
+from wpinq.sources.databases.postgres import quoted
 
 if TYPE_CHECKING:
     from wpinq.measurements.quote import Quote

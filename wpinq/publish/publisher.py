@@ -16,7 +16,7 @@ from wpinq.measurements.charged import commit
 from wpinq.plan.node import sources
 from wpinq.publish.asked import Asked, ask
 from wpinq.publish.budgets import Allowance
-from wpinq.publish.checks import Column, columns, doubts
+from wpinq.publish.checks import PAST, Column, columns, doubts
 from wpinq.publish.declared import File
 from wpinq.publish.edition import Known, compose, restored, tabled
 from wpinq.publish.files import digest, found, put
@@ -222,13 +222,13 @@ class Publisher:
 
     def _past(self, period: Period) -> list[list[Column]]:
         """The columns of the periods that were published before this one."""
-        result = []
-        for record in self.register.records().values():
-            if record.stage == "published" and record.period < period.name:
-                files = found(self.register.files / record.period)
-                tables = {} if files is None else restored(files, ends=True)
-                result.append(list(columns(tables)))
-        return result[-8:]
+        published = [
+            record.period
+            for record in self.register.records().values()
+            if record.stage == "published" and record.period < period.name
+        ]
+        kept = [found(self.register.files / name) or {} for name in published[-PAST:]]
+        return [list(columns(restored(files, ends=True))) for files in kept]
 
     @staticmethod
     def _cost(record: Record) -> Fraction:

@@ -185,13 +185,8 @@ class Weighed:
         A column within the corner is reached by all D rows, so of the rows' mean number that much is not counted twice.
         """
         columns, rows = self.sides
-        lo, hi = rows.band
-        reaching = np.zeros(int(hi.max(initial=0)) + 2)
-        single = np.diff(rows.chances, prepend=0.0)
-        single[rows.starts[1:-1]] += 1.0
-        weights = single * np.repeat(1 - rows.gone, np.diff(rows.starts))
-        lengths = np.arange(rows.starts[-1]) - np.repeat(rows.starts[:-1] - lo, hi - lo + 1)
-        np.add.at(reaching, lengths, weights)
+        reaching = np.zeros(int(rows.band[1].max(initial=0)) + 2)
+        np.add.at(reaching, rows.heights, rows.shares * np.repeat(1 - rows.gone, np.diff(rows.starts)))
         result = np.cumsum(reaching[::-1])[::-1][1:]  # how many rows reach each column
         size = max(len(result), len(columns.gone))
         result, alive, heights = (

@@ -116,16 +116,25 @@ class Marginals:
 
     def means(self, values: Floats, ended: Floats) -> Floats:
         """Return the mean of what is given for each height of each column, and for those no longer alive."""
+        held = np.add.reduceat(self.shares * values, self.starts[:-1])
+        return np.asarray(self.gone * ended + (1 - self.gone) * held)
+
+    @property
+    def shares(self) -> Floats:
+        """The probability of each height of each column, if it is alive."""
         single = np.diff(self.chances, prepend=0.0)
         single[self.starts[1:-1]] += 1.0  # where a column's distribution function starts anew
-        held = np.add.reduceat(single * values, self.starts[:-1])
-        return np.asarray(self.gone * ended + (1 - self.gone) * held)
+        return np.asarray(single)
+
+    @property
+    def heights(self) -> Ints:
+        """The heights that `chances` speaks of, one column after another."""
+        lo, hi = self.band
+        return np.asarray(np.arange(self.starts[-1]) - np.repeat(self.starts[:-1] - lo, hi - lo + 1))
 
     def expected(self) -> Floats:
         """Return the mean height of each column, 0 where it is no longer alive."""
-        lo, hi = self.band
-        heights = np.arange(self.starts[-1]) - np.repeat(self.starts[:-1] - lo, hi - lo + 1)
-        return self.means(heights.astype(np.float64), np.zeros(len(lo)))
+        return self.means(self.heights.astype(np.float64), np.zeros(len(self.gone)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from typing import Any
 from wpinq.errors import SourceError
 from wpinq.publish.periods import Period
 from wpinq.publish.sinks.place import Edition
-from wpinq.publish.sinks.rows import DONE, column_of, dated, digest_of, named, quoted
-from wpinq.sources.databases.postgres import reason
+from wpinq.publish.sinks.rows import DONE, column_of, dated, digest_of, named
+from wpinq.sources.databases.postgres import quoted, reason
 
 
 class PostgresTables:

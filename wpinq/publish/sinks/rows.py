@@ -14,15 +14,6 @@ DONE = ("wpinq_published", "release TEXT, period TEXT, digest TEXT, PRIMARY KEY 
 """The table that holds which periods arrived; written in the same transaction as their rows."""
 
 
-def quoted(name: str) -> str:
-    """A name as SQL holds it.
-
-    >>> quoted('a"b')
-    '"a""b"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
 def named(edition: Edition, table: str) -> str:
     """The name of a question's table."""
     return f"{edition.release}_{table}".replace("-", "_")

@@ -12,7 +12,8 @@ import polars as pl
 from wpinq.errors import SourceError
 from wpinq.publish.periods import Period
 from wpinq.publish.sinks.place import Edition
-from wpinq.publish.sinks.rows import DONE, column_of, dated, digest_of, named, quoted
+from wpinq.publish.sinks.rows import DONE, column_of, dated, digest_of, named
+from wpinq.sources.databases.postgres import quoted
 
 KINDS = {pl.Int64: "INTEGER", pl.Float64: "REAL", pl.Boolean: "INTEGER", pl.Binary: "BLOB"}
 

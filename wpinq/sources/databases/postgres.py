@@ -188,7 +188,11 @@ class PostgresReader(ObjectReader):
 
 
 def quoted(name: str) -> str:
-    """A name as SQL quotes it."""
+    """A name as SQL quotes it.
+
+    >>> quoted('a"b')
+    '"a""b"'
+    """
     return '"' + name.replace('"', '""') + '"'
 
 

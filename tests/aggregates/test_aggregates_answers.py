@@ -322,6 +322,7 @@ def test_every_option_has_a_name_and_a_default_where_help_shows_it(name):
     shown = inspect.signature(getattr(wpinq.Collection, name)).parameters
     options = {one for one, its in shown.items() if its.kind is its.KEYWORD_ONLY and its.default is not its.empty}
     numbers = {"step"} if name not in ("count", "count_distinct") else set()
+    numbers |= {"mechanism", "rho", "delta"} if name not in ("min", "max", "median") else set()
     ranks = {"confidence"} if name in ("min", "max", "median") else set()
     if name in ("count", "count_distinct", "sum"):
         ranks = {"within", "confidence"}

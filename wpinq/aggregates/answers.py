@@ -55,7 +55,8 @@ class Derived:
         together = len(self.where) if simultaneous else 1
         half = self.measurement.interval(level, bins=together)
         miss = 1 - level_of_each(level, together)
-        noise = BinNoise(float(self.measurement.scale), 1 / self.measurement.node.resolution, float(miss), half)
+        scale, step = float(self.measurement.scale), 1 / self.measurement.node.resolution
+        noise = BinNoise(scale, step, float(miss), half, gaussian=self.measurement.rho > 0)
         values, _ = self._ranges(None)
         return self.where.released(values, *self._ranges(noise))
 

@@ -23,6 +23,7 @@ from wpinq.arguments import NAME, NAMES, NOTHING, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact
 from wpinq.measurements.answer import Answer, Released
+from wpinq.measurements.payment import LAPLACE
 from wpinq.records.schema import Kind, Schema, in_columns
 
 if TYPE_CHECKING:
@@ -32,10 +33,11 @@ MOST = 1 << 20
 """Edges."""
 
 
-@takes(column=NAME, by=NAMES | NOTHING)
+@takes(column=NAME, mechanism=NAME, by=NAMES | NOTHING)
 def histogram(
     self: Builder[Any], column: str, edges: Sequence[Amount], epsilon: Amount | None = None, *,
     within: Amount | None = None, confidence: Amount = LEVEL,
+    mechanism: str = LAPLACE, rho: Amount | None = None, delta: Amount | None = None,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for how many records have a number between each two edges, in all or in each of the given groups.
@@ -48,7 +50,7 @@ def histogram(
         column: A column of numbers.
         edges: Numbers that rise and do not depend on the data; the first may be minus infinity, the last infinity.
         epsilon: What it costs the privacy unit, exact.
-        within, confidence: Instead of it, as in `count`.
+        within, confidence, mechanism, rho, delta: Instead of it or beside it, as in `count`.
         by: Columns that make groups; this and what follows as in `count`.
         keys: The groups to answer.
         name: Tells repetitions apart.
@@ -71,7 +73,8 @@ def histogram(
     where = groups(self._node, by, keys, "histogram")
     cells = Cells(self._node, where.by, cuts, f"histogram({column})")
     buckets = Buckets.of(where, cells.schema, cuts)
-    options = Options((*where.by, cells.schema.names[-1]), buckets.given, name, analyst, None, confidence, within)
+    grouped = (*where.by, cells.schema.names[-1]), buckets.given
+    options = Options(*grouped, name, analyst, None, confidence, within, mechanism, rho, delta)
     asked = ask_count(self, Moments(cells, (), None, (0,), f"histogram({column})"), epsilon, options)
     (made,) = self._commit([asked.quote])
     return asked.answer(made, buckets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -35,6 +35,11 @@ class Cells(Linear):
         columns = self.source.schema.expanded()
         groups = tuple(columns[name] for name in self.by)
         return Schema((*groups, Column(Schema(groups).fresh("cell") if groups else "cell", Kind.INT)))
+
+    @property
+    def local(self) -> Mapping[str, str]:
+        """The groups."""
+        return {name: name for name in self.by}
 
     @property
     def title(self) -> str:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 from wpinq.exact import Amount
+from wpinq.measurements.payment import LAPLACE, Terms
 
 Bounds: TypeAlias = "tuple[Amount, Amount]"
 """The least and the largest number, which do not depend on the data."""
@@ -28,6 +29,8 @@ class Options:
         step: To whose multiples numbers are rounded; None where the bounds tell.
         confidence: How often the interval of a rank holds, or what was asked for by `within`.
         within: How near to the truth noise shall leave an answer, instead of epsilon.
+        mechanism: What adds noise to counts and sums.
+        rho, delta: What Gaussian noise costs, instead of epsilon or beside it.
     """
 
     by: str | Sequence[str] | None = None
@@ -37,3 +40,10 @@ class Options:
     step: Amount | None = None
     confidence: Amount = LEVEL
     within: Amount | None = None
+    mechanism: str = LAPLACE
+    rho: Amount | None = None
+    delta: Amount | None = None
+
+    def terms(self, epsilon: Amount | None, call: str) -> Terms:
+        """What was said of the cost of noise."""
+        return Terms(epsilon, self.mechanism, self.rho, self.delta, self.within, self.confidence, call)

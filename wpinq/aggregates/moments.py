@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -63,6 +63,16 @@ class Moments(Linear):
     def stability(self) -> tuple[Fraction, ...]:
         """One for each moment."""
         return (Fraction(len(self.powers)),)
+
+    @property
+    def local(self) -> Mapping[str, str]:
+        """The groups."""
+        return {name: name for name in self.by}
+
+    @property
+    def slices(self) -> Mapping[str, Fraction]:
+        """One moment alone moves as far as its records."""
+        return {self.schema.names[-1]: Fraction(1)}
 
     @property
     def title(self) -> str:

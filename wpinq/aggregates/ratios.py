@@ -14,7 +14,8 @@ univariate distributions 2" (1995), chapter 24, for sums of Laplace variables.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TypeAlias
 
 import numpy as np
@@ -38,19 +39,49 @@ class BinNoise:
     """The noise of each moment, and the probability with which an interval may fail.
 
     Attributes:
-        scale: Of the Laplace distribution, in weight.
+        scale: Of the Laplace distribution, in weight, or the standard deviation of the Gaussian one.
         grid: Its steps.
         miss: The probability with which the interval of one answer may fail.
         half: The half width that the noise of one moment exceeds with that probability.
+        gaussian: Whether it is Gaussian.
     """
 
     scale: float
     grid: float
     miss: float
     half: float
+    gaussian: bool = False
+
+    def failing(self, miss: float) -> BinNoise:
+        """The same noise, for intervals that may fail with another probability."""
+        return replace(self, miss=miss)
+
+    def plausible(self, sizes: Floats, *factors: Floats | float) -> NDArray[np.bool_]:
+        """Whether a weighted sum of noises reaches these sizes with the probability that may fail, or more.
+
+        A sum of Gaussian noises is Gaussian, with the sum of their variances. Discrete noise is at most one step
+        larger: by monotone coupling, as the sum over k, k + 1, ... of a falling curve is at most its integral from
+        k - 1 on, and the sum over all integers at least the whole one.
+        """
+        if not self.gaussian:
+            return self.exceeds(sizes, *factors) >= self.miss
+        spread = np.sqrt(sum(np.square(factor) for factor in factors)) * self.scale
+        steps = self.grid * sum(np.abs(factor) for factor in factors)
+        found: NDArray[np.bool_] = sizes - steps <= self._reach * spread
+        return found
+
+    @property
+    def slope(self) -> float:
+        """The number of records up to which it leaves everything plausible; beyond it plausibility decreases."""
+        return self.scale * (self._reach if self.gaussian else -float(np.log(self.miss))) + self.grid
+
+    @property
+    def _reach(self) -> float:
+        """In standard deviations, how far Gaussian noise goes."""
+        return -NormalDist().inv_cdf(self.miss / 2)
 
     def exceeds(self, sizes: Floats, *factors: Floats | float) -> Floats:
-        """An upper bound on the probability that a weighted sum of noises reaches these sizes.
+        """An upper bound on the probability that a weighted sum of Laplace noises reaches these sizes.
 
         Discrete noise is at most continuous noise plus one step.
         """
@@ -80,9 +111,9 @@ def mean(moments: Floats, noise: BinNoise | None) -> Range:
         return value, value
 
     def plausible(mean: Floats) -> NDArray[np.bool_]:
-        return noise.exceeds(np.abs(total - mean * number), 1.0, mean) >= noise.miss
+        return noise.plausible(np.abs(total - mean * number), 1.0, mean)
 
-    known = number > slope(noise)
+    known = number > noise.slope
     low = np.where(known, farthest(plausible, value, np.full_like(value, -1)), -1)
     return low, np.where(known, farthest(plausible, value, np.full_like(value, 1)), 1)
 
@@ -95,10 +126,10 @@ def spread(moments: Floats, noise: BinNoise | None, *, sample: bool) -> Range:
     few = many = np.maximum(number, 2.0)
     low = high = value
     if noise is not None:
-        small = BinNoise(noise.scale, noise.grid, SHARE * noise.miss / (1 + sample), noise.half)
-        rest = BinNoise(noise.scale, noise.grid, (1 - SHARE) * noise.miss, noise.half)
+        small = noise.failing(SHARE * noise.miss / (1 + sample))
+        rest = noise.failing((1 - SHARE) * noise.miss)
         low, high = around(moments, np.linspace(*mean(moments[:2], small), MEANS), value, rest)
-        few, many = (np.maximum(number + side * slope(small), 2.0) for side in (-1, 1))
+        few, many = (np.maximum(number + side * small.slope, 2.0) for side in (-1, 1))
     if not sample:
         return low, high
     return low * many / (many - 1), high * few / (few - 1)
@@ -111,18 +142,13 @@ def around(moments: Floats, means: Floats, value: Floats, noise: BinNoise) -> Ra
 
     def plausible(variance: Floats) -> NDArray[np.bool_]:
         size = np.abs(sums - variance * number)
-        return noise.exceeds(size, 0.5, 2 * means, 0.5 + means**2 - variance) >= noise.miss
+        return noise.plausible(size, 0.5, 2 * means, 0.5 + means**2 - variance)
 
     start = np.clip(sums / np.maximum(number, 1.0), 0, 1)
     low = np.min(farthest(plausible, start, np.zeros_like(start)), axis=0)
     high = np.max(farthest(plausible, start, np.ones_like(start)), axis=0)
-    known = number > slope(noise)
+    known = number > noise.slope
     return np.where(known, np.minimum(low, value), 0), np.where(known, np.maximum(high, value), 1)
-
-
-def slope(noise: BinNoise) -> float:
-    """The number of records up to which the noise leaves everything plausible; beyond it plausibility decreases."""
-    return noise.scale * -float(np.log(noise.miss)) + noise.grid
 
 
 def farthest(plausible: Callable[[Floats], NDArray[np.bool_]], start: Floats, end: Floats) -> Floats:

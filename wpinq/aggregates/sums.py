@@ -1,8 +1,9 @@
 """Counts, sums, means and variances, computed from charged noisy moments.
 
-Each is one measurement. The moments that an aggregate needs share its epsilon equally: `count` and `sum` take one,
-`mean` two (count and sum), `variance` and `stdev` three (squares too). Numbers are clamped to declared bounds, rounded
-to a declared step and centred, so the noise of a mean is proportional to half the distance between the bounds.
+Each is one measurement. The moments that an aggregate needs share its cost equally: `count` and `sum` take one,
+`mean` two (count and sum), `variance` and `stdev` three (squares too); Gaussian noise of two is the square root of 2
+wider than of one, Laplace noise twice as wide. Numbers are clamped to declared bounds, rounded to a declared step and
+centred, so the noise of a mean is proportional to half the distance between the bounds.
 
 A null or a NaN leaves the record out, an infinity is clamped. Without records the answer is noise within the
 bounds, and its interval covers them.
@@ -32,6 +33,8 @@ from wpinq.arguments import NAME, NAMES, NOTHING, WHOLE, require, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
 from wpinq.measurements.answer import Answer
+from wpinq.measurements.measuring import quote_terms
+from wpinq.measurements.payment import LAPLACE
 from wpinq.operators.align import fit_resolution
 from wpinq.operators.map import choose
 
@@ -39,10 +42,11 @@ if TYPE_CHECKING:
     from wpinq.plan.builder import Builder
 
 
-@takes(by=NAMES | NOTHING)
+@takes(mechanism=NAME, by=NAMES | NOTHING)
 def count(
     self: Builder[Any], epsilon: Amount | None = None, *, within: Amount | None = None,
     confidence: Amount = LEVEL,
+    mechanism: str = LAPLACE, rho: Amount | None = None, delta: Amount | None = None,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for how many records there are, by weight, in all or in each of the given groups.
@@ -51,6 +55,9 @@ def count(
         epsilon: What it costs the privacy unit, exact.
         within: Instead of epsilon, by how much noise may move an answer: the least epsilon that does it is charged.
         confidence: How often noise shall move an answer by no more than `within`.
+        mechanism: "geometric" (discrete Laplace), "laplace", "gaussian" or "best"; see `measure`.
+        rho: Instead of epsilon, what Gaussian noise costs; see `measure`.
+        delta: With epsilon, of Gaussian noise; see `measure`.
         by: A column, or several, that make groups; by default there is one group, of all records.
         keys: The groups to answer, present or not, as bins of these columns; they go with `by`.
         name: Tells repetitions apart: the same question under another name has new noise, and costs again.
@@ -61,7 +68,7 @@ def count(
         BinError: A key is no value of the columns.
         ExactnessError, BudgetError, LedgerError: See `measure`.
     """
-    options = Options(by, keys, name, analyst, None, confidence, within)
+    options = Options(by, keys, name, analyst, None, confidence, within, mechanism, rho, delta)
     return ask_count(self, Moments(self._node, (), None, (0,), "count()"), epsilon, options).charge(self)
 
 
@@ -70,10 +77,11 @@ def ask_count(self: Builder[Any], plan: Moments, epsilon: Amount | None, options
     return _asked(self, plan, _first, epsilon, options)
 
 
-@takes(columns=NAMES, by=NAMES | NOTHING)
+@takes(columns=NAMES, mechanism=NAME, by=NAMES | NOTHING)
 def count_distinct(
     self: Builder[Any], columns: str | Sequence[str], epsilon: Amount | None = None, *, within: Amount | None = None,
     confidence: Amount = LEVEL,
+    mechanism: str = LAPLACE, rho: Amount | None = None, delta: Amount | None = None,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for how many different values a column (or several together) has, in all or in each group.
@@ -81,7 +89,7 @@ def count_distinct(
     Args:
         columns: A column, or several. A null is a value.
         epsilon: What it costs the privacy unit, exact.
-        within, confidence: Instead of it, as in `count`.
+        within, confidence, mechanism, rho, delta: Instead of it or beside it, as in `count`.
         by: Columns that make groups; this and what follows as in `count`.
         keys: The groups to answer.
         name: Tells repetitions apart.
@@ -94,14 +102,15 @@ def count_distinct(
     grouping = (by,) if isinstance(by, str) else tuple(by or ())
     kept = choose(self._node, (*grouping, *names), "count_distinct(columns=...)")
     plan = Moments(operators.distinct(self._then(kept))._node, (), None, (0,), f"count_distinct({', '.join(names)})")
-    options = Options(by, keys, name, analyst, None, confidence, within)
+    options = Options(by, keys, name, analyst, None, confidence, within, mechanism, rho, delta)
     return _asked(self, plan, _first, epsilon, options).charge(self)
 
 
-@takes(column=NAME, by=NAMES | NOTHING)
+@takes(column=NAME, mechanism=NAME, by=NAMES | NOTHING)
 def sum(  # noqa: A001
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None = None, *, within: Amount | None = None,
     confidence: Amount = LEVEL, step: Amount | None = None,
+    mechanism: str = LAPLACE, rho: Amount | None = None, delta: Amount | None = None,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for the sum of a column's numbers, clamped to bounds.
@@ -110,7 +119,7 @@ def sum(  # noqa: A001
         column: A column of numbers.
         bounds: The least and the largest number, which do not depend on the data. Noise grows with the larger size.
         epsilon: What it costs the privacy unit, exact.
-        within, confidence: Instead of it, as in `count`.
+        within, confidence, mechanism, rho, delta: Instead of it or beside it, as in `count`.
         step: To whose multiples numbers are rounded; by default 1 for integers, else about a millionth of the bounds.
         by: Columns that make groups; this and what follows as in `count`.
         keys: The groups to answer.
@@ -121,7 +130,7 @@ def sum(  # noqa: A001
         PlanError: The column holds no numbers, bounds and step make no grid, or a bound is more than 2^52 steps from 0.
         BinError, ExactnessError, BudgetError, LedgerError: See `count`.
     """
-    options = Options(by, keys, name, analyst, step, confidence, within)
+    options = Options(by, keys, name, analyst, step, confidence, within, mechanism, rho, delta)
     return ask_sum(self, column, bounds, epsilon, options).charge(self)
 
 
@@ -139,10 +148,11 @@ def ask_sum(
     return _asked(self, plan, lambda moments, noise: _times(unit, _first(moments, noise)), epsilon, options)
 
 
-@takes(column=NAME, by=NAMES | NOTHING)
+@takes(column=NAME, mechanism=NAME, by=NAMES | NOTHING)
 def mean(
     self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None = None, *, within: Amount | None = None,
     records: int | None = None, confidence: Amount = LEVEL, step: Amount | None = None,
+    mechanism: str = LAPLACE, rho: Amount | None = None, delta: Amount | None = None,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for the mean of a column's numbers, clamped to bounds; half of epsilon is spent on their number.
@@ -151,20 +161,18 @@ def mean(
     records further: `within` goes with `records`, the least number of them, by weight, for which it shall hold in every
     group. Whether there are as many is not looked at.
     """
-    options = Options(by, keys, name, analyst, step, confidence, within)
+    options = Options(by, keys, name, analyst, step, confidence, within, mechanism, rho, delta)
     if (within is None) is not (records is None):
         raise PlanError("mean(within=...): goes with records=, the least number of them for which it shall hold.")
-    if within is not None and epsilon is None:
-        epsilon = _epsilon_of_mean(self, column, bounds, options, records or 0)
-    elif within is not None:
-        raise PlanError("mean(...): give either epsilon=, what it costs, or within=, by how much noise may move it.")
-    if epsilon is None:
-        raise PlanError("mean(...): give either epsilon=, what it costs, or within= with records=.")
-    return ask_mean(self, column, bounds, epsilon, replace(options, within=None)).charge(self)
+    if within is not None:
+        epsilon, options = _paid_for_mean(self, column, bounds, epsilon, options, records=records or 0)
+    return ask_mean(self, column, bounds, epsilon, options).charge(self)
 
 
-def _epsilon_of_mean(self: Builder[Any], column: str, bounds: Bounds, options: Options, records: int) -> Fraction:
-    """The epsilon for which noise moves the mean of so many records by no more than what is wanted.
+def _paid_for_mean(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None, options: Options, *, records: int
+) -> tuple[Fraction | None, Options]:
+    """What it costs that noise moves the mean of so many records by no more than what is wanted.
 
     The mean t is off by the noise X of the sum less t times the noise Y of the number, over the noisy number. With y
     in [-1, 1] that is at most (|X| + |Y|) / (records - |Y|). Both are at most z with probability 1 - miss / 2 each, so
@@ -178,15 +186,15 @@ def _epsilon_of_mean(self: Builder[Any], column: str, bounds: Bounds, options: O
     miss = 1 - exact(options.confidence, "mean(confidence=...)")
     if not 0 < miss < 1 or records < 1:
         raise PlanError("mean(within=...): confidence is strictly between 0 and 1, and records above zero.")
-    widest = records * near / (2 + near)
-    quote = self._then(replace(plan, source=fit_resolution(plan.source, plan.fine))).quote(
-        within=widest, confidence=1 - miss / 2
-    )
-    epsilon: Fraction = quote.epsilon
-    return epsilon
+    widest = replace(options, within=records * near / (2 + near), confidence=1 - miss / 2)
+    moments = self._then(replace(plan, source=fit_resolution(plan.source, plan.fine)))
+    paid = quote_terms(moments, widest.terms(epsilon, "mean"), None, None).payment
+    return paid.epsilon or None, replace(options, within=None, rho=paid.rho or None)
 
 
-def ask_mean(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options) -> QuotedAggregate:
+def ask_mean(
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None, options: Options
+) -> QuotedAggregate:
     """Quote a mean; see `mean`."""
     scale = _centred(self, column, bounds, options.step, "mean")
     plan = Moments(self._node, (), scale, (0, 1), f"mean({column})")
@@ -199,10 +207,11 @@ def ask_mean(self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, o
     return _asked(self, plan, rule, epsilon, options)
 
 
-@takes(column=NAME, by=NAMES | NOTHING)
+@takes(column=NAME, mechanism=NAME, by=NAMES | NOTHING)
 def variance(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, *,
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None = None, sample: bool = False, *,
     step: Amount | None = None,
+    mechanism: str = LAPLACE, rho: Amount | None = None, delta: Amount | None = None,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for the variance of a column's numbers, by default of the records themselves: divided by their number.
@@ -210,23 +219,24 @@ def variance(
     A third of epsilon each is spent on number, sum and sum of squares. With `sample` it is divided by one less, as SQL
     does. The other arguments and the errors are those of `sum`.
     """
-    options = Options(by, keys, name, analyst, step)
+    options = Options(by, keys, name, analyst, step, mechanism=mechanism, rho=rho, delta=delta)
     return ask_variance(self, column, bounds, epsilon, options, sample=sample).charge(self)
 
 
-@takes(column=NAME, by=NAMES | NOTHING)
+@takes(column=NAME, mechanism=NAME, by=NAMES | NOTHING)
 def stdev(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, sample: bool = False, *,
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None = None, sample: bool = False, *,
     step: Amount | None = None,
+    mechanism: str = LAPLACE, rho: Amount | None = None, delta: Amount | None = None,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for the standard deviation: the root of `variance`, with the same arguments and noise."""
-    options = Options(by, keys, name, analyst, step)
+    options = Options(by, keys, name, analyst, step, mechanism=mechanism, rho=rho, delta=delta)
     return ask_stdev(self, column, bounds, epsilon, options, sample=sample).charge(self)
 
 
 def _ask_spread(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *,
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None, options: Options, *,
     call: str, root: bool = False, sample: bool = False,
 ) -> QuotedAggregate:  # fmt: skip
     """Quote three moments, and what follows from them: the variance, or its root."""
@@ -251,11 +261,8 @@ def _asked(
     """Quote the moments of each group, at a resolution that they fit."""
     call = plan.call.split("(", maxsplit=1)[0]
     where = groups(plan.source, options.by, options.keys, call)
-    if (epsilon is None) is (options.within is None):
-        raise PlanError(f"{call}(...): give either epsilon=, what it costs, or within=, by how much noise may move it.")
     fitted = replace(plan, source=fit_resolution(plan.source, plan.fine), by=where.by)
-    within = {} if options.within is None else {"within": options.within, "confidence": options.confidence}
-    quote = collection._then(fitted).quote(epsilon, options.name, analyst=options.analyst, **within)
+    quote = quote_terms(collection._then(fitted), options.terms(epsilon, call), options.name, options.analyst)
     return QuotedAggregate(
         quote, lambda made, other: Derived(made, fitted, where if other is None else other, rule).answer()
     )

@@ -55,16 +55,24 @@ def quote(
     >>> views.measure(quote=quote).epsilon
     Fraction(1, 10)
     """
+    terms = Terms(epsilon, mechanism, rho, delta, within, confidence)
+    return quote_terms(self, terms, name, analyst, continual=continual)
+
+
+def quote_terms(
+    self: Builder[Any], terms: Terms, name: str | None, analyst: str | None, *, continual: bool = False
+) -> Quote[Measurement]:
+    """Quote a measurement on these terms; see `quote`."""
     survey = Survey.of(fit_noise(self._node))
     log = log_of(survey.sources)
-    if continual and within is not None:
+    if continual and terms.within is not None:
         raise PlanError("measure(within=..., continual=True): its noise widens with the epochs; give epsilon=.")
-    if continual and mechanism in (GAUSSIAN, BEST):
+    if continual and terms.mechanism in (GAUSSIAN, BEST):
         raise PlanError(
             "measure(continual=True): counting trees are proved for Laplace noise; take mechanism='geometric'. Nothing "
             "was charged."
         )
-    paid = Terms(mechanism, epsilon, rho, delta, within, confidence).agreed(survey)
+    paid = terms.agreed(survey)
     if continual:
         if log is None:
             raise PlanError(

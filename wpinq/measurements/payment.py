@@ -33,7 +33,7 @@ from wpinq.plan.stability import Survey
 if TYPE_CHECKING:
     from wpinq.plan.dataset import DataSet
 
-GAUSSIAN, BEST = "gaussian", "best"
+LAPLACE, GAUSSIAN, BEST = "geometric", "gaussian", "best"
 DIGITS = 8
 """Significant decimal digits of a rho that follows from epsilon and delta."""
 
@@ -73,16 +73,19 @@ class Terms:
     """What the caller said of the cost: all of it, so that each combination is looked at once.
 
     Attributes:
+        epsilon: See `measure`, as of all that follow but the last.
         mechanism: "geometric", "laplace", "gaussian" or "best".
-        epsilon, rho, delta, within, confidence: See `measure`.
+        rho, delta, within, confidence: See `measure`.
+        call: What the caller wrote, for messages.
     """
 
-    mechanism: str
-    epsilon: Amount | None
-    rho: Amount | None
-    delta: Amount | None
-    within: Amount | None
-    confidence: Amount
+    epsilon: Amount | None = None
+    mechanism: str = LAPLACE
+    rho: Amount | None = None
+    delta: Amount | None = None
+    within: Amount | None = None
+    confidence: Amount = Fraction(95, 100)
+    call: str = "measure"
 
     def agreed(self, survey: Survey) -> Payment:
         """The payment.
@@ -93,11 +96,14 @@ class Terms:
         """
         given = [what for what in ("epsilon", "rho", "within") if getattr(self, what) is not None]
         if not given:
-            raise ExactnessError("measure(): give epsilon=, what it costs, or within=, how near to the truth it is.")
+            raise ExactnessError(
+                f"{self.call}(): give either epsilon=, what it costs (or rho=, of Gaussian noise), or within=, by how "
+                "much noise may move it."
+            )
         if len(given) > 1:
             raise PlanError(
-                f"measure({'=, '.join(given)}=): give either epsilon= or rho=, what it costs, or within=, how "
-                "near to the truth it is."
+                f"{self.call}({'=, '.join(given)}=): give either epsilon= or rho=, what it costs, or within=, by how "
+                "much noise may move it."
             )
         if self.mechanism == GAUSSIAN:
             return self._gaussian(survey)
@@ -106,30 +112,30 @@ class Terms:
         for what in ("rho", "delta"):
             if getattr(self, what) is not None:
                 raise PlanError(
-                    f"measure({what}=...): is of Gaussian noise; add mechanism='gaussian', or mechanism='best', or "
+                    f"{self.call}({what}=...): is of Gaussian noise; add mechanism='gaussian', or mechanism='best', or "
                     "leave it out."
                 )
         return Payment(self.mechanism, self._laplace(survey))
 
     def _laplace(self, survey: Survey) -> Fraction:
         if self.within is None:
-            return positive(self.epsilon, "measure(epsilon=...)")
+            return positive(self.epsilon, f"{self.call}(epsilon=...)")
         within, resolution = self._within, survey.root.resolution
         moved = survey.scale(Fraction(1)) * resolution
         return epsilon_within(lambda scale: mechanism(self.mechanism, scale), moved, within * resolution, self._level)
 
     def _gaussian(self, survey: Survey) -> Payment:
-        refuse_pure(survey)
+        refuse_pure(survey, self.call)
         if self.delta is not None and self.epsilon is None:
-            raise PlanError("measure(delta=...): goes with epsilon=; rho= and within= say all by themselves.")
+            raise PlanError(f"{self.call}(delta=...): goes with epsilon=; rho= and within= say all by themselves.")
         if self.rho is not None:
-            return Payment(GAUSSIAN, rho=positive(self.rho, "measure(rho=...)"))
+            return Payment(GAUSSIAN, rho=positive(self.rho, f"{self.call}(rho=...)"))
         if self.within is not None:
             moved, resolution = moved_squared(survey), survey.root.resolution
             return Payment(GAUSSIAN, rho=_rho_within(moved, self._within * resolution, self._level))
         if self.delta is None:
             raise PlanError(
-                "measure(mechanism='gaussian', epsilon=...): no epsilon holds for Gaussian noise by itself; add "
+                f"{self.call}(mechanism='gaussian', epsilon=...): no epsilon holds for Gaussian noise by itself; add "
                 "delta=, or give rho=."
             )
         return Payment(GAUSSIAN, rho=rho_of(*self._promised))
@@ -140,11 +146,11 @@ class Terms:
             return self._gaussian(survey)
         if self.within is not None or self.delta is None:
             raise PlanError(
-                "measure(mechanism='best'): compares noise of the same epsilon and delta; give both, or name the "
+                f"{self.call}(mechanism='best'): compares noise of the same epsilon and delta; give both, or name the "
                 "mechanism."
             )
         epsilon, delta = self._promised
-        laplace = Payment("geometric", epsilon)
+        laplace = Payment(LAPLACE, epsilon)
         if not all(data.ledger.curves for data in survey.sources):
             return laplace
         gaussian = Payment(GAUSSIAN, rho=rho_of(epsilon, delta))
@@ -153,18 +159,20 @@ class Terms:
 
     @property
     def _promised(self) -> tuple[Fraction, Fraction]:
-        return positive(self.epsilon, "measure(epsilon=...)"), probability(self.delta or 0, "measure(delta=...)")
+        return positive(self.epsilon, f"{self.call}(epsilon=...)"), probability(
+            self.delta or 0, f"{self.call}(delta=...)"
+        )
 
     @property
     def _within(self) -> Fraction:
-        return positive(self.within, "measure(within=...)")
+        return positive(self.within, f"{self.call}(within=...)")
 
     @property
     def _level(self) -> Fraction:
-        return exact(self.confidence, "measure(confidence=...)")
+        return exact(self.confidence, f"{self.call}(confidence=...)")
 
 
-def refuse_pure(survey: Survey) -> None:
+def refuse_pure(survey: Survey, call: str) -> None:
     """Refuse Gaussian noise where a budget is a sum of epsilons.
 
     Raises:
@@ -173,7 +181,7 @@ def refuse_pure(survey: Survey) -> None:
     for data in survey.sources:
         if not data.ledger.curves:
             raise PlanError(
-                f"measure(mechanism='gaussian'): no epsilon holds for Gaussian noise, and the budget of "
+                f"{call}(mechanism='gaussian'): no epsilon holds for Gaussian noise, and the budget of "
                 f"{data.name!r} is a sum of epsilons. Take Laplace noise, or another ledger: protect(..., rho=...) or "
                 "protect(..., budget=..., delta=..., accounting='renyi'). Nothing was charged."
             )

@@ -13,6 +13,8 @@ other steps only the mass for no columns is known.
   value there, the unit's. So records that agree in the others agree in all, and a later step may drop these columns.
   Where inputs meet, a column stays fixed if it holds the same column of the source in all of them: concat of (a, b)
   and (b, a) moves two records, also where the unit is a record.
+- A step that makes several records of each, one for every value of a column, may be more stable in each of these
+  *slices* alone (`Node.slices`): of the moments of a mean each moves as far as its records do, and both twice as far.
 - A step may bound the weight of a record (`Node.record_moves`: `distinct` by 1), and so how far a record moves, however
   many records of the unit it came from. So after `map("user, page").distinct()` one person moves a bin of `map("page")`
   by 1: the records that move differ in the page.
@@ -130,6 +132,9 @@ def _after(node: Node, moved: list[Change | None]) -> Change:
         masses = _least(
             (one | other, mass + more * factor) for one, mass in masses.items() for other, more in own.items()
         )
+    for column, alone in node.slices.items():
+        sliced = ((columns | {column}, mass * alone / node.stability[0]) for columns, mass in masses.items())
+        masses = _least([*masses.items(), *sliced])
     return Change(fixed, masses)
 
 

@@ -113,6 +113,14 @@ class Node(ABC):
         return {name: name for name in names if all(name in source_node.schema for source_node in self.inputs)}
 
     @property
+    def slices(self) -> Mapping[str, Fraction]:
+        """Columns by which the several records that it makes of one differ: the stability of each slice alone.
+
+        A slice is what it makes with one value of the column. Only of steps with one input.
+        """
+        return {}
+
+    @property
     def record_moves(self) -> Fraction | None:
         """How far the weight of one of its records can move, whatever moves its inputs; None where nothing is known."""
         return None

@@ -30,7 +30,7 @@ def test_commands_make_such_ledgers(wpinq, views, small, promise, says, tmp_path
     assert (done.code, held(tmp_path / "run")) == (0, (says, library.exact.exact("1/10", "")))
     assert "one more question of epsilon" in done.out
     asked = ("sql", "SELECT COUNT(*) AS n FROM v", "--from", f"v={views}", "--epsilon", "1/10")
-    own = [word if word != "--delta" else "--ledger-delta" for word in promise]
+    own = [{"--delta": "--ledger-delta", "--rho": "--ledger-rho"}.get(word, word) for word in promise]
     assert wpinq(*asked, *own, "--ledger", tmp_path / "sql").code == 0
     assert held(tmp_path / "sql") == held(tmp_path / "run")
     assert wpinq(*asked, "--ledger", tmp_path / "sql").code == 0, "the ledger knows how it adds up"
@@ -89,3 +89,35 @@ def test_no_epsilon_is_told_of_gaussian_noise(wpinq, views, promise, says, tmp_p
     kind = {"renyi": "divergence", "rho": "rho"}[says]
     assert kind in wpinq("ledger", "show", path).out.splitlines()[2].split()
     assert f"{kind}  question" in repr(library.protect(views, ledger=path).budget)
+
+
+def test_sql_spends_rho(wpinq, views, tmp_path):
+    """The query's cost is --rho, the ledger's budget --ledger-rho; alone, a new ledger gets what the query costs."""
+    asked = ("sql", "SELECT COUNT(*) AS n FROM v", "--from", f"v={views}", "--ledger", tmp_path / "l")
+    first = wpinq(*asked, "--rho", "1/200", "--ledger-rho", "1/50")
+    assert first.code == 0
+    assert "Cost: rho 0.005" in first.out
+    assert "Zero-concentrated losses add up to 0.005 of 0.02" in first.out
+    again = wpinq(*asked, "--rho", "1/200", "--json", tmp_path / "n.json")
+    assert "charged before; nothing was charged now" in again.out
+    assert json.loads((tmp_path / "n.json").read_text())["cost"] == {"delta": 0.0, "rho": 0.005}
+    assert (
+        "measure(rho=0.005)  gaussian noise of standard deviation 10"
+        in wpinq(*asked, "--rho", "1/200", "--explain").out
+    )
+    assert "costs rho 0.05, 0.015 is left" in wpinq(*asked, "--rho", "1/20").refused()
+    assert Ledger.existing(tmp_path / "l").divergence == library.exact.exact("1/200", "")
+    alone = ("sql", asked[1], "--from", f"v={views}", "--ledger", tmp_path / "alone", "--rho", "1/200")
+    assert wpinq(*alone).code == 0
+    assert Ledger.existing(tmp_path / "alone").promise.budget == library.exact.exact("1/200", "")
+
+
+def test_sql_says_what_does_not_go_together(wpinq, views, tmp_path, listing):
+    before = listing(tmp_path)
+    asked = ("sql", "SELECT page, COUNT(*) AS n FROM v GROUP BY page", "--from", f"v={views}")
+    assert "--ledger-rho is the budget" in wpinq(*asked, "--epsilon", 1, "--rho", 1).refused()
+    assert "give --epsilon" in wpinq(*asked).refused()
+    assert "give rho= instead" in wpinq(
+        *asked, "--epsilon", 1, "--delta", "1e-6", "--mechanism", "gaussian", "--ledger-rho", 1).refused()  # fmt: skip
+    assert "goes with --accounting renyi" in wpinq(*asked, "--rho", 1, "--delta", "1e-6", "--budget", 1).refused()
+    assert listing(tmp_path) == before

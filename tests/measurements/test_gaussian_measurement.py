@@ -237,7 +237,7 @@ def test_a_pure_ledger_refuses_gaussian_noise_before_any_charge(mechanism):
 @pytest.mark.parametrize(
     ("asked", "error", "says"),
     [
-        ({}, ExactnessError, "give epsilon="),
+        ({}, ExactnessError, "give either epsilon="),
         ({"rho": 1}, PlanError, "Gaussian noise; add mechanism='gaussian'"),
         ({"epsilon": 1, "delta": TINY}, PlanError, "Gaussian noise; add mechanism='gaussian'"),
         ({"epsilon": 1, "mechanism": "gaussian"}, PlanError, "add delta="),

@@ -164,12 +164,17 @@ class Input:
                 "dropped; --format declares another format, and wpinq check tells how many lines fit."
             )
 
-    def protect_to_spend(self, epsilon: Fraction) -> Collection:
-        """Protect the records in order to spend epsilon of whatever their budget is; a new ledger gets this budget."""
-        if self.unit is not None and self.unit.choice is not None:
-            epsilon += self.unit.choice.epsilon
+    def protect_to_spend(self, epsilon: Fraction | None, rho: Fraction | None = None) -> Collection:
+        """Protect the records in order to spend this of whatever their budget is; a new ledger gets it as its budget.
+
+        Args:
+            epsilon: Of Laplace noise.
+            rho: Instead, of Gaussian noise; or both, which together have a rho of epsilon^2 / 2 more at most.
+        """
+        whole = (epsilon or 0) + (self.unit.choice.epsilon if self.unit is not None and self.unit.choice else 0)
+        own = self if rho is None or self.rho is not None else replace(self, rho=str(rho + Fraction(whole) ** 2 / 2))
         try:
-            return self.protect(epsilon if self.rho is None else None)
+            return own.protect(Fraction(whole) if own.rho is None else None)
         except LedgerError as refused:
             try:
                 return self.protect(None)

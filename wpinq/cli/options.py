@@ -57,6 +57,11 @@ Rho = Annotated[
     typer.Option(help="Zero-concentrated loss that the data set may ever spend, instead of --budget.", metavar="RHO",
                  show_default=False),
 ]  # fmt: skip
+Mechanism = Annotated[
+    str | None,
+    typer.Option(help="What adds noise: geometric (the default), laplace, gaussian, or best of geometric and gaussian.",
+                 metavar="NAME", show_default=False),
+]  # fmt: skip
 Delta = Annotated[
     str | None,
     typer.Option(help="Delta of a new ledger: with --accounting renyi that of its promise, else of what is released "
@@ -95,8 +100,7 @@ Encoding = Annotated[
     typer.Option(help="Its encoding, such as latin-1 or cp1252; UTF-8 by default.", metavar="NAME", show_default=False),
 ]
 Table = Annotated[
-    str | None,
-    typer.Option(help="The table of a DuckDB or SQLite file.", metavar="NAME", show_default=False),
+    str | None, typer.Option(help="The table of a DuckDB or SQLite file.", metavar="NAME", show_default=False)
 ]
 TimeZone = Annotated[
     str | None,
@@ -120,10 +124,7 @@ Analyst = Annotated[
 ]
 DataVersion = Annotated[
     str | None,
-    typer.Option(
-        help="Name of this version of the data; by default it is what the files hold.",
-        show_default=False,
-    ),
+    typer.Option(help="Name of this version of the data; by default it is what the files hold.", show_default=False),
 ]
 Repeat = Annotated[
     str,

@@ -48,18 +48,31 @@ def sql(
                           "like is of each of them, or TABLE:VALUE of one: --at-most visits:20 --at-most people:1."),
     ],
     epsilon: Annotated[
-        str, typer.Option(help="What it costs one person in all, exactly: 1 or 1/2.", show_default=False)
-    ],
+        str | None, typer.Option(help="What it costs one person in all, exactly: 1 or 1/2.", show_default=False)
+    ] = None,
+    rho: Annotated[
+        str | None,
+        typer.Option(metavar="RHO", show_default=False,
+                     help="What it costs instead, with Gaussian noise: zero-concentrated loss. The ledger is one of "
+                          "rho, or of --budget with --accounting renyi."),
+    ] = None,
+    mechanism: options.Mechanism = None,
     delta: Annotated[
         str | None,
         typer.Option(show_default=False,
                      help="What publishing the groups costs, where --keys does not give them: 1e-6. A new ledger "
-                          "allows it as often as --budget allows --epsilon."),
+                          "allows it as often as --budget allows --epsilon. Beside --keys, what goes with --epsilon of "
+                          "Gaussian noise."),
     ] = None,
     ledger_delta: Annotated[
         str | None,
         typer.Option(metavar="DELTA", show_default=False,
                      help="What a new ledger allows in all; with --accounting renyi that of its promise."),
+    ] = None,
+    ledger_rho: Annotated[
+        str | None,
+        typer.Option(metavar="RHO", show_default=False, help="Zero-concentrated loss that a new ledger allows in all, "
+                                                             "instead of --budget."),
     ] = None,
     public: Annotated[
         list[str] | None,
@@ -101,19 +114,28 @@ def sql(
     """
     from wpinq.cli.show import protected, protects_line
     from wpinq.exact import positive
+    from wpinq.measurements.payment import Terms
     from wpinq.plan.node import sources, steps
     from wpinq.query import prepare
     from wpinq.query import sql as answered
+    from wpinq.query.share import shared
 
     places, free = place.read(source, public or [])
-    cost = positive(epsilon, "--epsilon")
+    if (epsilon is None) is (rho is None):
+        raise PlanError("sql: give --epsilon, what it costs, or --rho, with Gaussian noise; --ledger-rho is the budget "
+                        "of a new ledger.")  # fmt: skip
+    if rho is not None and budget is not None and any(one.accounting != "renyi" for one in places.values()):
+        raise PlanError("--rho: no epsilon bounds Gaussian noise, so --budget goes with --accounting renyi and "
+                        "--ledger-delta; or give --ledger-rho instead of it.")  # fmt: skip
+    cost = None if epsilon is None else positive(epsilon, "--epsilon")
+    bell = None if rho is None else positive(rho, "--rho")
+    noise = mechanism or ("geometric" if bell is None else "gaussian")
     loss = None if show_loss is None else positive(show_loss, "--show-loss")
-    whole = cost + (loss or 0)
+    whole = None if cost is None and loss is None else (cost or Fraction(0)) + (loss or 0)
     chance = None if delta is None else positive(delta, "--delta")
     amount = None if budget is None else positive(budget, "--budget")
-    places = {
-        name: replace(one, delta=ledger_delta or _delta(chance, whole, amount) or None) for name, one in places.items()
-    }
+    own = ledger_delta or _delta(chance, whole if bell is None else None, amount) or None
+    places = {name: replace(one, delta=own, rho=ledger_rho) for name, one in places.items()}
     read = set[Path]().union(*(one.places() for one in places.values()), *(one.place.places() for one in free.values()))
     check_outputs({"--json": (json, ())}, {*read, *([keys.resolve()] if keys else [])})
     limits = dict(parse_bounds(entry) for entry in bounds or [])
@@ -122,21 +144,24 @@ def sql(
         if unread := set(empty) - {name for name, one in empty.items() if one._node in steps(asked.groups._node)}:
             raise PlanError(f"--from {min(unread)}: the query does not read it; leave it out.")
         groups = None if keys is None else read_keys(keys, asked.schema)
+        given = groups is not None or not asked.keys
+        shared(asked, Terms(cost, noise, bell, chance, call="sql"), given=given)
         if explain:
             for one in places.values():
                 one.insist_on_a_number()
-            asked.explain(cost, groups is not None)
+            asked.explain(cost, groups is not None, bell)
             typer.echo(protects_line(asked.groups._node))
             return
     if asked.keys and groups is None and chance is None:
         raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
 
-    tables = protect(places, whole, amount)
+    tables = protect(places, amount, epsilon=whole, rho=bell)
     ledgers = {one.ledger.identity: one.ledger for table in tables.values() for one in sources(table._node)}
     before = [one.remaining() for one in ledgers.values()]
     answer = answered(
-        query, {**free, **tables}, epsilon=cost, delta=chance, keys=groups, bounds=limits, analyst=analyst, loss=loss
-    )
+        query, {**free, **tables}, epsilon=cost, rho=bell, mechanism=noise, delta=chance, keys=groups, bounds=limits,
+        analyst=analyst, loss=loss,
+    )  # fmt: skip
     if json is not None:
         write_json(json, {**answer.content(), "protects": protected(answer.measurements[0].node)})
     _show(answer, list(ledgers.values()), free=before == [one.remaining() for one in ledgers.values()])
@@ -183,9 +208,9 @@ def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
     return name, (exact(low, "--bounds"), exact(high, "--bounds"))
 
 
-def _delta(chance: Fraction | None, cost: Fraction, budget: Fraction | None) -> Fraction:
+def _delta(chance: Fraction | None, cost: Fraction | None, budget: Fraction | None) -> Fraction:
     """What a new ledger allows in all: as many such queries as epsilon is there for, while that is below 1."""
-    if chance is None or budget is None:
+    if chance is None or budget is None or cost is None:
         return chance or Fraction(0)
     fitting = ceil(1 / chance) - 1
     return chance * max(min(budget // cost, fitting), 1)
@@ -222,13 +247,14 @@ def _show(answer: Answer, ledgers: list[Ledger], *, free: bool) -> None:
         lost = "; ".join(f"{what} {noisy(value, (ends[1] - ends[0]) / 2)}" for (what, value), (_, ends) in told if ends)
         more = "".join(f" ({clause})" for clause in answer.loss.bias)
         typer.echo(f"\nLeft out, with probability 95% each, for epsilon {answer.loss.cost['epsilon']:g}: {lost}{more}.")
+    spent = " and ".join(f"{name} {answer.cost[name]:g}" for name in ("epsilon", "rho") if name in answer.cost)
     delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
     several = f" in each of {len(ledgers)} ledgers at the most, and their sum for who is in all"
     each = several if len(ledgers) > 1 else ""
     again = ", charged before; nothing was charged now" if free else ""
     typer.echo(f"\n{protects_line(answer.measurements[0].node)}")
     left = "\n".join(map(budget_line, ledgers))
-    typer.echo(f"\nCost: epsilon {answer.cost['epsilon']:g}{delta}{each}{again}. {left}")
+    typer.echo(f"\nCost: {spent}{delta}{each}{again}. {left}")
 
 
 def _cell(value: Any, ends: tuple[float, float] | None) -> str:

@@ -117,10 +117,13 @@ def named(text: str, option: str) -> tuple[str, str]:
     return name, place
 
 
-def protect(places: Mapping[str, Input], epsilon: Fraction, budget: Fraction | None) -> dict[str, Collection]:
-    """Protect all of them, in order to spend epsilon of whatever budget there is, or with this budget."""
+def protect(
+    places: Mapping[str, Input], budget: Fraction | None, *, epsilon: Fraction | None, rho: Fraction | None
+) -> dict[str, Collection]:
+    """Protect all of them, in order to spend epsilon or rho of whatever budget there is, or with this budget."""
+    spend = budget is None and all(one.rho is None for one in places.values())
     return {
-        name: one.protect_to_spend(epsilon) if budget is None and one.rho is None else one.protect_as_allowed(budget)
+        name: one.protect_to_spend(epsilon, rho) if spend else one.protect_as_allowed(budget)
         for name, one in places.items()
     }
 
@@ -157,7 +160,7 @@ def _parameters() -> list[inspect.Parameter]:
     for one in inspect.signature(options.protected, eval_str=True).parameters.values():
         kind, *about = get_args(one.annotation)
         listed = NoneType in get_args(kind) and Path not in get_args(kind)
-        if one.name in ("source", "delta"):  # --delta is the query's
+        if one.name in ("source", "delta", "rho"):  # --delta and --rho are the query's
             continue
         (LISTED if listed else PLAIN).append(one.name)
         found.append(one.replace(annotation=Annotated[list[str] | None, *about]) if listed else one)

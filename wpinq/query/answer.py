@@ -11,14 +11,16 @@ import polars as pl
 
 from wpinq.aggregates import QuotedAggregate
 from wpinq.aggregates.keywords import Bounds
-from wpinq.arguments import MAPPING, TEXT, takes
+from wpinq.arguments import MAPPING, NAME, TEXT, takes
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.measurements.about import About
 from wpinq.measurements.answer import Answer, Released
 from wpinq.measurements.charged import commit
 from wpinq.measurements.measurement import Measurement
+from wpinq.measurements.measuring import quote_terms
 from wpinq.measurements.naming import refuse_unnamed
+from wpinq.measurements.payment import LAPLACE, Terms
 from wpinq.measurements.publish import probability
 from wpinq.measurements.published import readable
 from wpinq.measurements.quote import Quote
@@ -26,19 +28,22 @@ from wpinq.plan.node import sources
 from wpinq.query.lost import Told, ask_lost
 from wpinq.query.numbers import ChargeNames
 from wpinq.query.prepare import prepare
+from wpinq.query.share import Share, shared
 from wpinq.query.statement import Statement
 from wpinq.query.tables import CALL
 from wpinq.records import canonical
 from wpinq.records.bins import bin_frame
 
 
-@takes(query=TEXT, tables=MAPPING)
+@takes(query=TEXT, tables=MAPPING, mechanism=NAME)
 def sql(
     query: str,
     tables: Mapping[str, Any],
     *,
     epsilon: Amount | None = None,
     within: Amount | None = None,
+    mechanism: str = LAPLACE,
+    rho: Amount | None = None,
     delta: Amount | None = None,
     keys: Any = None,
     bounds: Mapping[str, Bounds] | None = None,
@@ -65,7 +70,11 @@ def sql(
             it equally, and so does a count that is added for where groups are published.
         within: Instead of it, by how much noise may move each count, with probability 0.95: the least epsilon that does
             it is charged. Only where all that is asked are counts.
-        delta: What publishing the groups costs alike; `protect(delta=)` allows it.
+        mechanism: What adds noise to counts, sums, means and spreads; see `measure`. A rank is chosen by an exponential
+            mechanism, which of a cost in rho spends the largest epsilon that costs no more of it.
+        rho: Instead of epsilon, what it costs one person with Gaussian noise, in all tables of a ledger together.
+        delta: What publishing the groups costs alike; `protect(delta=)` allows it. Where they are given as `keys`, what
+            goes with epsilon, of Gaussian noise.
         keys: The groups to show, present or not, as `observe_many` takes bins; costs no delta.
         bounds: For each column or expression that is summed or ranked, as the query has it, the least and the largest
             number, to which its numbers are clamped; they do not depend on the data.
@@ -87,8 +96,8 @@ def sql(
     (('a', 90),)
     """
     asked = quoted(
-        query, tables, epsilon=epsilon, within=within, delta=delta, keys=keys, bounds=bounds, loss=loss, name=name,
-        analyst=analyst,
+        query, tables, epsilon=epsilon, within=within, mechanism=mechanism, rho=rho, delta=delta, keys=keys,
+        bounds=bounds, loss=loss, name=name, analyst=analyst,
     )  # fmt: skip
     return asked.charge()
 
@@ -160,6 +169,8 @@ def quoted(
     *,
     epsilon: Amount | None = None,
     within: Amount | None = None,
+    mechanism: str = LAPLACE,
+    rho: Amount | None = None,
     delta: Amount | None = None,
     keys: Any = None,
     bounds: Mapping[str, Bounds] | None = None,
@@ -173,16 +184,10 @@ def quoted(
         PlanError, BinError, BudgetError: See `sql`.
     """
     asked = prepare(query, tables, bounds)
-    if (epsilon is None) is (within is None):
-        raise PlanError("sql(...): give either epsilon=, what it costs, or within=, how far noise may move a count.")
     known = _known(asked, keys, delta)
     given = known is not None
-    times, in_tables = asked.of_one_person
-    if within is None:
-        share = positive(epsilon, "sql(epsilon=...)") / times / asked.parts(given)
-    else:
-        share = _share_within(asked, within, given=given)
-    lost = None if known is not None or delta is None else probability(delta, "sql(delta=...)") / in_tables
+    share = shared(asked, Terms(epsilon, mechanism, rho, delta, within, call=CALL), given=given)
+    lost = None if given or delta is None else probability(delta, "sql(delta=...)") / asked.of_one_person[1]
     charged = ChargeNames(name=name, analyst=analyst)
     counts = _counts(asked, share, lost, charged)
     numbers = _numbers(asked, share, charged)
@@ -192,30 +197,21 @@ def quoted(
     return QuotedSql(query, asked, known, lost, counts, numbers, losses, told)
 
 
-def _share_within(asked: Statement, within: Amount, *, given: bool) -> Fraction:
-    """The epsilon of each count for which noise leaves all of them so near to the truth, each with probability 0.95."""
-    if asked.numbers:
-        raise PlanError(
-            f"{CALL}: within= speaks of counts; how far noise moves {asked.numbers[0].text} depends on the records. "
-            "Give epsilon=, or ask for it by itself: sum(within=...), mean(within=..., records=...)."
-        )
-    counts = (*asked.counts, *asked.published_from(given))
-    return max(item.quote(within=positive(within, "sql(within=...)")).epsilon for item in counts)
-
-
-def _counts(asked: Statement, share: Fraction, lost: Fraction | None, charged: ChargeNames) -> list[Quote[Measurement]]:
+def _counts(asked: Statement, share: Share, lost: Fraction | None, charged: ChargeNames) -> list[Quote[Measurement]]:
     """Quotes of the counts, or of one more count from which groups are published, with its delta."""
-    result = [item.quote(share, **charged) for item in (*asked.counts, *asked.published_from(lost is None))]
+    result = [
+        quote_terms(item, share.terms, **charged) for item in (*asked.counts, *asked.published_from(lost is None))
+    ]
     if lost is not None:
         refuse_unnamed(result[asked.widest].node, CALL)
         result[asked.widest] = result[asked.widest].publishing("release", lost)
     return result
 
 
-def _numbers(asked: Statement, share: Fraction, charged: ChargeNames) -> list[QuotedAggregate]:
+def _numbers(asked: Statement, share: Share, charged: ChargeNames) -> list[QuotedAggregate]:
     """The other aggregates. Those that follow from one measurement have one quote, fingerprint or not."""
     quotes: dict[tuple[str, Any], Quote[Any]] = {}
-    result = [item.quote(share, charged) for item in asked.numbers]
+    result = [item.quote(share.terms, share.epsilon, charged) for item in asked.numbers]
     shared = [
         quotes.setdefault(number.measured, entry.quote) for number, entry in zip(asked.numbers, result, strict=True)
     ]
@@ -231,9 +227,10 @@ def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | 
         return result.with_columns(readable(result[column.name], column.kind) for column in asked.schema)
     if delta is None:
         raise PlanError(f"{CALL}: which groups there are is private too; give keys=, or delta= (for example 1e-6).")
-    allowed = sources(asked.groups._node)[0].ledger.delta_budget
-    if positive(delta, "sql(delta=...)") > allowed:
-        raise BudgetError(f"{CALL}: delta {delta} is asked, and {decimal(allowed)} is allowed; set protect(delta=...).")
+    held = sources(asked.groups._node)[0].ledger
+    if positive(delta, "sql(delta=...)") > held.delta_budget:
+        allowed = f"{decimal(held.delta_budget)} is allowed{held.promise.told_share}"
+        raise BudgetError(f"{CALL}: delta {delta} is asked, and {allowed}; set protect(delta=...).")
     return None
 
 

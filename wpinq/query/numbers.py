@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
@@ -20,6 +20,7 @@ from wpinq.aggregates.sums import ask_mean, ask_stdev, ask_sum, ask_variance
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, exact
 from wpinq.functions.sql.terms import shown
+from wpinq.measurements.payment import Terms
 from wpinq.query.tables import CALL, plainly
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ AGGREGATES: dict[str, tuple[str, Ask]] = {
 }
 """What is measured for each of these, and how the answer follows; what is measured alike is measured once."""
 
+NOISY = ("sum", "mean", "spread")
+"""Of what is measured, what noise is added to."""
 RANKS = ("Quantile", "ApproxQuantile", "WithinGroup")
 NUMBERS = (*AGGREGATES, *RANKS)
 LISTED = (
@@ -110,12 +113,20 @@ class Number:
         low, high = (decimal(exact(bound, CALL)) for bound in self.bounds)
         return f"numbers of {self.written} are clamped to {low}..{high}{extreme}"
 
-    def quote(self, epsilon: Fraction, charged: ChargeNames) -> QuotedAggregate:
-        """Quote it in each group, or in all; which groups there are changes no price."""
+    def quote(self, terms: Terms, chosen: Fraction, charged: ChargeNames) -> QuotedAggregate:
+        """Quote it in each group, or in all; which groups there are changes no price.
+
+        Args:
+            terms: What it costs, where noise is added.
+            chosen: Epsilon, where a rank is chosen.
+            charged: The name of the charge, and who is charged.
+        """
         *by, column = self.collection.columns
-        nobody: list[Any] | None = [] if by else None
-        options = Options(by=by or None, keys=nobody, **charged)
-        return self.ask(self.collection, column, bounds=self.bounds, epsilon=epsilon, options=options)
+        options = Options(by=by or None, keys=[] if by else None, **charged)
+        if self.measured[0] not in NOISY:
+            return self.ask(self.collection, column, bounds=self.bounds, epsilon=chosen, options=options)
+        options = replace(options, mechanism=terms.mechanism, rho=terms.rho)
+        return self.ask(self.collection, column, bounds=self.bounds, epsilon=terms.epsilon, options=options)
 
     def groups(self, keys: pl.DataFrame) -> Groups | None:
         """The groups that it is answered for; None where there is one of all records."""

@@ -116,13 +116,23 @@ class Statement:
 
         return plainly(node.transform(written))
 
-    def explain(self, epsilon: Any = None, given: bool = False) -> str:
-        """Print and return the plan of each measurement, and what it would cost at its share of epsilon.
+    def explain(self, epsilon: Any = None, given: bool = False, rho: Any = None) -> str:
+        """Print and return the plan of each measurement, and what it would cost at its share of epsilon, or of rho.
 
         Args:
             epsilon: What the query costs in all.
             given: Whether its groups are given.
+            rho: Instead of epsilon, with Gaussian noise.
         """
+        if rho is not None:
+            each = positive(rho, "explain(rho=...)") / self.parts(given)
+            plans = [*self.published_from(given), *self.counts, *(number.collection for number in self.numbers)]
+            result = []
+            for plan in plans:
+                result += [str(plan.quote(rho=each, mechanism="gaussian"))]
+                print(result[-1])  # noqa: T201  as explain of a collection does
+                result += [str(plan.explain())]
+            return "\n".join(result)
         whole = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / self.of_one_person[0]
         share = None if whole is None else whole / self.parts(given)
         result = [str(item.explain(share)) for item in (*self.published_from(given), *self.counts)]

@@ -1,0 +1,108 @@
+"""SQL with Gaussian noise: one rho for the whole query, in all tables of a ledger; intervals of its law."""
+
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import binom
+
+import wpinq
+from wpinq.ledger.curve import pure_within
+from wpinq.ledger.secret import Secret
+from wpinq.plan.node import sources
+
+ONE = Secret(bytes(range(32)))
+PERSON = wpinq.users("user", at_most=4)
+FRAME = pl.DataFrame({"user": [f"u{i % 900}" for i in range(3000)], "page": [f"p{i % 300}" for i in range(3000)],
+                      "size": [i % 11 for i in range(3000)]})  # fmt: skip
+PAGES = [f"p{i}" for i in range(300)]
+GAUSSIAN = {"mechanism": "gaussian"}
+
+
+def table(name="views", frame=FRAME, unit=PERSON, **promise):
+    promise = promise or {"rho": 100, "delta": "1/10"}
+    return wpinq.protect(frame, secret=ONE, version="1", unit=unit, name=name, **promise)
+
+
+def ledger(one):
+    return sources(one._node)[0].ledger
+
+
+@pytest.mark.parametrize("query", [
+    "SELECT page, COUNT(*) AS n FROM v GROUP BY page",
+    "SELECT page, COUNT(*) AS n, AVG(size) AS a, COUNT(DISTINCT user) AS u FROM v GROUP BY page",
+    "SELECT page, SUM(size) AS s, STDDEV(size) AS d, MEDIAN(size) AS m, MAX(size) AS x FROM v GROUP BY page",
+])  # fmt: skip
+def test_a_query_costs_its_rho_and_no_more(query):
+    v = table()
+    answer = wpinq.sql(query, {"v": v}, rho="1/3", keys=PAGES, bounds={"size": (0, 10)}, **GAUSSIAN)
+    assert Fraction(1, 3) * Fraction(999999, 10**6) < ledger(v).divergence <= Fraction(1, 3)
+    parts = len(answer.measurements)
+    assert {one.rho for one in answer.measurements} <= {Fraction(1, 3) / parts, 0}
+    chosen = [one.epsilon for one in answer.measurements if not one.rho]
+    assert all(one == pure_within(Fraction(1, 3) / parts, None) for one in chosen)
+    assert len(chosen) == query.count("MEDIAN") + query.count("MAX")
+
+
+def test_intervals_are_of_the_law():
+    """300 counts; binomial tails, false alarm 1e-6 each. The steps of counts leave up to 2% more."""
+    answer = wpinq.sql("SELECT page, COUNT(*) AS n, SUM(size) AS s FROM v GROUP BY page ORDER BY page",
+                       {"v": table()}, rho="1/50", keys=PAGES, bounds={"size": (0, 10)}, **GAUSSIAN)  # fmt: skip
+    truth = FRAME.filter(pl.col("user").is_not_null()).group_by("page").agg(pl.len(), pl.sum("size")).sort("page")
+    assert answer.cost == {"delta": 0.0, "rho": 0.02}
+    for place, name in ((1, "len"), (2, "size")):
+        values = np.array([row[place] for row in answer.rows])
+        ends = np.array([row[place] for row in answer.intervals])
+        true = truth[name].to_numpy()
+        held = int(((ends[:, 0] <= true) & (true <= ends[:, 1])).sum())
+        assert binom.cdf(held, 300, 0.95) > 1e-6
+        assert binom.sf(held, 300, 0.98) > 1e-6
+        wide = float(answer.measurements[place - 1].scale) * (10 if place == 2 else 1)
+        assert (values - true).std() == pytest.approx(wide, rel=0.2)
+
+
+def test_tables_of_one_ledger_pay_for_the_sum_of_moves(tmp_path):
+    """A person in both tables moves through both: one rho is of all that the person moves."""
+    place = tmp_path / "ledger"
+    visits = wpinq.protect(FRAME, rho=5, delta="1/10", ledger=place, unit=PERSON, name="visits", version="1")
+    users = pl.DataFrame({"user": [f"u{i}" for i in range(900)], "town": ["n", "s"] * 450})
+    people = wpinq.protect(users, ledger=place, unit=wpinq.users("user", at_most=1), name="people", version="1")
+    query = "SELECT town, COUNT(*) AS n FROM visits JOIN people USING (user) GROUP BY town"
+    answer = wpinq.sql(query, {"visits": visits, "people": people}, rho="1/2", keys=["n", "s"], **GAUSSIAN)
+    # each table moves up to 4 rows, both together 8
+    assert float(answer.measurements[0].scale) ** 2 == pytest.approx(8**2 / (2 * 0.5))
+    assert ledger(visits).divergence == Fraction(1, 2)
+    assert answer.cost["rho"] == 0.5
+
+
+def test_epsilon_and_delta_of_a_whole_query():
+    """Three counts share one rho; dividing epsilon and delta by three would cost more of the budget."""
+    renyi = {"budget": 1, "delta": "1e-6", "accounting": "renyi"}
+    v = table(unit=wpinq.users("user", at_most=100, per=("page", 1)), **renyi)
+    query = "SELECT page, COUNT(*) AS n, COUNT(size) AS m, COUNT(DISTINCT size) AS k FROM v GROUP BY page"
+    asked = {"epsilon": 1, "delta": "1e-6", "keys": PAGES}
+    answer = wpinq.sql(query, {"v": v}, mechanism="best", **asked)
+    assert all(one.rho for one in answer.measurements)
+    with pytest.raises(wpinq.BudgetError):
+        v.measure(rho="1e-5", mechanism="gaussian")
+    few = table(unit=None, **renyi)
+    assert not wpinq.sql(query, {"v": few}, mechanism="best", **asked).measurements[0].rho
+    pure = table(budget=9, delta="1/10")
+    assert not wpinq.sql(query, {"v": pure}, mechanism="best", **asked).measurements[0].rho
+    with pytest.raises(wpinq.PlanError, match=r"delta= pays for publishing groups here.*give rho="):
+        wpinq.sql(query, {"v": v}, mechanism="gaussian", epsilon=1, delta="1e-9")
+    with pytest.raises(wpinq.PlanError, match=r"^sql\(mechanism='gaussian'\): no epsilon holds"):
+        wpinq.sql(query, {"v": pure}, rho=1, keys=PAGES, **GAUSSIAN)
+    with pytest.raises(wpinq.PlanError, match=r"^sql\(rho=\.\.\.\): is of Gaussian noise"):
+        wpinq.sql(query, {"v": v}, rho=1, keys=PAGES)
+
+
+def test_groups_are_published_above_a_threshold_of_its_law_and_accuracy_buys_rho():
+    v = table(frame=pl.concat([FRAME, FRAME.with_columns(pl.lit("often").alias("page"))]))
+    answer = wpinq.sql("SELECT page, COUNT(*) AS n FROM v GROUP BY page", {"v": v}, rho="1/4", delta="1e-6", **GAUSSIAN)
+    assert [row[0] for row in answer.rows] == ["often"]
+    assert 4 + 4 * float(answer.measurements[0].scale) < answer.threshold < 4 + 6 * float(answer.measurements[0].scale)
+    near = wpinq.sql("SELECT COUNT(*) AS n FROM v", {"v": v}, within=50, **GAUSSIAN)
+    assert 48 < (near.interval()[1] - near.interval()[0]) / 2 <= 50
+    assert near.cost["rho"] > 0

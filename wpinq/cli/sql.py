@@ -18,6 +18,9 @@ from wpinq.cli.tables import Tables, of_tables, protect, rehearsed
 from wpinq.errors import BinError, PlanError, SourceError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wpinq.cli.inputs import Input
     from wpinq.ledger import Ledger
     from wpinq.measurements.answer import Answer
     from wpinq.records.schema import Schema
@@ -113,7 +116,6 @@ def sql(
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
     from wpinq.cli.show import protected, protects_line
-    from wpinq.exact import positive
     from wpinq.measurements.payment import Terms
     from wpinq.plan.node import sources, steps
     from wpinq.query import prepare
@@ -121,19 +123,11 @@ def sql(
     from wpinq.query.share import shared
 
     places, free = place.read(source, public or [])
-    if (epsilon is None) is (rho is None):
-        raise PlanError("sql: give --epsilon, what it costs, or --rho, with Gaussian noise; --ledger-rho is the budget "
-                        "of a new ledger.")  # fmt: skip
-    if rho is not None and budget is not None and any(one.accounting != "renyi" for one in places.values()):
-        raise PlanError("--rho: no epsilon bounds Gaussian noise, so --budget goes with --accounting renyi and "
-                        "--ledger-delta; or give --ledger-rho instead of it.")  # fmt: skip
-    cost = None if epsilon is None else positive(epsilon, "--epsilon")
-    bell = None if rho is None else positive(rho, "--rho")
+    _check(places, epsilon, rho, budget)
+    given = {"epsilon": epsilon, "rho": rho, "delta": delta, "show-loss": show_loss, "budget": budget}
+    cost, bell, chance, loss, amount = _amounts(given)
     noise = mechanism or ("geometric" if bell is None else "gaussian")
-    loss = None if show_loss is None else positive(show_loss, "--show-loss")
-    whole = None if cost is None and loss is None else (cost or Fraction(0)) + (loss or 0)
-    chance = None if delta is None else positive(delta, "--delta")
-    amount = None if budget is None else positive(budget, "--budget")
+    whole = (cost or Fraction(0)) + (loss or 0)
     own = ledger_delta or _delta(chance, whole if bell is None else None, amount) or None
     places = {name: replace(one, delta=own, rho=ledger_rho) for name, one in places.items()}
     read = set[Path]().union(*(one.places() for one in places.values()), *(one.place.places() for one in free.values()))
@@ -144,8 +138,7 @@ def sql(
         if unread := set(empty) - {name for name, one in empty.items() if one._node in steps(asked.groups._node)}:
             raise PlanError(f"--from {min(unread)}: the query does not read it; leave it out.")
         groups = None if keys is None else read_keys(keys, asked.schema)
-        given = groups is not None or not asked.keys
-        shared(asked, Terms(cost, noise, bell, chance, call="sql"), given=given)
+        shared(asked, Terms(cost, noise, bell, chance, call="sql"), given=groups is not None or not asked.keys)
         if explain:
             for one in places.values():
                 one.insist_on_a_number()
@@ -165,6 +158,23 @@ def sql(
     if json is not None:
         write_json(json, {**answer.content(), "protects": protected(answer.measurements[0].node)})
     _show(answer, list(ledgers.values()), free=before == [one.remaining() for one in ledgers.values()])
+
+
+def _check(places: Mapping[str, Input], epsilon: str | None, rho: str | None, budget: str | None) -> None:
+    """Refuse two prices or none, and a budget that cannot pay."""
+    if (epsilon is None) is (rho is None):
+        raise PlanError("sql: give --epsilon, what it costs, or --rho, with Gaussian noise; --ledger-rho is the budget "
+                        "of a new ledger.")  # fmt: skip
+    if rho is not None and budget is not None and any(one.accounting != "renyi" for one in places.values()):
+        raise PlanError("--rho: no epsilon bounds Gaussian noise, so --budget goes with --accounting renyi and "
+                        "--ledger-delta; or give --ledger-rho instead of it.")  # fmt: skip
+
+
+def _amounts(given: Mapping[str, str | None]) -> list[Fraction | None]:
+    """Amounts as options give them."""
+    from wpinq.exact import positive
+
+    return [None if text is None else positive(text, f"--{option}") for option, text in given.items()]
 
 
 def read_keys(path: Path, schema: Schema) -> list[Any]:

@@ -21,7 +21,7 @@ FLOORS = [
     {"__init__"},
     {"scripts"},
     {"publish"},
-    {"cluster"},
+    {"cluster", "serve"},
     {"cli"},
     {"__main__"},
 ]

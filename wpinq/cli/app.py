@@ -19,6 +19,8 @@ COMMANDS = {
     "check": "check",
     "ledger": "ledger",
     "publish": "publish",
+    "serve": "serve",
+    "token": "token",
 }
 """The module of each command. It holds a function of its name, or commands of its own as `app`."""
 

@@ -1,0 +1,47 @@
+"""`wpinq serve`: measurements and questions for analysts, over HTTP."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wpinq.errors import PlanError
+
+File = Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="The file of the server.", show_default=False)]
+
+
+def serve(file: File) -> None:
+    """Serve what CONFIG.toml names, to whoever has a token of `wpinq token make`.
+
+    What its scripts measure is charged, once, and computed before the first request.
+    """
+    insist()
+    from wpinq.serve.catalogue import opened
+    from wpinq.serve.config import read
+    from wpinq.serve.run import listening
+    from wpinq.serve.run import serve as run
+    from wpinq.serve.tokens import Tokens
+
+    config = read(file)
+    place = listening(config.server)
+    with place:
+        catalogue = opened(config)
+        tokens = Tokens(catalogue.home / config.server.tokens)
+        host, port = place.getsockname()[:2]
+        kind = "https" if config.server.certificate else "http"
+        typer.echo(f"Serving {', '.join(catalogue.data)} at {kind}://{f'[{host}]' if ':' in host else host}:{port}")
+        run(catalogue, tokens, place)
+
+
+def insist() -> None:
+    """Refuse to serve without the libraries for it.
+
+    Raises:
+        PlanError: They are not installed.
+    """
+    for name in ("litestar", "uvicorn"):
+        if find_spec(name) is None:
+            raise PlanError(f"wpinq serve: {name} is not installed; run pip install 'wpinq[serve]'.")

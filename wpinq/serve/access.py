@@ -1,0 +1,121 @@
+"""Who may come in, how often, and how slowly: decided before a request is decoded."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from wpinq.serve.refusals import RefusedError, refused
+from wpinq.serve.tokens import Grant, Tokens
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from wpinq.serve.config import Limits
+
+OPEN = frozenset({"/api/openapi.json"})
+"""What needs no token: the contract itself."""
+GUESSES = 30
+"""Wrong tokens in a minute from one address; then they are refused as too many. Right ones are let in always."""
+REMEMBERED = 10_000
+HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+"""No cache keeps an answer, and no page of another origin may use one. There is no CORS header, ever."""
+
+
+class Pace:
+    """So many events in a minute, for each of many names: a bucket that fills steadily.
+
+    Args:
+        most: How many.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._rate = float(most), most / 60
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def takes(self, name: str) -> bool:
+        """Whether one more may come now; then it is counted."""
+        now = time.monotonic()
+        left, seen = self._left.pop(name, (self._most, now))
+        left = min(self._most, left + (now - seen) * self._rate)
+        self._left[name] = (left - 1 if left >= 1 else left, now)
+        if len(self._left) > REMEMBERED:
+            self._left.popitem(last=False)
+        return left >= 1
+
+
+class Door:
+    """Middleware around all routes: `scope["user"]` is the grant of the request's token.
+
+    Args:
+        app: What comes in is given to it.
+        tokens: The tokens.
+        limits: How often, how slowly, and how much.
+    """
+
+    def __init__(self, app: ASGIApp, tokens: Tokens, limits: Limits) -> None:
+        self._app, self._tokens, self._limits = app, tokens, limits
+        self._asked, self._guessed = Pace(limits.requests), Pace(GUESSES)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *HEADERS]
+            await send(message)
+
+        try:
+            if scope["path"] not in OPEN:
+                scope["user"] = self._grant(scope)
+            whole = await self._arrived(receive)
+        except RefusedError as error:
+            await refused(error)(scope, receive, answer)
+        else:
+            await self._app(scope, whole, answer)
+
+    def _grant(self, scope: Scope) -> Grant:
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        words = given[0].decode("latin-1").split(" ") if len(given) == 1 else []
+        token = words[1] if len(words) == 2 and words[0].lower() == "bearer" else ""
+        grant = self._tokens.granted(token)
+        if grant is None:
+            client = scope.get("client") or ("",)
+            raise RefusedError(401 if self._guessed.takes(str(client[0])) else 429)
+        if not self._asked.takes(grant.id):
+            raise RefusedError(429)
+        return grant
+
+    async def _arrived(self, receive: Receive) -> Receive:
+        """The whole body, in time and not too long, so that nothing that is decoded waits for a slow client."""
+        content = bytearray()
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise RefusedError(408)
+                    content += message.get("body", b"")
+                    more = message.get("more_body", False)
+                    if len(content) > self._limits.body:
+                        raise RefusedError(413)
+        except TimeoutError:
+            raise RefusedError(408) from None
+        whole: list[Message] = [{"type": "http.request", "body": bytes(content), "more_body": False}]
+
+        async def replay() -> Message:
+            return whole.pop() if whole else await receive()
+
+        return replay

@@ -1,0 +1,40 @@
+"""The server as an ASGI application: its operations, and the door before them."""
+
+from __future__ import annotations
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from wpinq.serve.access import Door
+from wpinq.serve.catalogue import Catalogue
+from wpinq.serve.contract import JSON, description
+from wpinq.serve.measured import OBSERVING
+from wpinq.serve.refusals import respond
+from wpinq.serve.tokens import Tokens
+
+OPERATIONS = (*OBSERVING,)
+"""All that can be asked."""
+
+
+def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
+    """The server as an ASGI application.
+
+    Args:
+        catalogue: What is served.
+        tokens: Who may ask.
+    """
+    content = description(OPERATIONS)
+
+    async def openapi(_: Request) -> Response:
+        return Response(content, media_type=JSON)
+
+    routes = [one.route(catalogue, tokens) for one in OPERATIONS]
+    return Starlette(
+        routes=[*routes, Route("/api/openapi.json", openapi)],
+        middleware=[Middleware(Door, tokens=tokens, limits=catalogue.config.limits)],
+        exception_handlers={HTTPException: respond},
+    )

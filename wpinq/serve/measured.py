@@ -1,0 +1,75 @@
+"""What there is, and bins of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from wpinq.measurements.answer import LEVEL
+from wpinq.measurements.measurement import Measurement
+from wpinq.plan.bias import biases
+from wpinq.records.schema import Schema
+from wpinq.serve.bins import asked
+from wpinq.serve.catalogue import Served
+from wpinq.serve.contract import Call, Operation
+from wpinq.serve.refusals import RefusedError
+from wpinq.serve.wire import ColumnTold, DataTold, Described, Listed, Observe, Observed, told
+
+QUICK = 500
+"""Bins that are answered on the spot; more are in a thread, so that others need not wait."""
+
+
+def described(one: Served) -> Described:
+    """What is told of a measurement before any bin is asked."""
+    made = one.measurement
+    cost = {"rho": told(made.rho)} if made.rho else {"epsilon": told(made.epsilon)}
+    return Described(
+        name=one.name, data=one.data, meaning=one.meaning, columns=columns(made.node.schema),
+        mechanism=made.quote.mechanism.name, scale=float(made.scale), half_width=made.interval(LEVEL),
+        level=float(LEVEL), cost=cost, protects=made.key_owner.unit.protects, beside_noise=list(biases(made.node)),
+    )  # fmt: skip
+
+
+def columns(schema: Schema) -> list[ColumnTold]:
+    """The columns of a record."""
+    return [ColumnTold(name=column.name, type=column.kind.value) for column in schema]
+
+
+async def measurements(call: Call[None]) -> Listed:
+    """Measurements with their meaning, scale and cost, and data sets of which questions may be asked."""
+    catalogue, mine = call.catalogue, set(call.grant.data)
+    return Listed(
+        measurements=[described(one) for one in catalogue.measured.values() if one.data in mine],
+        data=[
+            DataTold(name=name, columns=columns(one.views._node.schema), questions=one.file.questions,
+                     protects=one.protects)
+            for name, one in catalogue.data.items() if name in mine
+        ],
+        fits=[name for name, one in catalogue.config.fit.items() if one.data in mine],
+        releases=[name for name, one in catalogue.config.release.items() if one.data in mine],
+    )  # fmt: skip
+
+
+async def observe(call: Call[Observe]) -> Observed:
+    """The noisy weights of some bins, whether they exist or not; free, and the same whenever they are asked."""
+    one = call.catalogue.measured.get(call.path["name"])
+    if one is None or one.data not in call.grant.data:
+        raise RefusedError(403)
+    return await observed(one.measurement, call.body, call.catalogue.config.limits.bins)
+
+
+async def observed(made: Measurement, wanted: Observe, most: int) -> Observed:
+    """The noisy weights of the bins that a request names."""
+    bins = asked(wanted, made.node.schema, most)
+
+    def found() -> list[float | int]:
+        values: list[float | int] = made.observe_many(bins).tolist()
+        return values
+
+    values = found() if len(bins) <= QUICK else await asyncio.to_thread(found)
+    return Observed(values=values, half_width=made.interval(LEVEL), level=float(LEVEL))
+
+
+OBSERVING = (
+    Operation("GET", "/api/measurements", Listed, measurements),
+    Operation("POST", "/api/measurements/{name}/observe", Observed, observe, Observe),
+)

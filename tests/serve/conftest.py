@@ -99,8 +99,8 @@ class Asker:
 def serving(place, config="site.toml"):
     """A server in a thread, which ends with the block."""
     read_ = read(place / config)
-    listener = listening(read_.server)
     catalogue, tokens = opened(read_), Tokens(place / read_.server.tokens)
+    listener = listening(read_.server)
     server = runner(catalogue, tokens)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()

@@ -113,15 +113,8 @@ def opened(config: Config) -> Catalogue:
 def _protect(file: Protected, name: str, home: Path) -> Collection:
     """Protect the records of a data set under its ledger, which is made where there is none."""
     place = home / file.ledger
-    amounts: dict[str, Any] = {
-        "budget": file.budget,
-        "delta": file.delta,
-        "rho": file.rho,
-        "accounting": file.accounting,
-    }
-    if place.exists():  # it holds its budget, which the curator may have raised since
-        amounts = dict.fromkeys(amounts, None)
-    words: dict[str, Any] = {word: getattr(file, word) for word in FORM}
+    taken = FORM if place.exists() else (*FORM, *AMOUNTS)  # a ledger holds its own, which may have been raised
+    words: dict[str, Any] = {word: getattr(file, word) for word in taken}
     return protect(
         located(file.source, home), ledger=place, name=name, columns=file.columns, unit=unit_of(file.unit),
         where=file.where, derive=file.derive or None, version=file.version, **words,

@@ -105,7 +105,7 @@ def runner(catalogue: Catalogue, tokens: Tokens) -> uvicorn.Server:
     config = uvicorn.Config(
         application(catalogue, tokens), http=Impatient, ws="none", access_log=False, log_level="warning",
         server_header=False, date_header=False, timeout_keep_alive=IDLE,
-        ssl_certfile=place.certificate, ssl_keyfile=place.key, proxy_headers=False,
+        backlog=BACKLOG, ssl_certfile=place.certificate, ssl_keyfile=place.key, proxy_headers=False,
     )  # fmt: skip
     return uvicorn.Server(config)
 

@@ -1,4 +1,4 @@
-"""Compiled kernels: 900 lines of C, compiled when the package is built, called through ctypes; or nothing.
+"""Compiled kernels: 1,000 lines of C, compiled when the package is built, called through ctypes; or nothing.
 
 Everything works without them. Where there was no compiler, or the library is not that of the sources beside it, the
 same results come from NumPy, Polars and plain Python, which is the only other path: `loops` has what runs there.
@@ -7,6 +7,7 @@ same results come from NumPy, Polars and plain Python, which is the only other p
     repeats.c       adding up equal values that are near each other
     partitions.c    adding up by identity, beyond the size of the cache
     sums.c          adding up by identity or by number
+    lookups.c       looking up by identity
     noise.c         a digit of discrete Laplace noise, a round of discrete Gaussian noise
     reservoirs.c    numbers of identities; the sample of each person
     paths.c         the nearest staircase of two noisy curves
@@ -42,6 +43,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_hash_words": (None, (ctypes.c_char_p, _N, _N, _P, _P, _P)),
     "wpinq_hash_views": (None, (ctypes.c_char_p, _N, _P, _P, _I, _P)),
     "wpinq_count": (None, (_N, _P, _N, _P)),
+    "wpinq_find": (None, (_N, _P, _P, _P, _N, _N, _P, _P)),
     "wpinq_number": (_N, (_P, _N, _P, _P, _P)),
     "wpinq_code": (_N, (_P, _N, _P, _P)),
     "wpinq_identities": (None, (_P, _P)),
@@ -107,6 +109,17 @@ def count(numbers: Weights, low: int, counts: Weights) -> None:
         counts += np.bincount(numbers - low, minlength=len(counts))
     else:
         LIB.wpinq_count(len(numbers), numbers.ctypes.data, low, counts.ctypes.data)
+
+
+def find(library: ctypes.CDLL, ids: Words, weights: Weights, tie: int, wanted: Words) -> Weights:
+    """The weights of identities among others, which are in order, first words side by side; 0 where absent."""
+    wanted, weights = np.ascontiguousarray(wanted), np.ascontiguousarray(weights)
+    found = np.empty(len(wanted), np.int64)
+    firsts, seconds = ids[:, 0].ctypes.data, ids[:, 1].ctypes.data
+    library.wpinq_find(
+        len(ids), firsts, seconds, weights.ctypes.data, tie, len(wanted), wanted.ctypes.data, found.ctypes.data
+    )
+    return found
 
 
 def digit(library: ctypes.CDLL, words: Words, limit: int, place: int, noise: Weights) -> int:

@@ -13,9 +13,10 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
@@ -34,13 +35,10 @@ from wpinq.noise import DiscreteGaussian, Mechanism
 from wpinq.noise.accuracy import level_of_each
 from wpinq.plan.stability import Survey
 from wpinq.postprocess.shown import nearly
-from wpinq.records.bins import bin_codes, bin_frame
+from wpinq.records.bins import bin_codes
+from wpinq.records.blocks import Blocks, bin_blocks, in_blocks
 from wpinq.records.fields import Field
 from wpinq.records.identity import identities, identity
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 M = TypeVar("M", bound="Measurement")
 
@@ -112,7 +110,8 @@ class Measurement(ChargedQuery):
         """The noisy weights of many bins, in their order; the same as asking one by one.
 
         Args:
-            bins: An iterable of bins; a range, a NumPy array or a Polars series is quickest.
+            bins: An iterable of bins; a range, a NumPy array, or a Polars series or frame is quickest. A lazy frame is
+                read in blocks.
 
         Returns:
             One number for each bin: int64 where weights are whole and one record weighs less than 2^22, else float64.
@@ -121,8 +120,8 @@ class Measurement(ChargedQuery):
             BinError, SourceError, EngineError, LedgerError: See `observe`.
         """
         refuse_inside("observe")
-        frame = bin_frame(bins, self.node.schema)
-        return redacted("observe", lambda: self._released(*self._parts(frame)))
+        blocks = bin_blocks(bins, self.node.schema)
+        return redacted("observe", lambda: np.concatenate([self._released(*self._parts(one)) for one in blocks]))
 
     def interval(self, level: Amount = Fraction(95, 100), bins: int = 1) -> float:
         """Half the width of the interval around an answer that holds the true weight with this probability.
@@ -151,7 +150,8 @@ class Measurement(ChargedQuery):
         that `observe` gives. The names are found by computing the plan once more, so a plan whose functions have no
         fingerprint (`explain` shows which) is refused, but for numbers of slices.
 
-        With `keys`, absent bins are published like present ones, and nothing is charged.
+        With `keys`, absent bins are published like present ones, and nothing is charged. Of a hundred million keys in a
+        lazy frame (`pl.scan_parquet`), with a threshold that few pass, a block at a time is held.
 
         Args:
             threshold: Publish from this noisy weight on, where it is above the private threshold; costs no more.
@@ -174,13 +174,13 @@ class Measurement(ChargedQuery):
             raise PlanError(f"release: {self.unreleased}.")
         least = None if threshold is None else math.ceil(exact(threshold, "release(threshold=...)") * self._unit)
         if keys is not None:
-            return self._table(bin_frame(keys, self.node.schema), least, Fraction(0))
+            return self._table(bin_blocks(keys, self.node.schema), least, Fraction(0))
         lost = probability(delta, "release(delta=...)")
         tau = private_threshold(self.node, self._mechanism, lost)
         pay([self.quote.publishing("release", lost)])
         tau = tau if least is None else max(tau, least)
         chosen = redacted("release", lambda: self._passing(tau))
-        return self._table(names_of(self.node, chosen), tau, lost)
+        return self._table(in_blocks(names_of(self.node, chosen)), tau, lost)
 
     def _passing(self, tau: int) -> list[np.ndarray]:
         """The names or identities of the bins whose noisy weight is at least tau, in steps."""
@@ -191,11 +191,10 @@ class Measurement(ChargedQuery):
         )
         return [known[(total >= tau).astype(np.bool_)] for known, total in noisy]
 
-    def _table(self, frame: pl.DataFrame, tau: int | None, delta: Fraction) -> Answer:
-        total = redacted("release", lambda: self._sum(*self._parts(frame)))
-        passes = np.full(len(total), True) if tau is None else (total >= tau).astype(np.bool_)
-        counts, node = self._divided(total[passes]), self.node
-        table = ordered(frame.filter(passes), counts, node.schema, whole=node.held.whole)
+    def _table(self, blocks: Blocks, tau: int | None, delta: Fraction) -> Answer:
+        shown, totals = zip(*redacted("release", lambda: [self._above(one, tau) for one in blocks]), strict=True)
+        counts, node = self._divided(np.concatenate(totals)), self.node
+        table = ordered(pl.concat(shown), counts, node.schema, whole=node.held.whole)
         about = About(self.name or node.title, (self,), delta, None if tau is None else tau / self._unit)
 
         def found(level: Fraction, simultaneous: bool) -> Released:
@@ -204,6 +203,12 @@ class Measurement(ChargedQuery):
             return table, {last.name: (last - half, last + half)}
 
         return Answer(about, found)
+
+    def _above(self, frame: pl.DataFrame, tau: int | None) -> tuple[pl.DataFrame, np.ndarray]:
+        """The bins of a block whose noisy weights reach a threshold, and these, in steps."""
+        total = self._sum(*self._parts(frame))
+        passes = np.full(len(total), True) if tau is None else (total >= tau).astype(np.bool_)
+        return frame.filter(passes), total[passes]
 
     @cached_property
     def _whole(self) -> bool:

@@ -19,6 +19,13 @@ from wpinq.records.python import fitted
 from wpinq.records.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.records.values import NULL, decode, encode
 
+HELD: dict[Kind, frozenset[type[pl.DataType]]] = {
+    Kind.INT: frozenset([pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32]),
+    Kind.TEXT: frozenset([pl.String, pl.Categorical, pl.Enum]),
+    Kind.BOOL: frozenset([pl.Boolean]),
+    Kind.BYTES: frozenset([pl.Binary]),
+}
+"""Types of Polars columns of which every value is one of the kind, so that nobody needs to look."""
 SIMPLE = frozenset([Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.TEXT, Kind.BYTES, Kind.ANY])
 """Kinds of which a column holds whatever value can be encoded."""
 
@@ -28,12 +35,14 @@ def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
 
     Args:
         bins: Values, or tuples of values where the collection has several columns: any iterable, a range, a NumPy
-            array, a Polars series or frame.
+            array, a Polars series or frame, an Arrow table.
         schema: The columns of the collection.
 
     Raises:
         BinError: A bin has another type, or another number of values, than the collection's records.
     """
+    if type(bins).__module__.partition(".")[0] == "pyarrow" and hasattr(bins, "schema"):
+        bins = pl.DataFrame(pl.from_arrow(bins))
     if isinstance(bins, (str, bytes)) or not isinstance(bins, Iterable) or getattr(bins, "ndim", 1) == 0:
         raise BinError(f"observe_many(bins): {type(bins).__name__} is one value; put bins into a list.")
     if len(schema) == 1 and not isinstance(bins, pl.DataFrame):
@@ -49,6 +58,11 @@ def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
     if len(parts) != len(schema):
         raise BinError(f"observe_many(bins): {len(parts)} columns were given; a bin of {schema} has {len(schema)}.")
     return in_columns([_column(part, column) for part, column in zip(parts, schema, strict=True)])
+
+
+def held_as(dtype: pl.DataType, column: Column) -> bool:
+    """Whether every value of this Polars type is one of the column's kind."""
+    return dtype.base_type() in HELD.get(column.kind, ())
 
 
 def bin_codes(given: Any, schema: Schema) -> list[bytes] | None:
@@ -81,8 +95,8 @@ def _column(values: Any, column: Column) -> pl.Series:
         quick = _integers(values)
         if quick is not None:
             return pl.Series(column.name, quick, dtype=pl.Int64)
-    if column.kind is Kind.TEXT and isinstance(values, pl.Series) and values.dtype == pl.String:
-        return values.alias(column.name)
+    if isinstance(values, pl.Series) and held_as(values.dtype, column):
+        return values.alias(column.name).cast(polars_type(column.kind))
     try:
         given = list(values)
     except (ValueError, OverflowError):  # a Polars column of times that Python does not have

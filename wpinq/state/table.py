@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.kernels import LIB, find
+
 Ids: TypeAlias = npt.NDArray[np.uint64]
 Weights: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = npt.NDArray[np.intp]
@@ -145,7 +147,9 @@ def _order(ids: Ids) -> Rows:
 
 
 def _find(run: Run, wanted: Ids) -> Weights:
-    """Binary search by the first word, then step over those that agree in it alone."""
+    """Search by the first word, then step over those that agree in it alone."""
+    if LIB is not None and run.weights.dtype == np.int64:
+        return find(LIB, run.ids, run.weights, run.tie, wanted)
     result = np.zeros(len(wanted), run.weights.dtype)
     position = np.searchsorted(run.ids[:, 0], np.ascontiguousarray(wanted[:, 0]))
     for _ in range(run.tie):

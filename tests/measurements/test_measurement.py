@@ -333,7 +333,7 @@ def test_an_empty_collection_is_all_noise(tmp_path):
 
 def test_a_measurement_without_a_price_says_what_to_give(views_file):
     pages = wpinq.protect(views_file, budget=1).map(page)
-    with pytest.raises(wpinq.ExactnessError, match=r"give epsilon=.* or within="):
+    with pytest.raises(wpinq.ExactnessError, match=r"give either epsilon=.* or within="):
         pages.measure()
     with pytest.raises(wpinq.PlanError, match=r"not measured yet; call \.measure"):
         wpinq.degrees.reconcile(wpinq.degrees.cdf(pages), wpinq.degrees.sequence(pages))

@@ -31,8 +31,9 @@ from wpinq.engines.exchange import (
 from wpinq.engines.job import Job
 from wpinq.engines.linear import Linear, StepBatches
 from wpinq.engines.placement import labels
-from wpinq.engines.reading import until_failure
+from wpinq.engines.reading import cores, until_failure
 from wpinq.engines.sharing import Lowered
+from wpinq.engines.threads import state_of
 from wpinq.failures import Failure
 from wpinq.plan.node import Node
 from wpinq.plan.shapes import Keyed, Read
@@ -131,7 +132,8 @@ class Lowering:
     ) -> Stream[StepBatches]:
         ports = [self._routed(f"{name}_{port}", node.inputs[port], up, shape, port) for port, up in enumerate(ups)]
         failure, eager = self.job.failure, self.eager
-        logic = _builder(lambda: _Step(node.title, shape.state(self.job.key), follows, failure, eager))
+        make = partial(state_of, shape, self.job.key, 1 if eager else cores(self.job.beside))
+        logic = _builder(lambda: _Step(node.title, make(), follows, failure, eager))
         changed = op.stateful_batch(name, op.merge(f"{name}_ports", *ports), logic)
         return op.map(f"{name}_out", changed, lambda item: item[1])
 

@@ -53,8 +53,7 @@ def batches(
     `beside` processes read on this machine at once, so each has its part of the threads.
     """
     part, parts = share
-    most = max(1, min(os.cpu_count() or 1, MOST_THREADS) // beside)
-    threads = most if (read.data.reader.total_bytes or 0) >= THREADED else 1
+    threads = cores(beside) if (read.data.reader.total_bytes or 0) >= THREADED else 1
     shares = [(part * threads + thread, parts * threads) for thread in range(threads)]
     redact = progress and _one_by_one(progress)
     counted = Gathered(threads)
@@ -62,6 +61,11 @@ def batches(
     with ahead(streams) if threads > 1 else closing(streams[0]) as lots:
         for lot in lots:
             yield [lot]
+
+
+def cores(beside: int) -> int:
+    """How many threads of a process are busy at once, where so many processes share this machine."""
+    return max(1, min(os.cpu_count() or 1, MOST_THREADS) // beside)
 
 
 @contextmanager

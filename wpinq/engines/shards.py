@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+import polars as pl
 
 from wpinq.engines.placement import labels
 from wpinq.records.batch import Batch
@@ -38,6 +39,15 @@ def split(batch: Batch, columns: Iterable[str], key: bytes, shards: int) -> list
         for number, (start, end) in enumerate(pieces)
         if end > start
     ]
+
+
+def divided(batch: Batch, columns: Iterable[str], key: bytes, parts: int) -> list[Batch]:
+    """Cut a batch into parts by its key columns, by another word of their identity than shards are."""
+    names = tuple(columns)
+    batch = batch.expand(name for name in names if batch.schema[name].ranged)
+    ids = identities(batch.frame, Schema(tuple(batch.schema[name] for name in names)), key)
+    part = ids[:, 0] % np.uint64(parts)
+    return [Batch(batch.frame.filter(pl.Series(part == number)), batch.schema) for number in range(parts)]
 
 
 def _shard(ids: Ids, shards: int) -> Rows:

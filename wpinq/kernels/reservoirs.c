@@ -5,7 +5,7 @@
 
 #include "common.h"
 
-#define PARTS 6                        /* bits that choose a table of identities */
+#define PARTS 4                        /* bits that choose a table of identities */
 #define CLASSES 40                     /* sizes of blocks, each twice the one before */
 #define GIVEN ((uint64_t)1 << 63)      /* of an item's row: it was given out */
 #define MOST_WORDS 5

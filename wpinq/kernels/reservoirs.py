@@ -16,7 +16,7 @@ from wpinq.kernels import Weights, Words
 Codes: TypeAlias = npt.NDArray[np.int32]
 Rows: TypeAlias = npt.NDArray[np.uint32]
 
-SLOT, PARTS, CLASSES = 20, 1 << 6, 40
+SLOT, PARTS, CLASSES = 20, 1 << 4, 40
 """Bytes of a slot, tables beside each other, and sizes of blocks: as the C source has them."""
 FULL = 0.75
 """A table grows when so much of it is in use: twofold, and a large one by a third."""

@@ -108,7 +108,7 @@ class LookUp(Extend):
         """Where nothing of the record itself is needed, records are counted by key, and each row is looked at once."""
         if self.function.outer or needed & set(self.kept):
             return super().lower(needed)
-        return Keyed((self.given,), lambda key: Counted(self, key))
+        return Keyed((self.given,), lambda key: Counted(self, key), alone=True)
 
     @cached_property
     def key(self) -> Schema:

@@ -185,7 +185,7 @@ class ShaveBy(Unary):
         names = self.source.schema.names
         keep = tuple(name for name in names if name in needed or name in self.function.reads) or names[:1]
         made = partial(SlicesBy, self.schema, keep, self.function, (self.source.held, self.held))
-        return Keyed((names,), made)
+        return Keyed((names,), made, alone=True)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Slice by slice."""

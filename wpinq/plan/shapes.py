@@ -37,11 +37,14 @@ class Keyed:
         keys: For each input the columns of its key; empty columns bring all records to one shard.
         state: Makes the state of a shard, from the data set's identity key.
         hashed: Whether the one key is the whole record, and the state a `HashedState`.
+        alone: Whether one thread holds all keys: the state calls a function of the user, which two must not call at
+            once, or has so little to do that cutting records would take longer.
     """
 
     keys: tuple[tuple[str, ...], ...]
     state: Callable[[bytes], State]
     hashed: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,133 @@
+"""Keyed steps in several threads: the same histogram, bit for bit, in any number of them."""
+
+import datetime as dt
+import threading
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+from algebra import STEPS, UNITS, apply, source
+
+import wpinq
+from wpinq.engines import flow, threads
+from wpinq.engines.job import Job
+from wpinq.errors import EngineError
+from wpinq.ledger.secret import Secret
+from wpinq.operators.align import fit_noise
+from wpinq.operators.thicknesses import Thicknesses
+from wpinq.plan.node import sources
+from wpinq.state.pointwise import Pointwise
+
+DRAW = np.random.default_rng(5)
+PAIRS = [[tuple(pair) for pair in DRAW.integers(-1, 4, (50, 2)).tolist()] for _ in range(2)]
+DAY = dt.datetime(2026, 11, 1)
+VIEWS = pl.DataFrame(
+    {
+        "user": DRAW.choice(["ann", "bob", "cy", "dee", "a person with a long name", None], 400),
+        "page": DRAW.choice(["", "a", "b", "c", None], 400),
+        "at": [DAY + dt.timedelta(hours=int(hours)) for hours in DRAW.integers(0, 90, 400)],
+    }
+)
+PEOPLE = [
+    wpinq.users("user", at_most=2),
+    wpinq.users("user", shared=True),
+    wpinq.users("page", at_most=5, per=("user", 2)),
+    wpinq.users("user", at_most=3, per=("page", 2), period="1d", at="at"),
+]
+
+
+def counted(collection, count, monkeypatch, pieces=7):
+    """The content of a plan's histogram, its keyed steps in so many threads, which begin with the first record."""
+    monkeypatch.setattr(flow, "cores", lambda _: count)
+    monkeypatch.setattr(threads, "FEW", -1)
+    absorb = threads.Threads.absorb
+
+    def in_pieces(self, port, batch):
+        for frame in batch.frame.iter_slices(pieces):
+            absorb(self, port, type(batch)(frame, batch.schema))
+
+    monkeypatch.setattr(threads.Threads, "absorb", in_pieces)
+    root = fit_noise(collection._node)
+    found = flow.run(Job([root], sources(root)[0].identity_key))[0].content()
+    monkeypatch.undo()
+    return found
+
+
+def people(unit):
+    return wpinq.protect(VIEWS, budget=10, unit=unit, secret=Secret(bytes(32)), name="v", version="1")
+
+
+@pytest.mark.parametrize("name", sorted(STEPS | UNITS))
+def test_every_step_says_the_same_in_any_number_of_threads(name, monkeypatch):
+    plan = apply(name, *(source(side, fine=False, records=rows) for side, rows in zip("lr", PAIRS, strict=True)))
+    one, *others = [counted(plan, count, monkeypatch) for count in (1, 2, 3, 7)]
+    assert all(np.array_equal(*pair) for other in others for pair in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("unit", PEOPLE, ids=str)
+def test_people_have_the_same_records_in_any_number_of_threads(unit, monkeypatch):
+    views = people(unit)
+    for plan in (views, views.map("page"), views.map(lambda user, page: (user, page)).distinct().map("page")):
+        one, *others = [counted(plan, count, monkeypatch) for count in (1, 2, 3, 7)]
+        assert len(one[1])
+        assert all(np.array_equal(*pair) for other in others for pair in zip(one, other, strict=True))
+
+
+def test_each_thread_has_the_records_of_its_keys_and_ends(monkeypatch):
+    used, absorb = set(), Pointwise.absorb
+
+    def noted(self, port, batch):
+        used.update((value, threading.get_ident()) for value in batch.frame["a"].unique())
+        absorb(self, port, batch)
+
+    monkeypatch.setattr(Pointwise, "absorb", noted)
+    monkeypatch.setattr(threads, "FEW", -1)
+    monkeypatch.setattr(flow, "cores", lambda _: 3)
+    before = threading.active_count()
+    numbers = source("l", fine=False, records=[(number % 40, 0) for number in range(2000)])
+    root = fit_noise(numbers.distinct()._node)
+    flow.run(Job([root], sources(root)[0].identity_key))
+    assert len(used) == 40
+    assert len({thread for _, thread in used}) == 3
+    for _ in range(500):
+        if threading.active_count() <= before:
+            return
+        time.sleep(0.01)
+    pytest.fail("threads are left")
+
+
+def test_few_records_start_no_thread(monkeypatch):
+    monkeypatch.setattr(flow, "cores", lambda _: 3)
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", None)
+    root = fit_noise(source("l", fine=False, records=PAIRS[0]).distinct()._node)
+    assert len(flow.run(Job([root], sources(root)[0].identity_key))[0].content()[1]) == len(set(PAIRS[0]))
+
+
+def test_no_thread_of_ours_calls_a_function_of_the_user(monkeypatch):
+    used, called = set(), Thicknesses.apply_many
+
+    def noted(self, *given):
+        used.add(threading.current_thread().name)
+        return called(self, *given)
+
+    monkeypatch.setattr(Thicknesses, "apply_many", noted)
+    monkeypatch.setattr(threads, "FEW", -1)
+    monkeypatch.setattr(flow, "cores", lambda _: 3)
+    root = fit_noise(apply("shave: by record", source("l", fine=False, records=PAIRS[0]))._node)
+    flow.run(Job([root], sources(root)[0].identity_key))
+    assert used
+    assert not [name for name in used if name.startswith("wpinq")]
+
+
+def test_a_failure_in_a_thread_names_the_step_and_nothing_of_the_data(monkeypatch):
+    def broken(self, port, batch):
+        raise ValueError(f"the record {batch.frame.row(0)}")
+
+    monkeypatch.setattr(Pointwise, "absorb", broken)
+    monkeypatch.setattr(threads, "FEW", -1)
+    monkeypatch.setattr(flow, "cores", lambda _: 2)
+    root = fit_noise(source("l", fine=False, records=PAIRS[0]).distinct()._node)
+    with pytest.raises(EngineError, match=r"^distinct failed with ValueError; please report this.$") as caught:
+        flow.run(Job([root], sources(root)[0].identity_key))
+    assert caught.value.__cause__ is None and caught.value.__context__ is None

@@ -4,7 +4,7 @@ python -m examples.laplace_or_gaussian OUT
 
 A person is in at most k bins, and moves each by 1: of one histogram of pages of which k are counted of each person, or
 of k questions about everybody. Told is the distance that a count is within with probability 0.95, where all of them
-together cost a whole budget of epsilon 1 and delta 10^-6. `noise.md`, beside this file, says what follows.
+together cost a whole budget of epsilon 1 and delta 10^-6. `wpinq/docs/noise.md` says what follows.
 
 Laplace noise is charged to a ledger of epsilon alone, and to one that adds up Renyi divergences beside; Gaussian noise
 to such a one. Nothing is measured: all amounts are those of quotes, over no data. The last column is what no accounting

@@ -3,7 +3,7 @@
 python -m examples.units OUT
 python -m examples.units OUT --data VIEWS.parquet
 
-`units.md`, beside this file, says when to use which, and shows the figure.
+`wpinq/docs/units.md` says when to use which, and shows the figure.
 
 Here made-up people view twenty pages, and the few who view most of all prefer other pages than the rest. Asked is each
 page's share of all views. Errors are summed over the pages: noise is the distance between the answer and the same

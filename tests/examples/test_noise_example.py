@@ -21,7 +21,7 @@ def rows(text: str) -> dict[int, tuple[list[float], str]]:
 
 
 def test_the_page_s_numbers(tmp_path, capsys, monkeypatch):
-    page = rows((ROOT / "examples" / "noise.md").read_text())
+    page = rows((ROOT / "wpinq" / "docs" / "noise.md").read_text())
     monkeypatch.setattr(laplace_or_gaussian, "BINS", tuple(page))
     laplace_or_gaussian.main(tmp_path)
     assert rows(capsys.readouterr().out) == page

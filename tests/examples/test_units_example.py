@@ -15,7 +15,7 @@ import pytest
 from examples import units
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "examples" / "units.md").read_text()
+PAGE = (ROOT / "wpinq" / "docs" / "units.md").read_text()
 TABLE = re.findall(r"^\| `(\S+)` \| ([\d.]+) \| ([\d.]+) \| \**([\d.]+)\** \|$", PAGE, re.MULTILINE)
 
 
@@ -39,7 +39,7 @@ def run(command: str, where: Path) -> str:
 @pytest.mark.slow
 def test_the_page_s_commands_and_numbers(tmp_path):
     """Which records a bound keeps is chance; 3 runs move noise by a fifth. Wrong once in 10,000 runs at most."""
-    made_up, own = re.findall(r"```bash\n(.*)\n```", PAGE)
+    made_up, own = re.findall(r"```sh\n(.*)\n(.*)\n```", PAGE)[0]
     found, page = told(run(made_up, tmp_path)), {name: tuple(map(float, numbers)) for name, *numbers in TABLE}
     assert found.keys() == page.keys()
     assert len(page) == len(units.BOUNDS) + 1
@@ -52,7 +52,7 @@ def test_the_page_s_commands_and_numbers(tmp_path):
     assert bias == sorted(bias, reverse=True)
     assert min(error) < min(error[0], error[-1])  # the best bound is between
     assert (tmp_path / "out" / "units.png").read_bytes().startswith(b"\x89PNG")
-    assert (ROOT / "examples" / "units.png").read_bytes().startswith(b"\x89PNG")
+    assert (ROOT / "wpinq" / "docs" / "units.png").read_bytes().startswith(b"\x89PNG")
 
     pl.DataFrame({"user": [1, 2, 2, 3], "page": [7, 7, 8, 9]}).write_parquet(tmp_path / "VIEWS.parquet")
     text = run(own, tmp_path)

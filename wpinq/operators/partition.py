@@ -25,7 +25,7 @@ from wpinq.records.values import decode, encode
 def partition(self: Builder[C], key: object, parts: Iterable[Any]) -> dict[Any, C]:
     """Split a collection by a key into parts that are declared, never found in the data.
 
-    Weights:    out[p][x] = in[x] where key(x) = p, else 0
+    Weights:    `out[p][x] = in[x]` where key(x) = p, else 0
     Stability:  1 for each part, and 1 for all of them together, because a record is in at most one part: only the part
                 whose measurements cost most is charged (parallel composition). Records of other keys are in no part.
                 This holds for the parts of one collection. A live source at another epoch is another collection, unless

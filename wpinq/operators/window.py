@@ -26,7 +26,7 @@ def window(self: Builder[C], length: str | dt.timedelta | int, at: str, zone: st
     source where every step up to here is linear for each record and records are protected. Otherwise each window that
     is asked for is charged; `explain` tells which it is.
 
-    Weights:    out[w][x] = in[x] where w is the period that time(x) is in, else 0; a record without a time is in none
+    Weights:    `out[w][x] = in[x]` where w is the period that time(x) is in, else 0; a record without a time is in none
     Stability:  1 for each window, and 1 for all windows of one collection together, as for the parts of a partition.
                 A user's records may lie in many windows. Over a file the bound on all of them holds for all windows
                 together. Right over a live source it holds in each window by itself, so a user is protected in all of

@@ -1,0 +1,105 @@
+"""Pages of the documentation: each block runs, each command that is shown exists, everything public is listed."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import typer
+
+import wpinq
+from examples import sample
+from wpinq import aggregates, degrees, operators, testing
+from wpinq.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = ROOT / "wpinq" / "docs"
+SITE = (ROOT / ".docs" / "mkdocs.yml").read_text()
+LOG = '10.0.0.{host} - - [0{day}/{month}/2026:09:{minute:02}:00 +0000] "GET {page} HTTP/1.1" 200 512 "-" "Mozilla"\n'
+PAGES = ["/", "/", "/about", "/news?from=mail", "/static/a.css"]
+
+
+def blocks(page, *languages):
+    found = re.findall(r"^```(\w+)[^\n]*\n(.*?)^```", (DOCUMENTS / page).read_text(), re.DOTALL | re.MULTILINE)
+    return [(language, text) for language, text in found if language in languages]
+
+
+def pages(*languages):
+    return [path.name for path in sorted(DOCUMENTS.glob("*.md")) if blocks(path.name, *languages)]
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """A directory with what pages speak of."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for name in ("wpinq", "python"):
+        module = " -m wpinq" if name == "wpinq" else ""
+        script = tmp_path / "bin" / name
+        script.parent.mkdir(exist_ok=True)
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}"{module} "$@"\n')
+        script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    sample.write(Path("views.csv"))
+    for month in ("Jun", "Jul"):
+        lines = [
+            LOG.format(
+                host=number % 251, day=1 + number % 9, month=month, minute=number % 60, page=PAGES[number % 7 % 5]
+            )
+            for number in range(2000)
+        ]
+        Path({"Jun": "june.log", "Jul": "july.log"}[month]).write_text("".join(lines))
+
+
+@pytest.mark.parametrize("page", pages("python", "bash"))
+def test_blocks_run_one_after_another(page, workplace):
+    names = {}
+    for language, text in blocks(page, "python", "bash"):
+        if language == "python":
+            exec(compile(text, page, "exec"), names)
+        else:
+            done = subprocess.run(text, shell=True, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", pages("py", "toml"))
+def test_what_is_only_shown_is_well_formed(page):
+    for language, text in blocks(page, "py", "toml"):
+        compile(text, page, "exec") if language == "py" else tomllib.loads(text)
+
+
+def commands(text):
+    """The command lines of a block, those with a backslash at the end in one."""
+    for line in text.replace("\\\n", " ").splitlines():
+        yield from re.findall(r"(?:^|\s)wpinq ([^|#;&]+)", line)
+
+
+@pytest.mark.parametrize("page", pages("sh", "bash"))
+def test_every_command_and_option_that_is_shown_exists(page):
+    for _, text in blocks(page, "sh", "bash"):
+        for line in commands(text):
+            command, words = typer.main.get_command(app), line.split()
+            while words and hasattr(command, "commands"):
+                command = command.get_command(None, words.pop(0))
+            known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
+            unknown = {word for word in words if re.match(r"--?[a-z]", word)} - known - {"--help"}
+            assert not unknown, (line, unknown)
+
+
+def test_no_language_is_unknown():
+    found = re.findall(r"^```(\w+)", "".join(path.read_text() for path in DOCUMENTS.glob("*.md")), re.MULTILINE)
+    assert set(found) <= {"python", "bash", "sh", "py", "toml", "ini"}
+
+
+def test_the_site_has_every_page():
+    assert set(re.findall(r"([\w-]+\.md)$", SITE, re.MULTILINE)) == {path.name for path in DOCUMENTS.glob("*.md")}
+
+
+def test_everything_public_is_in_the_reference():
+    listed = "".join(path.read_text() for path in DOCUMENTS.glob("reference-*.md"))
+    named = {line.rsplit(".", 1)[1] for line in re.findall(r"^::: (\S+)$", listed, re.MULTILINE)}
+    public = {*wpinq.__all__, *operators.__all__, *aggregates.__all__, *degrees.__all__, *testing.__all__}
+    missing = {name for name in public if not name.endswith("Error")} - {"aggregates", "degrees"} - named
+    assert not missing, f"{sorted(missing)}: a line `::: MODULE.NAME` in a page docs/reference-*.md"

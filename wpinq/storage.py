@@ -45,7 +45,8 @@ def opened(key: bytes, name: str, content: bytes) -> bytes:
         return AESGCM(key).decrypt(content[:NONCE], content[NONCE:], name.encode())
     except (InvalidTag, ValueError):
         raise SourceError(
-            "--recover: what was kept belongs to another dataflow, data set or version, or is damaged; "
+            "--recover: what was kept belongs to another dataflow, data set or version (a stream with retractions is "
+            "another one than without), or is damaged; "
             "give a new directory."
         ) from None
 

@@ -247,6 +247,10 @@ rule 39    {MEMO}::test_rule_39_what_no_ledger_can_detect
     seen: a key from os.urandom
 rule 39    {DAMAGE}::test_rule_39_a_process_that_runs_notices_even_a_copy_of_everything
     seen: what was read before not compared
+rule 48    attacks/test_joint_loss.py::test_no_joint_loss_is_above_the_charge_where_records_are_taken_back
+    seen: samples that only grow, and what is below zero not left out
+rule 48    streaming/test_retractions.py::test_every_step_is_at_every_epoch_what_its_definition_makes_of_what_is_there
+    seen: samples that only grow
 rule 44    {KEYS}::test_outside_of_that_event_one_record_more_changes_nothing_but_noise
     in the test: bins are looked at only where they changed
 rule 44    {KEYS}::test_who_is_alone_in_a_bin_is_seen_with_probability_delta_over_all_epochs

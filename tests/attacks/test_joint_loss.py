@@ -22,6 +22,7 @@ from wpinq.plan.node import sources
 
 SEEDS = (0, 1, 2, 3, 15, 91)
 """The last two find parts that are named without their epoch: of records, and of people."""
+RETURNS = (3, 13)
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": "text", "page": "integer", "time": "integer"}
 
@@ -179,8 +180,8 @@ def drawn_questions(draw, epochs):
     return asked
 
 
-def run_live(history, questions, unit, untils, monkeypatch, **steps):
-    """All answers that a live source gives, and what it charged."""
+def run_live(history, questions, unit, untils, monkeypatch, back=None, **steps):
+    """All answers that a live source gives, and what it charged; `back` is what is taken back at each epoch."""
     asked, windowed, changes = QuotedAggregate(), [], {}
     receive = ContinualMeasurement.receive
 
@@ -189,19 +190,21 @@ def run_live(history, questions, unit, untils, monkeypatch, **steps):
         receive(self, epoch, change)
 
     monkeypatch.setattr(ContinualMeasurement, "receive", noted)
-    live = wpinq.live(COLUMNS, rho=10**9, unit=unit, secret=ONE, **steps)
+    live = wpinq.live(COLUMNS, rho=10**9, unit=unit, secret=ONE, retractions=back is not None, **steps)
     try:
-        for records, now, until in zip(history, questions, untils, strict=True):
+        for records, gone, now, until in zip(history, back or [[]] * len(history), questions, untils, strict=True):
             waiting = []
             for kind, below, above in now:
                 plan = follow(live, below)
                 if kind == "windows":
                     windowed.append(follow(plan.window(2, at="time"), above).measure(1))
-                elif kind == "continual" and not (unit and (unit.per or unit.at_most is None)):
+                elif kind == "continual" and not back and not (unit and (unit.per or unit.at_most is None)):
                     plan.measure(1, continual=True)
                 else:
                     waiting.append(follow(plan, above).measure(1))
             live.send(records)
+            if back:
+                live.send(gone, weight=-1)
             live.advance(until=until)
             for one in waiting:
                 asked.add(one)
@@ -269,6 +272,54 @@ def test_no_joint_loss_of_random_streams_is_above_the_charge(unit, steps, monkey
         (without, paid), (having, again) = (
             run_live(history, questions, unit, untils, monkeypatch, **steps)
             for history in drawn_history(draw, epochs, unit)
+        )
+        assert paid == again, "what is charged does not depend on records"
+        assert loss(without, having) <= paid, (seed, questions)
+        no_divergence_is_above_the_charge(without, having, having.ledger)
+        losses.append(loss(without, having))
+    assert any(losses)
+
+
+def drawn_returns(draw, epochs, unit):
+    """Two streams with records that come and go, which differ by what one unit sent and took back."""
+
+    def sent(user, times):
+        return (user, draw.randrange(pages), draw.choice(times))
+
+    def moved(record, times):
+        """A record that comes and goes some times, or goes and comes."""
+        at = sorted(draw.sample(range(epochs), min(epochs, draw.randint(1, times))))
+        first = draw.random() < 0.8
+        for place, epoch in enumerate(at):
+            (others if record[0] != "ann" else own)[epoch][(place % 2 == 0) != first].append(record)
+
+    pages, times = draw.choice([1, 3]), draw.choice([range(1), range(8)])
+    others, own = ([([], []) for _ in range(epochs)] for _ in range(2))
+    for _ in range(draw.randint(0, 8)):
+        moved(sent(f"user {draw.randrange(3)}", times), 3)
+    if unit is None:
+        record = sent("ann", times)
+        moved(record, 4)
+        for number in range(draw.randint(0, 2)):  # equal ones of others
+            others[draw.randrange(epochs)][number].append(record)
+    else:
+        first = 2 * draw.randrange(4)
+        for _ in range(draw.randint(1, 6)):
+            moved(sent("ann", range(first, first + 2) if unit.period else times), 3)
+    return others, [(a + b, c + d) for (a, c), (b, d) in zip(others, own, strict=True)]
+
+
+@pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
+def test_no_joint_loss_is_above_the_charge_where_records_are_taken_back(unit, monkeypatch):
+    losses = []
+    for seed in RETURNS:
+        draw = random.Random(seed)
+        epochs = draw.randint(3, 5)
+        untils = sorted(draw.randrange(10) for _ in range(epochs))
+        questions = drawn_questions(draw, epochs)
+        (without, paid), (having, again) = (
+            run_live([one for one, _ in history], questions, unit, untils, monkeypatch, [gone for _, gone in history])
+            for history in drawn_returns(draw, epochs, unit)
         )
         assert paid == again, "what is charged does not depend on records"
         assert loss(without, having) <= paid, (seed, questions)

@@ -123,7 +123,7 @@ def _within(frames: Iterator[pl.DataFrame], most: int, name: str) -> Iterator[pl
     """The frames, as long as they hold no more records: weights are as wide as that needs (`weights.py`)."""
     records = 0
     for frame in frames:
-        records += int(frame[WEIGHT].sum()) if WEIGHT in frame.columns else frame.height
+        records += int(frame[WEIGHT].abs().sum()) if WEIGHT in frame.columns else frame.height
         if records > most:
             raise SourceError(f"{name}: it holds more records than can be counted, 2^40; protect a part of it.")
         yield frame

@@ -30,7 +30,7 @@ from wpinq.noise.threshold import refuse_other_law
 from wpinq.operators.contribution.first import First
 from wpinq.operators.parallel import combines_records
 from wpinq.operators.window import Window
-from wpinq.plan.node import Node
+from wpinq.plan.node import Node, Source
 from wpinq.plan.stability import Survey
 from wpinq.records.bins import bin_frame
 from wpinq.records.identity import identities
@@ -256,11 +256,18 @@ def refuse_unless_linear(walk: Iterable[Node]) -> None:
     """Refuse a plan with a step that combines records, except a bound that keeps each user's first records for ever.
 
     Raises:
-        PlanError: A step is not linear for each record.
+        PlanError: A step is not linear for each record, or records of a source can be taken back.
 
     Source: Dwork, Naor, Pitassi, Rothblum, STOC 2010: the tree hides a stream of changes, of which a record moves one.
     """
     for node in walk:
+        if isinstance(node, Source) and node.data.retractions:
+            raise PlanError(
+                f"measure(continual=True): records of {node.data.name} can be taken back, so one would be in two "
+                "epochs for the price of one. Measure an epoch, or windows; or make the source without "
+                "retractions=True, and send what reverses a record as a record with a column that says so. Nothing "
+                "was charged."
+            )
         if isinstance(node, Window):
             raise PlanError("measure(continual=True): leave it out; each window is measured when it has closed.")
         if not isinstance(node, First) and combines_records(node):

@@ -100,7 +100,7 @@ def merge(roots: Sequence[Node], schema: Schema, epochs: Iterable[Epoch], last: 
             continue
         parts.append(_added(frame, schema, columns))
         watermark = epoch.watermark
-        records += epoch.merged.records if epoch.merged else int(epoch.frame[WEIGHT].sum())
+        records += epoch.merged.records if epoch.merged else int(epoch.frame[WEIGHT].abs().sum())
     frame = _added(pl.concat(parts), schema, columns)
     return Epoch(_with_nulls(frame, schema), watermark, Merged(last, records, columns, name))
 

@@ -46,6 +46,7 @@ class DataSet:
         repeat: What to do before a question is charged that was charged on another version: see `protect`.
         reading: Options by which its files are read, beside their columns.
         before: What is done to each record before a person's are bounded, for people; plans have the steps themselves.
+        retractions: Whether records can be taken back, so that one may weigh less than nothing.
         turn: A lock that is held while its queries are answered, so that each is computed once.
     """
 
@@ -58,6 +59,7 @@ class DataSet:
     reading: str = ""
     repeat: str = "charge"
     before: tuple[str, ...] = ()
+    retractions: bool = False
     turn: RLock = field(default_factory=RLock, repr=False)
 
     @property
@@ -73,7 +75,8 @@ class DataSet:
         have equal noise there; and a version that the caller named is the same wherever its files are.
         """
         way = (self.reader.schema, self.reader.way, self.reading)
-        return (self.book, self.name, self.version, self.declared, self.unit, way)
+        own = (self.book, self.name, self.version, self.declared, self.unit, way)
+        return (*own, "retractions") if self.retractions else own
 
     @property
     def asked(self) -> tuple[object, ...]:

@@ -242,6 +242,11 @@ class Source(Node):
     shown = "protect({0.data.name})"
     keeps_sign = True
 
+    @cached_property
+    def nonnegative(self) -> bool:
+        """Unless records can be taken back: one may be that never came."""
+        return self.keeps_sign and not self.data.retractions
+
     @property
     def inputs(self) -> tuple[Node, ...]:
         """A source reads no other step."""

@@ -86,6 +86,7 @@ class Log(HeldReader):
     _epochs: list[Epoch] = field(default_factory=list)
     _before: int | None = None
     _sent: list[pl.DataFrame] = field(default_factory=list)
+    _taken_back: list[pl.DataFrame] = field(default_factory=list)
 
     @property
     def closed(self) -> int:
@@ -97,9 +98,9 @@ class Log(HeldReader):
         """Whether all that was sent is held, and will be when the open epoch closes."""
         return not self.forgotten and (self.keep is None or len(self._epochs) <= 2 * self.keep)
 
-    def send(self, frame: pl.DataFrame) -> None:
-        """Take in records for the epoch that is open."""
-        self._sent.append(canonical.frame(frame[list(self.schema.names)], self.schema))
+    def send(self, frame: pl.DataFrame, *, back: bool = False) -> None:
+        """Take in records for the epoch that is open, or take them back."""
+        (self._taken_back if back else self._sent).append(canonical.frame(frame[list(self.schema.names)], self.schema))
 
     def ready(self, watermark: int | None) -> Epoch:
         """The open epoch as it would be closed now: equal records are added up, and the watermark never decreases.
@@ -107,25 +108,33 @@ class Log(HeldReader):
         Raises:
             SourceError: With all that was sent before there are more records than can be counted (`weights.py`).
         """
-        if self.records + sum(frame.height for frame in self._sent) > CAPACITY:
+        if self.records + sum(frame.height for frame in (*self._sent, *self._taken_back)) > CAPACITY:
             raise SourceError(f"advance: {self.name} was sent more records than can be counted, 2^40; make another.")
         before = self.watermark(self.closed)
         latest = before if watermark is None else watermark if before is None else max(before, watermark)
-        frames = self._sent or [Batch.empty(self.schema).frame.drop(WEIGHT)]
-        sent = pl.concat(frames, how="vertical_relaxed") if len(frames) > 1 else frames[0]
-        counted = canonical.bits(sent).group_by(self.schema.names).agg(pl.len().cast(pl.Int64).alias(WEIGHT))
-        return Epoch(canonical.numbers(counted, self.schema), latest)
+        counted = self._counted(self._sent)
+        if self._taken_back:
+            less = self._counted(self._taken_back).with_columns(-pl.col(WEIGHT))
+            counted = Batch(pl.concat([counted, less], how="vertical_relaxed"), self.schema).consolidate().frame
+        return Epoch(counted, latest)
 
     def close(self, epoch: Epoch) -> Batch:
         """Close the open epoch as this and return its records; after those that were merged none before is held."""
-        self._sent = []
+        self._sent, self._taken_back = [], []
         if epoch.merged is None:
-            self.records += int(epoch.frame[WEIGHT].sum())
+            self.records += int(epoch.frame[WEIGHT].abs().sum())
             self._epochs.append(epoch)
         else:
             self.records += epoch.merged.records
             self._epochs, self.forgotten, self._before = [], epoch.merged.last, epoch.watermark
         return Batch(epoch.frame, self.schema)
+
+    def _counted(self, sent: list[pl.DataFrame]) -> pl.DataFrame:
+        """How often each record stands in some frames."""
+        frames = sent or [Batch.empty(self.schema).frame.drop(WEIGHT)]
+        rows = pl.concat(frames, how="vertical_relaxed") if len(frames) > 1 else frames[0]
+        counted = canonical.bits(rows).group_by(self.schema.names).agg(pl.len().cast(pl.Int64).alias(WEIGHT))
+        return canonical.numbers(counted, self.schema)
 
     def forget(self) -> None:
         """Drop records that no query can need any more."""

@@ -29,7 +29,7 @@ from wpinq.streaming.journal import Journal
 from wpinq.streaming.kafka import Followed, Topic
 from wpinq.streaming.received import Received
 from wpinq.streaming.running import TORN, Running
-from wpinq.streaming.sent import frames, stored_time
+from wpinq.streaming.sent import frames, stored_time, takes_back
 
 if TYPE_CHECKING:
     from wpinq.measurements.measurement import Measurement
@@ -75,28 +75,42 @@ class Live(Collection):
         """The number of the last closed epoch; 0 before the first."""
         return self._log.closed
 
-    def send(self, records: Any) -> None:
-        """Add records to the epoch that is open. What was sent stays: no record is taken back.
+    def send(self, records: Any, weight: int = 1) -> None:
+        """Add records to the epoch that is open, or take back what was sent, of a source with `retractions=True`.
 
-        A record that comes and goes would be in two epochs, which continual measurements charge as one; and one that is
-        taken back and never came, or that a person's bound left out, would weigh less than nothing, where proofs of
-        later steps rest on weights that are not negative. Send the reversal as a record with a column that says so.
+        Each is one record; send it as often as it counts. One that is taken back is named by all of its columns, and
+        weighs one less from this epoch on. Taken back more often than it came it weighs less than nothing; `wpinq.live`
+        says what follows.
 
         Args:
             records: Tuples, or anything with the Arrow C stream protocol that has the columns by name. A value that is
                 not of its column's type is null; what is no record is dropped, uncounted.
+            weight: 1, or -1 to take records back.
 
         Raises:
+            PlanError: The weight is another number, or -1 where records are not taken back; none was taken.
             SourceError: It holds no such records; none was taken.
             EngineError: The dataflow has failed or was closed.
+
+        >>> from wpinq import live
+        >>> likes = live({"post": "text"}, budget=10**6, retractions=True)
+        >>> likes.send([("a",), ("a",), ("b",)])
+        >>> likes.advance()
+        1
+        >>> likes.send([("a",)], weight=-1)
+        >>> now = likes.measure(epsilon=10**5)
+        >>> likes.advance(), now.observe("a"), now.observe("b")
+        (2, 1, 1)
+        >>> likes.close()
         """
         refuse_inside("send")
+        back = takes_back(weight, declared=self._data.retractions)
         read = redacted("send", lambda: frames(records, self._log.schema))
         with self._lock:
             self._check()
             for frame in read:
                 self._received.take(frame)
-                self._log.send(frame)
+                self._log.send(frame, back=back)
 
     @takes(source=PATH | instance("a topic", Topic))
     def follow(

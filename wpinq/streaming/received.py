@@ -50,4 +50,4 @@ def late(window: Window, log: Log, epoch: int) -> int | None:
     if before is None:
         return 0
     passed = window.span.numbers(window.at) < window.span.number_at(before)
-    return sum(int(frame.filter(passed)[WEIGHT].sum()) for frame in log.sent([window.at], epoch))
+    return sum(int(frame.filter(passed)[WEIGHT].abs().sum()) for frame in log.sent([window.at], epoch))

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.arguments import WHOLE, described
 from wpinq.errors import PlanError, SourceError
 from wpinq.operators.periods import moment
 from wpinq.records import canonical
@@ -65,6 +66,28 @@ def _tuples(records: Iterable[Any], schema: Schema) -> pl.DataFrame:
     rows = list(proper(records, schema.names))
     columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
     return in_columns([values.column(items, column) for column, items in zip(schema, columns, strict=True)])
+
+
+def takes_back(weight: object, *, declared: bool) -> bool:
+    """Whether records are taken back, by the weight that they are sent with.
+
+    Args:
+        weight: 1 or -1.
+        declared: Whether the source takes records back.
+
+    Raises:
+        PlanError: It is another number, or the source does not.
+    """
+    if not WHOLE.holds(weight) or weight not in (1, -1):
+        raise PlanError(
+            f"send(weight={described(weight)}): 1, or -1 to take back; send records as often as they count."
+        )
+    if weight == -1 and not declared:
+        raise PlanError(
+            "send(weight=-1): this source takes no record back, and what is proved of its answers rests on that; make "
+            "it with wpinq.live(..., retractions=True)."
+        )
+    return weight == -1
 
 
 def stored_time(until: object) -> int:

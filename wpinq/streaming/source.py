@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wpinq.arguments import NOTHING, PATH, described, instance, takes
+from wpinq.arguments import FLAG, NOTHING, PATH, described, instance, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
 from wpinq.functions.isolate import refuse_inside
@@ -30,7 +30,12 @@ if TYPE_CHECKING:
     from wpinq.ledger.secret import Secret
 
 
-@takes(ledger=PATH | NOTHING, recover=PATH | NOTHING, unit=instance("what wpinq.users(...) returns", Unit) | NOTHING)
+@takes(
+    ledger=PATH | NOTHING,
+    recover=PATH | NOTHING,
+    retractions=FLAG,
+    unit=instance("what wpinq.users(...) returns", Unit) | NOTHING,
+)
 def live(
     columns: Columns,
     budget: Amount | None = None,
@@ -44,6 +49,7 @@ def live(
     lateness: dt.timedelta | None = None,
     keep: int | None = None,
     recover: str | os.PathLike[str] | None = None,
+    retractions: bool = False,
     secret: Secret | None = None,
     where: object = None,
     derive: Mapping[str, object] | None = None,
@@ -75,6 +81,18 @@ def live(
             measurements have counted of them (`measurements/merge.py`), so it grows with the different records in the
             columns that those read, and of people with the records that are kept of each. What is added to the
             measurements after that can read no other columns, and `keep` can be no more than twice what it was.
+        retractions: Whether records can be taken back, `send(records, weight=-1)`. The guarantee is then about whether
+            and when a record was there: neighbours differ in the history of one record that comes and goes (and may
+            come again), or of one that is only taken back; of people in all that one person sent and took back. An
+            answer is of what is there at the end of its epoch: the sum of what was sent. Where the unit is a person, a
+            record that weighs less than nothing is not there. Where it is a record, weights are sums with signs, and
+            each operator's docstring says what it makes of one below zero: linear steps pass it on, `distinct`,
+            `limit`, `semijoin` and a whole group leave it out, `shave` and `group_by` treat it apart with the opposite
+            sign, a `join` counts its absolute weight. A record that is taken back is in the window that it was in; once
+            that has closed it is late, as any other, and changes nothing. With `keep` a window counts what was sent and
+            taken back in the last epochs alone. `measure` and `select` with `continual=True` are refused: a record
+            would be in two epochs, for the price of one. What is followed is only added. All records of people are
+            held as long as the source is open, since a sample must be found anew.
         secret: The secret of the data set; by default the one beside the ledger, or the environment's.
         where, derive: Steps on each record before a person's are bounded; see `protect`.
 
@@ -122,9 +140,12 @@ def live(
     LIMIT.beside(place)
     journal = None
     if recover is not None and place is not None:
-        derived = partial(book.secret.derive, "journal", name, unit.text, repr(log.schema))
+        signed = (
+            ["retractions"] if retractions else []
+        )  # an older wpinq, which knows no such weights, has no key for it
+        derived = partial(book.secret.derive, "journal", name, unit.text, repr(log.schema), *signed)
         journal = open_journal(recover, place.with_name(place.name + ".live"), derived, keep)
         log.merged = journal.merged
     version = os.urandom(16).hex() if journal is None else journal.version
-    data = DataSet(log, book, name, f"live {version}", unit, declared=False, before=first.said)
+    data = DataSet(log, book, name, f"live {version}", unit, declared=False, before=first.said, retractions=retractions)
     return Live(first.over(Source(data)), log, lateness, journal)

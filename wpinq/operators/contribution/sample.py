@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 from wpinq import kernels
 from wpinq.operators.align import record_ids
+from wpinq.operators.contribution.anew import anew
 from wpinq.operators.contribution.reservoirs import Reservoirs
 from wpinq.operators.contribution.share import Share
 from wpinq.operators.contribution.unit_key import ByUnit, UnitKey, origin
@@ -57,7 +59,8 @@ class Bound(ByUnit):
     """Plan node of `protect(unit=users(..., at_most=...))`: a sample of what each user contributed.
 
     Weights:    the copies of records with the smallest keyed hash of (all columns, number of the copy): of those of a
-                user with one value of the `per` column the first few, of these of a user the first `at_most`
+                user with one value of the `per` column the first few, of these of a user the first `at_most`; a record
+                that weighs less than nothing has no copies
     Stability:  1 for users: what is kept of one user depends on that user's records alone and weighs `at_most` at the
                 most, which is the unit's bound. (A record more may push another out, so it is 2-stable for records.)
                 Where the unit is a user in one window, read "user in one window" for "user".
@@ -79,7 +82,11 @@ class Bound(ByUnit):
 
     def state(self, keep: tuple[str, ...], key: bytes) -> State:
         given = self.schema, self.unit, keep, self.data.sampling_key
-        return Sample(*given) if kernels.LIB is None else Reservoirs(kernels.LIB, *given)
+        if not self.data.retractions:
+            return _sample(*given)
+        return anew(
+            partial(_sample, *given), self.schema, self.unit_key.user, keep, self.source.held, self.data.sampling_key
+        )
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Rank all copies of all records, and go through them once."""
@@ -96,6 +103,11 @@ class Bound(ByUnit):
                 users[user] += 1
                 out[copy[:-1]] += users[user] <= int(self.unit.bound)
         return {record: Fraction(count) for record, count in out.items()}
+
+
+def _sample(schema: Schema, unit: Unit, keep: tuple[str, ...], key: bytes) -> State:
+    given = schema, unit, keep, key
+    return Sample(*given) if kernels.LIB is None else Reservoirs(kernels.LIB, *given)
 
 
 class Sample:

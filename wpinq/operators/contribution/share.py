@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import polars as pl
 
 from wpinq import kernels
 from wpinq.kernels.reservoirs import Numbers
+from wpinq.operators.contribution.anew import anew
 from wpinq.operators.contribution.numbered_shares import NumberedShares
 from wpinq.operators.contribution.unit_key import ByUnit, UnitKey
 from wpinq.plan.node import Record, Weighted
@@ -32,7 +34,8 @@ USER = ("\0user0", "\0user1")
 class Share(ByUnit):
     """Plan node of `protect(unit=users(..., shared=True))`: the records of each user share a weight of 1.
 
-    Weights:    out[x] = in[x] * floor(L / n) / L for the n records of x's user; L = 720,720, and beyond L records 0
+    Weights:    out[x] = max(in[x], 0) * floor(L / n) / L for the n such records of x's user; L = 720,720, and beyond L
+                records 0
     Stability:  1 for users: a user's records weigh n * floor(L / n) / L <= 1, and no other user's weights change. It is
                 not stable for records, and not for continual release, where earlier shares would shrink. Where the unit
                 is a user in one window, read "user in one window" for "user".
@@ -47,10 +50,15 @@ class Share(ByUnit):
         return self.unit_key.unit.bias
 
     def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
-        """What is needed later, and who it was."""
-        return (needed | frozenset(self.unit_key.unit.columns),)
+        """What is needed later, and who it was; whole records where one may weigh less than nothing."""
+        return super().required(needed) if self.data.retractions else (needed | frozenset(self.unit_key.unit.columns),)
 
     def state(self, keep: tuple[str, ...], key: bytes) -> State:
+        if not self.data.retractions:
+            return self._shares(keep, key)
+        return anew(partial(self._shares, keep, key), self.schema, self.unit_key.user, keep, self.source.held, key)
+
+    def _shares(self, keep: tuple[str, ...], key: bytes) -> State:
         held = self.schema.select({*keep, *self.unit_key.unit.columns})
         if kernels.LIB is None:
             return Shares(held, self.unit_key, keep, key)
@@ -60,12 +68,13 @@ class Share(ByUnit):
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """User by user."""
         unit_key = self.unit_key
+        given = {record: weight for record, weight in inputs[0].items() if weight > 0}
         count: dict[bytes, Fraction] = defaultdict(Fraction)
-        for record, weight in inputs[0].items():
+        for record, weight in given.items():
             count[unit_key.of(record)] += weight
         return {
             record: weight * Fraction(int(RESOLUTION // count[unit_key.of(record)]), RESOLUTION)
-            for record, weight in inputs[0].items()
+            for record, weight in given.items()
         }
 
 

@@ -89,9 +89,12 @@ def origin(node: Node) -> Source:
 
 @dataclass(frozen=True, eq=False)
 class ByUnit(Unary):
-    """A step in which the records of one unit meet, over a source or what is done to each record before."""
+    """A step in which the records of one unit meet, over a source or what is done to each record before.
 
-    keeps_sign = True
+    A record that weighs less than nothing, because it was taken back and never came, is not there for it.
+    """
+
+    nonnegative = True
 
     @property
     def data(self) -> DataSet:

@@ -22,7 +22,7 @@ CONTINUAL, KEYS = "measurements/test_continual.py", "measurements/test_continual
 DIGITS, COST, DISK = "noise/test_noise_digits.py", "ledger/test_cost.py", "ledger/test_disk.py"
 
 ATTACKS = [1, *range(2, 22), 25, 35, 36, 37, *range(40, 46)]
-RULES = [*range(2, 17), 22, 23, 24, 25, 28, *range(32, 40), *range(44, 47)]
+RULES = [*range(2, 17), 22, 23, 24, 25, 28, *range(32, 40), *range(44, 47), 48]
 
 INDEX = """
 attack 1   {NOISE}::test_attack_01_both_truths_reach_all_points

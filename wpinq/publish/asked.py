@@ -106,12 +106,11 @@ def _sql(question: Question, views: Collection, table: str, home: Path, call: st
     text = question.sql or _counts(question, table)
     bounds = {what: (low, high) for what, (low, high) in question.bounds.items()}
     tables = {table: views}
-    keys: pl.DataFrame | pl.Series | None = None
+    keys = None
     if question.keys is not None:
         statement = query.prepare(text, tables, bounds)
-        frame = declared(question.keys, statement.schema, home, call)
-        _expect(question, frame.rename(dict(zip(frame.columns, statement.keys, strict=True))), home, call)
-        keys = frame if frame.width > 1 else frame.to_series()
+        keys = declared(question.keys, statement.schema, home, call)
+        _expect(question, keys, home, call)
     asked = query.quoted(
         text, tables, epsilon=question.epsilon or 0, delta=question.delta, keys=keys, bounds=bounds, name=question.name
     )
@@ -137,11 +136,11 @@ def _counts(question: Question, table: str) -> str:
     return f'SELECT {", ".join(names)}, COUNT(*) AS "count" FROM {quoted(table)} GROUP BY {", ".join(names)}{having}'  # noqa: S608
 
 
-def _expect(question: Question, keys: pl.DataFrame, home: Path, call: str) -> None:
+def _expect(question: Question, keys: pl.LazyFrame, home: Path, call: str) -> None:
     """Refuse declared keys in which one is missing that is expected in every period."""
     if question.expect is None:
         return
-    column = question.expect_column or keys.columns[0]
+    column = question.expect_column or keys.collect_schema().names()[0]
     lost = missing(keys, wanted(question.expect, home, call), column, call)
     if lost:
         shown = ", ".join(map(repr, lost[:5])) + (" and more" if len(lost) > 5 else "")
@@ -198,8 +197,7 @@ def _dataflow(question: Question, views: Collection, home: Path, delta: Fraction
         found = {}
         for name, one in made.items():
             given = keys.get(name)
-            bins = None if given is None else given if given.width > 1 else given.to_series()
-            found[f"{question.name}_{name}"] = one.release(keys=bins) if bins is not None else one.release(delta=delta)
+            found[f"{question.name}_{name}"] = one.release(delta=delta) if given is None else one.release(keys=given)
         return Answered(
             {name: one.released for name, one in found.items()},
             {name: one.about for name, one in found.items()},

@@ -9,15 +9,16 @@ import polars as pl
 
 from wpinq.errors import BinError, SourceError
 from wpinq.records.bins import bin_frame
+from wpinq.records.blocks import bin_blocks
 from wpinq.records.schema import Kind, Schema, in_columns
 from wpinq.records.text import parse
 
 
-def declared(given: str | list[Any], schema: Schema, home: Path, call: str) -> pl.DataFrame:
+def declared(given: str | list[Any], schema: Schema, home: Path, call: str) -> pl.LazyFrame:
     """Read keys.
 
-    A file is Parquet, or text with one key a line, its values separated by commas as CSV has them. A first line that
-    names the columns is passed over.
+    A file is Parquet, of which a block at a time is held, or text with one key a line, its values separated by commas
+    as CSV has them. A first line that names the columns is passed over.
 
     Args:
         given: A file, or the keys themselves.
@@ -32,36 +33,47 @@ def declared(given: str | list[Any], schema: Schema, home: Path, call: str) -> p
         SourceError: The file cannot be read.
         BinError: A key does not fit the columns, or there is none.
     """
-    if isinstance(given, list):
-        return _some(bin_frame([tuple(one) if isinstance(one, list) else one for one in given], schema), call)
-    path = home / given
+    found = _listed(given, schema) if isinstance(given, list) else _from_file(home / given, schema, call)
+    if not bin_blocks(found, schema).rows:
+        raise BinError(f"{call}: there is no key; name the groups to show.")
+    return found
+
+
+def _listed(given: list[Any], schema: Schema) -> pl.LazyFrame:
+    return bin_frame([tuple(one) if isinstance(one, list) else one for one in given], schema).lazy()
+
+
+def _from_file(path: Path, schema: Schema, call: str) -> pl.LazyFrame:
+    """The keys of a file, as columns of the schema."""
     texts = _read(path, call)
-    if texts.width != len(schema):
-        raise BinError(f"{call}: {path} has {texts.width} columns; a key of {schema} has {len(schema)}.")
+    names = texts.collect_schema().names()
+    if len(names) != len(schema):
+        raise BinError(f"{call}: {path} has {len(names)} columns; a key of {schema} has {len(schema)}.")
+    texts = texts.rename(dict(zip(names, schema.names, strict=True)))
     if path.suffix.lower() == ".parquet":
-        return _some(bin_frame(texts if texts.width > 1 else texts.to_series(), schema), call)
-    if texts.height and texts.row(0) == schema.names:
-        texts = texts.slice(1)
+        return texts
+    held = texts.collect()
+    if held.height and held.row(0) == schema.names:
+        held = held.slice(1)
     columns = []
-    for text, column in zip(texts.get_columns(), schema, strict=True):
+    for text, column in zip(held.get_columns(), schema, strict=True):
         values = text if column.kind in (Kind.TEXT, Kind.ANY) else parse(text, column.kind)
         if values.null_count() > text.null_count():
             raise BinError(f"{call}: {path} holds what is no {column.kind.value}, as {column.name!r} is.")
         columns.append(values.alias(column.name))
-    frame = in_columns(columns)
-    any_kind = any(column.kind is Kind.ANY for column in schema)
-    return _some(bin_frame(frame if frame.width > 1 else frame.to_series(), schema) if any_kind else frame, call)
+    return in_columns(columns).lazy()
 
 
-def missing(keys: pl.DataFrame, wanted: list[Any], column: str, call: str) -> list[Any]:
+def missing(keys: pl.LazyFrame, wanted: list[Any], column: str, call: str) -> list[Any]:
     """Which of some values no key has in a column.
 
     Raises:
         BinError: There is no such column.
     """
-    if column not in keys.columns:
-        raise BinError(f"{call}: expect_column: no column {column!r}; there are {', '.join(keys.columns)}.")
-    there = set(keys[column].unique().to_list())
+    names = keys.collect_schema().names()
+    if column not in names:
+        raise BinError(f"{call}: expect_column: no column {column!r}; there are {', '.join(names)}.")
+    there = set(keys.select(pl.col(column).unique()).collect(engine="streaming").to_series().to_list())
     return [one for one in wanted if one not in there]
 
 
@@ -71,19 +83,14 @@ def wanted(given: str | list[Any], home: Path, call: str) -> list[Any]:
     Raises:
         SourceError: The file cannot be read.
     """
-    return given if isinstance(given, list) else _read(home / given, call).to_series(0).to_list()
+    return given if isinstance(given, list) else _read(home / given, call).collect().to_series(0).to_list()
 
 
-def _read(path: Path, call: str) -> pl.DataFrame:
+def _read(path: Path, call: str) -> pl.LazyFrame:
     try:
         if path.suffix.lower() == ".parquet":
-            return pl.read_parquet(path)
-        return pl.read_csv(path, has_header=False, infer_schema=False)
+            pl.read_parquet_schema(path)
+            return pl.scan_parquet(path)
+        return pl.read_csv(path, has_header=False, infer_schema=False).lazy()
     except (OSError, pl.exceptions.PolarsError) as error:
         raise SourceError(f"{call}: {path} cannot be read: {getattr(error, 'strerror', None) or 'no CSV'}.") from None
-
-
-def _some(frame: pl.DataFrame, call: str) -> pl.DataFrame:
-    if not frame.height:
-        raise BinError(f"{call}: there is no key; name the groups to show.")
-    return frame

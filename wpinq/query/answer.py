@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -28,11 +28,12 @@ from wpinq.plan.node import sources
 from wpinq.query.lost import Told, ask_lost
 from wpinq.query.numbers import ChargeNames
 from wpinq.query.prepare import prepare
+from wpinq.query.rows import finished
 from wpinq.query.share import Share, shared
 from wpinq.query.statement import Statement
 from wpinq.query.tables import CALL
 from wpinq.records import canonical
-from wpinq.records.bins import bin_frame
+from wpinq.records.blocks import ROWS, Blocks, bin_blocks, plain, together
 
 
 @takes(query=TEXT, tables=MAPPING, mechanism=NAME)
@@ -75,7 +76,8 @@ def sql(
         rho: Instead of epsilon, what it costs one person with Gaussian noise, in all tables of a ledger together.
         delta: What publishing the groups costs alike; `protect(delta=)` allows it. Where they are given as `keys`, what
             goes with epsilon, of Gaussian noise.
-        keys: The groups to show, present or not, as `observe_many` takes bins; costs no delta.
+        keys: The groups to show, present or not, as `observe_many` takes bins; costs no delta. Of many in a lazy frame
+            (`pl.scan_parquet`) a block at a time is held, where HAVING leaves few and all that is asked are counts.
         bounds: For each column or expression that is summed or ranked, as the query has it, the least and the largest
             number, to which its numbers are clamped; they do not depend on the data.
         loss: Epsilon to spend beside that on how much is left out: `answer.loss` then tells about how many people lost
@@ -119,7 +121,7 @@ class QuotedSql:
 
     query: str
     statement: Statement
-    known: pl.DataFrame | None
+    known: Blocks | None
     lost: Fraction | None
     counts: list[Quote[Measurement]]
     numbers: list[QuotedAggregate]
@@ -146,16 +148,16 @@ class QuotedSql:
             assert self.lost is not None  # noqa: S101  refused in `_known`
             published = counted[asked.widest].release(delta=self.lost)
             shown = published.frame.to_series(len(asked.keys))
-            known, threshold = published.frame.select(asked.keys), published.threshold
+            known, threshold = together(published.frame.select(asked.keys)), published.threshold
         groups = known
         answers = [
-            item.answer(query, number.groups(groups))
+            item.answer(query, number.groups(groups.whole))
             for number, item, query in zip(asked.numbers, self.numbers, made[len(self.counts) :], strict=True)
         ]
         about = About(" ".join(self.query.split()), made, self.lost or Fraction(0), threshold, asked.bias)
 
         def found(level: Fraction, simultaneous: bool) -> Released:
-            return _finished(asked, groups, _columns(groups, counted, answers, level, simultaneous=simultaneous))
+            return finished(asked, groups, counted, answers, level, simultaneous=simultaneous)
 
         left_out = None
         if self.told is not None:
@@ -218,13 +220,16 @@ def _numbers(asked: Statement, share: Share, charged: ChargeNames) -> list[Quote
     return [replace(item, quote=quote) for item, quote in zip(result, shared, strict=True)]
 
 
-def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | None:
+def _known(asked: Statement, keys: Any, delta: Amount | None) -> Blocks | None:
     """The given groups, or None where groups are to be published; nothing is charged yet."""
     if not asked.keys:
-        return pl.DataFrame({"all": [0]})
+        return together(pl.DataFrame({"all": [0]}))
     if keys is not None:
-        result = canonical.distinct(bin_frame(keys, asked.schema), asked.schema)
-        return result.with_columns(readable(result[column.name], column.kind) for column in asked.schema)
+        given = bin_blocks(keys, asked.schema)
+        if given.rows > ROWS and asked.having is not None and not asked.numbers and plain(asked.schema):
+            return given
+        result = canonical.distinct(given.whole, asked.schema)
+        return together(result.with_columns(readable(result[one.name], one.kind) for one in asked.schema))
     if delta is None:
         raise PlanError(f"{CALL}: which groups there are is private too; give keys=, or delta= (for example 1e-6).")
     held = sources(asked.groups._node)[0].ledger
@@ -232,42 +237,3 @@ def _known(asked: Statement, keys: Any, delta: Amount | None) -> pl.DataFrame | 
         allowed = f"{decimal(held.delta_budget)} is allowed{held.promise.told_share}"
         raise BudgetError(f"{CALL}: delta {delta} is asked, and {allowed}; set protect(delta=...).")
     return None
-
-
-def _columns(
-    groups: pl.DataFrame, counted: Sequence[Measurement], numbers: Sequence[Answer], level: Fraction, *,
-    simultaneous: bool,
-) -> list[pl.Series]:  # fmt: skip
-    """Each count and number of each group, and the ends of its interval."""
-    result = []
-    for place, item in enumerate(counted):
-        count = pl.Series(f"count {place}", item.observe_many(groups if groups.width > 1 else groups.to_series()))
-        half = item.interval(level, bins=max(groups.height, 1) if simultaneous else 1)
-        result += [count, (count - half).alias(f"low count {place}"), (count + half).alias(f"high count {place}")]
-    for place, number in enumerate(numbers):
-        ends = number.table(level, simultaneous=simultaneous).get_columns()[-3:]
-        names = (f"number {place}", f"low number {place}", f"high number {place}")
-        result += [column.alias(name) for column, name in zip(ends, names, strict=True)]
-    return result
-
-
-def _finished(asked: Statement, groups: pl.DataFrame, numbers: list[pl.Series]) -> Released:
-    """HAVING, ORDER BY, LIMIT and the columns of the answer, from released numbers."""
-    keys = [groups[name].alias(f"key {place}") for place, name in enumerate(groups.columns)]
-    frame = pl.DataFrame([*(keys if asked.keys else []), *numbers])
-    translator = asked.translator()
-    if asked.having is not None:
-        frame = frame.filter(translator.condition(asked.having).value)
-    if asked.order:
-        terms, descending, first = zip(*asked.order, strict=True)
-        by = [translator.term(node).value for node in terms]
-        frame = frame.sort(by, descending=descending, nulls_last=[not entry for entry in first], maintain_order=True)
-    frame = frame.slice(*asked.limit)
-    cells = frame.select(translator.term(item.node).value.alias(item.label) for item in asked.items)
-    measured = {item.label: item.node.name for item in asked.items if type(item.node).__name__ == "Column"}
-    ends = {
-        label: (frame[f"low {name}"], frame[f"high {name}"])
-        for label, name in measured.items()
-        if f"low {name}" in frame.columns
-    }
-    return cells, ends

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.records.bins import bin_frame, held_as
+from wpinq.records.bins import HELD, bin_frame, held_as
 from wpinq.records.schema import Schema, in_columns, polars_type
 
 ROWS = 1 << 20
@@ -47,6 +47,16 @@ def in_blocks(frame: pl.DataFrame) -> Blocks:
     return Blocks(frame.height, lambda: frame.iter_slices(ROWS) if frame.height else iter([frame]))
 
 
+def together(frame: pl.DataFrame) -> Blocks:
+    """All bins of a frame as one block."""
+    return Blocks(frame.height, lambda: iter([frame]))
+
+
+def plain(schema: Schema) -> bool:
+    """Whether all columns are of the types that are read block by block."""
+    return all(column.kind in HELD for column in schema)
+
+
 def bin_blocks(bins: Any, schema: Schema) -> Blocks:
     """Read bins as `bin_frame` does; a lazy frame of plain types (text, integers, booleans, bytes) block by block.
 
@@ -61,8 +71,7 @@ def bin_blocks(bins: Any, schema: Schema) -> Blocks:
         return in_blocks(bin_frame(bins, schema))
     try:
         types = bins.collect_schema()
-        plain = len(types) == len(schema) and all(map(held_as, types.dtypes(), schema))
-        if not plain:
+        if len(types) != len(schema) or not all(map(held_as, types.dtypes(), schema)):
             return in_blocks(bin_frame(bins.collect(), schema))
         rows = int(bins.select(pl.len()).collect().item())
     except (OSError, pl.exceptions.PolarsError) as error:

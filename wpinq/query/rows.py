@@ -1,0 +1,78 @@
+"""The rows of an answer: HAVING, ORDER BY and LIMIT, from released numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import polars as pl
+
+from wpinq.measurements.answer import Answer, Released
+from wpinq.measurements.measurement import Measurement
+from wpinq.query.statement import Statement
+from wpinq.records.blocks import Blocks
+
+
+def finished(
+    asked: Statement, groups: Blocks, counted: Sequence[Measurement], numbers: Sequence[Answer], level: Fraction, *,
+    simultaneous: bool,
+) -> Released:  # fmt: skip
+    """The columns of the answer, and the ends of intervals; of each block of groups what HAVING leaves is held.
+
+    Args:
+        asked: The query.
+        groups: Its groups; those in one block are different from each other.
+        counted: Its counts.
+        numbers: Its other aggregates, of all groups, which are one block then.
+        level: How often an interval holds.
+        simultaneous: Whether all intervals of a column do together.
+    """
+    bins = max(groups.rows, 1) if simultaneous else 1
+    halves = [item.interval(level, bins=bins) for item in counted]
+    ends = [number.table(level, simultaneous=simultaneous).get_columns()[-3:] for number in numbers]
+    kept = [_kept(asked, block, [*_counts(block, counted, halves), *_named(ends)]) for block in groups]
+    frame = kept[0] if len(kept) == 1 else _once(pl.concat(kept))
+    translator = asked.translator()
+    if asked.order:
+        terms, descending, first = zip(*asked.order, strict=True)
+        by = [translator.term(node).value for node in terms]
+        frame = frame.sort(by, descending=descending, nulls_last=[not entry for entry in first], maintain_order=True)
+    frame = frame.slice(*asked.limit)
+    cells = frame.select(translator.term(item.node).value.alias(item.label) for item in asked.items)
+    measured = {item.label: item.node.name for item in asked.items if type(item.node).__name__ == "Column"}
+    return cells, {
+        label: (frame[f"low {name}"], frame[f"high {name}"])
+        for label, name in measured.items()
+        if f"low {name}" in frame.columns
+    }
+
+
+def _counts(groups: pl.DataFrame, counted: Sequence[Measurement], halves: Sequence[float]) -> list[pl.Series]:
+    """Each count of each group, and the ends of its interval."""
+    result = []
+    for place, (item, half) in enumerate(zip(counted, halves, strict=True)):
+        count = pl.Series(f"count {place}", item.observe_many(groups if groups.width > 1 else groups.to_series()))
+        result += [count, (count - half).alias(f"low count {place}"), (count + half).alias(f"high count {place}")]
+    return result
+
+
+def _named(numbers: Sequence[Sequence[pl.Series]]) -> list[pl.Series]:
+    """Each number of each group and the ends of its interval, by the names that expressions have for them."""
+    words = ("", "low ", "high ")
+    return [
+        column.alias(f"{word}number {place}")
+        for place, columns in enumerate(numbers)
+        for word, column in zip(words, columns, strict=True)
+    ]
+
+
+def _kept(asked: Statement, groups: pl.DataFrame, numbers: list[pl.Series]) -> pl.DataFrame:
+    """The groups that HAVING leaves, with their numbers."""
+    keys = [groups[name].alias(f"key {place}") for place, name in enumerate(groups.columns)]
+    frame = pl.DataFrame([*(keys if asked.keys else []), *numbers])
+    return frame if asked.having is None else frame.filter(asked.translator().condition(asked.having).value)
+
+
+def _once(frame: pl.DataFrame) -> pl.DataFrame:
+    """Each group once: one that was given twice has the same numbers both times."""
+    return frame.unique([name for name in frame.columns if name.startswith("key ")], keep="first", maintain_order=True)

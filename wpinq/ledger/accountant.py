@@ -225,14 +225,14 @@ class Accountant:
             told = f"{self.promise.asks(after, self.spent)}, {decimal(left)} is left {where}{self.told}{short}"
             raise self.refusal(charge, costs, left, told)
         if charge.analyst in self.caps:
-            own, before = self.promise.share(self.caps[charge.analyst]), self._by(charge.analyst, self.spent)
-            if not own.holds(self._by(charge.analyst, after)):
+            own, before = self.promise.share(self.caps[charge.analyst]), self.by(charge.analyst, self.spent)
+            if not own.holds(self.by(charge.analyst, after)):
                 left = own.left(before)
                 cap = f"{decimal(left)} is left of the cap of analyst {charge.analyst!r} {where}"
                 told = f"{self.promise.asks(after, self.spent)}, {cap}"
                 raise self.refusal(charge, costs, min(left, self.left), told)
 
-    def _by(self, analyst: str | None, after: Composition) -> Composition:
+    def by(self, analyst: str | None, after: Composition) -> Composition:
         """What an analyst has spent, with what all have beyond what the ledger holds now."""
         epsilon = self.paid.get(analyst, ZERO) + after.epsilon - self.spent.epsilon
         lost = self.lost.get(analyst, ZERO) + after.divergence - self.spent.divergence

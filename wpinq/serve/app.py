@@ -11,12 +11,14 @@ from starlette.routing import Route
 
 from wpinq.serve.access import Door
 from wpinq.serve.catalogue import Catalogue
-from wpinq.serve.contract import JSON, description
+from wpinq.serve.contract import JSON, Site, description
+from wpinq.serve.desk import Desk
 from wpinq.serve.measured import OBSERVING
+from wpinq.serve.questions import ASKING
 from wpinq.serve.refusals import respond
 from wpinq.serve.tokens import Tokens
 
-OPERATIONS = (*OBSERVING,)
+OPERATIONS = (*OBSERVING, *ASKING)
 """All that can be asked."""
 
 
@@ -32,9 +34,11 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
     async def openapi(_: Request) -> Response:
         return Response(content, media_type=JSON)
 
-    routes = [one.route(catalogue, tokens) for one in OPERATIONS]
+    limits = catalogue.config.limits
+    site = Site(catalogue, tokens, Desk(limits.waiting, limits.held))
+    routes = [one.route(site) for one in OPERATIONS]
     return Starlette(
         routes=[*routes, Route("/api/openapi.json", openapi)],
-        middleware=[Middleware(Door, tokens=tokens, limits=catalogue.config.limits)],
+        middleware=[Middleware(Door, tokens=tokens, limits=limits)],
         exception_handlers={HTTPException: respond},
     )

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from wpinq.serve.catalogue import Catalogue
+from wpinq.serve.desk import Desk
 from wpinq.serve.refusals import SAID, RefusedError, refused
 from wpinq.serve.tokens import Grant, Tokens
 from wpinq.serve.wire import Refused
@@ -24,19 +25,32 @@ REFUSALS = (401, 403, 404, 408, 413, 422, 429, 500, 503)
 
 
 @dataclass(frozen=True)
-class Call(Generic[B]):
-    """One request that was let in and decoded.
+class Site:
+    """What handlers share.
 
     Attributes:
         catalogue: What is served.
         tokens: All tokens.
+        desk: Where questions wait to be computed.
+    """
+
+    catalogue: Catalogue
+    tokens: Tokens
+    desk: Desk
+
+
+@dataclass(frozen=True)
+class Call(Generic[B]):
+    """One request that was let in and decoded.
+
+    Attributes:
+        site: What is served, to whom, and the desk where questions wait.
         grant: What the token of the request allows.
         body: The body, decoded.
         path: The values of the parameters in the path.
     """
 
-    catalogue: Catalogue
-    tokens: Tokens
+    site: Site
     grant: Grant
     body: B
     path: dict[str, str]
@@ -64,7 +78,7 @@ class Operation:
     more: Sequence[int] = ()
     curator: bool = False
 
-    def route(self, catalogue: Catalogue, tokens: Tokens) -> Route:
+    def route(self, site: Site) -> Route:
         """The route of it."""
         decode = None if self.body is None else msgspec.json.Decoder(self.body, strict=True).decode
 
@@ -73,7 +87,7 @@ class Operation:
             try:
                 self._insist_on_right(grant)
                 body = None if decode is None else _decoded(decode, await request.body())
-                found = await self.handler(Call(catalogue, tokens, grant, body, dict(request.path_params)))
+                found = await self.handler(Call(site, grant, body, dict(request.path_params)))
                 return Response(msgspec.json.encode(found), media_type=JSON)
             except Exception as error:  # noqa: BLE001  a traceback, in a log or an answer, can quote records
                 return refused(error, request.scope["path"])

@@ -36,7 +36,7 @@ def columns(schema: Schema) -> list[ColumnTold]:
 
 async def measurements(call: Call[None]) -> Listed:
     """Measurements with their meaning, scale and cost, and data sets of which questions may be asked."""
-    catalogue, mine = call.catalogue, set(call.grant.data)
+    catalogue, mine = call.site.catalogue, set(call.grant.data)
     return Listed(
         measurements=[described(one) for one in catalogue.measured.values() if one.data in mine],
         data=[
@@ -51,10 +51,10 @@ async def measurements(call: Call[None]) -> Listed:
 
 async def observe(call: Call[Observe]) -> Observed:
     """The noisy weights of some bins, whether they exist or not; free, and the same whenever they are asked."""
-    one = call.catalogue.measured.get(call.path["name"])
+    one = call.site.catalogue.measured.get(call.path["name"])
     if one is None or one.data not in call.grant.data:
         raise RefusedError(403)
-    return await observed(one.measurement, call.body, call.catalogue.config.limits.bins)
+    return await observed(one.measurement, call.body, call.site.catalogue.config.limits.bins)
 
 
 async def observed(made: Measurement, wanted: Observe, most: int) -> Observed:

@@ -5,19 +5,17 @@ Requests are decoded strictly: what is unknown, of another type, or missing is r
 
 from __future__ import annotations
 
-import datetime as dt
 from fractions import Fraction
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
-
-from wpinq.exact import exact
 
 Scalar: TypeAlias = str | int | float | bool | None
 """A value of a record as JSON has it; dates, times and durations are ISO 8601 text, bytes are Base64."""
 Bin: TypeAlias = Scalar | list[Scalar]
 Amount: TypeAlias = Annotated[str, msgspec.Meta(max_length=64)] | float | int
 """An amount, read exactly: 0.1, "0.1" or "1/10"."""
+Word: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -91,6 +89,92 @@ class DataTold(Told, frozen=True):
     questions: bool
 
 
+class Asks(Request, frozen=True, kw_only=True):
+    """What every question says.
+
+    Attributes:
+        epsilon: What it may cost the privacy unit.
+        within: Instead of it, by how much noise may move a count, with probability 0.95.
+        dry: Whether it is only priced; without it nothing is charged by mistake.
+        name: Tells repetitions apart: the same question with the same name is free, and has the same answer.
+    """
+
+    epsilon: Amount | None = None
+    within: Amount | None = None
+    dry: bool = True
+    name: Word | None = None
+
+
+class Sql(Asks, frozen=True, kw_only=True):
+    """A SELECT over data sets, with the groups to show (`keys`), or a delta for publishing them."""
+
+    query: str
+    delta: Amount | None = None
+    keys: list[Bin] | None = None
+    bounds: dict[str, tuple[Amount, Amount]] = {}
+
+
+class Expected(Told, frozen=True):
+    """The noise that one column of an answer will have; no half width where it depends on the answer."""
+
+    column: str
+    mechanism: str
+    scale: float
+    half_width: float | None
+
+
+class Left(Told, frozen=True):
+    """What may still be spent of one data set: `left` by everybody together, `own` by this analyst."""
+
+    data: str
+    kind: str
+    budget: str
+    left: str
+    cap: str | None
+    own: str | None
+    delta: str
+    delta_left: str
+
+
+class Priced(Told, frozen=True):
+    """What a question costs; what `dry` quotes is what is charged.
+
+    Attributes:
+        cost: What it costs the privacy unit: epsilon or rho, and delta.
+        free: Whether it was charged before.
+        expected: The noise of its columns, before it is asked.
+        level: How often the half widths hold.
+        now: What is left now.
+        after: What will be left.
+        more: How many further questions of this kind the caps and budgets allow after it, 1,000 at most.
+    """
+
+    cost: dict[str, str]
+    free: bool
+    expected: list[Expected]
+    level: float
+    now: list[Left]
+    after: list[Left]
+    more: int
+
+
+class Answered(Told, frozen=True):
+    """Either the price of a question, or its answer: rows, the ends of their intervals, and what describes them."""
+
+    price: Priced | None = None
+    columns: list[str] | None = None
+    rows: list[list[Any]] | None = None
+    intervals: list[list[tuple[float, float] | None]] | None = None
+    about: dict[str, Any] | None = None
+
+
+class Budget(Told, frozen=True):
+    """What this analyst may still spend of each data set."""
+
+    analyst: str
+    data: list[Left]
+
+
 class Problem(Told, frozen=True):
     """Why a request was refused.
 
@@ -111,15 +195,6 @@ class Refused(Told, frozen=True):
     error: Problem
 
 
-def amount(given: Amount, call: str) -> Fraction:
-    """An amount of a request, exactly.
-
-    Raises:
-        ExactnessError: It is none.
-    """
-    return exact(given, call)
-
-
 def told(number: Fraction) -> str:
     """An amount in an answer, exactly: a decimal where there is one, else a fraction.
 
@@ -137,10 +212,3 @@ def told(number: Fraction) -> str:
     whole = f"{abs(number.numerator) * 10**digits // number.denominator:0{digits + 1}d}"
     sign, point = "-" * (number < 0), len(whole) - digits
     return f"{sign}{whole[:point]}.{whole[point:]}" if digits else f"{sign}{whole}"
-
-
-def plain(value: Any) -> Any:
-    """A value of a record as JSON has it."""
-    if isinstance(value, (dt.timedelta, dt.date, bytes)):
-        return msgspec.to_builtins(value)
-    return [plain(one) for one in value] if isinstance(value, (tuple, list)) else value

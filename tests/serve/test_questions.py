@@ -1,0 +1,121 @@
+"""Questions over HTTP: priced before they are asked, charged once under two caps, free when they are asked again."""
+
+import threading
+from fractions import Fraction
+
+import pytest
+from serving import CONFIG, serving, written
+
+import wpinq
+from wpinq.ledger import Ledger
+
+COUNT = "SELECT page, COUNT(*) AS c FROM views GROUP BY page"
+PAGES = ["p0", "p1", "nope"]
+
+
+def spent(site):
+    return Ledger.existing(site.place / "ledger").spent()[0]
+
+
+def question(epsilon=1, **more):
+    return {"query": COUNT, "keys": PAGES, "epsilon": epsilon, **more}
+
+
+def test_the_quote_is_the_charge_and_asking_again_is_free_and_the_same(site):
+    token, before = site.token("quotes", 10), spent(site)
+    price = site.ask(token, "POST", "/api/sql", question(name="first")).body["price"]
+    assert price["cost"] == {"epsilon": "1", "delta": "0"} and price["free"] is False and price["more"] == 9
+    assert price["now"][0]["own"] == "10" and price["after"][0]["own"] == "9" and spent(site) == before
+    found = site.ask(token, "POST", "/api/sql", question(name="first", dry=False))
+    assert found.status == 200 and found.body["columns"] == ["page", "c"]
+    assert [row[0] for row in found.body["rows"]] == PAGES and spent(site) == before + 1
+    low, high = found.body["intervals"][0][1]
+    assert (high - low) / 2 == price["expected"][0]["half_width"] and price["expected"][0]["column"] == "c"
+    again = site.ask(token, "POST", "/api/sql", question(name="first", dry=False))
+    assert again.raw == found.raw and spent(site) == before + 1
+    assert site.ask(token, "POST", "/api/sql", question(name="first")).body["price"]["free"] is True
+    views = site.catalogue.data["views"].views
+    here = wpinq.sql(COUNT, {"views": views}, epsilon=1, keys=PAGES, name="first")
+    assert [list(row) for row in here.rows] == found.body["rows"] and spent(site) == before + 1
+
+
+def test_dry_is_what_is_done_where_nothing_is_said(site):
+    token, before = site.token("dry", 1), spent(site)
+    assert site.ask(token, "POST", "/api/sql", question("1/4")).body["price"]["cost"]["epsilon"] == "0.25"
+    assert spent(site) == before
+
+
+def test_a_cap_binds_and_nothing_is_charged_beyond_it(site):
+    token, before = site.token("small", Fraction(1, 2)), spent(site)
+    price = site.ask(token, "POST", "/api/sql", question("0.4", name="s")).body["price"]
+    assert price["more"] == 0
+    assert site.ask(token, "POST", "/api/sql", question("0.4", name="s", dry=False)).status == 200
+    refused = site.ask(token, "POST", "/api/sql", question("0.2", name="s2", dry=False))
+    assert refused.status == 409 and "0.1 is left of the cap" in refused.body["error"]["message"]
+    assert spent(site) == before + Fraction(4, 10)
+    assert site.ask(token, "POST", "/api/sql", question("0.1", name="s3", dry=False)).status == 200
+    (left,) = site.ask(token, "GET", "/api/budget").body["data"]
+    assert left["cap"] == "0.5" and left["own"] == "0" and left["kind"] == "epsilon"
+
+
+def test_an_analyst_without_a_cap_asks_nothing(site):
+    token, before = site.token("capless"), spent(site)
+    for dry in (True, False):
+        refused = site.ask(token, "POST", "/api/sql", question(dry=dry))
+        assert refused.status == 409 and "no cap" in refused.body["error"]["message"]
+    assert spent(site) == before
+
+
+def test_two_tokens_of_one_analyst_share_one_cap(site):
+    one, two = site.token("twice", 1), site.token("twice")
+    assert site.ask(one, "POST", "/api/sql", question("0.8", name="t1", dry=False)).status == 200
+    assert site.ask(two, "POST", "/api/sql", question("0.8", name="t2", dry=False)).status == 409
+
+
+def test_analysts_who_collude_do_not_pass_the_common_cap_however_they_race(tmp_path):
+    """Eight analysts, each allowed 1 of a budget of 3 + 2 spent by scripts, ask at once over two servers."""
+    place = written(tmp_path, CONFIG.replace("budget = 1000", "budget = 5"))
+    with serving(place) as first, serving(place) as second:
+        tokens = [first.token(f"ann {number}", 1) for number in range(8)]
+        found = []
+
+        def ask(number):
+            for name in ("a", "b"):
+                asked = question("0.6", name=f"{number} {name}", dry=False)
+                found.append((first, second)[number % 2].ask(tokens[number], "POST", "/api/sql", asked).status)
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert set(found) <= {200, 409, 429} and found.count(200) == 3  # 3 * 0.6 fit in the 2 that scripts left
+        assert Ledger.existing(place / "ledger").spent()[0] == Fraction(3) + Fraction(18, 10)
+        assert len(Ledger.existing(place / "ledger").entries()) > 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"query": COUNT, "epsilon": 1},  # which groups there are is private
+        {"query": COUNT, "epsilon": 1, "delta": "1e-6"},  # limits.delta is 0
+        {"query": COUNT, "keys": PAGES},
+        {"query": COUNT, "keys": PAGES, "epsilon": -1},
+        {"query": COUNT, "keys": PAGES, "epsilon": "nan"},
+        {"query": COUNT, "keys": PAGES, "epsilon": 1e400},
+        {"query": COUNT, "keys": [["a", "b"]], "epsilon": 1},
+        {"query": "SELECT * FROM views", "epsilon": 1},
+        {"query": "SELECT COUNT(*) FROM hidden", "epsilon": 1},
+        {"query": "SELECT COUNT(*) FROM read_csv('views.csv')", "epsilon": 1},
+        {"query": "DROP TABLE views", "epsilon": 1},
+        {"query": "SELECT COUNT(*) FROM views WHERE " + "(" * 3_000 + "1=1" + ")" * 3_000, "epsilon": 1},
+        {"query": "SELECT COUNT(*) FROM views WHERE " + "NOT " * 2_000 + "1=1", "epsilon": 1},
+        {"query": "", "epsilon": 1},
+        {"query": COUNT, "keys": PAGES, "epsilon": 1, "dry": "no"},
+        {"query": COUNT, "keys": PAGES, "epsilon": 1, "python": "lambda: 1"},
+    ],
+)
+def test_what_cannot_be_asked_is_refused_and_not_charged(site, body):
+    token, before = site.token("wrong", 1), spent(site)
+    found = site.ask(token, "POST", "/api/sql", {"dry": False, **body})
+    assert found.status == 422 and len(found.raw) < 5_000 and spent(site) == before

@@ -1,0 +1,120 @@
+"""A server on a free port of this machine, and what asks it."""
+
+import datetime as dt
+import http.client
+import json
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from wpinq.ledger import Ledger
+from wpinq.serve.catalogue import opened
+from wpinq.serve.config import read
+from wpinq.serve.run import listening, runner
+from wpinq.serve.tokens import Tokens
+
+CONFIG = """
+[server]
+port = 0
+
+[data.views]
+source = "views.csv"
+ledger = "ledger"
+budget = 1000
+delta = 1e-3
+unit = { column = "user", at_most = 4 }
+columns = { user = "str", page = "str", size = "int" }
+dataflow = "script.py"
+meanings = { pages = "Views of each page" }
+bounds = { size = [0, 100] }
+
+[data.hidden]
+source = "views.csv"
+ledger = "ledger.hidden"
+budget = 10
+dataflow = "script.py"
+
+[fit.degrees]
+data = "views"
+cdf = "cdf"
+sequence = "sequence"
+"""
+SCRIPT = """
+import wpinq
+def dataflow(views):
+    pages = views.map(lambda page: page)
+    return {
+        "pages": pages.measure(epsilon=1, name="pages"),
+        "cdf": wpinq.degrees.cdf(pages).measure(epsilon=1, name="cdf"),
+        "sequence": wpinq.degrees.sequence(pages).measure(epsilon=1, name="sequence"),
+    }
+"""
+
+
+@dataclass
+class Answer:
+    status: int
+    body: object
+    headers: dict
+    raw: bytes
+
+
+@dataclass
+class Asker:
+    """A running server, and how to ask it."""
+
+    place: Path
+    port: int
+    catalogue: object
+    tokens: Tokens
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def token(self, analyst="ann", cap=None, data=("views",), **more):
+        if cap is not None:
+            Ledger.existing(self.place / "ledger").cap(analyst, cap)
+        expires = dt.datetime.now(dt.UTC) + more.pop("lasts", dt.timedelta(days=1))
+        return self.tokens.make(analyst, data, expires, **more)[0]
+
+    def ask(self, token, method, path, body=None, *, headers=None, raw=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        content = raw if raw is not None else None if body is None else json.dumps(body).encode()
+        more = {} if token is None else {"Authorization": f"Bearer {token}"}
+        try:
+            connection.request(method, path, content, {**more, **(headers or {})})
+            found = connection.getresponse()
+            content = found.read()
+        finally:
+            connection.close()
+        return Answer(found.status, json.loads(content or b"null"), dict(found.getheaders()), content)
+
+
+@contextmanager
+def serving(place, config="site.toml"):
+    """A server in a thread, which ends with the block."""
+    read_ = read(place / config)
+    catalogue, tokens = opened(read_), Tokens(place / read_.server.tokens)
+    listener = listening(read_.server)
+    server = runner(catalogue, tokens)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.005)
+    try:
+        yield Asker(place, listener.getsockname()[1], catalogue, tokens)
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
+
+
+def written(place, config=CONFIG, rows=400):
+    lines = [f"u{number % 150},p{number % 7},{number % 50}" for number in range(rows)]
+    (place / "views.csv").write_text("\n".join(["user,page,size", *lines]) + "\n")
+    (place / "script.py").write_text(SCRIPT)
+    (place / "site.toml").write_text(config)
+    return place

@@ -1,0 +1,116 @@
+"""What one analyst may still spend: the rest of the own cap and of the whole budget, before and after some charges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from wpinq.ledger.accountant import Accountant
+from wpinq.ledger.charge import Charge
+from wpinq.ledger.cost import Composition
+from wpinq.ledger.ledger import Ledger
+
+MANY = 1_000
+"""As many questions of one kind are counted, and no more."""
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What an analyst may still spend of one data set.
+
+    Attributes:
+        name: The data set.
+        kind: What its budget is in: epsilon or rho. With Renyi accounting it is the epsilon of one more question.
+        budget: The whole budget.
+        left: What is left of it, for everybody.
+        cap: The analyst's cap; None where the curator has set none, and then only the budget bounds.
+        own: What is left of that.
+        delta: Delta that may be spent in all.
+        delta_left: Delta that is left, for everybody.
+        more: How many further questions of this kind both allow, `MANY` at most; 0 where none was given.
+    """
+
+    name: str
+    kind: str
+    budget: Fraction
+    left: Fraction
+    cap: Fraction | None
+    own: Fraction | None
+    delta: Fraction
+    delta_left: Fraction
+    more: int = 0
+
+
+def allowances(ledger: Ledger, analyst: str, asked: Sequence[Charge] = ()) -> tuple[Allowance, Allowance]:
+    """What an analyst may still spend, now and after some charges; nothing is charged.
+
+    Raises:
+        LedgerError: The ledger cannot be trusted or read.
+
+    >>> from wpinq.ledger import Cost
+    >>> ledger = Ledger.open(None, name="views", unit="record", budget=Fraction(1))
+    >>> ledger.cap("ann", Fraction(1, 2))
+    >>> charge = Charge("5eed5eed", (Cost("1/8"),), "1", "pages", "ann")
+    >>> now, then = allowances(ledger, "ann", [charge])
+    >>> str(now.own), str(then.own), str(then.left), then.more
+    ('1/2', '3/8', '7/8', 3)
+    """
+    with ledger._session() as session:
+        known = session.accountant
+        costs = [cost for one in asked for cost in one.costs]
+        new = [cost for one in asked if one.key not in known.charges for cost in one.costs]
+        after = known.spent.including(new)
+        fits = _fitting(known, analyst)
+        more = _most(lambda number: fits(after.including(costs * number))) if costs else 0
+        return _said(known, analyst, known.spent), _said(known, analyst, after, more)
+
+
+def caps(ledger: Ledger) -> dict[str, tuple[Fraction, Fraction]]:
+    """The cap of each analyst that has one, and the epsilon that each has spent; for the curator.
+
+    Raises:
+        LedgerError: The ledger cannot be trusted or read.
+    """
+    with ledger._session() as session:
+        known = session.accountant
+        found = {name or "": (cap, known.paid.get(name, Fraction(0))) for name, cap in known.caps.items()}
+        return dict(sorted(found.items()))
+
+
+def _fitting(known: Accountant, analyst: str) -> Callable[[Composition], bool]:
+    """Whether the accountant would admit charges of the analyst that come to these totals."""
+    cap = known.caps.get(analyst)
+    own = None if cap is None else known.promise.share(cap)
+
+    def fits(after: Composition) -> bool:
+        whole = after.delta <= known.promise.failing and known.promise.holds(after)
+        return whole and (own is None or own.holds(known.by(analyst, after)))
+
+    return fits
+
+
+def _most(fits: Callable[[int], bool]) -> int:
+    """The largest number that fits, of those up to `MANY`; what fits of a number fits of a smaller one."""
+    low, high = 0, 1
+    while high <= MANY and fits(high):
+        low, high = high, high * 2
+    high = min(high, MANY + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _said(known: Accountant, analyst: str, spent: Composition, more: int = 0) -> Allowance:
+    promise, cap = known.promise, known.caps.get(analyst)
+    kind = "rho" if promise.accounting == "rho" else "epsilon"
+    left = promise.rho_left if kind == "rho" else promise.left
+    share = None if cap is None else promise.share(cap)
+    own = None
+    if share is not None:
+        of = share.rho_left if kind == "rho" else share.left
+        own = of(known.by(analyst, spent))
+    return Allowance(
+        known.name, kind, promise.budget, left(spent), cap, own, promise.failing, promise.failing - spent.delta, more
+    )

@@ -1,0 +1,105 @@
+"""New questions: SQL that is priced first, then charged once, under the analyst's cap and the budget together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from wpinq.errors import PlanError
+from wpinq.exact import exact
+from wpinq.ledger import allowances
+from wpinq.query import prepare, quoted
+from wpinq.query.answer import QuotedSql
+from wpinq.serve.bins import value
+from wpinq.serve.catalogue import Catalogue
+from wpinq.serve.contract import Call, Operation
+from wpinq.serve.pricing import expected, insist_on_cap, left, priced
+from wpinq.serve.refusals import RefusedError
+from wpinq.serve.tokens import Grant
+from wpinq.serve.wire import Answered, Budget, Sql
+
+
+async def sql(call: Call[Sql]) -> Answered:
+    """Price a SELECT (dry), or charge for it and answer; asked again it is free, and the same."""
+    body, grant, catalogue = call.body, call.grant, call.site.catalogue
+    _insist_on_size(body, catalogue)
+
+    def price() -> Answered:
+        return _priced(_quoted(body, grant, catalogue), grant)
+
+    def answer() -> Answered:
+        return _answered(_quoted(body, grant, catalogue), grant)
+
+    if body.dry:
+        return await call.site.desk.quoted(grant.analyst, price)
+    key = (grant.analyst, grant.data, msgspec.json.encode(body))
+    return await call.site.desk.answered(grant.analyst, key, answer)
+
+
+async def budget(call: Call[None]) -> Budget:
+    """What this analyst may still spend of each data set, and what is left of it for everybody."""
+
+    def found() -> Budget:
+        books = {one.ledger.identity: one.ledger for one in _mine(call.grant, call.site.catalogue).values()}
+        allowed = [allowances(ledger, call.grant.analyst)[0] for ledger in books.values()]
+        return Budget(analyst=call.grant.analyst, data=[left(one) for one in allowed])
+
+    return await call.site.desk.quoted(call.grant.analyst, found)
+
+
+def _mine(grant: Grant, catalogue: Catalogue) -> dict[str, Any]:
+    return {name: one for name, one in catalogue.data.items() if name in grant.data}
+
+
+def _insist_on_size(body: Sql, catalogue: Catalogue) -> None:
+    limits = catalogue.config.limits
+    if len(body.query) > limits.query:
+        raise RefusedError(413)
+    if body.keys is not None and not 0 < len(body.keys) <= limits.bins:
+        raise PlanError(f"sql(keys=...): between 1 and {limits.bins} groups.")
+    if body.delta is not None and exact(body.delta, "sql(delta=...)") > exact(limits.delta, "limits.delta"):
+        raise PlanError(f"sql(delta=...): at most {limits.delta} here; name the groups to show, keys=[...].")
+
+
+def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
+    """The query, priced; nothing is charged, and no record is read.
+
+    Raises:
+        PlanError, BinError, ExactnessError: It cannot be asked.
+    """
+    mine = {name: one for name, one in _mine(grant, catalogue).items() if one.file.questions}
+    tables = {name: one.views for name, one in mine.items()}
+    public = {name: str(catalogue.home / place) for name, place in catalogue.config.public.items()}
+    bounds: dict[str, Any] = {}
+    for one in mine.values():
+        bounds |= one.file.bounds
+    bounds |= body.bounds
+    keys = None
+    if body.keys is not None:
+        schema = prepare(body.query, {**public, **tables}, bounds).schema
+        keys = [value(one, schema) for one in body.keys]
+    return quoted(
+        body.query, {**public, **tables}, epsilon=body.epsilon, within=body.within, delta=body.delta, keys=keys,
+        bounds=bounds, name=body.name, analyst=grant.analyst,
+    )  # fmt: skip
+
+
+def _priced(asked: QuotedSql, grant: Grant) -> Answered:
+    labels = [item.label for item in asked.statement.items if type(item.node).__name__ == "Column"]
+    names = [label for label in labels if label not in asked.statement.keys]
+    lost = exact(0, "delta") if asked.lost is None else asked.lost
+    return Answered(price=priced(asked.quotes, grant.analyst, expected(asked.quotes, names), lost))
+
+
+def _answered(asked: QuotedSql, grant: Grant) -> Answered:
+    insist_on_cap(asked.quotes, grant.analyst)
+    found = asked.charge()
+    rows, intervals = [list(row) for row in found.rows], [list(row) for row in found.intervals]
+    return Answered(columns=list(found.columns), rows=rows, intervals=intervals, about=found.about)
+
+
+ASKING = (
+    Operation("POST", "/api/sql", Answered, sql, Sql, more=(409,)),
+    Operation("GET", "/api/budget", Budget, budget),
+)

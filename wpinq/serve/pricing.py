@@ -24,15 +24,15 @@ def priced(quotes: Sequence[Quote[Any]], analyst: str, expected: list[Expected],
         LedgerError: A ledger cannot be trusted or read.
     """
     insist_on_cap(quotes, analyst)
-    books: dict[str, tuple[Ledger, dict[bytes, Charge]]] = {}
+    ledgers: dict[str, tuple[Ledger, dict[bytes, Charge]]] = {}
     for ledger, charge in (request for quote in quotes for request in quote.charges):
-        books.setdefault(ledger.identity, (ledger, {}))[1][charge.key] = charge
-    found = [allowances(ledger, analyst, list(charges.values())) for ledger, charges in books.values()]
+        ledgers.setdefault(ledger.identity, (ledger, {}))[1][charge.key] = charge
+    found = [allowances(ledger, analyst, list(charges.values())) for ledger, charges in ledgers.values()]
     about = About("", [quote.query for quote in quotes])
     cost = {"epsilon": told(about.epsilon), "delta": told(delta)}
     return Priced(
         cost=cost | ({"rho": told(about.rho)} if about.rho else {}),
-        free=all(ledger.holds(charge) for ledger, charges in books.values() for charge in charges.values()),
+        free=all(ledger.holds(charge) for ledger, charges in ledgers.values() for charge in charges.values()),
         expected=expected,
         level=float(LEVEL),
         now=[left(now) for now, _ in found],

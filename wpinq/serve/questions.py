@@ -41,8 +41,8 @@ async def budget(call: Call[None]) -> Budget:
     """What this analyst may still spend of each data set, and what is left of it for everybody."""
 
     def found() -> Budget:
-        books = {one.ledger.identity: one.ledger for one in _mine(call.grant, call.site.catalogue).values()}
-        allowed = [allowances(ledger, call.grant.analyst)[0] for ledger in books.values()]
+        ledgers = {one.ledger.identity: one.ledger for one in _mine(call.grant, call.site.catalogue).values()}
+        allowed = [allowances(ledger, call.grant.analyst)[0] for ledger in ledgers.values()]
         return Budget(analyst=call.grant.analyst, data=[left(one) for one in allowed])
 
     return await call.site.desk.quoted(call.grant.analyst, found)

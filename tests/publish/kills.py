@@ -37,20 +37,25 @@ SINKS = {
 }
 STARTS = ("fresh", "second")
 """Before the ledger exists, and after a period was published."""
-COST = 2
+BOOKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "pure": ({"epsilon": 30}, {"epsilon": 1}),
+    "rho": ({"rho": 3}, {"rho": "1/50"}),
+    "renyi": ({"epsilon": 2, "delta": "1e-6", "accounting": "renyi"}, {"rho": "1/1000"}),
+}
+"""Budgets, and what the second question costs; the first one has Laplace noise."""
 WRITES = ("INSERT", "DELETE", "CREATE", "COMMIT", "BEGIN", "UPDATE")
 
 
-def given(sinks: str, views: Path) -> dict[str, Any]:
+def given(sinks: str, views: Path, book: str = "pure") -> dict[str, Any]:
     """A release of two questions."""
     keys = [f"/p{number}" for number in range(4)]
     sql = "SELECT page, COUNT(*) AS views FROM data GROUP BY page"
     return {
         "data": {"source": f"{views}/{{date}}.csv", "unit": {"column": "user", "at_most": 3}, "ledger": "ledger"},
-        "budget": {"epsilon": 30},
+        "budget": BOOKS[book][0],
         "question": [
-            {"name": "views", "sql": sql, "keys": keys, "epsilon": 1, "plot": False},
-            {"name": "pages", "counts": ["page"], "keys": keys, "epsilon": 1, "plot": False},
+            {"name": "views", "sql": sql, "keys": keys, "epsilon": "1/10" if book == "renyi" else 1, "plot": False},
+            {"name": "pages", "counts": ["page"], "keys": keys, **BOOKS[book][1], "plot": False},
         ],
         "sink": SINKS[sinks],
     }
@@ -126,14 +131,14 @@ def calm() -> None:
     os.urandom = lambda size: true(size) if size == 8 else b"\x07" * size
 
 
-def child(home: Path, sinks: str, day: str, fatal: int, said: Path | None) -> None:
+def child(home: Path, sinks: str, day: str, fatal: int, said: Path | None, book: str = "pure") -> None:
     """Publish a day, and say what became of it; killed on the way, if that is wanted."""
     from wpinq.publish import Release
 
     calm()
     steps = Steps(fatal)
     steps.watch()
-    release = Release(given(sinks, home.parent / "views"), "site", home, clock=lambda: NOW)
+    release = Release(given(sinks, home.parent / "views", book), "site", home, clock=lambda: NOW)
     done = release.run(day).done
     many = list(steps.done)
     if said is not None:
@@ -186,8 +191,8 @@ def published(home: Path) -> dict[str, Any]:
 class Trial:
     """One sink and one start: what an unkilled run gives, and every killed one compared with it."""
 
-    def __init__(self, place: Path, sinks: str, start: str) -> None:
-        self.place, self.sinks, self.start = place / f"{sinks}-{start}", sinks, start
+    def __init__(self, place: Path, sinks: str, start: str, book: str = "pure") -> None:
+        self.place, self.sinks, self.start, self.book = place / f"{sinks}-{start}", sinks, start, book
         self.log, self.said = self.place / "log", self.place / "said"
         self.home = self.place / "start"
         self.home.mkdir(parents=True)
@@ -216,10 +221,10 @@ class Trial:
         home = self.copied()
         wrong = []
         for fatal in fatals or []:
-            code = ended(forked(lambda fatal=fatal: child(home, self.sinks, DAY, fatal, None), self.log))
+            code = ended(forked(lambda fatal=fatal: child(home, self.sinks, DAY, fatal, None, self.book), self.log))
             wrong += [f"ended with {code}"] * (code not in (0, -signal.SIGKILL)) + self._half(home)
         for moment in moments or []:
-            number = forked(lambda: child(home, self.sinks, DAY, 0, None), self.log)
+            number = forked(lambda: child(home, self.sinks, DAY, 0, None, self.book), self.log)
             self._watched(number, moment, home, wrong)
             wrong += self._half(home)
         told = self._finished(home, DAY, wrong)
@@ -254,7 +259,7 @@ class Trial:
     def _finished(self, home: Path, day: str, wrong: list[str] | None = None) -> dict[str, Any]:
         """A plain run, and what it says."""
         self.said.unlink(missing_ok=True)
-        code = ended(forked(lambda: child(home, self.sinks, day, 0, self.said), self.log))
+        code = ended(forked(lambda: child(home, self.sinks, day, 0, self.said, self.book), self.log))
         if code:
             text = f"the run after ended with {code}: {self.log.read_text()[-600:]}"
             if wrong is None:
@@ -284,22 +289,24 @@ def warm(place: Path) -> None:
             importlib.import_module(name)
 
 
-def everywhere(place: Path, sinks: list[str], starts: list[str], stride: int) -> tuple[Counter[str], list[str]]:
+def everywhere(
+    place: Path, sinks: list[str], starts: list[str], stride: int, book: str
+) -> tuple[Counter[str], list[str]]:
     """Kill at every step (or each so many), once: how often before which step, and what was wrong."""
     many, wrong = Counter[str](), list[str]()
     for sink in sinks:
         for start in starts:
-            trial = Trial(place, sink, start)
+            trial = Trial(place, sink, start, book)
             for fatal in range(1, len(trial.steps) + 1, stride):
                 many[f"{sink} {start}: {trial.steps[fatal - 1]}"] += 1
                 wrong += [f"{sink} {start} {fatal} {trial.steps[fatal - 1]}: {one}" for one in trial.killed([fatal])]
     return many, wrong
 
 
-def at_random(place: Path, kills: int, seed: int) -> tuple[Counter[str], list[str]]:
+def at_random(place: Path, kills: int, seed: int, book: str) -> tuple[Counter[str], list[str]]:
     """Kill at random moments, up to four times before a run may end, over all sinks and starts."""
     draw = random.Random(seed)
-    trials = [Trial(place, sink, start) for sink in SINKS for start in STARTS]
+    trials = [Trial(place, sink, start, book) for sink in SINKS for start in STARTS]
     many, wrong = Counter[str](), list[str]()
     while sum(many.values()) < kills:
         trial = draw.choice(trials)
@@ -318,6 +325,7 @@ def main() -> int:
     parser.add_argument("--stride", type=int, default=1, help="each so many of the steps only; 0 for none")
     parser.add_argument("--sinks", nargs="*", default=list(SINKS))
     parser.add_argument("--starts", nargs="*", default=list(STARTS))
+    parser.add_argument("--book", choices=list(BOOKS), default="pure", help="how the ledger adds up")
     asked = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     with tempfile.TemporaryDirectory(prefix="wpinq-kills-") as name:
@@ -326,10 +334,10 @@ def main() -> int:
         many, wrong = Counter[str](), list[str]()
         if asked.stride:
             (place / "steps").mkdir()
-            many, wrong = everywhere(place / "steps", asked.sinks, asked.starts, asked.stride)
+            many, wrong = everywhere(place / "steps", asked.sinks, asked.starts, asked.stride, asked.book)
         if asked.kills:
             (place / "random").mkdir()
-            found, odd = at_random(place / "random", asked.kills, asked.seed)
+            found, odd = at_random(place / "random", asked.kills, asked.seed, asked.book)
             many, wrong = many + found, wrong + odd
     json.dump({"kills": sum(many.values()), "by": many, "wrong": wrong}, sys.stdout, indent=1)
     return 1 if wrong else 0

@@ -56,7 +56,7 @@ def told(tmp_path, capsys):
     ("change", "period", "said"),
     [
         (('ledger = "ledger"', 'ledgers = "ledger"'), OLD[0], "'ledger' is"),
-        (("epsilon = 5", ""), OLD[0], "'epsilon' is missing in budget"),
+        (("epsilon = 5", ""), OLD[0], "[budget] needs epsilon"),
         (("[data]", "[data"), OLD[0], "no TOML"),
         (("", ""), "2024-13-01", "is no day"),
         (("", ""), "2024-03-09", "no such file"),

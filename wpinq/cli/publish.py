@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wpinq.errors import BudgetError, WpinqError
-from wpinq.exact import decimal
 
 if TYPE_CHECKING:
-    from wpinq.publish import Outcome, Plan, Release
+    from wpinq.publish import Outcome, Release
 
 HELD, REFUSED, CHANGED, BUSY, DIFFERS = 3, 4, 5, 75, 6
 """Exit codes beside 0 and 2, for whoever starts it: a timer, Airflow, Kubernetes. 75 is sysexits' "try again"."""
@@ -49,17 +48,17 @@ def plan(file: File, period: Wanted = None) -> None:
 
     release = _opened(file)
     found = release.plan(period)
-    rows = [("question", "column", "epsilon", "noise", "moves each by, 95%")]
+    rows = [("question", "column", "cost", "noise", "moves each by, 95%")]
     for one in found.questions:
         for place, noise in enumerate(one.expected):
             half = "" if noise.half is None else f"{noise.half:,.6g}"
-            own = (one.name, decimal(one.epsilon)) if place == 0 else ("", "")
+            own = (one.name, one.price.text) if place == 0 else ("", "")
             rows.append((own[0], noise.column, own[1], f"{noise.mechanism} {noise.scale:,.6g}", half))
     typer.echo(aligned(rows))
-    typer.echo(f"\nA period costs {_cost(found)}. {found.budget}")
+    typer.echo(f"\nA period costs {found.price.text}. {found.budget}")
     typer.echo(f"Protects {release.protects}.")
-    if found.left is not None:
-        typer.echo(f"Epsilon {decimal(found.left)} is left{_lasts(found)}.")
+    if found.left_line:
+        typer.echo(found.left_line)
 
 
 @app.command()
@@ -132,14 +131,6 @@ def _done(outcomes: Iterable[Outcome | WpinqError]) -> None:
             say(str(one))
             worst = worst or next((code for kind, code in codes.items() if isinstance(one, kind)), 2)
         else:
-            typer.echo(f"{one.period}: {one.done}, epsilon {decimal(one.epsilon)}.")
+            typer.echo(f"{one.period}: {one.done}, {one.price.text}.")
     if worst:
         raise typer.Exit(worst)
-
-
-def _cost(plan: Plan) -> str:
-    return f"epsilon {decimal(plan.epsilon)}" + (f", delta {decimal(plan.delta)}" if plan.delta else "")
-
-
-def _lasts(plan: Plan) -> str:
-    return "" if plan.lasts is None else f", for {plan.lasts:,} more period{'s' * (plan.lasts != 1)}"

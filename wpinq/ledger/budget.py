@@ -9,6 +9,7 @@ from html import escape
 
 from wpinq.errors import ExactnessError
 from wpinq.exact import Amount, decimal, positive
+from wpinq.ledger.cost import Composition
 from wpinq.ledger.ledger import Ledger
 from wpinq.ledger.promise import PURE, Promise
 
@@ -121,6 +122,16 @@ class Budget:
         head = f"<tr><th>question</th><th>{self.promise.kind}</th></tr>"
         about = f"<small>Each answer protects {escape(self.unit)}.</small>"
         return f"<div><b>{escape(str(self))}</b><table>{head}{rows}</table>{about}</div>"
+
+
+def sums(ledger: Ledger) -> tuple[Promise, Composition]:
+    """What a ledger promises, and what was spent, in each sum that it keeps.
+
+    Raises:
+        LedgerError: It cannot be trusted or read.
+    """
+    with ledger._session() as session:
+        return session.accountant.promise, session.accountant.spent.including(())
 
 
 def last_row(ledger: Ledger) -> tuple[int, str]:

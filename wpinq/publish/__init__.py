@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from wpinq.publish.plan import Plan
 from wpinq.publish.publisher import ChangedError, HeldError, Outcome
 from wpinq.publish.register import BusyError
-from wpinq.publish.release import Plan, Release, Standing
+from wpinq.publish.release import Release, Standing
 
 __all__ = ["BusyError", "ChangedError", "HeldError", "Outcome", "Plan", "Release", "Standing"]

@@ -18,9 +18,11 @@ from wpinq.collection import Collection
 from wpinq.errors import PlanError
 from wpinq.publish.declared import Data, Question, amount
 from wpinq.publish.keys import declared, missing, wanted
+from wpinq.publish.prices import Price
 from wpinq.sources.databases.postgres import quoted
 
 if TYPE_CHECKING:
+    from wpinq.ledger.promise import Promise
     from wpinq.measurements.quote import Quote
 
 LEVEL = Fraction(95, 100)
@@ -36,7 +38,7 @@ class Expected:
     Attributes:
         column: What is counted or summed.
         mechanism: What adds noise.
-        scale: Its scale.
+        scale: Its scale; of Gaussian noise the standard deviation.
         half: Half the width of the interval around one answer that holds it with probability 95%, for the noise; None
             where it depends on the answer.
     """
@@ -70,8 +72,7 @@ class Asked:
         question: As the file has it.
         text: What is asked, for people.
         quotes: What is charged for it.
-        epsilon: What it costs.
-        delta: What it costs beside that.
+        price: What it costs.
         expected: What noise is to be expected.
         answer: Gives its answer, once it is charged.
     """
@@ -79,30 +80,36 @@ class Asked:
     question: Question
     text: str
     quotes: list[Quote[Any]]
-    epsilon: Fraction
-    delta: Fraction
+    price: Price
     expected: list[Expected]
     answer: Callable[[], Answered]
 
 
-def ask(question: Question, views: Collection, data: Data, home: Path) -> Asked:
+def ask(question: Question, views: Collection, data: Data, home: Path, promise: Promise) -> Asked:
     """Price a question about the records of a period; nothing is charged or read but its keys.
+
+    Args:
+        question: The question.
+        views: The records.
+        data: What the release file says of them.
+        home: The directory that relative paths start from.
+        promise: What the release's ledger promises: it prices.
 
     Raises:
         PlanError, BinError, SourceError: It cannot be asked.
     """
     call = f"question {question.name!r}"
-    delta = amount(question.delta, call)
     if question.degrees is not None:
-        return _degrees(question, views)
+        return _degrees(question, views, promise)
     if question.dataflow is not None:
-        return _dataflow(question, views, home, delta, call)
-    return _sql(question, views, data.name, home, call)
+        return _dataflow(question, views, home, call, promise)
+    return _sql(question, views, data.name, home, promise)
 
 
-def _sql(question: Question, views: Collection, table: str, home: Path, call: str) -> Asked:
+def _sql(question: Question, views: Collection, table: str, home: Path, promise: Promise) -> Asked:
     from wpinq import query
 
+    call, noise = f"question {question.name!r}", _noise(question)
     text = question.sql or _counts(question, table)
     bounds = {what: (low, high) for what, (low, high) in question.bounds.items()}
     tables = {table: views}
@@ -111,9 +118,7 @@ def _sql(question: Question, views: Collection, table: str, home: Path, call: st
         statement = query.prepare(text, tables, bounds)
         keys = declared(question.keys, statement.schema, home, call)
         _expect(question, keys, home, call)
-    asked = query.quoted(
-        text, tables, epsilon=question.epsilon or 0, delta=question.delta, keys=keys, bounds=bounds, name=question.name
-    )
+    asked = query.quoted(text, tables, **noise, delta=question.delta, keys=keys, bounds=bounds, name=question.name)
 
     def answer() -> Answered:
         found = asked.charge()
@@ -122,11 +127,14 @@ def _sql(question: Question, views: Collection, table: str, home: Path, call: st
 
     labels = [item.label for item in asked.statement.items if type(item.node).__name__ == "Column"]
     measured = [label for label in labels if label not in asked.statement.keys]
-    epsilon = sum({one.question: one.epsilon for one in asked.quotes}.values(), Fraction(0))
-    return Asked(
-        question, " ".join(text.split()), asked.quotes, epsilon, asked.lost or Fraction(0),
-        _expected(asked.quotes, measured), answer,
-    )  # fmt: skip
+    price = Price.of(asked.quotes, asked.lost or Fraction(0), promise)
+    return Asked(question, " ".join(text.split()), asked.quotes, price, _expected(asked.quotes, measured), answer)
+
+
+def _noise(question: Question) -> dict[str, Any]:
+    """What a question costs and which noise it has, in the words of the calls that ask it; rho is of Gaussian noise."""
+    mechanism = question.mechanism or ("geometric" if question.rho is None else "gaussian")
+    return {"epsilon": question.epsilon, "rho": question.rho, "mechanism": mechanism}
 
 
 def _counts(question: Question, table: str) -> str:
@@ -147,7 +155,7 @@ def _expect(question: Question, keys: pl.LazyFrame, home: Path, call: str) -> No
         raise PlanError(f"{call}: its keys lack {shown} in column {column!r}, which expect= names; mend the keys.")
 
 
-def _degrees(question: Question, views: Collection) -> Asked:
+def _degrees(question: Question, views: Collection, promise: Promise) -> Asked:
     from wpinq import degrees
     from wpinq.degrees.release import quoted as priced
 
@@ -169,14 +177,15 @@ def _degrees(question: Question, views: Collection) -> Asked:
         return Answered({question.name: (cells, ends)}, {question.name: about}, {question.name: fit.plot})
 
     text = f"how many values of {question.degrees} occur how often"
-    return Asked(question, text, list(quotes), epsilon, Fraction(0), _expected(quotes, ["curve"]), answer)
+    price = Price.of(quotes, Fraction(0), promise)
+    return Asked(question, text, list(quotes), price, _expected(quotes, ["curve"]), answer)
 
 
-def _dataflow(question: Question, views: Collection, home: Path, delta: Fraction, call: str) -> Asked:
+def _dataflow(question: Question, views: Collection, home: Path, call: str, promise: Promise) -> Asked:
     from wpinq.scripts.draft import Draft
     from wpinq.scripts.script import load
 
-    own = home / (question.dataflow or "")
+    own, delta = home / (question.dataflow or ""), amount(question.delta, call)
     script = load(str(own) if own.is_file() else question.dataflow or "")
     draft = Draft(views._node, views, [])
     made = script(draft)
@@ -204,11 +213,8 @@ def _dataflow(question: Question, views: Collection, home: Path, delta: Fraction
             {name: one.plot for name, one in found.items()},
         )
 
-    epsilon = sum({one.question: one.epsilon for one in draft.made}.values(), Fraction(0))
-    return Asked(
-        question, f"dataflow {question.dataflow}", quotes, epsilon, delta * len(quotes),
-        _expected(quotes, list(made)), answer,
-    )  # fmt: skip
+    price = Price.of([one.quote for one in made.values()], delta * len(quotes), promise)
+    return Asked(question, f"dataflow {question.dataflow}", quotes, price, _expected(quotes, list(made)), answer)
 
 
 def _expected(quotes: list[Any], names: list[str]) -> list[Expected]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import decimal
+from wpinq.ledger import Asked
+from wpinq.ledger.curve import epsilon_of
+from wpinq.ledger.promise import RENYI, RHO, Promise
 from wpinq.publish.declared import Budget, Every, amount
 from wpinq.publish.periods import FORMS, Period
+from wpinq.publish.prices import SHOWN, Price
 from wpinq.publish.register import Register
 
 LENGTHS: tuple[Every, ...] = ("hour", "day", "week", "month", "year")
@@ -29,17 +34,53 @@ def check(budget: Budget, every: Every) -> None:
 
 
 def said(budget: Budget) -> str:
-    """What a budget means for the people in the data, in words."""
-    epsilon = decimal(amount(budget.epsilon, "budget.epsilon"))
+    """What a budget means for the people in the data, in words, with the composition that it has."""
+    each, delta = _each(budget), decimal(_delta(budget))
+    what, more, after = f"Epsilon {decimal(each)}", "", f"at most n times {decimal(each)}"
+    if budget.accounting == RENYI:
+        what += f" at delta {delta}, by Renyi divergences at one order,"
+        after += f", at delta {delta} for all of them together"
+    if budget.rho is not None:
+        what, year = f"Rho {decimal(each)}", 12 * each
+        more = f" Rho is zero-concentrated: {decimal(each)} of it is epsilon {_of_rho(each)} at delta 0.000001."
+        after += f" in rho; {decimal(year)}, after 12, is epsilon {_of_rho(year)} at that delta"
     if budget.per is None:
         return (
-            f"Epsilon {epsilon} in all, over all periods: what a privacy unit loses adds up over the periods that its"
-            " records are in, and is never more than this."
+            f"{what} in all, over all periods: what a privacy unit loses adds up over the periods that its records are"
+            f" in, and is never more than this.{more}"
         )
     return (
-        f"Epsilon {epsilon} in each {budget.per}. A privacy unit whose records are in several of them loses the sum:"
-        f" after n, at most n times {epsilon}. There is no bound over all time."
+        f"{what} in each {budget.per}.{more} A privacy unit whose records are in several of them loses the sum: after"
+        f" n, {after}. There is no bound over all time."
     )
+
+
+def _of_rho(rho: Fraction) -> str:
+    """The epsilon of a zero-concentrated loss at `SHOWN`, rounded up."""
+    return f"{math.ceil(epsilon_of(lambda order: order * rho, SHOWN) * 1000) / 1000:g}"
+
+
+def _each(budget: Budget) -> Fraction:
+    """Epsilon, or rho, in all or in each stretch."""
+    return amount(budget.epsilon if budget.rho is None else budget.rho, "budget")
+
+
+def _delta(budget: Budget) -> Fraction:
+    return amount(budget.delta, "budget.delta")
+
+
+def new_promise(budget: Budget) -> Promise:
+    """What a new ledger would promise, for one stretch where there are several."""
+    promise = asked_of(budget, _each(budget)).promise()
+    assert promise is not None  # noqa: S101  there is an amount
+    return promise
+
+
+def asked_of(budget: Budget, total: Fraction | None) -> Asked:
+    """What a ledger is asked for, with a budget of so much in all; None for what it holds."""
+    if budget.rho is not None:
+        return Asked(total, _delta(budget), RHO)
+    return Asked(total, _delta(budget), budget.accounting)
 
 
 @dataclass(frozen=True)
@@ -57,21 +98,22 @@ class Allowance:
     period: Period
 
     @property
-    def epsilon(self) -> Fraction:
-        """Epsilon that the ledger holds in all by now."""
-        each = amount(self.budget.epsilon, "budget.epsilon")
+    def total(self) -> Fraction:
+        """Epsilon, or rho, that the ledger holds in all by now."""
         if self.budget.per is None:
-            return each
+            return _each(self.budget)
         stretches = {self._stretch(name, record.every) for name, record in self.register.records().items()}
-        return each * len(stretches | {Period.of(self.period.start, self.budget.per).name})
+        return _each(self.budget) * len(stretches | {Period.of(self.period.start, self.budget.per).name})
 
-    @property
-    def delta(self) -> Fraction:
-        """Delta in all."""
-        return amount(self.budget.delta, "budget.delta")
-
-    def insist(self, price: Fraction) -> None:
+    def insist(self, price: Price, promise: Promise) -> None:
         """Refuse a period whose stretch has too little left.
+
+        Each stretch keeps the promise by itself: its epsilons, or its divergences at the ledger's order, add up to
+        what the budget of one allows. The sums of n stretches then fit the ledger, whose limit grows by more.
+
+        Args:
+            price: What the period costs.
+            promise: What the ledger promises in all.
 
         Raises:
             BudgetError: It has; nothing was charged.
@@ -81,18 +123,21 @@ class Allowance:
         own = Period.of(self.period.start, self.budget.per).name
         spent = sum(
             (
-                Fraction(record.facts["cost"]["epsilon"])
+                Price.read(record.facts["cost"])
                 for name, record in self.register.records().items()
                 if "cost" in record.facts and name != self.period.name and self._stretch(name, record.every) == own
             ),
-            Fraction(0),
+            Price(),
         )
-        left = amount(self.budget.epsilon, "budget.epsilon") - spent
-        if price > left:
+        one = promise.raised(_each(self.budget))
+        if not one.holds((spent + price).spent(one)):
+            left = one.rho_left(spent.spent(one)) if price.rho else one.left(spent.spent(one))
+            told = one.told(spent.spent(one))
             raise BudgetError(
-                f"{self.period.name}: costs epsilon {decimal(price)}, and {decimal(left)} is left in {own}; nothing was"
-                f" charged. The next {self.budget.per} has a budget of its own.",
-                requested=price,
+                f"{self.period.name}: costs {price.text}, and {decimal(left)} is left in {own}"
+                f"{f' ({told})' if told else ''}; nothing was charged. The next {self.budget.per} has a budget of its"
+                " own.",
+                requested=price.rho or price.epsilon,
                 remaining=left,
             )
 

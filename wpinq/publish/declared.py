@@ -17,8 +17,9 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from wpinq.errors import PlanError, SourceError
+from wpinq.errors import ExactnessError, PlanError, SourceError
 from wpinq.exact import exact, positive
+from wpinq.ledger import Asked
 
 Number: TypeAlias = int | float | str
 """An amount as a file holds it; it is read exactly."""
@@ -69,11 +70,13 @@ class Data(Table, frozen=True):
 
 
 class Budget(Table, frozen=True):
-    """What may be spent: in all, or in each month, say, of all that follow."""
+    """What may be spent: in all, or in each month, say, of all that follow; the arguments of `wpinq.protect`."""
 
-    epsilon: Number
+    epsilon: Number | None = None
     delta: Number = 0
     per: Every | None = None
+    rho: Number | None = None
+    accounting: Literal["pure", "renyi"] = "pure"
 
 
 class Schedule(Table, frozen=True):
@@ -87,7 +90,8 @@ class Schedule(Table, frozen=True):
 class Question(Table, frozen=True):
     """What is asked of each period: one of `sql`, `counts`, `degrees` and `dataflow`, and what it costs.
 
-    `keys` are the groups to show, in a file or a list; else `delta` pays for publishing those above a threshold.
+    With `rho`, of Gaussian noise, instead of `epsilon`. `keys` are the groups to show, in a file or a list; else
+    `delta` pays for publishing those above a threshold.
     """
 
     name: str
@@ -103,6 +107,8 @@ class Question(Table, frozen=True):
     expect: str | list[Any] | None = None
     expect_column: str | None = None
     plot: bool = True
+    rho: Number | None = None
+    mechanism: Literal["geometric", "laplace", "gaussian"] | None = None
 
 
 class Sink(Table, frozen=True):
@@ -229,8 +235,9 @@ def _check(file: File, call: str) -> None:
     except (KeyError, ValueError, OSError):  # not found, no name of a file, a directory
         raise PlanError(f"{call}: period.zone: {file.period.zone[:40]!r} is no zone of time; write UTC or Europe/Berlin"
                         " for example.") from None  # fmt: skip
-    positive(file.budget.epsilon, f"{call}: budget.epsilon")
-    exact(file.budget.delta, f"{call}: budget.delta")
+    _check_budget(file.budget, call)
+    if file.budget.rho is None and file.budget.accounting == "pure" and any(one.rho for one in file.question):
+        raise PlanError(f"{call}: no epsilon bounds Gaussian noise; give [budget] rho, or accounting = 'renyi' too.")
     for question in file.question:
         _check_question(question, f"{call}: question {question.name!r}")
     for sink in file.sink:
@@ -242,15 +249,31 @@ def _check(file: File, call: str) -> None:
                         "data.query, or {start} and {end} into data.where.")  # fmt: skip
 
 
+def _check_budget(budget: Budget, call: str) -> None:
+    if (budget.epsilon is None) is (budget.rho is None) or (budget.rho is not None and budget.accounting != "pure"):
+        raise PlanError(f"{call}: [budget] needs epsilon (with accounting, if need be), or rho alone instead.")
+    try:
+        Asked.of(call, budget.epsilon, budget.delta, budget.rho, None if budget.rho is not None else budget.accounting)
+    except ExactnessError as error:
+        raise PlanError(f"{call}: [budget]: {error}") from None
+
+
+def _check_price(question: Question, call: str) -> None:
+    gaussian = question.mechanism == "gaussian" or (question.mechanism is None and question.rho is not None)
+    if question.epsilon is None and question.rho is None:
+        raise PlanError(f"{call}: epsilon is missing, or rho; only a dataflow script says its own.")
+    if gaussian is (question.rho is None) or gaussian is (question.epsilon is not None):
+        raise PlanError(f"{call}: Gaussian noise costs rho and no epsilon, and other noise epsilon; give one of them.")
+    positive(question.epsilon if question.rho is None else question.rho, f"{call}: {'rho' if gaussian else 'epsilon'}")
+
+
 def _check_question(question: Question, call: str) -> None:
     kinds = {"sql": question.sql, "counts": question.counts, "degrees": question.degrees, "dataflow": question.dataflow}
     kind = _one_of(kinds, call)
     if kind != "dataflow":
-        if question.epsilon is None:
-            raise PlanError(f"{call}: epsilon is missing; only a dataflow script says its own.")
-        positive(question.epsilon, f"{call}: epsilon")
-    elif question.epsilon is not None:
-        raise PlanError(f"{call}: a dataflow script says its own epsilon; leave it out here.")
+        _check_price(question, call)
+    elif question.epsilon is not None or question.rho is not None or question.mechanism is not None:
+        raise PlanError(f"{call}: a dataflow script says its own epsilon, rho and mechanism; leave them out here.")
     allowed = {"sql": {"keys", "delta", "bounds"}, "counts": {"keys", "delta", "above"}, "degrees": set(),
                "dataflow": {"keys", "delta"}}[kind]  # fmt: skip
     for name in ("keys", "delta", "bounds", "above"):

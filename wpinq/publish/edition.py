@@ -8,7 +8,6 @@ import platform
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from wpinq.ledger.budget import last_row
+from wpinq.ledger.promise import RHO
 from wpinq.publish.evidence import page, report
 from wpinq.publish.files import digest
+from wpinq.publish.prices import Price
 from wpinq.publish.registry import entry
 
 if TYPE_CHECKING:
@@ -126,7 +127,8 @@ def _facts(known: Known, asked: Sequence[Asked], answers: Mapping[str, Answered]
     from wpinq.publish.budgets import said
 
     file, data, period, ledger = known.file, known.data, known.period, known.data.ledger
-    epsilon, delta = (sum((getattr(one, name) for one in asked), Fraction(0)) for name in ("epsilon", "delta"))
+    price = sum((one.price for one in asked), Price())
+    promise, (epsilon, delta) = ledger.promise, price.promised(ledger.promise)
     number, code = last_row(ledger)
     return {
         "title": f"{file.about.title or known.release}, {period.name}",
@@ -137,11 +139,14 @@ def _facts(known: Known, asked: Sequence[Asked], answers: Mapping[str, Answered]
         "protects": data.unit.protects,
         "columns": str(data.reader.schema),
         "before the bound": {"where": file.data.where, "derive": file.data.derive},
-        "cost": {"epsilon": str(epsilon), "delta": str(delta)},
+        "cost": price.facts,
+        "by itself": {"epsilon": str(epsilon), "delta": str(delta)},
         "budget": {
-            "epsilon": str(ledger.budget), "delta": str(ledger.delta_budget), "in words": said(file.budget),
+            "promise": promise.text, "accounting": promise.accounting, "in words": said(file.budget),
+            "rho" if promise.accounting == RHO else "epsilon": str(promise.budget), "delta": str(promise.failing),
             "spent before": known.began["spent before"], "spent after": str(ledger.spent()[0]),
             "delta spent after": str(ledger.spent()[1]),
+            **({"sums before": known.began["sums before"], "sums after": ledger.told} if ledger.curves else {}),
         },
         "questions": [_question(one, answers[one.question.name]) for one in asked],
         "records": {"code of the version": known.code},
@@ -156,9 +161,12 @@ def _question(one: Asked, answer: Answered) -> dict[str, Any]:
     return {
         "name": one.question.name,
         "asked": one.text,
-        "epsilon": str(one.epsilon),
-        "delta": str(one.delta),
-        "groups": "declared" if one.question.keys is not None else "above a threshold" if one.delta else "one or none",
+        **one.price.facts,
+        "groups": "declared"
+        if one.question.keys is not None
+        else "above a threshold"
+        if one.price.delta
+        else "one or none",
         "noise": [
             {"column": item.column, "mechanism": item.mechanism, "scale": item.scale, "half width": item.half}
             for item in one.expected

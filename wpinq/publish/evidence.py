@@ -7,12 +7,14 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.exact import decimal
+from wpinq.measurements.payment import GAUSSIAN
 from wpinq.publish.declared import Words
+from wpinq.publish.prices import Price
 
 PROTECTED = """\
 Whoever sees everything that is published, and knows all records but those of one privacy unit, learns little about that
-unit: for each event, its probability with and without the unit's records differs by a factor of at most e^epsilon{and
-delta}. No later computation on published numbers, and no further knowledge, takes that back.
+unit: for each event, its probability with and without the unit's records differs by a factor of at most e^epsilon{by
+how much}. No later computation on published numbers, and no further knowledge, takes that back.
 """
 NOT_PROTECTED = (
     "What is true of many people is published, and can be inferred of each of them, whether in the data or not.",
@@ -38,8 +40,9 @@ def report(facts: Mapping[str, Any], words: Words) -> str:
         facts: What is known of the period; see `edition.compose`.
         words: What the release file says about itself.
     """
-    cost, budget = facts["cost"], facts["budget"]
-    delta = Fraction(cost["delta"])
+    cost, budget = Price.read(facts["cost"]), facts["budget"]
+    sums = budget.get("sums before"), budget.get("sums after")
+    spent = "; then: ".join(sums) if all(sums) else f"{_short(budget['spent before'])}, {_short(budget['spent after'])}"
     lines = [
         f"# {plain(facts['title'])}",
         "",
@@ -51,9 +54,9 @@ def report(facts: Mapping[str, Any], words: Words) -> str:
                 ("period", f"{facts['period']['start']} to {facts['period']['end']} ({facts['period']['zone']})"),
                 ("computed", facts["at"]),
                 ("protects", facts["protects"]),
-                ("cost of this period", _cost(cost)),
-                ("spent before, after", f"{_short(budget['spent before'])}, {_short(budget['spent after'])}"),
-                ("budget", f"epsilon {_short(budget['epsilon'])}"),
+                ("cost of this period", cost.text),
+                ("spent before, after", spent),
+                ("budget", budget["promise"]),
             ],
         ),
         "## What was asked",
@@ -64,7 +67,7 @@ def report(facts: Mapping[str, Any], words: Words) -> str:
         f"The privacy unit is {plain(facts['protects'])}. Two data sets are neighbours if they differ in the records of"
         f" one such unit ({plain(facts['unit'])}).",
         "",
-        PROTECTED.replace("{and\ndelta}", " but for a failure of probability delta" if delta else "").strip(),
+        PROTECTED.replace("{by\nhow much}", _guarantee(cost, facts["by itself"])).strip(),
         "",
         plain(budget["in words"]),
         "",
@@ -89,10 +92,10 @@ def _question(question: Mapping[str, Any], files: Mapping[str, str]) -> Iterator
     yield ""
     yield f"{plain(question['asked'])}"
     yield ""
-    rows = [("cost", _cost(question)), ("groups", question["groups"])]
+    rows = [("cost", Price.read(question).text), ("groups", question["groups"])]
     for noise in question["noise"]:
         half = "" if noise["half width"] is None else f"; moves it by at most {noise['half width']:,.6g} in 95%"
-        rows.append((f"noise of {noise['column']}", f"{noise['mechanism']}, scale {noise['scale']:,.6g}{half}"))
+        rows.append((f"noise of {noise['column']}", f"{law(noise)}{half}"))
     for name, table in question["tables"].items():
         rows.append((f"rows of {name}", f"{table['rows']:,}"))
         if table["threshold"] is not None:
@@ -130,9 +133,22 @@ def _table(head: tuple[str, str], rows: Sequence[tuple[str, str]]) -> list[str]:
     return [f"| {head[0]} | {head[1]} |", "|---|---|", *(f"| {left} | {right} |" for left, right in cells), ""]
 
 
-def _cost(amounts: Mapping[str, Any]) -> str:
-    delta = f", delta {_short(amounts['delta'])}" if Fraction(amounts["delta"]) else ""
-    return f"epsilon {_short(amounts['epsilon'])}{delta}"
+def law(noise: Mapping[str, Any]) -> str:
+    """A mechanism with its parameter; that of Gaussian noise is its standard deviation."""
+    what = "standard deviation" if noise["mechanism"] == GAUSSIAN else "scale"
+    return f"{noise['mechanism']}, {what} {noise['scale']:,.6g}"
+
+
+def _guarantee(cost: Price, alone: Mapping[str, str]) -> str:
+    """The rest of the sentence about a factor of e^epsilon, for this period by itself."""
+    epsilon, delta = _short(alone["epsilon"]), _short(alone["delta"])
+    if not cost.rho:
+        return f", with epsilon {epsilon}{f' and but for a failure of probability {delta}' if cost.delta else ''}"
+    return (
+        f" but for a failure of probability delta. No epsilon bounds Gaussian noise with certainty: it is"
+        f" zero-concentrated, rho {decimal(cost.concentrated)}, and holds for every delta, such as epsilon {epsilon} at"
+        f" delta {delta}"
+    )
 
 
 def _short(number: str) -> str:

@@ -21,12 +21,14 @@ from wpinq.publish.declared import File
 from wpinq.publish.edition import Known, compose, restored, tabled
 from wpinq.publish.files import digest, found, put
 from wpinq.publish.periods import Period
+from wpinq.publish.prices import Price
 from wpinq.publish.records import Opening
 from wpinq.publish.register import Record, Register
 from wpinq.publish.sinks import Edition, Place
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
+    from wpinq.ledger.promise import Promise
     from wpinq.plan.dataset import DataSet
 
 
@@ -45,12 +47,17 @@ class Outcome:
     Attributes:
         period: Its name.
         done: "published", or "was published before".
-        epsilon: What it costs.
+        price: What it costs.
     """
 
     period: str
     done: str
-    epsilon: Fraction
+    price: Price
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Of it, what an epsilon bounds."""
+        return self.price.epsilon
 
 
 class Publisher:
@@ -74,9 +81,9 @@ class Publisher:
         self.register = Register(self.opening.ledger, name)
         self.places, self.clock = places, clock
 
-    def asked(self, views: Collection) -> list[Asked]:
-        """The questions, priced."""
-        return [ask(one, views, self.file.data, self.home) for one in self.file.question]
+    def asked(self, views: Collection, promise: Promise) -> list[Asked]:
+        """The questions, priced for a ledger that promises this."""
+        return [ask(one, views, self.file.data, self.home, promise) for one in self.file.question]
 
     def run(self, period: Period, *, accept: bool = False, again: bool = False) -> Outcome:
         """Publish a period, from wherever it stands.
@@ -145,12 +152,13 @@ class Publisher:
         allowance = Allowance(self.file.budget, self.register, period)
         views = self.opening.protect(period, allowance)
         data = sources(views._node)[0]
-        asked = self.asked(views)
+        promise = data.ledger.promise
+        asked = self.asked(views, promise)
         if not again:
             self._same(period, asked)
         began = self._began(period, data)
         try:
-            allowance.insist(sum((one.epsilon for one in asked), Fraction(0)))
+            allowance.insist(sum((one.price for one in asked), Price()), promise)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # of what is charged again, which was asked for
                 commit([quote for one in asked for quote in one.quotes])
@@ -178,9 +186,10 @@ class Publisher:
             ChangedError: They are others.
         """
         views = self.opening.protect(period, None)
-        if self.opening.code(sources(views._node)[0]) != record.version:
+        (data,) = sources(views._node)
+        if self.opening.code(data) != record.version:
             raise ChangedError(f"{period.name}: {self.opening.shown(period)} holds other records than were published.")
-        asked = self.asked(views)
+        asked = self.asked(views, data.ledger.promise)
         self._same(period, asked)
         commit([quote for one in asked for quote in one.quotes])
         answers = [one.answer() for one in asked]
@@ -195,6 +204,7 @@ class Publisher:
             return old
         record = Record(period.name, period.every, "begun", version, self.definition, {
             "at": self._now(), "spent before": str(data.ledger.spent()[0]),
+            **({"sums before": data.ledger.told} if data.ledger.curves else {}),
         })  # fmt: skip
         self.register.enter(record)
         return record
@@ -231,8 +241,8 @@ class Publisher:
         return [list(columns(restored(files, ends=True))) for files in kept]
 
     @staticmethod
-    def _cost(record: Record) -> Fraction:
-        return Fraction(record.facts["cost"]["epsilon"])
+    def _cost(record: Record) -> Price:
+        return Price.read(record.facts["cost"])
 
     def _now(self) -> str:
         return self.clock().isoformat(timespec="seconds")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import PlanError
-from wpinq.ledger import Asked, Ledger
+from wpinq.ledger import Ledger
 from wpinq.plan.unit import Unit, users
 from wpinq.protection import protect
-from wpinq.publish.budgets import Allowance
+from wpinq.publish.budgets import Allowance, asked_of
 from wpinq.publish.declared import Data, Person
 from wpinq.publish.periods import Period
 from wpinq.records.schema import Kind
@@ -58,18 +58,22 @@ class Opening:
         if allowance is not None:
             self.ledger.parent.mkdir(parents=True, exist_ok=True)
             exists = self.ledger.exists()
-            total = allowance.epsilon if not exists or allowance.budget.per is None else None
-            asked = Asked.of("publish", total, allowance.delta, accounting="pure")
+            total = allowance.total if not exists or allowance.budget.per is None else None
+            asked = asked_of(allowance.budget, total)
             book = Ledger.open(self.ledger, name=self._data.name, unit=self.unit.text, asked=asked, shared=True)
-            if total is None and allowance.epsilon > book.budget:
-                book.raise_budget(allowance.epsilon)
+            if total is None and allowance.total > book.budget:
+                book.raise_budget(allowance.total)
         return protect(
             source, ledger=self.ledger, name=f"{self._data.name} {period.name}", columns=self._columns(),
             unit=self.unit, where=self._where(period), derive=self._data.derive or None, **self._words(),
         )  # fmt: skip
 
-    def imagined(self, period: Period) -> Collection:
+    def imagined(self, period: Period, *, curves: bool) -> Collection:
         """The same without records, in memory: mistakes and prices show in it.
+
+        Args:
+            period: The period.
+            curves: Whether the release's ledger adds up more than epsilons.
 
         Raises:
             SourceError, PlanError: They could not be read or protected.
@@ -77,8 +81,9 @@ class Opening:
         reader = open_source(self._source(period), columns=self._columns(), **self._words())
         kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in reader.schema}
         return protect(
-            [], LIMITLESS, delta="0.5", columns=kinds, name=self._data.name, unit=self.unit,
+            [], delta="0.5", columns=kinds, name=self._data.name, unit=self.unit,
             where=self._where(period), derive=self._data.derive or None,
+            budget=None if curves else LIMITLESS, rho=LIMITLESS if curves else None,
         )  # fmt: skip
 
     @staticmethod

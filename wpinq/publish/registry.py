@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from wpinq.ledger.promise import RENYI, RHO
 from wpinq.publish.declared import Words
+from wpinq.publish.evidence import law
+from wpinq.publish.prices import Price
 
 FILTERED = "Rows that are left out by a threshold on noisy counts; sums and orders of released numbers."
 
@@ -42,7 +45,7 @@ def entry(facts: Mapping[str, Any], words: Words) -> dict[str, Any]:
             "model": _model(facts),
             "accounting": {
                 "post_processing": FILTERED,
-                "composition": "Sequential, over questions and periods, as exact sums in a ledger. "
+                "composition": f"Sequential, over questions and periods, as exact sums of {_added(facts)} in a ledger. "
                 + facts["budget"]["in words"],
             },
             "implementation": _implementation(facts, words),
@@ -52,21 +55,31 @@ def entry(facts: Mapping[str, Any], words: Words) -> dict[str, Any]:
 
 
 def _guarantee(facts: Mapping[str, Any], words: Words) -> dict[str, Any]:
-    cost, period = facts["cost"], facts["period"]
-    delta = float(Fraction(cost["delta"]))
+    cost, period, alone = Price.read(facts["cost"]), facts["period"], facts["by itself"]
+    concentrated = cost.rho and facts["budget"]["accounting"] == RHO
+    delta = float(cost.delta if concentrated else Fraction(alone["delta"]))
+    flavor = "Zero-concentrated DP" if concentrated else "Approximate DP" if delta else "Pure DP"
+    loss = {"rho": float(cost.concentrated)} if concentrated else {"epsilon": float(Fraction(alone["epsilon"]))}
     return {
         "dp_flavor": {
-            "name": "Approximate DP" if delta else "Pure DP",
+            "name": flavor,
             "data_domain": f"Collections of records {facts['columns']} of {period['start']} to {period['end']}.",
             "unprotected_quantities": words.unprotected or "None but what is declared: keys, bounds, this record.",
         },
         "privacy_loss": {
             "privacy_unit": facts["protects"],
             "privacy_unit_description": f"Adjacent collections differ in the records of one unit: {facts['unit']}.",
-            "privacy_parameters": {"epsilon": float(Fraction(cost["epsilon"])), **({"delta": delta} if delta else {})},
+            "privacy_parameters": {**loss, **({"delta": delta} if delta else {})},
             "privacy_parameters_description": facts["budget"]["in words"],
         },
     }
+
+
+def _added(facts: Mapping[str, Any]) -> str:
+    """What the ledger adds up."""
+    return {RENYI: "Renyi divergences at one order, and of epsilons,", RHO: "zero-concentrated losses"}.get(
+        facts["budget"]["accounting"], "epsilons"
+    )
 
 
 def _model(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,8 +99,7 @@ def _implementation(facts: Mapping[str, Any], words: Words) -> dict[str, Any]:
     steps = {name: step for name, step in facts["before the bound"].items() if step}
     before = f"Steps on single records before the bound: {steps or 'none'}. Bounds and keys are declared; the curator"
     noise = [
-        f"- {one['name']}: {item['mechanism']} of scale {item['scale']:.6g}, on integers, by a keyed pseudorandom"
-        " function of the bin"
+        f"- {one['name']}: {law(item)}, on integers, by a keyed pseudorandom function of the bin"
         for one in facts["questions"]
         for item in one["noise"]
     ]

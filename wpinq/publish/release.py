@@ -6,7 +6,6 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,70 +15,23 @@ import msgspec
 from wpinq.errors import BudgetError, LedgerError, SourceError, WpinqError
 from wpinq.exact import decimal
 from wpinq.ledger import Ledger
-from wpinq.publish.asked import Expected
-from wpinq.publish.budgets import check, said
-from wpinq.publish.declared import File, amount, decode, read
+from wpinq.ledger.budget import sums
+from wpinq.ledger.cost import Composition
+from wpinq.ledger.promise import RHO, Promise
+from wpinq.publish.budgets import check, new_promise, said
+from wpinq.publish.declared import File, decode, read
 from wpinq.publish.periods import Period, span, through
+from wpinq.publish.plan import Plan, Priced
+from wpinq.publish.prices import Price
 from wpinq.publish.publisher import Outcome, Publisher
 from wpinq.publish.sinks import Edition, opened
+
+LATER = ("rho", "mechanism")
+"""Keys of a question that digests of older releases know nothing of."""
 
 
 def _now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
-
-
-@dataclass(frozen=True)
-class Priced:
-    """What one question would cost in one period.
-
-    Attributes:
-        name: The question.
-        asked: What is asked.
-        epsilon: What it costs.
-        delta: What it costs beside that.
-        expected: What noise is to be expected in each of its columns.
-    """
-
-    name: str
-    asked: str
-    epsilon: Fraction
-    delta: Fraction
-    expected: list[Expected]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a period would cost, and how long the budget lasts.
-
-    Attributes:
-        period: The period whose source was opened for its columns.
-        questions: Each question's price.
-        budget: The budget in words.
-        left: Epsilon that is left; None where it comes anew for each stretch of time.
-        left_delta: Delta that is left.
-    """
-
-    period: str
-    questions: list[Priced]
-    budget: str
-    left: Fraction | None
-    left_delta: Fraction
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What a period costs."""
-        return sum((one.epsilon for one in self.questions), Fraction(0))
-
-    @property
-    def delta(self) -> Fraction:
-        """What a period costs beside that."""
-        return sum((one.delta for one in self.questions), Fraction(0))
-
-    @property
-    def lasts(self) -> int | None:
-        """For how many more periods the budget lasts; None where nothing ends it."""
-        ends = [] if self.left is None else [self.left // self.epsilon]
-        return min([*ends, *([self.left_delta // self.delta] if self.delta else [])], default=None)
 
 
 @dataclass(frozen=True)
@@ -157,19 +109,19 @@ class Release:
             SourceError, PlanError, BinError: It could not be published.
         """
         wanted = self.period(period)
-        asked = self._publisher.asked(self._publisher.opening.imagined(wanted))
-        left, left_delta = amount(self.file.budget.epsilon, "budget"), amount(self.file.budget.delta, "budget")
+        promise, spent = self._books()
+        views = self._publisher.opening.imagined(wanted, curves=spent.curves)
+        asked = self._publisher.asked(views, promise)
+        priced = [Priced(one.question.name, one.text, one.price, one.expected) for one in asked]
+        return Plan(wanted.name, priced, said(self.file.budget), promise, spent, self.file.budget.per is not None)
+
+    def _books(self) -> tuple[Promise, Composition]:
+        """What the ledger promises and holds, or would."""
         ledger = self._publisher.opening.ledger
         if ledger.exists():
-            book = Ledger.existing(ledger)
-            left, left_delta = book.remaining(), book.delta_budget - book.spent()[1]
-        return Plan(
-            wanted.name,
-            [Priced(one.question.name, one.text, one.epsilon, one.delta, one.expected) for one in asked],
-            said(self.file.budget),
-            None if self.file.budget.per else left,
-            left_delta,
-        )
+            return sums(Ledger.existing(ledger))
+        promise = new_promise(self.file.budget)
+        return promise, promise.begun()
 
     def run(self, period: str | None = None, *, accept: bool = False, again: bool = False) -> Outcome:
         """Publish one period: exactly once, however often it is run, and wherever it was killed.
@@ -251,12 +203,16 @@ class Release:
         ledger = self._publisher.opening.ledger
         if not ledger.exists():
             return f"There is no ledger yet. {said(self.file.budget)}"
-        book = Ledger.existing(ledger)
-        left = book.remaining()
-        costs = [Fraction(one.facts["cost"]["epsilon"]) for one in self._publisher.register.records().values()
+        promise, spent = self._books()
+        costs = [Price.read(one.facts["cost"]) for one in self._publisher.register.records().values()
                  if "cost" in one.facts]  # fmt: skip
-        more = "" if self.file.budget.per or not costs else f", for {left // costs[-1]:,} more periods like the last"
-        return f"Epsilon {decimal(left)} of {decimal(book.budget)} is left{more}. {said(self.file.budget)}"
+        many = None if self.file.budget.per or not costs else costs[-1].fits(promise, spent)
+        more = "" if many is None else f", for {many:,} more periods like the last"
+        what, left = ("Rho", promise.rho_left) if promise.accounting == RHO else ("Epsilon", promise.left)
+        told = f" {told}." if (told := promise.told(spent)) else ""
+        return (
+            f"{what} {decimal(left(spent))} of {decimal(promise.budget)} is left{more}.{told} {said(self.file.budget)}"
+        )
 
     def _recomputed(self, edition: Edition) -> list[str]:
         """Which tables come out otherwise when they are computed anew."""
@@ -268,7 +224,11 @@ class Release:
 
     def _definition(self) -> str:
         """A digest of what is asked and of the files that say it."""
-        result = sha256(msgspec.json.encode([self.file.question, self.file.data.unit, self.file.data.where,
+        questions = [msgspec.to_builtins(one) for one in self.file.question]
+        known = [
+            {key: value for key, value in one.items() if key not in LATER or value is not None} for one in questions
+        ]
+        result = sha256(msgspec.json.encode([known, self.file.data.unit, self.file.data.where,
                                              self.file.data.derive, self.file.data.query]))  # fmt: skip
         for question in self.file.question:
             for given in (question.keys, question.dataflow):

@@ -14,6 +14,7 @@ COMMANDS = {
     "run": "run",
     "shell": "shell",
     "try": "dry",
+    "audit": "audit",
     "explain": "explain",
     "sql": "sql",
     "check": "check",

@@ -1,13 +1,28 @@
-"""Test a dataflow without noise: exact answers on records that are given by hand, and a search for broken stability.
+"""Test a dataflow without noise: exact answers on records that are given by hand, and searches for what breaks it.
 
 Nothing here reads a protected source: the caller gives the records.
 
 `README.md` says what each file knows.
 """
 
+from wpinq.testing.auditing import Audit, audit, recheck
+from wpinq.testing.case import Case
 from wpinq.testing.evaluation import distance, evaluate, protected
 from wpinq.testing.made_up import made_up
 from wpinq.testing.neighbours import Neighbours, inputs, neighbours
 from wpinq.testing.stability import check_stability
 
-__all__ = ["Neighbours", "check_stability", "distance", "evaluate", "inputs", "made_up", "neighbours", "protected"]
+__all__ = [
+    "Audit",
+    "Case",
+    "Neighbours",
+    "audit",
+    "check_stability",
+    "distance",
+    "evaluate",
+    "inputs",
+    "made_up",
+    "neighbours",
+    "protected",
+    "recheck",
+]

@@ -9,7 +9,7 @@ from typing import Any
 from wpinq.collection import Collection
 from wpinq.engines import reference
 from wpinq.errors import PlanError
-from wpinq.plan.node import Record, Source, steps
+from wpinq.plan.node import Node, Record, Source, steps
 from wpinq.protection import protect
 
 BUDGET = 10**6
@@ -71,7 +71,12 @@ def evaluate(collection: Collection, *inputs: Iterable[Any]) -> dict[Record, int
 
 def leaves(collection: Collection) -> list[Source]:
     """The sources that a plan reads, each once, in the order in which it meets them."""
-    return [node for node in steps(collection._node) if isinstance(node, Source)]
+    return leaves_of(collection._node)
+
+
+def leaves_of(root: Node) -> list[Source]:
+    """The same of a plan."""
+    return [node for node in steps(root) if isinstance(node, Source)]
 
 
 def weighed(source: Source, records: Iterable[Any]) -> dict[Record, Fraction]:

@@ -1,0 +1,241 @@
+"""What must hold of any run of a dataflow: each check gives a line for what it finds wrong, and nothing else.
+
+Nothing here looks at the stability of a step. The movement is that of the histograms which answers come from, in exact
+integers; what hides it is the scale of the noise that is added; what pays for it is what the ledger has spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple
+
+from wpinq.engines import reference
+from wpinq.measurements.select import Selection
+from wpinq.operators.align import record_ids
+from wpinq.plan.node import sources
+from wpinq.state.histogram import is_steps
+from wpinq.testing.case import Case
+from wpinq.testing.evaluation import leaves_of, weighed
+from wpinq.testing.trial import Trace, run
+from wpinq.testing.watch import Asked, Content, differences
+
+DITHER = Fraction(1, 2**10)
+"""How far rounding by a dither may move a histogram of few bins; two live sources have different dithers."""
+WAYS = ("reference", "bytewax", "order", "shards")
+"""In which ways a finite source is computed again, beside the loop for small files."""
+
+
+class Finding(NamedTuple):
+    """Something that must not be.
+
+    Attributes:
+        kind: "function", "failed", "control flow", "movement", "loss", "delta", "identity" or "way".
+        text: What was found.
+    """
+
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}"
+
+
+def judge(
+    dataflow: Callable[..., Any], case: Case, way: str, *, whole: bool = True, promise: Mapping[str, Any] | None = None
+) -> list[Finding]:
+    """Run a dataflow with and without the unit, and in another way, and say what is wrong.
+
+    Args:
+        dataflow: The dataflow.
+        case: The records.
+        way: In which other way it is run; empty for none.
+        whole: Whether it observes nothing while it runs. Else the neighbour is answered what the first run was.
+        promise: What the ledger promises.
+    """
+    one = run(dataflow, case, release=whole, promise=promise)
+    other = run(dataflow, case, own=False, replay=None if whole else one.seen, release=whole, promise=promise)
+    found = [Finding("failed", text) for text in dict.fromkeys([*one.broken, *other.broken])]
+    found += flow(one, other)
+    if not found:
+        found += [*movement(one, other), *loss(one, other), *delta(one, other), *identities(one)]
+    if found or not way:
+        return found
+    if way == "reference":
+        return list(defined(one, case))
+    replay = None if whole else one.seen
+    again = run(dataflow, case, way=way, promise=promise, replay=replay, release=whole)
+    return list(same(one, again, way))
+
+
+def flow(one: Trace, other: Trace) -> Iterator[Finding]:
+    """The same calls succeed, fail, say and cost the same with and without the unit."""
+    for with_it, without in zip(one.events, other.events, strict=False):
+        if with_it != without:
+            name, *became = with_it
+            yield Finding("control flow", f"{name} with the unit: {', '.join(became)}; without: "
+                          f"{', '.join(without[1:])}")  # fmt: skip
+            return
+    if one.seen.said != other.seen.said:
+        yield Finding("control flow", f"what is printed differs: {one.seen.said!r} and {other.seen.said!r}")
+    numbers = [len(seen.asked) for seen in (one.seen, other.seen)]
+    if numbers[0] != numbers[1]:
+        yield Finding("control flow", f"with the unit {numbers[0]} questions are asked, without it {numbers[1]}")
+
+
+def answered(one: Trace, other: Trace) -> Iterator[tuple[Asked, Asked]]:
+    """Questions of both runs that have an answer, each once."""
+    met = set()
+    for with_it, without in zip(one.seen.asked, other.seen.asked, strict=False):
+        if with_it.question.question not in met and (with_it.content is not None or with_it.changes):
+            met.add(with_it.question.question)
+            yield with_it, without
+
+
+def moved(one: Asked, other: Asked) -> list[int]:
+    """By how much each bin moves, in units of 1/resolution; of a continual one, at each epoch."""
+    steps = is_steps(one.question.node.schema)
+    if one.changes or other.changes:
+        epochs = {*one.changes, *other.changes}
+        pairs = [(one.changes.get(at, {}), other.changes.get(at, {})) for at in epochs]
+    else:
+        pairs = [(one.content or {}, other.content or {})]
+    return [number for pair in pairs for number in differences(*pair, steps=steps)]
+
+
+def lost(one: Asked, other: Asked) -> tuple[Fraction, Fraction]:
+    """What a question loses of the unit: epsilon of Laplace noise, rho of Gaussian noise."""
+    question: Any = one.question
+    numbers = moved(one, other)
+    if question.rho:
+        width = question.scale * question.node.resolution
+        return Fraction(0), sum((Fraction(number) ** 2 for number in numbers), Fraction(0)) / (2 * width**2)
+    mechanism = getattr(question, "_mechanism", None)
+    plain = getattr(mechanism, "name", "") in ("geometric", "laplace") and not one.changes
+    scale = Fraction(mechanism.scale) if plain else question.scale * question.node.resolution  # type: ignore[union-attr]
+    return Fraction(sum(numbers)) / scale, Fraction(0)
+
+
+def movement(one: Trace, other: Trace) -> Iterator[Finding]:
+    """No histogram moves further than its noise hides at the price that was quoted."""
+    for with_it, without in answered(one, other):
+        question = with_it.question
+        epsilon, rho = lost(with_it, without)
+        stated = question.rho or question.epsilon
+        if (rho or epsilon) > stated * (1 + slack(with_it)):
+            times = (rho or epsilon) / stated
+            unit = Fraction(sum(moved(with_it, without)), question.node.resolution)
+            yield Finding("movement", f"the unit moves {with_it.title} by {short(unit)}, {short(times)} times what its "
+                          "noise hides")  # fmt: skip
+
+
+def loss(one: Trace, other: Trace) -> Iterator[Finding]:
+    """All questions together lose no more than the ledger has spent."""
+    total, more = Fraction(0), Fraction(0)
+    for with_it, without in answered(one, other):
+        epsilon = lost(with_it, without)[0]
+        total, more = total + epsilon, more + epsilon * slack(with_it)
+    if total > one.spent[0] + more:
+        yield Finding("loss", f"all questions together lose epsilon {short(total)} of the unit, and "
+                      f"{short(one.spent[0])} was charged")  # fmt: skip
+
+
+def slack(asked: Asked) -> Fraction:
+    """What roundings by a dither may add."""
+    return DITHER if asked.question.node.resolution >= 2**40 else Fraction(0)
+
+
+def delta(one: Trace, other: Trace) -> Iterator[Finding]:
+    """What only the unit is in gets published with no more probability than was charged."""
+    total, met = Decimal(0), set()
+    for with_it, without in answered(one, other):
+        question: Any = with_it.question
+        bins = own_bins(with_it, without)
+        for tau in dict.fromkeys(with_it.taus):
+            total += shown(bins, partial(reaches, question._mechanism, tau))
+        if isinstance(question, Selection) and question.question not in met:
+            met.add(question.question)
+            total += shown(bins, partial(selected, question._mechanism))
+    spent = one.spent[1]
+    if total > Decimal(spent.numerator) / spent.denominator * (1 + Decimal("1e-9")):
+        yield Finding("delta", f"bins that only the unit is in are published with probability {total:.4g}, and delta "
+                      f"{short(spent)} was charged")  # fmt: skip
+
+
+def own_bins(one: Asked, other: Asked) -> list[int]:
+    """The weights of bins that are nothing without the unit."""
+    mine, others = one.content or {}, other.content or {}
+    if is_steps(one.question.node.schema):
+        top = max((end for _, end in others), default=1)
+        return [w for (start, end), w in mine.items() for _ in range(max(start, top), min(end, top + 50))]
+    return [weight for key, weight in mine.items() if key not in others]
+
+
+def shown(bins: list[int], chance: Callable[[int], Decimal]) -> Decimal:
+    """The probability that any of some bins is published."""
+    with localcontext(prec=60):
+        hidden = Decimal(1)
+        for weight in bins:
+            hidden *= 1 - chance(weight)
+        return 1 - hidden
+
+
+def selected(mechanism: Any, weight: int) -> Decimal:
+    """The probability that a weight is selected, as the mechanism states it."""
+    return Decimal(mechanism.places(weight, 400)) / 2**400
+
+
+def reaches(mechanism: Any, tau: int, weight: int) -> Decimal:
+    """The probability that a weight and discrete Laplace noise of a scale reach a threshold."""
+    with localcontext(prec=60):
+        scale = Fraction(mechanism.scale) * mechanism.grid
+        rate = (-Decimal(scale.denominator) / Decimal(scale.numerator)).exp()
+        above = tau - weight * mechanism.grid
+        small: Decimal = rate ** max(above, 1 - above) / (1 + rate)
+        return small if above > 0 else 1 - small
+
+
+def identities(one: Trace) -> Iterator[Finding]:
+    """Questions that the ledger takes for one have one histogram."""
+    met: dict[str, Asked] = {}
+    for asked in one.seen.asked:
+        before = met.setdefault(asked.question.question, asked)
+        if None not in (before.content, asked.content) and before.content != asked.content:
+            yield Finding("identity", f"{before.title} and {asked.title} are one question, charged once, and have two "
+                          "histograms")  # fmt: skip
+
+
+def same(one: Trace, other: Trace, way: str) -> Iterator[Finding]:
+    """Another engine, order or batch gives the same histograms, bit for bit, and the same events."""
+    for mine, others in zip(one.seen.asked, other.seen.asked, strict=False):
+        if (mine.content, mine.changes) != (others.content, others.changes) and not slack(mine):
+            yield Finding("way", f"{mine.title} depends on how it is computed: {way} gives another histogram")
+            return
+    if [event[:2] for event in one.events] != [event[:2] for event in other.events]:
+        yield Finding("way", f"what happens depends on how it is computed: {way}")
+
+
+def defined(one: Trace, case: Case) -> Iterator[Finding]:
+    """Each histogram is what the definitions of the operators give, in fractions."""
+    for asked in one.seen.asked:
+        node = asked.question.node
+        if asked.content is None or len(sources(node)) > 1 or slack(asked):
+            continue
+        given = {source: weighed(source, [row for _, row in case.rows(own=True)]) for source in leaves_of(node)}
+        true = reference.run(node, given)
+        units = [weight * node.resolution for weight in true.values()]
+        if is_steps(node.schema):
+            numbers: list[Any] = [number for (number,) in true]
+            expected: Content = {(int(n), int(n) + 1): int(u) for n, u in zip(numbers, units, strict=True)}
+        else:
+            ids = record_ids(true, node.schema, asked.question.key_owner.identity_key) if true else ()
+            expected = {tuple(map(int, one)): int(u) for one, u in zip(ids, units, strict=True)}
+        if any(differences(asked.content, expected, steps=is_steps(node.schema))):
+            yield Finding("way", f"{asked.title} is not what the definitions of its operators give")
+
+
+def short(number: Fraction) -> str:
+    """A number as people read it."""
+    return f"{float(number):.6g}" if abs(number) < 10**300 else str(number)

@@ -1,0 +1,130 @@
+"""Whether the functions of a dataflow are functions of their record, and the same called one by one as in columns."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import polars as pl
+
+from wpinq.engines import reference
+from wpinq.functions.function import Dropped, Function
+from wpinq.measurements.windows import WindowedMeasurement
+from wpinq.operators.filter import Filter
+from wpinq.plan.node import Node, Record, Source, steps
+from wpinq.records.kinds import PHYSICAL, read, series, write
+from wpinq.records.values import decode, encode
+from wpinq.testing.case import Case
+from wpinq.testing.evaluation import weighed
+from wpinq.testing.judge import Finding
+from wpinq.testing.trial import Trace, run
+
+PROBES, CALLS = 40, 64
+"""Records that a function is tried on, and calls of it, so that one that draws its answer is found: about."""
+ROW = "\0row"
+
+
+def used(walk: Iterable[Node]) -> list[tuple[Node, Function]]:
+    """The user's functions in some steps, each with its step."""
+    return [
+        (node, value)
+        for node in walk
+        for value in (getattr(node, one.name) for one in dataclasses.fields(node))  # type: ignore[arg-type]
+        if isinstance(value, Function)
+    ]
+
+
+def probed(dataflow: Callable[..., Any], case: Case, notes: dict[str, None], **words: Any) -> Iterator[Finding]:
+    """Try each function on the records that reach its step, and note what its author may not know.
+
+    The dataflow is written twice. The records that reach a step are those of the first plan, and the functions of the
+    second are called for the first time here, so that one that remembers has nothing to remember yet.
+
+    Args:
+        dataflow: Is given the protected collection.
+        case: The records.
+        notes: Gets what is no fault.
+        words: What `trial.run` is told besides.
+    """
+    plans = [planned(run(dataflow, case, answer=False, **words)) for _ in range(2)]
+    walk, fresh = (steps(*roots) if roots else () for roots in plans)
+    rows = [row for _, row in case.rows(own=True)]
+    given = {one: weighed(one, rows) for one in walk if isinstance(one, Source)}
+    if len(given) != 1 or [type(one) for one in walk] != [type(one) for one in fresh]:
+        return
+    found = dict(zip(fresh, reference.run_all(walk, given), strict=True))
+    for node, function in used(fresh):
+        if function.fingerprint is None:
+            notes[
+                f"{node.title}: its function has no fingerprint, so each question about it is new and charged again. "
+                "Where it looks at a clock, a random number or a file, its answers are not those of a function."
+            ] = None
+        if len(node.inputs) == 1 and function.schema == node.inputs[0].schema:
+            yield from tried(node, function, list(found[node.inputs[0]])[:PROBES], notes)
+
+
+def planned(trace: Trace) -> list[Node]:
+    """The plans of a run that have an answer of their own: windows are looked at one by one."""
+    asked = [one.question for one in trace.seen.asked]
+    return [one.node for one in asked if not isinstance(one, WindowedMeasurement)]
+
+
+def tried(node: Node, function: Function, records: list[Record], notes: dict[str, None]) -> Iterator[Finding]:
+    """One function on some records: again and again, in two orders, and in columns."""
+    call: Callable[[Record], Any] = function.test if isinstance(node, Filter) else function.call
+    first = [image(call, record) for record in records]
+    for _ in range(max(1, CALLS // max(1, len(records)))):
+        again = [image(call, record) for record in reversed(records)][::-1]
+        for record, one, two in zip(records, first, again, strict=True):
+            if one != two:
+                yield Finding(
+                    "function",
+                    f"{node.title} is no function of its record: for {record} it gives {told(one)}, and then "
+                    f"{told(two)}",
+                )
+                return
+    for record, one in zip(records, first, strict=True):
+        if one is None and not isinstance(node, Filter):
+            notes[f"{node.title}: its function has no value for some records, such as {record}; they are dropped, "
+                  "uncounted."] = None  # fmt: skip
+    if any(column.ranged for column in function.schema):
+        return
+    for record, one, two in zip(records, first, columnar(node, function, records), strict=True):
+        if one != two:
+            yield Finding("function", f"{node.title} differs when it is computed in columns: for {record} it gives "
+                          f"{told(one)} when called, and {told(two)} in columns")  # fmt: skip
+            return
+
+
+def image(call: Callable[[Record], Any], record: Record) -> bytes | None:
+    """What a function gives, in canonical form; None where it has no value."""
+    try:
+        result = call(record)
+    except Dropped:
+        return None
+    return encode(tuple(result) if isinstance(result, tuple) else (bool(result),))
+
+
+def columnar(node: Node, function: Function, records: list[Record]) -> list[bytes | None]:
+    """The same for all records at once, as engines compute it."""
+    given = [
+        series(column.name, [write(record[place], column.kind) for record in records], column.kind)
+        for place, column in enumerate(function.schema)
+    ]
+    frame = pl.DataFrame([*given, pl.Series(ROW, range(len(records)), dtype=pl.Int64)])
+    if isinstance(node, Filter):
+        return [encode((bool(one),)) for one in function.predicate(frame).fill_null(value=False).to_list()]
+    found: list[bytes | None] = [None] * len(records)
+    made = function.apply(frame, [ROW])
+    kinds = [column.kind for column in function.output]
+    stored = [made[column.name].to_physical() if kind in PHYSICAL else made[column.name]
+              for column, kind in zip(function.output, kinds, strict=True)]  # fmt: skip
+    for row, *values in zip(made[ROW], *stored, strict=True):
+        found[row] = encode(tuple(read(value, kind) for value, kind in zip(values, kinds, strict=True)))
+    return found
+
+
+def told(image: bytes | None) -> str:
+    """A result as people read it; the records are made up."""
+    return "nothing" if image is None else repr(decode(image))

@@ -1,0 +1,163 @@
+"""Run a dataflow on a case in one of several ways, and note all that can be seen of the run from outside."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from wpinq.collection import Collection
+from wpinq.errors import NotReadyError, WpinqError
+from wpinq.ledger.secret import Secret
+from wpinq.measurements.measurement import Measurement
+from wpinq.measurements.windows import WindowedMeasurement
+from wpinq.plan.node import sources
+from wpinq.protection import protect
+from wpinq.streaming.source import live
+from wpinq.testing.case import EPOCHS, Case, Row
+from wpinq.testing.watch import Asked, Seen, watched
+
+SECRET = Secret(bytes(range(32)))
+"""The same in every run, so that noise and samples are the same."""
+DELTA = Fraction(1, 1000)
+PROMISE = {"budget": 10**12, "delta": "1/2"}
+WINDOWS = 4
+"""Windows that are looked at."""
+
+
+@dataclass
+class Trace:
+    """What a run did.
+
+    Attributes:
+        events: For each call what became of it, and what the ledger has spent after it.
+        seen: The questions, and what was printed.
+        broken: Failures after a charge, and errors that are none of this library.
+    """
+
+    events: list[tuple[str, ...]] = field(default_factory=list)
+    seen: Seen = field(default_factory=Seen)
+    broken: list[str] = field(default_factory=list)
+    spent: Any = (Fraction(0), Fraction(0))
+
+
+def run(
+    dataflow: Callable[..., Any], case: Case, *, way: str = "local", own: bool = True, replay: Seen | None = None,
+    release: bool = False, answer: bool = True, promise: Mapping[str, Any] | None = None,
+) -> Trace:  # fmt: skip
+    """Run a dataflow over the records of a case.
+
+    Args:
+        dataflow: Is given the protected collection.
+        case: The records.
+        way: "local", "bytewax" or "shards" are engines; "order" hands the records over in another order, "pieces" a
+            live source's one by one.
+        own: Whether the unit's records are among them.
+        replay: Another run, from whose histograms questions are answered.
+        release: Whether each measurement is released too.
+        answer: Whether anything is computed, beside what the dataflow observes itself.
+        promise: What the ledger promises.
+    """
+    rows = case.rows(own=own)
+    if way == "order":
+        rows = [*rows[1::2], *reversed(rows[::2])]
+    engine = way if way in ("bytewax", "shards") else "local"
+    with watched(engine, replay) as seen:
+        made = Run(dataflow, case, rows, promise or PROMISE)
+        if case.live:
+            made.live(seen, single=way == "pieces")
+        else:
+            made.finite(seen, release=release, answer=answer)
+    made.trace.seen = seen
+    return made.trace
+
+
+class Run:
+    """One run of a dataflow."""
+
+    def __init__(self, dataflow: Callable[..., Any], case: Case, rows: list[Row], promise: Mapping[str, Any]) -> None:
+        self.dataflow, self.case, self.rows, self.trace = dataflow, case, rows, Trace()
+        self.words = {**case.words, **promise, "secret": SECRET}
+
+    def finite(self, seen: Seen, *, release: bool, answer: bool) -> None:
+        """All records at once."""
+        given = [row for _, row in self.rows]
+        views = protect(given, columns=self.case.columns, name="audit", version="1", **self.words)
+        self.attempt("dataflow", views, lambda: self.dataflow(views))
+        if answer:
+            self.answer(views, seen)
+        if release:
+            for asked in [one for one in seen.asked if releasable(one)]:
+                measurement: Any = asked.question
+                self.attempt(f"release {asked.title}", views, partial(measurement.release, delta=DELTA))
+
+    def live(self, seen: Seen, *, single: bool) -> None:
+        """Epoch by epoch."""
+        views = live(self.case.columns, name="audit", **self.words)
+        try:
+            for epoch in range(1, EPOCHS + 1):
+                if epoch == 1 + self.case.early:
+                    self.attempt("dataflow", views, lambda: self.dataflow(views))
+                rows = [row for at, row in self.rows if at == epoch]
+                for some in [[row] for row in rows] if single else [rows]:
+                    views.send(some)
+                until = self.time(seen, epoch)
+                self.attempt(f"advance {epoch}", views, partial(views.advance, until))
+            self.answer(views, seen)
+        finally:
+            views.close()
+
+    def answer(self, views: Collection, seen: Seen) -> None:
+        """Compute what was charged, window by window where there are windows."""
+        for asked in list(seen.asked):
+            question: Any = asked.question
+            if isinstance(question, WindowedMeasurement):
+                for time in self.case.values(question._first.at)[:WINDOWS] if self.known(question) else []:
+                    name = f"window {time} of {asked.title}"
+                    self.attempt(name, views, partial(_window, question, time))
+            elif asked.paid and not question.settled:
+                self.attempt(f"observe {asked.title}", views, question._settled, charged=True)
+
+    def known(self, question: Any) -> bool:
+        """Whether the column of the windows is one of the records', and not computed."""
+        return question._first.at in self.case.columns
+
+    def time(self, seen: Seen, epoch: int) -> Any:
+        """Until when windows close with an epoch: a time that does not depend on the unit's presence."""
+        found = [one.question for one in seen.asked if isinstance(one.question, WindowedMeasurement)]
+        if not found or not self.known(found[0]):
+            return None
+        times = self.case.values(found[0]._first.at)
+        return times[min(len(times) - 1, epoch * len(times) // EPOCHS)] if times else None
+
+    def attempt(self, name: str, views: Collection, call: Callable[[], Any], *, charged: bool = False) -> None:
+        """Do something, and note what became of it, what it said and what was spent."""
+        became: tuple[str, ...] = ("done",)
+        try:
+            with contextlib.suppress(NotReadyError):
+                call()
+        except WpinqError as error:
+            became = (type(error).__name__, str(error))
+            if charged or type(error).__name__ in ("EngineError", "InternalError"):
+                self.trace.broken.append(f"{name}: {type(error).__name__}: {error}")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  a script may raise anything; panics of Polars are no Exception
+            became = (type(error).__name__, str(error))
+        ledger = sources(views._node)[0].ledger
+        self.trace.spent = ledger.spent()
+        self.trace.events.append((name, *became, f"spent {self.trace.spent}"))
+
+
+def _window(question: WindowedMeasurement, time: Any) -> None:
+    question.at(time)._settled()
+
+
+def releasable(asked: Asked) -> bool:
+    """Whether its bins can be published by a threshold whose law the audit knows."""
+    question = asked.question
+    return type(question) is Measurement and asked.content is not None and getattr(
+        question._mechanism, "name", "") in ("geometric", "laplace")  # fmt: skip

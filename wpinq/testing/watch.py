@@ -1,0 +1,171 @@
+"""What an audit sees of a run: every question, the histogram that it was answered from, and what was said.
+
+It patches methods while it runs, so that the package itself keeps no way to look at a true histogram. Where
+answers are replayed, questions are answered from the histograms of another run, as the same question was there: then
+whatever a script does with noisy answers is the same in both, and what still differs comes from the records.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
+from unittest.mock import patch
+
+from wpinq.engines import flow, local
+from wpinq.engines.job import Job
+from wpinq.measurements import charged, measurement, publish, settle
+from wpinq.measurements.charged import ChargedQuery
+from wpinq.measurements.continual import ContinualMeasurement
+from wpinq.measurements.measurement import Measurement
+from wpinq.state.histogram import Histogram, is_steps
+
+select = import_module("wpinq.measurements.select")
+"""The module; its package has a function of that name."""
+
+Content = dict[tuple[int, ...], int]
+"""Weights in units of 1/resolution, by identity or by the start and the end of a step."""
+
+ENGINES: dict[str, Callable[[Job], list[Histogram]]] = {
+    "local": local.run,
+    "bytewax": flow.run,
+    "shards": lambda job: flow.run(replace(job, shards=3)),
+}
+
+
+@dataclass(eq=False)
+class Asked:
+    """One question.
+
+    Attributes:
+        question: The object.
+        content: Its histogram; None as long as it has no answer.
+        changes: Of a continual one, by epoch.
+        taus: Thresholds of what was released, in steps of the noise.
+        histogram: What answered it, and what a replay answers from.
+    """
+
+    question: ChargedQuery
+    content: Content | None = None
+    changes: dict[int, Content] = field(default_factory=dict)
+    taus: list[int] = field(default_factory=list)
+    histogram: Histogram | None = None
+
+    @property
+    def paid(self) -> bool:
+        """Whether it was charged; a quote alone has no answer."""
+        return self.question in charged._paid
+
+    @property
+    def title(self) -> str:
+        """How people tell it from others."""
+        return repr(self.question.name or self.question.node.title)
+
+
+@dataclass
+class Seen:
+    """A run.
+
+    Attributes:
+        asked: Every question, in the order of their making.
+        said: What was printed, by the script and by the library.
+        named: Tables of names that were published, for a replay.
+    """
+
+    asked: list[Asked] = field(default_factory=list)
+    said: str = ""
+    named: list[Any] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def watched(engine: str, replay: Seen | None = None) -> Iterator[Seen]:
+    """Note every question and its histogram; compute finite plans by one engine."""
+    seen, out = Seen(), io.StringIO()
+    with contextlib.ExitStack() as stack:
+        for place, name, new in (*_patches(seen, replay), (settle, "_engine", lambda _: ENGINES[engine])):
+            stack.enter_context(patch.object(place, name, new))
+        stack.enter_context(contextlib.redirect_stdout(out))
+        stack.enter_context(contextlib.redirect_stderr(out))
+        caught = stack.enter_context(warnings.catch_warnings(record=True))
+        warnings.simplefilter("always")
+        yield seen
+    seen.said = out.getvalue() + "".join(f"{one.message}\n" for one in caught)
+
+
+def _patches(seen: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
+    """What stands in for the methods through which questions, histograms and names go."""
+    made: dict[int, Asked] = {}
+    init, answer, receive = ChargedQuery.__init__, ChargedQuery.answer_from, ContinualMeasurement.receive
+    passing, names = Measurement._passing, publish.names_of
+
+    def created(self: ChargedQuery, *args: Any, **options: Any) -> None:
+        init(self, *args, **options)
+        made[id(self)] = Asked(self)
+        seen.asked.append(made[id(self)])
+
+    def answered(self: ChargedQuery, histogram: Histogram, digest: int | None = None) -> None:
+        mine = made[id(self)]
+        mine.content, mine.histogram = content(self, histogram), histogram
+        number = seen.asked.index(mine)
+        old = replay.asked[number] if replay and number < len(replay.asked) else None
+        if old is None or old.histogram is None:
+            answer(self, histogram, digest)
+        else:
+            answer(self, old.histogram)
+            self._words = old.question._words
+
+    def received(self: ContinualMeasurement, epoch: int, change: Histogram) -> None:
+        made[id(self)].changes[epoch] = content(self, change)
+        receive(self, epoch, change)
+
+    def passed(self: Measurement, tau: int) -> Any:
+        made[id(self)].taus.append(tau)
+        return passing(self, tau)
+
+    def named(node: Any, chosen: Any) -> Any:
+        old = replay.named[len(seen.named)] if replay and len(seen.named) < len(replay.named) else None
+        seen.named.append(names(node, chosen) if old is None else old)
+        return seen.named[-1]
+
+    return [
+        (ChargedQuery, "__init__", created), (ChargedQuery, "answer_from", answered),
+        (ContinualMeasurement, "receive", received), (Measurement, "_passing", passed),
+        (measurement, "names_of", named), (select, "names_of", named),
+    ]  # fmt: skip
+
+
+def content(question: ChargedQuery, histogram: Histogram) -> Content:
+    """The exact weights of a histogram, as Python integers."""
+    ids, weights = histogram.content()
+    if weights.ndim == 2:
+        numbers = [int(high) << 64 | int(low) for low, high in weights.tolist()]
+        numbers = [number - 2**128 if number >= 2**127 else number for number in numbers]
+    else:
+        numbers = [int(one) for one in weights.tolist()]
+    keys = ids.view("int64") if is_steps(question.node.schema) else ids
+    return dict(zip(map(tuple, keys.tolist()), numbers, strict=True))
+
+
+def steps_apart(one: Content, other: Content) -> Iterator[int]:
+    """The differences of two functions of the whole numbers that change at few places, one for each number."""
+    edges: dict[int, int] = {}
+    for sign, given in ((1, one), (-1, other)):
+        for (start, end), weight in given.items():
+            edges[start] = edges.get(start, 0) + sign * weight
+            edges[end] = edges.get(end, 0) - sign * weight
+    height, at = 0, 0
+    for edge in sorted(edges):
+        if height:
+            yield abs(height) * (edge - at)
+        height, at = height + edges[edge], edge
+
+
+def differences(one: Content, other: Content, *, steps: bool) -> Sequence[int]:
+    """By how much each bin moves; a step of many equal bins is one number, their sum."""
+    if steps:
+        return list(steps_apart(one, other))
+    return [abs(one.get(key, 0) - other.get(key, 0)) for key in {*one, *other}]

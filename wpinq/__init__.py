@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from wpinq.progress import loading as _loading
 
 if TYPE_CHECKING:
-    from wpinq import aggregates, degrees
+    from wpinq import aggregates, degrees, graphs
     from wpinq.aggregates import loss, suggest_bound, suggest_bounds
     from wpinq.collection import Collection
     from wpinq.errors import (
@@ -93,6 +93,7 @@ __all__ = [
     "aggregates",
     "budget",
     "degrees",
+    "graphs",
     "kafka",
     "limit_memory",
     "live",

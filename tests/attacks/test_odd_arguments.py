@@ -161,6 +161,8 @@ def calls(place):
         "follow": (live.follow, {"source": str(place / "no.csv")}),
         "Secret": (wpinq.Secret, {"key": bytes(32)}),
         "degrees.corner": (wpinq.degrees.corner, {"collection": pages}),
+        **{f"graphs.{name}": (getattr(wpinq.graphs, name), {"edges": views}) for name in GRAPHS},
+        "graphs.undirected": (wpinq.graphs.undirected, {"edges": views, "mutual": True}),
         **{f"degrees.{name}": (getattr(wpinq.degrees, name), {"a": [3.0, 1.0], "b": [2.0, 2.0]})
            for name in ("earth_movers", "kolmogorov_smirnov", "volume")},
         "degrees.to_networkx": (wpinq.degrees.to_networkx, {"table": fit.synthesize(seed=1)}),
@@ -185,12 +187,15 @@ def known(tmp_path_factory):
     return calls(tmp_path_factory.mktemp("calls"))
 
 
+GRAPHS = [
+    "simple", "joint_degrees", "triangles_by_degree", "triangles_by_intersect", "joint_buckets", "triangle_buckets",
+]  # fmt: skip
 NAMES = [
     "budget", "loss", "sql loss", "protect", "protect file", "users", "Unit", "live", "kafka", "postgres", "sqlite",
     "sql", "suggest_bounds",
     "suggest_bound", "map", "filter", "flat_map", "group_by", "join", "join_rows", "join two", "semijoin", "antijoin",
     "join public", "limit", "partition", "window", "shave", "shave by", "distinct", "quote", "measure quote", "follow",
-    "Secret", "degrees.corner",
+    "Secret", "degrees.corner", *(f"graphs.{name}" for name in GRAPHS), "graphs.undirected",
     "degrees.earth_movers", "degrees.kolmogorov_smirnov", "degrees.volume", "degrees.to_networkx", "concat",
     "union", "intersect", "subtract", "explain", "measure", "measure within", "select", "count", "count_distinct",
     "sum", "mean", "min", "max", "median", "variance", "stdev", "quantile", "observe", "observe_many", "interval",
@@ -222,7 +227,7 @@ def test_every_call_is_tried(known):
     tried = [getattr(call, "__func__", call) for call, _ in known[1].values()]
     owners = {"wpinq": wpinq, "Collection": wpinq.Collection, "Measurement": wpinq.Measurement, "Live": wpinq.Live,
               "Answer": wpinq.Answer,
-              "wpinq.degrees": wpinq.degrees, "Fit": wpinq.degrees.Fit}  # fmt: skip
+              "wpinq.degrees": wpinq.degrees, "wpinq.graphs": wpinq.graphs, "Fit": wpinq.degrees.Fit}  # fmt: skip
     missing = []
     for where, owner in owners.items():
         for name in getattr(owner, "__all__", [one for one in dir(owner) if not one.startswith("_")]):

@@ -34,7 +34,7 @@ from wpinq.plan.node import sources
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the shipped dataflows lie beside the tests
 
-from dataflows import graph
+from wpinq import graphs as graph
 
 DATA = Path(wpinq.__file__).parents[2] / "shared" / "data"
 GRAPHS = ("CA-HepTh", "Caltech36")

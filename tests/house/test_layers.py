@@ -17,7 +17,7 @@ FLOORS = [
     {"aggregates"},
     {"collection"},
     {"protection", "streaming", "degrees"},
-    {"query", "testing"},
+    {"query", "testing", "graphs"},
     {"__init__"},
     {"scripts"},
     {"publish"},

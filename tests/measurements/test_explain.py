@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from strategies import evaluate, protected
 
-from dataflows import graph
+from wpinq import graphs as graph
 from wpinq.measurements.explain import expected_error, explain
 from wpinq.noise import mechanism
 from wpinq.operators.align import fit_noise

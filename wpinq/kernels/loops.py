@@ -45,6 +45,7 @@ LOOPS = {
     "arrange": "Ii>n",
     "untangle": "Iirnn>?",
     "trade_lists": "Iiiir",
+    "walk": "IiiiIIIFFiFFFinnxnr>n",
 }
 """What each takes, tuples unpacked: an array of a type, a whole number, a double or a generator; and what it gives."""
 

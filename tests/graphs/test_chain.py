@@ -1,0 +1,118 @@
+"""The chain of swaps against its plain Python, the queries that it looks to answer, and its own law."""
+
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+import pytest
+from strategies import expected, protected
+
+from wpinq import graphs, kernels
+from wpinq.postprocess.graphs.counts import Graph
+from wpinq.postprocess.graphs.walker import ONE, Target, Walker, buckets_of
+
+
+def walker(graph, seed=0):
+    made = Graph.of(np.array(graph.edges))
+    return Walker(made, buckets_of(made.degrees), np.random.default_rng(seed))
+
+
+def target(one, scale=0.5, seed=0):
+    counts = one.counts()
+    wanted = np.abs(counts * np.random.default_rng(seed).uniform(0.5, 3, len(counts)))
+    return Target(wanted, np.full(len(counts), scale), one.buckets)
+
+
+def test_counts_are_those_of_networkx():
+    g = nx.powerlaw_cluster_graph(300, 5, 0.7, seed=1)
+    one = walker(g)
+    assert one.triangles.tolist() == list(nx.triangles(g).values())
+    around = {(a, b): sum(-(-ONE // (2 * g.degree[c])) for c in nx.common_neighbors(g, a, b)) for a, b in g.edges}
+    assert one.graph.closing(one._nodes[0]).tolist() == [around[tuple(edge)] for edge in one.edges.tolist()]
+
+
+@pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
+@pytest.mark.parametrize("seed", range(4))
+def test_compiled_as_in_python(seed, monkeypatch):
+    found = []
+    for library in (kernels.LIB, None):
+        monkeypatch.setattr(kernels, "LIB", library)
+        one = walker(nx.powerlaw_cluster_graph(60, 4, 0.5, seed=seed), seed)
+        taken = one.walk(target(one, 20.0 * seed), 1500)
+        found.append((taken, one.edges.tobytes(), one.triangles.tobytes(), one._crowd.tobytes(), one.rng.random()))
+    assert found[0] == found[1]
+    assert taken > 20
+
+
+def test_what_the_chain_believes_is_what_the_queries_count():
+    """The definitions of the queries, with fractions, on the graph after a run: all counts within their rounding."""
+    one = walker(nx.powerlaw_cluster_graph(40, 3, 0.3, seed=2))
+    before = one.edges.tolist()
+    one.walk(target(one), 20_000)
+    assert one.edges.tolist() != before
+    assert not one.crowded
+    edges = one.edges.tolist()
+    arcs = {arc: Fraction(1) for a, b in edges for arc in ((a, b), (b, a))}
+    plan = graphs.simple(protected((), src="integer", dst="integer"))
+    counts, n = one.counts(), one.buckets
+    by_ends = {(i + 1, j + 1): counts[i * n + j] for i in range(n) for j in range(i, n)}
+    by_middle = {(i + 1,): counts[n * n + i] for i in range(n)}
+    for query, believed in (
+        (graphs.joint_buckets, by_ends),
+        (graphs.triangle_buckets, by_middle),
+        (graphs.triangles_by_intersect, {("triangles",): counts[-1]}),
+    ):
+        found = expected(query(plan), arcs)
+        assert all(abs(float(found.get(bin_, 0)) - value) < 1e-6 for bin_, value in believed.items())
+        assert set(found) <= set(believed)
+    assert one.triangles.tolist() == [nx.triangles(nx.Graph(edges))[node] for node in range(one.graph.nodes)]
+
+
+def test_degrees_stay_and_so_does_the_room_at_each_edge():
+    one = walker(nx.powerlaw_cluster_graph(200, 6, 0.5, seed=3))
+    degrees = one.degrees.copy()
+    one.walk(target(one), 30_000)
+    after = Graph(one.edges, one.graph.nodes)
+    assert after.degrees.tolist() == degrees.tolist()
+    assert len({tuple(edge) for edge in one.edges.tolist()}) == len(one.edges)
+    assert after.at_nodes().tolist() == one.triangles.tolist()
+    assert after.closing(one._nodes[0]).max() <= ONE
+
+
+def all_graphs(degrees):
+    """All simple graphs with these degrees, as sets of edges."""
+    pairs = list(combinations(range(len(degrees)), 2))
+    for chosen in combinations(pairs, sum(degrees) // 2):
+        if Counter(node for pair in chosen for node in pair) == Counter(dict(enumerate(degrees))):
+            yield frozenset(chosen)
+
+
+@pytest.mark.parametrize("wedges", [0.0, 0.5])
+def test_the_chain_tends_to_the_likelihood(wedges):
+    """How often it is at each graph with these degrees, by chi square; red by chance less than once in 10^6."""
+    degrees = [3, 2, 2, 2, 2, 1]
+    every = list(all_graphs(degrees))
+    one = walker(nx.havel_hakimi_graph(degrees))
+    order = np.argsort(-one.degrees, kind="stable")
+    name = np.empty(6, int)
+    name[order] = range(6)
+    weigh = Target(
+        one.counts() * 0, np.where(np.arange(len(one.counts())) == len(one.counts()) - 1, 1.0, 0.0), one.buckets
+    )
+
+    def whole(edges):
+        graph = nx.Graph(list(edges))
+        return sum(found / degrees[node] for node, found in nx.triangles(graph).items())
+
+    law = np.exp([-whole(edges) for edges in every])
+    law /= law.sum()
+    seen = Counter()
+    for _ in range(8_000):
+        one.walk(weigh, 12, wedges)
+        seen[frozenset(tuple(sorted((int(name[a]), int(name[b])))) for a, b in one.edges)] += 1
+    assert set(seen) <= set(every)
+    found = np.array([seen[edges] for edges in every])
+    chi = ((found - 8_000 * law) ** 2 / (8_000 * law)).sum()
+    assert chi < len(every) + 8 * np.sqrt(2 * len(every)) + 40

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from wpinq import kernels
 from wpinq.errors import PlanError
 from wpinq.kernels import loops
+from wpinq.postprocess.graphs import chain as swaps
 from wpinq.postprocess.paths import path, squares
 from wpinq.postprocess.posterior import curves as posterior
 from wpinq.postprocess.posterior import marginals as chain
@@ -157,7 +158,7 @@ def test_arrays_of_another_kind_are_refused_rather_than_misread(given):
 
 
 def test_each_loop_stands_twice():
-    modules = [path, squares, chain, posterior, gale_ryser, curveball]
+    modules = [path, squares, chain, posterior, gale_ryser, curveball, swaps]
     from wpinq.postprocess.paths import corridor
 
     for name in loops.LOOPS:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from wpinq.engines.placement import labels
 from wpinq.records.batch import Batch
-from wpinq.records.identity import identities
+from wpinq.records.identity import column_identities, identities
 from wpinq.records.schema import Schema
 from wpinq.state.table import Ids, Rows, Weights
+
+PIECE = 1 << 16
+"""Rows that are divided at a time: what is made of them stays in the cache."""
 
 
 def cut(ids: Ids, weights: Weights, shards: int) -> Iterator[tuple[Ids, Weights]]:
@@ -41,13 +45,13 @@ def split(batch: Batch, columns: Iterable[str], key: bytes, shards: int) -> list
     ]
 
 
-def divided(batch: Batch, columns: Iterable[str], key: bytes, parts: int) -> list[Batch]:
-    """Cut a batch into parts by its key columns, by another word of their identity than shards are."""
-    names = tuple(columns)
-    batch = batch.expand(name for name in names if batch.schema[name].ranged)
-    ids = identities(batch.frame, Schema(tuple(batch.schema[name] for name in names)), key)
-    part = ids[:, 0] % np.uint64(parts)
-    return [Batch(batch.frame.filter(pl.Series(part == number)), batch.schema) for number in range(parts)]
+def divided(batch: Batch, columns: Iterable[str], key: bytes, parts: int) -> Iterator[list[Batch]]:
+    """Cut a batch into parts by its key columns, by other words of their identities than shards are; in pieces."""
+    schema = Schema(tuple(replace(batch.schema[name], ranged=False) for name in columns))
+    batch = batch.expand(name for name in schema.names if batch.schema[name].ranged)
+    for frame in batch.frame.iter_slices(PIECE):
+        part = sum(ids[:, 0] for ids in column_identities(frame, schema, key)) % np.uint64(parts)
+        yield [Batch(frame.filter(pl.Series(part == number)), batch.schema) for number in range(parts)]
 
 
 def _shard(ids: Ids, shards: int) -> Rows:

@@ -88,11 +88,11 @@ class Threads:
             yield from pieces
 
     def _hand(self, port: int, batch: Batch) -> None:
-        parts = divided(batch, self._keys[port], self._key, len(self._states))
-        for part, state, thread, running in zip(parts, self._states, self._threads, self._running, strict=True):
-            if len(running) == WAITING:
-                running.popleft().result()
-            running.append(thread.submit(state.absorb, port, part))
+        for parts in divided(batch, self._keys[port], self._key, len(self._states)):
+            for part, state, thread, running in zip(parts, self._states, self._threads, self._running, strict=True):
+                if len(running) == WAITING:
+                    running.popleft().result()
+                running.append(thread.submit(state.absorb, port, part))
 
 
 def _pieces(state: State) -> Iterator[Batch]:

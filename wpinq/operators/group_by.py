@@ -209,9 +209,11 @@ class GroupBy(Unary):
         if TIMES not in rows.columns:
             alike = rows.group_by(*by, WEIGHT).agg(*(pl.col(name).first() for name in named), pl.len().alias(TIMES))
         alike = alike.sort(*by, WEIGHT, descending=[*(False for _ in by), True])
-        following = pl.col(WEIGHT).shift(-1).over(by).fill_null(pl.lit(0, rows.schema[WEIGHT]))
-        size = pl.col(TIMES).cast(pl.Int64).cum_sum().over(by).alias(self.schema.names[-1])
-        return alike.with_columns(pl.col(WEIGHT) - following, size)
+        begins = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in by)  # no key is null
+        total, zero = pl.col(TIMES).cast(pl.Int64).cum_sum(), pl.lit(0, rows.schema[WEIGHT])
+        before = pl.when(begins).then(total - pl.col(TIMES)).forward_fill()
+        following = pl.when(begins.shift(-1, fill_value=True)).then(zero).otherwise(pl.col(WEIGHT).shift(-1))
+        return alike.with_columns(pl.col(WEIGHT) - following, (total - before).alias(self.schema.names[-1]))
 
     def _prefixes(self, rows: pl.DataFrame, named: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
         """The first so many records of each key, wherever the next weight is smaller."""

@@ -83,12 +83,19 @@ class GroupSizes:
 
 
 def _alike(owners: Codes, weights: Weights) -> pl.DataFrame:
-    """How many records of each weight everyone has. Those of the least weight, which are many, are not hashed."""
-    light = weights == weights.min(initial=1)
-    counts = np.bincount(owners[light], minlength=1)
+    """How many records of each weight everyone has. Those of the least weight, which are many, are not sorted."""
+    least = weights.min(initial=1)
+    heavy = np.flatnonzero(weights != least)
+    counts = np.bincount(owners) - np.bincount(owners[heavy], minlength=owners.max(initial=-1) + 1)
     some = np.flatnonzero(counts)
-    few = pl.DataFrame({OWNER: some.astype(np.int32), TIMES: counts[some]}).select(
-        OWNER, pl.lit(weights.min(initial=1), pl.Int64).alias(WEIGHT), TIMES
-    )
-    rest = pl.DataFrame({OWNER: owners[~light], WEIGHT: weights[~light]}).group_by(OWNER, WEIGHT)
-    return pl.concat([few, rest.agg(pl.len().cast(pl.Int64).alias(TIMES))])
+    values = np.unique(weights[heavy])
+    pairs = np.sort(owners[heavy].astype(np.int64) * len(values) + np.searchsorted(values, weights[heavy]))
+    starts = np.flatnonzero(np.diff(pairs, prepend=-1))
+    rest = pairs[starts]
+    columns = {
+        OWNER: [some, rest // max(len(values), 1)],
+        WEIGHT: [np.full(len(some), least), values[rest % max(len(values), 1)]],
+        TIMES: [counts[some], np.diff(starts, append=len(pairs))],
+    }
+    frame = pl.DataFrame({name: np.concatenate(parts) for name, parts in columns.items()})
+    return frame.with_columns(pl.col(OWNER).cast(pl.Int32))

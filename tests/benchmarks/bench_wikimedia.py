@@ -3,10 +3,10 @@
 Usage: python tests/benchmarks/bench_wikimedia.py [--rows N] [--keys N] [--at DIR] [--smoke]
 
 The Wikimedia Foundation publishes each day, from some hundred million views, how often each page was viewed in each
-country: of a device the first 10 different pages count, noise is Gaussian for rho = 0.015 (so sigma is 18.26, the root of
-10 / 0.03), it is added to all of 125 million (page, country) keys, present or not, and rows above 90 are released
+country: of a device the first 10 different pages count, noise is Gaussian for rho = 0.015 (so sigma is 18.26, the root
+of 10 / 0.03), it is added to all of 125 million (page, country) keys, present or not, and rows above 90 are released
 (analytics.wikimedia.org/published/datasets/country_project_page; arXiv 2308.16298). Their day is not public, so one of
-that shape is made up: Zipf over pages and over countries, a device in one country, some devices with thousands of views.
+that shape is made up: Zipf over pages and over countries, a device in one country, some with thousands of views.
 
 The day is published by a release file: `counts` over keys in Parquet, `rho`, `above`. We bound each device's pages
 ourselves. Beside our drop rate (keys above 90 that are not shown), spurious rate (shown rows without a view)

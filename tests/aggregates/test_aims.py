@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from wpinq.aggregates.aims import ExtremeAim, RankAim, Terms
+from wpinq.aggregates.aims import ExtremeAim, RankAim, Terms, widths
 
 SIZE = 9
 MASSES = st.lists(st.integers(0, 40), min_size=SIZE, max_size=SIZE)
@@ -153,3 +153,49 @@ def test_intervals_of_a_median_are_not_far_wider_than_its_error():
     value, low, high = answers(RankAim(Fraction(1, 2), Terms(Fraction(1), 1, Fraction(1, 20), 1001)), mass, 2000, rng).T
     error = np.sqrt(np.mean((value - 500) ** 2))
     assert np.mean(high - low) / 2 < 6 * error
+
+
+def chance(losses, rate, failing):
+    """The probability that permute-and-flip chooses one of some candidates: the largest exponential less its loss.
+
+    The largest is not below 0, since one has no loss.
+    """
+    least = float(rate) * (losses - losses.min()).astype(np.float64)
+    at = np.linspace(0, 45, 4001)[:, None]
+    below = 1 - np.exp(-(at + least))
+    ours, others = below[:, failing].prod(axis=1), below[:, ~failing].prod(axis=1)
+    return float(np.sum(np.diff(ours) * (others[1:] + others[:-1]) / 2))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "miss", "fine"),
+    [("1/20", "1/20", True), ("1", "1/1000", True), ("1/20", "2/3", True), ("40", "1/20", False)],
+)
+def test_an_interval_fails_as_often_as_it_may_on_the_worst_data_and_never_more(epsilon, miss, fine):
+    """By the law itself, for every answer that may come first: two heaps, few or many records, gaps of all sizes.
+
+    The tilt and that a failing width must be above one that holds are both used up: to three tenths of what is allowed
+    of intervals, and to four tenths of what is allowed of extremes. Where a record is many nats, margins are
+    whole records.
+    """
+    rng, worst, size, miss = np.random.default_rng(5), {}, 129, Fraction(miss)
+    heaps = [np.bincount([2] * n + [2 + gap] * (n + 1), minlength=size) for n in (1, 40, 4000) for gap in (1, 120)]
+    masses = [*heaps, *(rng.integers(0, 3, size) * (rng.random(size) < 0.1) * 10 for _ in range(2))]
+    for mass in masses:
+        terms = Terms(Fraction(epsilon), 1, miss, size)
+        rank = RankAim(Fraction(1, 2), terms)
+        above, below, wanted = rank.ranks(mass)
+        for place in {0, 3, 64, size - 1, int(np.searchsorted(above, wanted))} if mass.any() else ():
+            _, (losses, rate) = all_losses(rank, mass, place)
+            far = widths(max(place, size - 1 - place))
+            low, high = np.maximum(place - far, 0), np.minimum(place + far, size - 1)
+            failing = ((wanted <= below[low]) & (low > 0)) | ((wanted >= above[high]) & (high < size - 1))
+            if failing.any():
+                worst["middle"] = max(worst.get("middle", 0), chance(losses, rate, failing))
+        extreme = ExtremeAim(True, terms)
+        ((losses, rate), _), last = all_losses(extreme, mass, 0), np.flatnonzero(mass)[-1]
+        worst["extreme"] = max(worst.get("extreme", 0), chance(losses, rate, np.arange(size) > last))
+    assert max(worst.values()) <= miss * (1 + 1e-2)
+    if fine:
+        assert worst["middle"] > 0.3 * miss
+        assert worst["extreme"] > 0.4 * miss

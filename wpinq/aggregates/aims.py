@@ -6,11 +6,19 @@ all losses change by the same amount, so its sensitivity is the spread: the larg
 the least change.
 
 `RankAim` chooses the point nearest to the wanted rank, and then the half width of its interval: the least of some
-twenty widths for which the interval holds the wanted rank with a margin of ranks. The probability that the interval
-fails is that of choosing one of twenty candidates with that much loss, whatever the data. (Choosing each end by itself
-would be a choice among a thousand points, at half of the epsilon each: such intervals were three times as wide.) On
-smooth data the interval is about twice as wide as needed; on data with large gaps the margin is needed, and the release
-does not reveal which is the case.
+twenty widths for which the interval holds the wanted rank with a margin of ranks. (Choosing each end by itself would be
+a choice among a thousand points, at half of the epsilon each: such intervals were three times as wide.)
+
+*Why it holds, whatever the data.* Permute-and-flip is the largest of independent exponential variables less rate * loss
+(Ding et al., 2021), so a candidate whose loss is larger by L than that of another is chosen with probability
+exp(-rate L) / 2 at the most, that of being above that one. One of the widths has loss 0 and holds the margin; narrower
+ones that do not hold the wanted rank have at least the margin as loss. Each width also loses a fixed `tilt` more than
+the next wider one, which no data move and so costs nothing: so the n-th one below has n tilts more, and all that fail
+are chosen with probability exp(-rate margin) / (exp(rate tilt) - 1) / 2 at the most. The margin makes this 1 -
+confidence. That is reached where all widths that fail miss the wanted rank by nothing, as between two values with a
+large gap. On smooth numbers those that fail miss it by many ranks and are hardly ever chosen, so the interval holds in
+99% of answers and more where 95% is said: the law of an answer depends on the data there, and a release does not reveal
+which is the case.
 
 `ExtremeAim` is described for the largest number; for the least all is mirrored. No private answer can be the extreme
 record itself: one more record, anywhere up to the bound, must not change the distribution of answers by much. So an
@@ -20,8 +28,9 @@ beyond. Its loss counts these records, and grows with each doubling of the dista
 records move the answer by little, while without that term it could be anywhere between the extreme and the bound.
 
 Source: McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020; Smith, "Privacy-preserving statistical estimation with
-optimal convergence rates", STOC 2011, for the losses; Durfee and Rogers, "Practical differentially private top-k
-selection with pay-what-you-get composition", NeurIPS 2019, for the spread.
+optimal convergence rates", STOC 2011, for the losses; Ding, Kifer, Saghaian, Steinke, Wang, Xiao and Zhang, "The
+permute-and-flip mechanism is identical to report-noisy-max with exponential noise", 2021; Durfee and Rogers, "Practical
+differentially private top-k selection with pay-what-you-get composition", NeurIPS 2019, for the spread.
 """
 
 from __future__ import annotations
@@ -43,6 +52,8 @@ Losses: TypeAlias = NDArray[Any]
 Pick: TypeAlias = Callable[[int, NDArray[np.int64], Losses, Fraction], int]
 """Chooses one of some points, from the number of the choice, the points, their losses and the rate."""
 
+NARROWER = Fraction(3, 4)
+"""The loss, in nats, of each width beside the next wider one; on smooth numbers intervals are narrowest with it."""
 TILT = 2
 """The factor by which the loss of beginning beyond the extreme is larger than that of beginning too far inwards."""
 FINE = 16
@@ -71,9 +82,14 @@ class Terms:
         """The rate of one of two choices whose losses have this spread for each unit of weight that changes."""
         return self.epsilon / 2 / (spread * self.l1)
 
-    def spare(self, candidates: int, rate: Fraction) -> int:
-        """The loss at which any of so many candidates is chosen with probability `miss` at most."""
-        return math.ceil(math.log(max(candidates, 1) / float(self.miss)) / float(rate) * (1 + 1e-9))
+    def spare(self, candidates: float, rate: Fraction) -> int:
+        """The loss at which any of so many candidates is chosen with probability `miss` at most, beside one without.
+
+        Args:
+            candidates: How many there are; of some that lose more, the sum of exp(-rate * how much more).
+            rate: Of the losses.
+        """
+        return max(1, math.ceil(math.log(candidates / 2 / float(self.miss)) / float(rate) * (1 + 1e-9)))
 
 
 class Aim(Protocol):
@@ -108,14 +124,24 @@ class RankAim:
         return self.terms.rate(2 * max(self.share, 1 - self.share) * self.unit)
 
     @property
+    def fine(self) -> int:
+        """Losses of widths are whole numbers of 1/fine of a rank's, so that a tilt is one where a rank is many nats."""
+        return math.ceil(FINE * self.rate)
+
+    @property
+    def tilt(self) -> int:
+        """What each width loses more than the next wider one, in 1/fine of a rank."""
+        return math.ceil(NARROWER * self.fine / self.rate)
+
+    @property
     def spare(self) -> int:
         """The margin: how many ranks the interval holds on both sides of the wanted one."""
-        return self.terms.spare(len(widths(self.terms.size - 1)) - 1, self.rate)
+        return self.terms.spare(1 / math.expm1(float(self.tilt * self.rate / self.fine)), self.rate)
 
     @property
     def code(self) -> tuple[Field, ...]:
         """The share, and what to spare."""
-        return "middle", self.share, self.spare, self.terms.size
+        return "middle, tilted", self.share, self.spare, self.tilt, self.terms.size
 
     def choose(self, mass: Losses, pick: Pick) -> tuple[int, int, int]:
         """The nearest point, and one as far below as another above."""
@@ -124,13 +150,13 @@ class RankAim:
         losses[0], losses[-1] = (wanted - above)[0], (below - wanted)[-1]
         value = pick(0, np.arange(len(mass)), np.maximum(losses, 0), self.rate)
         far = widths(max(value, len(mass) - 1 - value))
-        at = pick(1, far, self.wide(mass, value - far, value + far), self.rate)
+        at = pick(1, far, self.wide(mass, value - far, value + far), self.rate / self.fine)
         return value, max(value - at, 0), min(value + at, len(mass) - 1)
 
     def wide(self, mass: Losses, low: NDArray[np.int64], high: NDArray[np.int64]) -> Losses:
         """The losses of intervals: the missing ranks of the margin, or the surplus of the next smaller interval.
 
-        Only the last one holds all points of the grid, so its loss is not counted in ranks.
+        Only the last one holds all points of the grid, so its loss is not counted in ranks. The tilt comes on top.
         """
         above, below, wanted = self.ranks(mass)
         all_ = int(np.abs(above).max()) + int(np.abs(below).max()) + abs(wanted)
@@ -140,11 +166,12 @@ class RankAim:
         losses: Losses = np.maximum(self.spare - spared, 0)
         losses[-1] = 0
         losses[1:] = np.maximum(losses[1:], spared[:-1] - self.spare)
-        return losses
+        tilted: Losses = losses * self.fine + np.arange(len(losses))[::-1].astype(losses.dtype) * self.tilt
+        return tilted
 
     def ranks(self, mass: Losses) -> tuple[Losses, Losses, int]:
         """The last and the first rank of each point, and the wanted one, in 1/unit."""
-        mass = roomy(mass, 8 * self.unit, self.spare)
+        mass = roomy(mass, 8 * self.unit * self.fine, self.spare * self.fine + 64 * self.tilt)
         above = np.cumsum(mass) * self.unit
         return above, above - mass * self.unit, int(self.share * self.unit) * int(mass.sum())
 
@@ -164,7 +191,7 @@ class ExtremeAim:
     @property
     def inwards(self) -> int:
         """The weight, in half units, that lies beyond the beginning of the interval; half a unit is the extreme."""
-        return self.terms.spare(self.terms.size - 1, self.inner_rate * TILT)
+        return self.terms.spare(max(self.terms.size - 1, 1), self.inner_rate * TILT)
 
     @property
     def fine(self) -> int:

@@ -51,6 +51,9 @@ def quantile(
         PlanError: The column holds no numbers, bounds and step make no grid, or `by` and `keys` do not go together.
         BinError, ExactnessError, BudgetError, LedgerError: See `count`.
 
+    The interval holds the quantile whatever the numbers are, which takes more room than most numbers need: the law of
+    the answer depends on how densely they lie there. On smooth numbers it holds in 99% of answers where 95% is said.
+
     Source: A. Smith, "Privacy-preserving statistical estimation with optimal convergence rates", STOC 2011.
     """
     options = Options(by, keys, name, analyst, step, confidence)

@@ -121,3 +121,19 @@ def test_sql_says_what_does_not_go_together(wpinq, views, tmp_path, listing):
         *asked, "--epsilon", 1, "--delta", "1e-6", "--mechanism", "gaussian", "--ledger-rho", 1).refused()  # fmt: skip
     assert "goes with --accounting renyi" in wpinq(*asked, "--rho", 1, "--delta", "1e-6", "--budget", 1).refused()
     assert listing(tmp_path) == before
+
+
+def test_degrees_spend_rho(wpinq, views, tmp_path):
+    """--rho alone is what it spends, with Gaussian noise, and the budget of a new ledger; of an old one, a part."""
+    asked = ("degrees", views, "--of", "page", "--ledger", tmp_path / "l")
+    first = wpinq(*asked, "--rho", "1/8", "--json", tmp_path / "d.json")
+    assert first.code == 0
+    assert "Gaussian noise of standard deviation 2, for rho 0.125 in all." in first.out
+    told = json.loads((tmp_path / "d.json").read_text())
+    assert (told["rho"], told["mechanism"], "epsilon" in told) == (0.125, "gaussian", False)
+    assert Ledger.existing(tmp_path / "l").divergence == library.exact.exact("1/8", "")
+    assert wpinq(*asked, "--rho", "1/8").code == 0
+    assert wpinq("ledger", "raise", tmp_path / "l", "1").code == 0
+    assert wpinq(*asked, "--rho", "1/2").code == 0
+    assert Ledger.existing(tmp_path / "l").divergence == library.exact.exact("5/8", "")
+    assert "give --budget" in wpinq(*asked).refused()

@@ -21,6 +21,7 @@ from wpinq.plan.node import fingerprints
 from wpinq.postprocess.fit import Fit, half_width
 from wpinq.postprocess.paths.path import conjugate
 from wpinq.postprocess.posterior import diagonal as durfee
+from wpinq.postprocess.posterior import law
 from wpinq.postprocess.posterior.evidence import Cornered
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -69,13 +70,15 @@ def steps(degrees):
     return len({*columns, side}) + len({*degrees[:side], side}) - 2
 
 
-@pytest.mark.parametrize(("pull", "step"), [(0.05, 1.0), (0.6, 1.0), (0.3, 0.25), (0.6, 0.01)])
-def test_equals_enumeration(pull, step, monkeypatch):
+@pytest.mark.parametrize(("pull", "step", "gaussian"), [
+    (0.05, 1.0, False), (0.6, 1.0, False), (0.3, 0.25, False), (0.6, 0.01, False), (0.6, 1.0, True), (0.3, 0.25, True),
+])  # fmt: skip
+def test_equals_enumeration(pull, step, gaussian, monkeypatch):
     """All staircases of up to 24 cells; with these scales the larger ones have next to no weight."""
     monkeypatch.setattr(durfee, "settle", lambda start, look: look(pull / durfee.growth(step))[1])
     monkeypatch.setattr(durfee, "STEPS", (step,))
     monkeypatch.setattr(durfee, "other_pulls", lambda size, scale: ())
-    monkeypatch.setattr(durfee, "REACH", 60)
+    monkeypatch.setattr(law, "REACH", 60)
     monkeypatch.setattr(durfee, "FAR", 30.0)
     every = [stairs for cells in range(25) for stairs in partitions(cells, cells)]
     truths = np.array([np.concatenate(corner_bins(stairs, 5)) for stairs in every])
@@ -87,10 +90,10 @@ def test_equals_enumeration(pull, step, monkeypatch):
     rng, checked = np.random.default_rng(4), 0
     for _ in range(60):
         noisy = truths[rng.integers(200)] + rng.integers(-1, 2, 10)
-        logs = -np.abs(noisy - truths) / 0.4
+        logs = -((noisy - truths) ** 2) / (2 * 0.5**2) if gaussian else -np.abs(noisy - truths) / 0.4
         weights = np.exp(logs.sum(axis=1) + prior)
         chances = np.tensordot(weights / weights.sum(), cells, 1)
-        evidence = Cornered((noisy[:5], noisy[5:]), Fraction("0.4"))
+        evidence = Cornered((noisy[:5], noisy[5:]), Fraction("0.5" if gaussian else "0.4"), gaussian)
         if np.abs(chances[:, :, None] - (1 - np.array(LEVELS))).min() < 1e-4:
             continue
         checked += 1
@@ -98,11 +101,12 @@ def test_equals_enumeration(pull, step, monkeypatch):
             held = chances > 1 - level
             assert np.array_equal(heights, held.sum(axis=0)[: held[0].sum()])
             assert np.array_equal(lengths, held.sum(axis=1)[: held[:, 0].sum()])
-        # each bin's probability given all others: the sums with and without its own likelihood
+        # each bin's probability given all others: the sums with and without its own likelihood; Gaussian noise of so
+        # few bins leaves them beyond `FAR`
         reach = evidence.corner.reach
         bins = [*range(reach), *range(5, 5 + reach)]
         without = [np.exp(logs.sum(axis=1) - logs[:, at] + prior).sum() for at in bins]
-        if pull > 0.5:  # of a bin that is left out, others stop the enumeration short
+        if pull > 0.5 and not gaussian:  # of a bin that is left out, others stop the enumeration short
             assert evidence.corner.weighed(0).score == pytest.approx(np.log(weights.sum() / without).sum(), abs=0.05)
     assert checked >= 40
 

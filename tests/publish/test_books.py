@@ -161,3 +161,12 @@ def test_groups_above_a_threshold_with_gaussian_noise(tmp_path):
     _, entry, report = facts(tmp_path)
     assert entry["deployment"]["privacy_loss"]["privacy_parameters"] == {"rho": 0.1, "delta": 1e-6}
     assert "rho 0.1, delta 0.000001" in report
+
+
+def test_degrees_with_gaussian_noise(tmp_path):
+    wrote(tmp_path, 21)
+    question = {"name": "pages", "degrees": "page", "rho": "1/2", "plot": False}
+    site = release(tmp_path, question=[question], budget={"rho": 1})
+    assert site.plan().questions[0].expected[0].mechanism == "gaussian"
+    assert site.run().price.text == "rho 0.5"
+    assert site.verify("2026-11-21") == []

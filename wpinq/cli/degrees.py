@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -16,9 +16,10 @@ from wpinq.cli.errors import say
 from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.errors import ExactnessError
-from wpinq.exact import decimal, positive
+from wpinq.exact import decimal, exact, positive
 
 if TYPE_CHECKING:
+    from wpinq.measurements.payment import Terms
     from wpinq.plan.dataset import DataSet
     from wpinq.plan.node import Node
     from wpinq.postprocess.fit import Fit
@@ -51,7 +52,7 @@ class FittedRelease:
 
     column: str
     data: DataSet
-    epsilon: Fraction
+    paid: Terms
     fit: Fit
     node: Node
 
@@ -62,14 +63,23 @@ def degrees(
     *,
     of: Annotated[str, typer.Option(help="The column whose values are counted.", metavar="COLUMN", show_default=False)],
     budget: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Epsilon that this run spends in all, exactly: 0.2 or 1/5. Where there is no ledger yet, one is made "
             "with this budget, and nothing of it is left.",
             metavar="EPSILON",
             show_default=False,
         ),
-    ],
+    ] = None,
+    rho: Annotated[
+        str | None,
+        typer.Option(
+            help="Without --budget, what this run spends in all with Gaussian noise, and the budget of a new ledger. "
+            "Beside it, the budget of a new ledger.",
+            metavar="RHO",
+            show_default=False,
+        ),
+    ] = None,
     split: Annotated[
         str | None,
         typer.Option(
@@ -116,13 +126,13 @@ def degrees(
     from wpinq.postprocess.style import SUFFIXES
     from wpinq.postprocess.synthesis.writers import WRITERS
 
-    epsilon, share = positive(budget, "--budget"), share_of(split, method, prior)
+    terms, share = terms_of(budget, rho), share_of(split, method, prior)
     outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
     check_outputs(outputs, place.places())
     schema = place.limitless()._node.schema
     pair = (next((one for one in schema.names if one != of), "user"), schema[of].name)
 
-    release = measured(place, of, epsilon, share, {"method": method, "prior": prior}, analyst=analyst)
+    release = measured(place, of, terms, share, {"method": method, "prior": prior}, analyst=analyst)
     if json is not None:
         write_json(json, content(release))
     if plot is not None:
@@ -130,6 +140,21 @@ def degrees(
     if synthesize is not None:
         _synthesize(release.fit, synthesize, pair)
     _show(release, [path for path, _ in outputs.values() if path is not None])
+
+
+def terms_of(budget: str | None, rho: str | None) -> Terms:
+    """What a run spends: epsilon, or without it rho.
+
+    Raises:
+        ExactnessError: There is neither.
+    """
+    from wpinq.measurements.payment import GAUSSIAN, Terms
+
+    if budget is None and rho is not None:
+        return Terms(mechanism=GAUSSIAN, rho=positive(rho, "--rho"), call="degrees")
+    if budget is None:
+        raise ExactnessError("degrees: give --budget, the epsilon that it spends, or --rho, with Gaussian noise.")
+    return Terms(positive(budget, "--budget"), call="degrees")
 
 
 def share_of(split: str | None, method: MethodOption | None, prior: PriorOption | None = None) -> Fraction | None:
@@ -150,7 +175,7 @@ def share_of(split: str | None, method: MethodOption | None, prior: PriorOption 
 
 
 def measured(
-    place: Input, of: str, epsilon: Fraction, share: Fraction | None, how: dict[str, Any], *, analyst: str | None
+    place: Input, of: str, terms: Terms, share: Fraction | None, how: dict[str, Any], *, analyst: str | None
 ) -> FittedRelease:
     """Charge, read the input, and fit; what is refused is refused without records, before a ledger is made."""
     import polars as pl
@@ -162,10 +187,12 @@ def measured(
     given: dict[str, Any] = {name: chosen and chosen.value for name, chosen in how.items()}
     given |= {"split": share, "name": f"degrees of {of}", "analyst": analyst}
     nothing = place.limitless().map(pl.col(of))
-    quoted(nothing, epsilon, **given | {"method": given["method"] or "posterior"})
-    counted = place.protect_to_spend(epsilon).map(pl.col(of))
-    fit = wpinq.degrees.release(counted, epsilon, **given)
-    return FittedRelease(of, sources(counted._node)[0], epsilon, fit, counted._node)
+    quoted(nothing, terms, **given | {"method": given["method"] or "posterior"})
+    epsilon, rho = (None if one is None else exact(one, "degrees") for one in (terms.epsilon, terms.rho))
+    own = place if rho is None else replace(place, rho=None)
+    counted = own.protect_to_spend(epsilon, rho).map(pl.col(of))
+    fit = wpinq.degrees.release(counted, epsilon, rho=rho, mechanism=terms.mechanism, **given)
+    return FittedRelease(of, sources(counted._node)[0], terms, fit, counted._node)
 
 
 def content(release: FittedRelease) -> dict[str, Any]:
@@ -176,7 +203,8 @@ def content(release: FittedRelease) -> dict[str, Any]:
     fit = release.fit
     low, high = fit.band(0.9)
     return {
-        "epsilon": float(release.epsilon),
+        **{name: float(one) for name in ("epsilon", "rho") if (one := getattr(release.paid, name)) is not None},
+        "mechanism": release.paid.mechanism,
         "scale": {name: float(scale) for name, scale in zip(("cdf", "sequence"), fit.scales, strict=True)},
         "of": release.column,
         "unit": release.data.unit.text,
@@ -213,7 +241,7 @@ def _show(release: FittedRelease, written: list[Path]) -> None:
     from wpinq.plan.bias import biases
     from wpinq.postprocess.shown import beside_noise, nearly
 
-    fit = release.fit
+    fit, paid = release.fit, release.paid
     low, high = fit.band(0.9)
     table = [("k", "noisy", "fit", "90% band")]
     for k in sorted({*range(1, 6), *(10**power for power in range(1, 8))}):
@@ -229,8 +257,9 @@ def _show(release: FittedRelease, written: list[Path]) -> None:
         + "; ".join(f"{name} {_between(fit.interval(name))}" for name in NUMBERS)
         + ".",
         *([beside_noise(bias)] if (bias := biases(release.node)) else []),
-        f"Noise scale {' and '.join(nearly(scale) for scale in dict.fromkeys(fit.scales))},"
-        f" for epsilon {decimal(release.epsilon)} in all.",
+        f"{'Gaussian noise of standard deviation' if paid.rho else 'Noise scale'} "
+        f"{' and '.join(nearly(scale) for scale in dict.fromkeys(fit.scales))},"
+        f" for {'rho' if paid.rho else 'epsilon'} {decimal(exact(paid.rho or paid.epsilon, 'degrees'))} in all.",
         protects_line(release.node),
         budget_line(release.data.ledger),
         *(f"Written: {path}" for path in written),

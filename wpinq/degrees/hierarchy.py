@@ -19,6 +19,9 @@ import polars as pl
 
 from wpinq.degrees.observed import WIDEST, at_once, observe_corner
 from wpinq.errors import PlanError
+from wpinq.measurements.payment import Terms
+from wpinq.operators.align import fit_noise
+from wpinq.plan.stability import Survey
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.hierarchy import by_columns, imposed
 from wpinq.postprocess.posterior.evidence import Cornered
@@ -84,7 +87,7 @@ class _Bins:
 
 
 def release_by(
-    collection: Collection, epsilon: Fraction, by: Sequence[str], nodes: Any, *, name: str | None, analyst: str | None
+    collection: Collection, terms: Terms, by: Sequence[str], nodes: Any, *, name: str | None, analyst: str | None
 ) -> Hierarchy:  # fmt: skip
     """Measure and fit all nodes; see `release`."""
     by = (by,) if isinstance(by, str) else tuple(by)
@@ -99,7 +102,8 @@ def release_by(
     kept = collection.filter(_within(leaves)).map([pl.col(one) for one in (*by, *items)])
     cells = kept.shave(name="index of an item")
     levels = [by[:depth] for depth in range(len(by) + 1)]
-    share = epsilon / len(levels)
+    whole = terms.agreed(Survey.of(fit_noise(_cornered(cells, ())._node)))
+    share = whole.part(Fraction(1, len(levels)), terms.call)
     asked = [(_cornered(cells, level), share, name and f"{name}: {len(level)}") for level in levels]
     made = collection._commit(at_once(asked, WIDEST, analyst))
     return _agreed([_fitted(one, leaves.select(level)) for one, level in zip(made, levels, strict=True)], by)
@@ -118,7 +122,7 @@ def _fitted(made: Measurement, frame: pl.DataFrame) -> dict[Node, Fit]:
     """A fit of each node of a level by itself."""
     found: dict[Node, Fit] = {}
     for node in frame.unique(maintain_order=True).rows() if frame.width else [()]:
-        evidence = Cornered(observe_corner(_Bins(made, node)), made.scale)
+        evidence = Cornered(observe_corner(_Bins(made, node)), made.scale, made.rho > 0)
         found[node] = Fit(*evidence.staircases((0.5,))[0], evidence, "posterior", made.about)
     return found
 

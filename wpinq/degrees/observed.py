@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from wpinq.errors import PlanError
 from wpinq.exact import decimal
+from wpinq.measurements.measuring import quote_terms
+from wpinq.measurements.payment import Terms
 from wpinq.postprocess.posterior.horizon import Observable, block
 from wpinq.postprocess.reconcile import LEAST_SCALE
 
@@ -26,7 +28,7 @@ MAX_BINS = 1 << 20
 
 
 def at_once(
-    asked: Sequence[tuple[Collection, Fraction, str | None]],
+    asked: Sequence[tuple[Collection, Terms, str | None]],
     widest: Fraction | int,
     analyst: str | None,
 ) -> list[Quote[Measurement]]:
@@ -35,7 +37,7 @@ def at_once(
     Raises:
         PlanError: It is not.
     """
-    quotes = [item.quote(epsilon, name, analyst=analyst) for item, epsilon, name in asked]
+    quotes = [quote_terms(item, terms, name, analyst) for item, terms, name in asked]
     for quote in quotes:
         if not quote.at_once:
             raise PlanError(
@@ -62,7 +64,7 @@ def observe_corner(measurement: Observable) -> tuple[npt.NDArray[Any], npt.NDArr
 
     They are doubled until the bins of the upper half, K to 2K, sum to less than K**2 / 4 on either side: a corner that
     reaches beyond them adds K**2 / 2. With K >= 11 scale**(2/3) noise hides that with probability below 10**-9, by
-    Chernoff's bound exp(-K**3 / (64 scale**2)).
+    Chernoff's bound exp(-K**3 / (64 scale**2)); Gaussian noise with exp(-K**3 / (32 scale**2)).
     """
     last = max(FIRST, 1 << int(np.ceil(np.log2(max(1, 22 * float(measurement.scale) ** (2 / 3))))))
     columns, rows = observe_sides(measurement, 1, last)

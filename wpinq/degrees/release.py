@@ -15,6 +15,9 @@ from wpinq.degrees.observed import WIDEST, at_once, observe_corner
 from wpinq.degrees.pipelines import cdf, corner, sequence
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, positive
+from wpinq.measurements.payment import BEST, GAUSSIAN, LAPLACE, Terms
+from wpinq.operators.align import fit_noise
+from wpinq.plan.stability import Survey
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.posterior.evidence import Cornered
 from wpinq.postprocess.reconcile import LARGEST_SCALE, Method, Prior, check_method, check_prior, reconcile
@@ -33,24 +36,35 @@ WIDEST_OF_TWO = {"uniform": 500, "smooth": 25}
 @overload
 def release(
     collection: Collection, epsilon: Amount | None = None, *, within: Amount | None = None,
-    split: Amount | None = None, method: Method | None = None, prior: Prior | None = None, name: str | None = None,
-    analyst: str | None = None,
+    mechanism: str = LAPLACE, rho: Amount | None = None, delta: Amount | None = None, split: Amount | None = None,
+    method: Method | None = None, prior: Prior | None = None, name: str | None = None, analyst: str | None = None,
 ) -> Fit: ...  # fmt: skip
 
 
 @overload
 def release(
-    collection: Collection, epsilon: Amount, *, by: Sequence[str] | str, nodes: Any, name: str | None = None,
+    collection: Collection, epsilon: Amount | None = None, *, mechanism: str = LAPLACE, rho: Amount | None = None,
+    delta: Amount | None = None, by: Sequence[str] | str, nodes: Any, name: str | None = None,
     analyst: str | None = None,
 ) -> Hierarchy: ...  # fmt: skip
 
 
-@takes("degrees.release", collection=COLLECTION, method=NAME | NOTHING, prior=NAME | NOTHING, by=NAMES | NOTHING)
+@takes(
+    "degrees.release",
+    collection=COLLECTION,
+    mechanism=NAME,
+    method=NAME | NOTHING,
+    prior=NAME | NOTHING,
+    by=NAMES | NOTHING,
+)
 def release(
     collection: Collection,
     epsilon: Amount | None = None,
     *,
     within: Amount | None = None,
+    mechanism: str = LAPLACE,
+    rho: Amount | None = None,
+    delta: Amount | None = None,
     split: Amount | None = None,
     method: Method | None = None,
     prior: Prior | None = None,
@@ -74,6 +88,10 @@ def release(
         epsilon: What it costs the privacy unit in all, exact.
         within: Instead of it, by how much noise may move the number of items, with probability 0.95, and the largest
             multiplicity as well: the least epsilon that does it is charged. Not with `split` or `by`.
+        mechanism: "geometric", "laplace", "gaussian" or "best"; see `measure`. The posterior is of the noise's
+            law. Two curves, of a `split`, are fitted under Laplace noise alone.
+        rho: Instead of epsilon, what Gaussian noise costs in all.
+        delta: With epsilon, of Gaussian noise.
         split: Measure two whole curves instead, and give this share of epsilon, between 0 and 1, to the CDF.
         method: How two curves are reconciled, `"posterior"` by default; a corner has no other method.
         prior: What the posterior of two curves assumes, `"uniform"` by default; see `reconcile` for what `"smooth"`
@@ -94,48 +112,51 @@ def release(
         BudgetError: It costs more than is left; nothing was charged.
         BinError: A node is none of these columns' values; nothing was charged.
     """
-    if within is not None:
-        if epsilon is not None or split is not None or by is not None:
-            raise PlanError("release(within=...): takes the place of epsilon=; and of split= and by=, which divide it.")
-        epsilon = corner(collection).quote(within=within).epsilon
-    if epsilon is None:
-        raise PlanError("release(...): give epsilon=, what it costs, or within=, how far noise may move the items.")
+    terms = Terms(epsilon, mechanism, rho, delta, within, call="release")
+    if within is not None and (split is not None or by is not None):
+        raise PlanError("release(within=...): takes the place of epsilon=; and of split= and by=, which divide it.")
     if by is not None:
         if split is not None or method is not None or prior is not None:
             raise PlanError("release(by=...): each node is one corner; leave out split=, method= and prior=.")
-        whole = positive(epsilon, "release(epsilon=...)")
-        return release_by(collection, whole, by, nodes, name=name, analyst=analyst)
+        return release_by(collection, terms, by, nodes, name=name, analyst=analyst)
     method = check_method(method or "posterior", "release")
-    quotes = quoted(collection, epsilon, split=split, method=method, prior=prior, name=name, analyst=analyst)
+    quotes = quoted(collection, terms, split=split, method=method, prior=prior, name=name, analyst=analyst)
     made = collection._commit(quotes)
     if split is None:
-        evidence = Cornered(observe_corner(made[0]), made[0].scale)
+        evidence = Cornered(observe_corner(made[0]), made[0].scale, made[0].rho > 0)
         return Fit(*evidence.staircases((0.5,))[0], evidence, method, made[0].about)
     return reconcile(made[0], made[1], method=method, prior=prior or "uniform")
 
 
 def quoted(
     collection: Collection,
-    epsilon: Amount,
+    terms: Terms,
     *,
-    split: Amount | None,
-    method: Method,
-    prior: Prior | None,
-    name: str | None,
-    analyst: str | None,
+    split: Amount | None = None,
+    method: Method = "posterior",
+    prior: Prior | None = None,
+    name: str | None = None,
+    analyst: str | None = None,
 ) -> list[Quote[Measurement]]:
     """Check the arguments of `release` and quote its measurements: the diagonal split, or the two curves of a split."""
     check_prior(prior or "uniform", method, "release")
-    whole = positive(epsilon, "release(epsilon=...)")
     if split is None:
         if method != "posterior" or prior is not None:
             given = f"prior={prior!r}" if method == "posterior" else f"method={method!r}"
             raise PlanError(f"release({given}): only two curves have it; add split=, such as split=0.75.")
-        return at_once([(corner(collection), whole, name)], WIDEST, analyst)
+        return at_once([(corner(collection), terms, name)], WIDEST, analyst)
     share = positive(split, "release(split=...)")
     if share >= 1:
         raise ExactnessError(f"release(split={split}): the share of the CDF is between 0 and 1; both curves need some.")
+    if terms.mechanism in (GAUSSIAN, BEST):
+        raise PlanError(
+            f"release(split=..., mechanism={terms.mechanism!r}): two curves are fitted under Laplace noise; leave "
+            "split= out, which errs less anyhow. Nothing was charged."
+        )
+    curves = cdf(collection), sequence(collection)
+    paid = terms.agreed(Survey.of(fit_noise(curves[0]._node)))
     names = (name and f"{name}: cdf", name and f"{name}: sequence")
-    asked = (cdf(collection), share * whole, names[0]), (sequence(collection), (1 - share) * whole, names[1])
+    asked = [(curve, paid.part(part, terms.call), named)
+             for curve, part, named in zip(curves, (share, 1 - share), names, strict=True)]  # fmt: skip
     widest = WIDEST_OF_TWO[prior or "uniform"] if method == "posterior" else LARGEST_SCALE
     return at_once(asked, widest, analyst)

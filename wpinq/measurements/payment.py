@@ -62,6 +62,10 @@ class Payment:
             return DiscreteGaussian(moved_squared(survey) / (2 * self.rho))
         return mechanism(self.noise, survey.scale(self.epsilon) * survey.root.resolution)
 
+    def part(self, share: Fraction, call: str) -> Terms:
+        """The terms of a part of what it buys."""
+        return Terms(self.epsilon * share or None, self.noise, self.rho * share or None, call=call)
+
     @property
     def text(self) -> str:
         """It for people."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from pathlib import Path
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import decimal, exact
 from wpinq.postprocess.paths.corridor import Ints
 from wpinq.postprocess.posterior.evidence import Evidence, NoiseTerms
+from wpinq.postprocess.posterior.law import NoiseTerm
 from wpinq.postprocess.shown import beside_noise, whose
 
 if TYPE_CHECKING:
@@ -267,16 +269,23 @@ def number(value: object, call: str) -> Fraction:
 def half_width(noise: NoiseTerms, level: float) -> int:
     """Return what the sum of independent noises exceeds with probability 1 - `level` at most.
 
-    Of one noise by its distribution, of more by drawing: a sum of Laplace variables is a difference of two gamma ones.
+    Of one noise, or of Gaussian ones, by their distribution, else by drawing: a sum of Laplace variables is a
+    difference of two gamma ones.
 
-    >>> half_width(((10.0, 1),), 0.9), 230 < half_width(((10.0, 100),), 0.9) < 236
-    (24, True)
+    >>> half_width(((10.0, 1),), 0.9), 230 < half_width(((10.0, 100),), 0.9) < 236, half_width(((10.0, 4, True),), 0.9)
+    (24, True, 33)
     """
-    if sum(count for _, count in noise) == 1:
-        return math.ceil(sum(scale * math.log(1 / (1 - level)) for scale, count in noise if count))
+    terms = [term for one in noise if (term := NoiseTerm(*one)).many]
+    if all(term.gaussian for term in terms):
+        spread = math.sqrt(sum(term.many * term.scale**2 for term in terms))
+        return math.ceil(spread * NormalDist().inv_cdf((1 + level) / 2)) if spread else 0
+    if sum(term.many for term in terms) == 1:
+        return math.ceil(sum(term.scale * math.log(1 / (1 - level)) for term in terms))
     rng = np.random.default_rng(0)
     total = np.zeros(DRAWS)
-    for scale, count in noise:
-        if count:
+    for scale, count, gaussian in terms:
+        if gaussian:
+            total += scale * math.sqrt(count) * rng.standard_normal(DRAWS)
+        else:
             total += scale * (rng.standard_gamma(count, DRAWS) - rng.standard_gamma(count, DRAWS))
     return math.ceil(float(np.quantile(np.abs(total), level)))

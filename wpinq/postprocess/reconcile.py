@@ -116,8 +116,8 @@ def observed(
         raise PlanError("reconcile(cdf, sequence): a collection is not measured yet; call .measure(epsilon=...) first.")
     if any(getattr(curve, "rho", 0) for curve in (cdf, sequence)):
         raise PlanError(
-            "reconcile(cdf, sequence): fits are for Laplace noise, and one has Gaussian noise; measure it with "
-            "epsilon= alone."
+            "reconcile(cdf, sequence): fits of two curves are for Laplace noise, and one has Gaussian noise; "
+            "measure it with epsilon= alone, or take degrees.release(...), which fits both."
         )
     measured = [hasattr(curve, "observe_many") for curve in (cdf, sequence)]
     if all(measured):

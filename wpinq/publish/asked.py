@@ -16,6 +16,7 @@ import polars as pl
 
 from wpinq.collection import Collection
 from wpinq.errors import PlanError
+from wpinq.measurements.payment import Terms
 from wpinq.publish.declared import Data, Question, amount
 from wpinq.publish.keys import declared, missing, wanted
 from wpinq.publish.prices import Price
@@ -160,11 +161,11 @@ def _degrees(question: Question, views: Collection, promise: Promise) -> Asked:
     from wpinq.degrees.release import quoted as priced
 
     items = views.map(pl.col(question.degrees or ""))
-    epsilon = amount(question.epsilon, "epsilon")
-    quotes = priced(items, epsilon, split=None, method="posterior", prior=None, name=question.name, analyst=None)
+    noise = _noise(question)
+    quotes = priced(items, Terms(**noise, call="degrees"), name=question.name)
 
     def answer() -> Answered:
-        fit = degrees.release(items, epsilon, name=question.name)
+        fit = degrees.release(items, **noise, name=question.name)
         low, high = fit.band(float(LEVEL))
         steps = min(len(fit.cdf), len(low))
         at_least = pl.Series("items_with_at_least", fit.cdf[:steps])

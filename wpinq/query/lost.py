@@ -17,6 +17,7 @@ from wpinq.measurements.quote import Quote
 from wpinq.operators.contribution.sample import Bound
 from wpinq.plan.node import steps
 from wpinq.postprocess.fit import half_width
+from wpinq.postprocess.posterior.law import NoiseTerm
 from wpinq.query.numbers import ChargeNames
 from wpinq.query.statement import Statement
 
@@ -58,7 +59,8 @@ def ask_lost(
                 for what, *numbers in loss.table(level, simultaneous=simultaneous).rows()
             ]
             if shown is not None and counts is not None:
-                noise = ((float(shown.scale), len(counts)), (float(made[-1].scale), 1))
+                own = NoiseTerm(float(shown.scale), len(counts), shown.rho > 0)
+                noise = (own, NoiseTerm(float(made[-1].scale), 1))
                 hidden, half = made[-1].observe(0) - float(counts.sum()), half_width(noise, float(level))
                 rows = [*rows, ("in groups that are not shown", hidden, hidden - half, hidden + half)]
             frame = pl.DataFrame(rows, ["lost", "count", "low", "high"], orient="row")

@@ -29,9 +29,9 @@ from wpinq.errors import PlanError
 from wpinq.kernels.loops import compiled, compiled_items
 from wpinq.postprocess.paths.corridor import Ints
 from wpinq.postprocess.paths.path import conjugate, shortest_path
+from wpinq.postprocess.posterior.law import REACH
 from wpinq.postprocess.posterior.marginals import NEVER, Chain, Floats, begins
 
-REACH = 12
 AGAINST = 16.0
 SHORT = 16_384
 """Columns up to which the band is not bounded by rows."""

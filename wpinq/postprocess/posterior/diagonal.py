@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any, TypeAlias
 
@@ -41,7 +40,8 @@ import numpy as np
 import numpy.typing as npt
 
 from wpinq.postprocess.paths.corridor import Ints
-from wpinq.postprocess.posterior.curves import REACH, check_room, other_pulls, settle
+from wpinq.postprocess.posterior.curves import check_room, other_pulls, settle
+from wpinq.postprocess.posterior.law import Law
 from wpinq.postprocess.posterior.marginals import Chain, Floats, Marginals, begins
 
 Pair: TypeAlias = tuple[Ints, Ints]
@@ -54,7 +54,7 @@ SPARE = 1.0
 """Nats by which another weight than 1 must predict better."""
 WORSE = 4.0
 FAR = 20.0
-"""Scales between a bin and a height at which the chance of the height is lost in rounding."""
+"""Nats between a bin and a height at which the chance of the height is lost in rounding."""
 
 
 class Corner:
@@ -63,7 +63,7 @@ class Corner:
     Args:
         columns: Noisy numbers of cells above the diagonal, of columns 1, 2, ...
         rows: Noisy numbers of cells on and below it, of rows 1, 2, ...; as many.
-        scale: Scale of their noise, positive.
+        law: Of their noise.
 
     Attributes:
         reach: How many bins of each side may hold more than noise.
@@ -72,11 +72,11 @@ class Corner:
         PlanError: The noise is so wide that the band does not fit in memory.
     """
 
-    def __init__(self, columns: npt.NDArray[Any], rows: npt.NDArray[Any], scale: Fraction) -> None:
-        self._scale = float(scale)
-        self._sides = [Side(bins, offset, self._scale) for bins, offset in ((columns, 1), (rows, 0))]
+    def __init__(self, columns: npt.NDArray[Any], rows: npt.NDArray[Any], law: Law) -> None:
+        self._scale = law.scale
+        self._sides = [Side(bins, offset, law) for bins, offset in ((columns, 1), (rows, 0))]
         costs = self._sides[0].costs() + self._sides[1].costs()
-        self.reach = int(np.flatnonzero(costs <= costs.min() + CERTAIN * self._scale)[-1]) + 1
+        self.reach = int(np.flatnonzero(costs <= costs.min() + CERTAIN * law.unit)[-1]) + 1
         self.reach = min(self.reach, len(columns))
         self._bands = [side.band(self.reach) for side in self._sides]
         check_room(*self._bands)
@@ -221,24 +221,25 @@ def growth(step: float) -> float:
 class Side:
     """One side of the diagonal, by columns: bin c holds height - c - `offset` of a column that is higher than that."""
 
-    def __init__(self, bins: npt.NDArray[Any], offset: int, scale: float) -> None:
-        self.bins, self._offset, self._scale = bins.astype(np.float64), offset, scale
+    def __init__(self, bins: npt.NDArray[Any], offset: int, law: Law) -> None:
+        self.bins, self._offset, self._law = bins.astype(np.float64), offset, law
 
     def costs(self) -> Floats:
-        """A bound from below on the distance to any staircase with D = 0, 1, ..., len(bins)."""
-        beyond = np.append(np.cumsum(np.abs(self.bins)[::-1])[::-1], 0.0)
+        """A bound from below on the loss of any staircase with D = 0, 1, ..., len(bins)."""
+        loss = self._law.loss
+        beyond = np.append(np.cumsum(loss(self.bins)[::-1])[::-1], 0.0)
         at = self.bins + np.arange(len(self.bins)) + self._offset
-        short = [float(np.maximum(size - at[:size], 0).sum()) for size in range(len(self.bins) + 1)]
+        short = [float(loss(np.maximum(size - at[:size], 0)).sum()) for size in range(len(self.bins) + 1)]
         return np.asarray(short + beyond, np.float64)
 
     def beyond(self, size: int) -> Floats:
         """Logarithmic likelihood of the bins from D on, for D = 0, 1, ..., size."""
-        seen = np.abs(self.bins[:size])[::-1]
-        return np.asarray(-np.append(np.cumsum(seen)[::-1], 0.0) / self._scale, np.float64)
+        seen = self._law.loss(self.bins[:size])[::-1]
+        return np.asarray(-np.append(np.cumsum(seen)[::-1], 0.0) / self._law.unit, np.float64)
 
     def band(self, size: int) -> tuple[Ints, Ints]:
         """Least and greatest heights of the first columns."""
-        reach, columns = int(np.ceil(REACH * self._scale)), np.arange(size)
+        reach, columns = self._law.reach, np.arange(size)
         values = self.bins[:size] + columns + self._offset
         lo = np.maximum(np.minimum.accumulate(np.floor(values).astype(np.int64)) - reach, columns + 1)
         tops = np.maximum(np.ceil(values).astype(np.int64) + reach, lo)
@@ -250,7 +251,7 @@ class Side:
         widths, starts = hi - lo + 1, begins(band)
         columns = np.repeat(np.arange(len(lo)), widths)
         cells = np.arange(starts[-1]) - np.repeat(starts[:-1] - lo, widths) - columns - self._offset
-        own: Floats = -np.abs(self.bins[columns] - cells) / self._scale - pull * cells
+        own: Floats = -self._law.loss(self.bins[columns] - cells) / self._law.unit - pull * cells
         return own
 
     def foretold(self, band: tuple[Ints, Ints], marginals: Marginals) -> float:
@@ -258,6 +259,6 @@ class Side:
 
         That is the harmonic mean of the bin's likelihood (Geisser and Eddy, JASA 1979).
         """
-        own, empty = -self.weigh(band, 0.0), np.abs(self.bins[: len(band[0])]) / self._scale
+        own, empty = -self.weigh(band, 0.0), self._law.loss(self.bins[: len(band[0])]) / self._law.unit
         means = marginals.means(np.exp(np.minimum(own, FAR)), np.exp(np.minimum(empty, FAR)))
         return -float(np.log(means).sum())

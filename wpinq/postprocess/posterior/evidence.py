@@ -19,17 +19,18 @@ from wpinq.errors import PlanError
 from wpinq.exact import decimal
 from wpinq.postprocess.paths.corridor import Ints
 from wpinq.postprocess.paths.path import conjugate
-from wpinq.postprocess.posterior.curves import REACH, Posterior
+from wpinq.postprocess.posterior.curves import Posterior
 from wpinq.postprocess.posterior.diagonal import Corner
 from wpinq.postprocess.posterior.horizon import MOST_COLUMNS, MOST_ROWS
+from wpinq.postprocess.posterior.law import REACH, Law, NoiseTerm
 from wpinq.postprocess.posterior.marginals import NEVER, Chain
 from wpinq.postprocess.posterior.smooth import SmoothPosterior
 
 Staircase: TypeAlias = tuple[Ints, Ints]
 """Heights of the columns and lengths of the rows, without zeros at their ends."""
 
-NoiseTerms: TypeAlias = tuple[tuple[float, int], ...]
-"""Scales, and how many independent noises of each."""
+NoiseTerms: TypeAlias = tuple[NoiseTerm, ...]
+"""Independent noises."""
 
 
 class Evidence(Protocol):
@@ -118,11 +119,11 @@ class Curves:
 
     def distinct(self) -> tuple[float, NoiseTerms]:
         """The first column."""
-        return float(self.noisy[0][0]), ((float(self.scales[0]), 1),)
+        return float(self.noisy[0][0]), (NoiseTerm(float(self.scales[0]), 1),)
 
     def largest(self) -> tuple[float, NoiseTerms]:
         """The first row."""
-        return float(self.noisy[1][0]), ((float(self.scales[1]), 1),)
+        return float(self.noisy[1][0]), (NoiseTerm(float(self.scales[1]), 1),)
 
     def records(self) -> tuple[float, NoiseTerms]:
         """The columns and rows of the fitted corner's side, one at least, less the square that both count."""
@@ -132,7 +133,7 @@ class Curves:
         tall = min(len(self.noisy[0]), max(side, int(np.count_nonzero(cdf > len(self.noisy[1])))))
         long = min(len(self.noisy[1]), max(side, int(np.count_nonzero(rows > len(self.noisy[0])))))
         columns, rows = self.noisy[0][:tall], self.noisy[1][:long]
-        noise = (float(self.scales[0]), len(columns)), (float(self.scales[1]), len(rows))
+        noise = NoiseTerm(float(self.scales[0]), len(columns)), NoiseTerm(float(self.scales[1]), len(rows))
         return float(columns.sum()) + float(rows.sum()) - tall * long, noise
 
     def sums(self) -> dict[str, float]:
@@ -145,15 +146,21 @@ class Curves:
 
 @dataclass(frozen=True, eq=False)
 class Cornered:
-    """The measured corner: bins of the columns and of the rows, as many of each, with one scale of noise."""
+    """The measured corner: bins of the columns and of the rows, as many of each, with noise of one law."""
 
     bins: tuple[npt.NDArray[Any], npt.NDArray[Any]]
     scale: Fraction
+    gaussian: bool = False
+
+    @property
+    def law(self) -> Law:
+        """That of the noise on each bin."""
+        return Law(float(self.scale), self.gaussian)
 
     @cached_property
     def corner(self) -> Corner:
         """All staircases, weighed."""
-        return Corner(*self.bins, self.scale)
+        return Corner(*self.bins, self.law)
 
     @property
     def scales(self) -> tuple[Fraction, Fraction]:
@@ -184,16 +191,16 @@ class Cornered:
 
     def distinct(self) -> tuple[float, NoiseTerms]:
         """The first column and the cell on the diagonal before it."""
-        return float(self.bins[0][0]) + 1, ((float(self.scale), 1),)
+        return float(self.bins[0][0]) + 1, (self.law.of(1),)
 
     def largest(self) -> tuple[float, NoiseTerms]:
         """The first row."""
-        return float(self.bins[1][0]), ((float(self.scale), 1),)
+        return float(self.bins[1][0]), (self.law.of(1),)
 
     def records(self) -> tuple[float, NoiseTerms]:
         """All bins that may hold more than noise."""
         reach = self.corner.reach
-        return float(sum(bins[:reach].sum() for bins in self.bins)), ((float(self.scale), 2 * reach),)
+        return float(sum(bins[:reach].sum() for bins in self.bins)), (self.law.of(2 * reach),)
 
     def sums(self) -> dict[str, float]:
         """All three; of the records the bins of the median corner."""
@@ -202,7 +209,7 @@ class Cornered:
         return {"distinct": self.distinct()[0], "largest": self.largest()[0], "records": records}
 
     def __str__(self) -> str:
-        return f"one corner, scale {decimal(self.scale)}"
+        return f"one corner, {'standard deviation' if self.gaussian else 'scale'} {decimal(self.scale)}"
 
 
 def with_rows(heights: Ints, lengths: Ints) -> Staircase:

@@ -1,5 +1,6 @@
 """How a source is read ahead of the flow: threads, lots and counting change the speed and never what arrives."""
 
+import os
 import threading
 from collections import Counter
 from types import SimpleNamespace
@@ -45,7 +46,7 @@ def readers():
 def threads(monkeypatch):
     monkeypatch.setattr(reading, "THREADED", 0)
     monkeypatch.setattr(reading, "BYTES_PER_LOT", 100)
-    monkeypatch.setattr(reading.os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(reading, "cores", lambda _: 3)
 
 
 TEXTS = st.sampled_from(["", "a", "bb", "naïve", "a long page name", None])
@@ -165,7 +166,7 @@ def test_a_file_that_is_damaged_midway_fails_here_and_ends_the_threads(tmp_path,
     data[len(data) // 2 : len(data) // 2 + 2_000] = b"\xff" * 2_000
     changed = path.stat()
     path.write_bytes(data)
-    reading.os.utime(path, ns=(changed.st_atime_ns, changed.st_mtime_ns))
+    os.utime(path, ns=(changed.st_atime_ns, changed.st_mtime_ns))
     with pytest.raises(SourceError):
         arrived(reader, ("n",))
     assert not readers()

@@ -17,6 +17,9 @@ from wpinq.ledger.secret import Secret
 from wpinq.operators.align import fit_noise
 from wpinq.operators.thicknesses import Thicknesses
 from wpinq.plan.node import sources
+from wpinq.records.batch import WEIGHT, Batch
+from wpinq.records.schema import Column, Kind, Schema
+from wpinq.state import waiting, workers
 from wpinq.state.pointwise import Pointwise
 
 DRAW = np.random.default_rng(5)
@@ -40,7 +43,9 @@ PEOPLE = [
 def counted(collection, count, monkeypatch, pieces=7):
     """The content of a plan's histogram, its keyed steps in so many threads, which begin with the first record."""
     monkeypatch.setattr(flow, "cores", lambda _: count)
+    monkeypatch.setattr(waiting, "cores", lambda: count)
     monkeypatch.setattr(threads, "FEW", -1)
+    monkeypatch.setattr(waiting, "FEW", 5)
     absorb = threads.Threads.absorb
 
     def in_pieces(self, port, batch):
@@ -97,9 +102,34 @@ def test_each_thread_has_the_records_of_its_keys_and_ends(monkeypatch):
     pytest.fail("threads are left")
 
 
+def test_sums_of_several_threads_are_those_of_one(monkeypatch):
+    """Also where they are asked for and go on, and where sums of distinct identities come between."""
+    monkeypatch.setattr(waiting, "FEW", 5)
+    schema, found = Schema((Column("page", Kind.INT),)), []
+    for count in (1, 2, 3, 7):
+        rng, tally, taken = np.random.default_rng(6), waiting.Tally(schema, bytes(16), count), []
+        for _ in range(3):
+            for size in (3, 9, 200, 1):
+                rows = {"page": rng.integers(0, 300, size), WEIGHT: rng.integers(-2, 4, size)}
+                tally.absorb(Batch(pl.DataFrame(rows), schema))
+            tally.add(np.arange(8, dtype=np.uint64).reshape(4, 2), np.ones(4, np.int64))
+            taken.extend(tally.take())
+        found.append(taken)
+    assert all(np.array_equal(*pair) for other in found[1:] for pair in zip(found[0], other, strict=True))
+
+
+def test_a_failure_of_a_thread_that_adds_up_is_raised_when_the_sums_are_asked_for(monkeypatch):
+    monkeypatch.setattr(waiting, "FEW", -1)
+    schema = Schema((Column("page", Kind.INT),))
+    tally = waiting.Tally(schema, bytes(16), 2)
+    tally.absorb(Batch(pl.DataFrame({"other": [1], WEIGHT: [1]}), schema))
+    with pytest.raises(pl.exceptions.ColumnNotFoundError):
+        tally.take()
+
+
 def test_few_records_start_no_thread(monkeypatch):
     monkeypatch.setattr(flow, "cores", lambda _: 3)
-    monkeypatch.setattr(threads, "ThreadPoolExecutor", None)
+    monkeypatch.setattr(workers, "ThreadPoolExecutor", None)
     root = fit_noise(source("l", fine=False, records=PAIRS[0]).distinct()._node)
     assert len(flow.run(Job([root], sources(root)[0].identity_key))[0].content()[1]) == len(set(PAIRS[0]))
 

@@ -97,10 +97,35 @@ def test_sums_are_those_of_a_counter(library, arenas, batches, apart):
         assert len(table.take()[0]) == 0
 
 
+@pytest.mark.parametrize("arenas", [None, 0, 3])
+@given(batches=st.lists(st.lists(st.tuples(some, st.booleans()), max_size=5), max_size=4), apart=st.booleans())
+def test_sums_that_are_joined_are_those_of_a_counter(library, arenas, batches, apart):
+    """Also where some wait in pages, or on disk, and some do not; what was joined is empty and takes in more."""
+    with pytest.MonkeyPatch.context() as patch:
+        shrink(patch)
+        room = None if arenas is None else Little(arenas)
+        whole, counted = filled(library, [], room)
+        for given_batches in batches:
+            other, more = filled(library, given_batches, room)
+            whole.join(other)
+            assert len(other.take()[0]) == 0
+            for row, weight in more.items():
+                counted[row] = counted.get(row, 0) + weight
+                whole.add(np.array([row], np.uint64), np.array([0]))
+        blocks = list(whole.blocks()) if apart else [whole.take()]
+        ids = [tuple(row) for block, _ in blocks for row in block.tolist()]
+        weights = [weight for _, block in blocks for weight in block.tolist()]
+        assert ids == sorted(set(ids))
+        assert {row: weight for row, weight in zip(ids, weights, strict=True) if weight} == {
+            row: weight for row, weight in counted.items() if weight
+        }
+
+
 @pytest.mark.parametrize("arenas", [None, 4])
 @pytest.mark.parametrize("different", [300_000, 9_000])
 @pytest.mark.parametrize("apart", [True, False])
-def test_many_identities(library, different, arenas, apart, monkeypatch):
+@pytest.mark.parametrize("joined", [True, False])
+def test_many_identities(library, different, arenas, apart, joined, monkeypatch):
     monkeypatch.setattr(sums, "LARGE", 11)
     monkeypatch.setattr(sums, "LARGEST", 11)
     monkeypatch.setattr(partitions, "BITS", 6)
@@ -109,17 +134,18 @@ def test_many_identities(library, different, arenas, apart, monkeypatch):
     rng = np.random.default_rng(4)
     ids = rng.integers(0, 2**64, (different, 2), np.uint64)[rng.integers(0, different, 400_000)]
     weights = rng.integers(-5, 6, len(ids))
-    expected, table = combine(ids, weights)[1:], sums.Sums(library, room)
+    expected, (table, second) = combine(ids, weights)[1:], (sums.Sums(library, room), sums.Sums(library, room))
     for start in range(0, len(ids), 7_000):
-        table.add(ids[start : start + 7_000], weights[start : start + 7_000])
+        (second if joined and start % 14_000 else table).add(ids[start : start + 7_000], weights[start : start + 7_000])
+    table.join(second)
     blocks = list(table.blocks()) if apart else [table.take()]
     assert (np.concatenate([one for one, _ in blocks]) == expected[0]).all()
     assert (np.concatenate([one for _, one in blocks]) == expected[1]).all()
     if room is not None:
         large = different == 300_000
-        assert (room.written > 1_000) == large
+        assert (room.written > 1_000) == large or joined, "two hold what both have twice"
         assert (room.mapped > 0) == (not apart), "and what is held anyway leaves no room for the result"
-        del table, blocks
+        del table, second, blocks
         assert room.left == 4 * 100 * 8 * partitions.PAGE, "all memory was given back"
 
 

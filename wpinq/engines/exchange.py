@@ -98,7 +98,7 @@ class CombineHashed(StatefulBatchLogic[Batch, KeyedRecords, None]):
     """Adds up all records of a process by identity; gives them on at its end, or at `MAX_HELD_IDENTITIES`."""
 
     def __init__(self, schema: Schema, key: bytes, failure: Failure) -> None:
-        self._tally = Tally(schema, key)
+        self._tally = Tally(schema, key, threads=1)
         self._absorb = failure.guard("exchange", self._tally.absorb, None)
         self._take: Callable[[], list[KeyedRecords]] = failure.guard(
             "exchange", lambda: [Hashed(*self._tally.take())], []

@@ -31,7 +31,7 @@ from wpinq.engines.exchange import (
 from wpinq.engines.job import Job
 from wpinq.engines.linear import Linear, StepBatches
 from wpinq.engines.placement import labels
-from wpinq.engines.reading import cores, until_failure
+from wpinq.engines.reading import until_failure
 from wpinq.engines.sharing import Lowered
 from wpinq.engines.threads import state_of
 from wpinq.failures import Failure
@@ -40,6 +40,7 @@ from wpinq.plan.shapes import Keyed, Read
 from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram, HistogramPart
 from wpinq.state.states import HashedState, State
+from wpinq.state.workers import cores
 
 V = TypeVar("V")
 W = TypeVar("W")

@@ -7,7 +7,6 @@ counted changes the speed and never a histogram, because weights add up exactly,
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -25,6 +24,7 @@ from wpinq.records.schema import Schema
 from wpinq.records.weights import CAPACITY
 from wpinq.state.dense import ROWS_PER_ROUND, Dense, Gathered
 from wpinq.state.repeats import Repeats
+from wpinq.state.workers import cores
 
 T = TypeVar("T")
 
@@ -32,7 +32,6 @@ BYTES_PER_LOT = 1 << 21
 """Bytes of columns that make a lot."""
 THREADED = 1 << 24
 """Bytes of files from which on threads read ahead."""
-MOST_THREADS = 4
 AHEAD = 3
 """Lots of a thread that are read, or being read, before they are asked for."""
 
@@ -61,11 +60,6 @@ def batches(
     with ahead(streams) if threads > 1 else closing(streams[0]) as lots:
         for lot in lots:
             yield [lot]
-
-
-def cores(beside: int) -> int:
-    """How many threads of a process are busy at once, where so many processes share this machine."""
-    return max(1, min(os.cpu_count() or 1, MOST_THREADS) // beside)
 
 
 @contextmanager

@@ -7,20 +7,14 @@ to follows from its identity, never from the data that came before.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 
 from wpinq.engines.reading import ahead
 from wpinq.engines.shards import divided
 from wpinq.plan.shapes import Keyed
 from wpinq.records.batch import Batch
 from wpinq.state.states import Ending, Piecewise, State
-
-FEW = 1 << 17
-"""Rows up to which the first state takes in all: starting threads and cutting batches would take longer."""
-WAITING = 4
-"""Pieces that a thread has not taken in yet; whoever has more for it waits, so that they do not pile up."""
+from wpinq.state.workers import FEW, Workers
 
 
 def state_of(shape: Keyed, key: bytes, threads: int) -> State:
@@ -48,23 +42,19 @@ class Threads:
 
     def __init__(self, keys: Sequence[tuple[str, ...]], key: bytes, states: Sequence[State]) -> None:
         self._keys, self._key, self._states = keys, key, list(states)
-        self._few: list[tuple[int, Batch]] | None = []
+        self._few: list[tuple[int, Batch]] = []
         self._rows = 0
-        self._threads: list[ThreadPoolExecutor] = []
-        self._running: list[deque[Future[None]]] = [deque() for _ in states]
+        self._workers: Workers | None = None
 
     def absorb(self, port: int, batch: Batch) -> None:
         """Take in a change, or hand each thread what is of its keys."""
-        if self._few is None:
-            self._hand(port, batch)
-            return
         self._few.append((port, batch))
         self._rows += len(batch)
         if self._rows > FEW:
-            self._threads = [ThreadPoolExecutor(1, "wpinq holds") for _ in self._states]
-            few, self._few = self._few, None
+            self._workers = self._workers or Workers(len(self._states))
+            few, self._few = self._few, []
             for one in few:
-                self._hand(*one)
+                self._hand(self._workers, *one)
 
     def emit(self) -> Batch:
         """The change of the step's output; it is asked for once."""
@@ -74,25 +64,19 @@ class Threads:
     def last(self) -> Iterator[Batch]:
         """The same in pieces; nothing is asked afterwards."""
         states, self._states = self._states, []
-        if self._few is not None:
-            for port, batch in self._few:
-                states[0].absorb(port, batch)
+        for port, batch in self._few:
+            states[0].absorb(port, batch)
+        if self._workers is None:
             yield from _pieces(states[0])
             return
-        for running in self._running:
-            while running:
-                running.popleft().result()
-        for thread in self._threads:
-            thread.shutdown(wait=False)
-        with ahead([_pieces(states.pop()) for _ in self._threads]) as pieces:
+        self._workers.finish()
+        with ahead([_pieces(states.pop()) for _ in range(len(states))]) as pieces:
             yield from pieces
 
-    def _hand(self, port: int, batch: Batch) -> None:
+    def _hand(self, workers: Workers, port: int, batch: Batch) -> None:
         for parts in divided(batch, self._keys[port], self._key, len(self._states)):
-            for part, state, thread, running in zip(parts, self._states, self._threads, self._running, strict=True):
-                if len(running) == WAITING:
-                    running.popleft().result()
-                running.append(thread.submit(state.absorb, port, part))
+            for number, part in enumerate(parts):
+                workers.hand(number, self._states[number].absorb, port, part)
 
 
 def _pieces(state: State) -> Iterator[Batch]:

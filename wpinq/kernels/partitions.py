@@ -87,7 +87,7 @@ class Partitions:
         self._partition, self._filled = np.empty(0, np.int32), np.empty(0, np.int32)
         self._current = np.full(2**BITS, -1, np.int64)
         self._left, self._look = 0, 4 * ARENA
-        self._scratch: Scratch | None = None
+        self._scratches: list[Scratch] = []  # of each spill, where it is
         self._spilled = np.zeros((0, 2**BITS + 1), np.int64)  # of each spill, where pages of a partition begin
 
     def scatter(self, slots: Words, bits: int) -> None:
@@ -101,6 +101,18 @@ class Partitions:
             part = slice(start, start + BLOCK)
             self._room(2**BITS + len(ids[part]) // ROWS + 1)
             self._append(ids[part], weights[part])
+
+    def join(self, other: Partitions) -> None:
+        """Take in all pages of another one, which must not be used afterwards."""
+        pages, free = len(self._at), (self._free[: self._left], other._free[: other._left] + len(self._at))
+        self._arenas += other._arenas
+        self._at = np.concatenate([self._at, other._at])
+        self._free = np.concatenate([*free, np.zeros(pages + len(other._at) - sum(map(len, free)), np.int64)])
+        self._partition = np.concatenate([self._partition, other._partition])
+        self._filled = np.concatenate([self._filled, other._filled])
+        self._left += other._left
+        self._spilled = np.concatenate([self._spilled, other._spilled])
+        self._scratches += other._scratches
 
     @property
     def rows(self) -> int:
@@ -239,9 +251,10 @@ class Partitions:
         full = order[self._filled[order] == ROWS]
         if self._memory is None or 4 * len(full) < ARENA:
             return False
-        self._scratch = self._scratch or self._memory.scratch()
+        scratch = self._scratches[-1] if self._scratches else self._memory.scratch()
         start = int(self._spilled[-1, -1]) if len(self._spilled) else 0
-        self._scratch.write(self._views(full), 8 * PAGE * start)
+        scratch.write(self._views(full), 8 * PAGE * start)
+        self._scratches.append(scratch)
         ends = start + np.searchsorted(self._partition[full], np.arange(2**BITS + 1))
         self._spilled = np.concatenate([self._spilled, ends[None]])
         self._current[np.isin(self._current, full)] = -1
@@ -256,11 +269,10 @@ class Partitions:
         self._left -= count
         pages = self._free[self._left : self._left + count].copy()
         self._filled[pages], place = ROWS, 0
-        for ends in self._spilled:
+        for ends, scratch in zip(self._spilled, self._scratches, strict=False):  # none of the first while thinning
             some = pages[place : place + int(ends[last] - ends[first])]
             self._partition[some] = np.repeat(np.arange(first, last), np.diff(ends[first : last + 1]))
-            assert self._scratch is not None  # noqa: S101  something was spilled to it
-            self._scratch.read(self._views(some), 8 * PAGE * int(ends[first]))
+            scratch.read(self._views(some), 8 * PAGE * int(ends[first]))
             place += len(some)
         return pages
 

@@ -28,6 +28,10 @@ class Sums:
         self._partitions: Partitions | None = None
         self._clear(SMALL)
 
+    def another(self) -> Sums:
+        """An empty one, of the same memory."""
+        return Sums(self._library, self._memory)
+
     def add(self, ids: Words, weights: Weights) -> None:
         """Add weights; an identity may stand more than once."""
         ids, weights = np.ascontiguousarray(ids), np.ascontiguousarray(weights, np.int64)
@@ -46,6 +50,17 @@ class Sums:
         while int(self._used[0]) + len(ids) > 7 * 2**self._bits // 10:
             self._widen()
         self.add(ids, weights)
+
+    def join(self, other: Sums) -> None:
+        """Take in all that another one holds; it is empty afterwards."""
+        theirs = other._scattered() if other._partitions is not None else None
+        if theirs is None:
+            self.add_sorted(*other.take())
+        elif self._partitions is None:
+            self._partitions = theirs
+        else:
+            self._partitions.join(theirs)
+        other._clear(SMALL)
 
     @property
     def size(self) -> int:

@@ -13,6 +13,7 @@ from wpinq.records.identity import identities
 from wpinq.records.schema import Schema
 from wpinq.state.memory import LIMIT
 from wpinq.state.table import Ids, Weights, combine
+from wpinq.state.workers import FEW, Workers, cores
 
 MAX_WAITING_ROWS = 1 << 21
 """Rows that wait before equal records are added up."""
@@ -58,19 +59,30 @@ class Waiting:
 class Tally:
     """Weights that wait, by identity.
 
-    With compiled kernels every row is hashed and added up as it comes. Without them, or where weights are wide, equal
-    records are first added up by Polars, because NumPy hashes slowly; identities and sums are the same.
+    With compiled kernels every row is hashed and added up as it comes, in several threads where there are many: each
+    has sums of its own, which are joined in the end. Without them, or where weights are wide, equal records are first
+    added up by Polars, because NumPy hashes slowly; identities and sums are the same.
+
+    Args:
+        schema: The columns of a record.
+        key: The key of identities.
+        threads: How many may add up.
     """
 
-    def __init__(self, schema: Schema, key: bytes) -> None:
+    def __init__(self, schema: Schema, key: bytes, threads: int | None = None) -> None:
         self._schema, self._key = schema.expanded(), key
         self._sums = kernels.Sums(kernels.LIB, LIMIT) if kernels.LIB is not None else None
+        self._threads = cores() if threads is None else threads
+        self._workers: Workers | None = None
+        self._shares: list[kernels.Sums] = []
+        self._rows = self._turn = 0
         self._waiting = Waiting(schema)
         self._added: list[tuple[Ids, Weights]] = []
 
     def add(self, ids: Ids, weights: Weights) -> None:
         """Add weights of distinct identities, in order."""
         if self._sums is not None and weights.dtype == np.int64:
+            self._join()
             self._sums.add_sorted(ids, weights)
         else:
             self._added.append((ids, weights))
@@ -80,18 +92,25 @@ class Tally:
         if self._sums is None or batch.frame[WEIGHT].dtype != pl.Int64:
             self._waiting.absorb(batch)
             return
-        batch = batch.expand(batch.schema.ranged)
-        for frame in batch.frame.iter_slices(ROWS_PER_PASS):
-            piece = Batch(frame, batch.schema)
-            self._sums.add(self._ids(piece), piece.weights)
+        self._rows += len(batch)
+        if self._workers is None and self._rows > FEW and self._threads > 1:
+            self._workers = Workers(self._threads)
+            self._shares = [self._sums, *(self._sums.another() for _ in range(self._threads - 1))]
+        if self._workers is None:
+            self._count(self._sums, batch)
+        else:
+            self._turn = (self._turn + 1) % self._threads
+            self._workers.hand(self._turn, self._count, self._shares[self._turn], batch)
 
     @property
     def size(self) -> int:
         """How many identities wait, those not counted that wait as records."""
+        self._join()
         return sum(len(ids) for ids, _ in self._added) + (self._sums.size if self._sums is not None else 0)
 
     def take(self) -> tuple[Ids, Weights]:
         """Distinct identities in order with their weights, as `combine` gives them; nothing waits afterwards."""
+        self._join()
         found = self._others()
         if self._sums is not None:
             if not found:
@@ -102,6 +121,7 @@ class Tally:
 
     def blocks(self) -> Iterator[tuple[Ids, Weights]]:
         """The same piece by piece, so that little memory is needed beside what waits."""
+        self._join()
         if self._sums is None or self._added or self._waiting:
             yield self.take()
         else:
@@ -112,6 +132,20 @@ class Tally:
         batch, added = self._waiting.take(), self._added
         self._added = []
         return [*added, (self._ids(batch), batch.weights)] if len(batch) else added
+
+    def _count(self, sums: kernels.Sums, batch: Batch) -> None:
+        batch = batch.expand(batch.schema.ranged)
+        for frame in batch.frame.iter_slices(ROWS_PER_PASS):
+            piece = Batch(frame, batch.schema)
+            sums.add(self._ids(piece), piece.weights)
+
+    def _join(self) -> None:
+        """Wait for the threads, and have one sum of theirs."""
+        if self._workers is not None and self._sums is not None:
+            self._workers.finish()
+            for one in self._shares[1:]:
+                self._sums.join(one)
+            self._workers, self._shares, self._rows = None, [], 0
 
     def _ids(self, batch: Batch) -> Ids:
         return identities(batch.frame, self._schema, self._key)

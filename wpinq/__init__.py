@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from wpinq.plan.unit import Unit, users
     from wpinq.protection import budget, protect
     from wpinq.query import sql
+    from wpinq.serve.client import connect
     from wpinq.sources.databases.postgres import postgres
     from wpinq.sources.databases.sqlite import sqlite
     from wpinq.state.memory import limit_memory
@@ -54,6 +55,7 @@ _HOMES = {
     "live": "streaming",
     "loss": "aggregates",
     "budget": "protection",
+    "connect": "serve.client",
     "plan_budget": "measurements.planned",
     "postgres": "sources.databases.postgres",
     "protect": "protection",
@@ -92,6 +94,7 @@ __all__ = [
     "WpinqError",
     "aggregates",
     "budget",
+    "connect",
     "degrees",
     "graphs",
     "kafka",

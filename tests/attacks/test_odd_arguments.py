@@ -178,6 +178,7 @@ def calls(place):
         "plan_budget": (wpinq.plan_budget, {"questions": {"pages": pages}, "epsilon": 1, "wanted": None}),
         "degrees by": (wpinq.degrees.release, {"collection": views.map([pl.col("user"), pl.col("page")]), "epsilon": 1,
                                                "by": ["user"], "nodes": ["ann"]}),
+        "connect": (wpinq.connect, {"url": "http://127.0.0.1:9", "token": f"wpinq_{'0' * 16}_{'a' * 43}", "timeout": 1}),
         "synthesize": (fit.synthesize, {"path": str(place / "s.parquet"), "seed": 1}),
     }  # fmt: skip
 
@@ -204,7 +205,7 @@ NAMES = [
     "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
     "quantile of a fit", "plot", "synthesize", "answers", "histogram", "users auto", "draw",
-    "plan_budget", "degrees by",
+    "plan_budget", "degrees by", "connect",
 ]  # fmt: skip
 
 

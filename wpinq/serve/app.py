@@ -14,11 +14,12 @@ from wpinq.serve.catalogue import Catalogue
 from wpinq.serve.contract import JSON, Site, description
 from wpinq.serve.desk import Desk
 from wpinq.serve.measured import OBSERVING
+from wpinq.serve.measuring import MEASURING
 from wpinq.serve.questions import ASKING
 from wpinq.serve.refusals import respond
 from wpinq.serve.tokens import Tokens
 
-OPERATIONS = (*OBSERVING, *ASKING)
+OPERATIONS = (*OBSERVING, *ASKING, *MEASURING)
 """All that can be asked."""
 
 

@@ -107,6 +107,10 @@ def opened(config: Config) -> Catalogue:
             measured |= _measured(one, one.file.dataflow, home)
         elif one.file.meanings:
             raise PlanError(f"data.{name}.meanings: there is no dataflow whose measurements could mean it.")
+    for name, fit in config.fit.items():
+        for curve in (fit.cdf, fit.sequence):
+            if f"{fit.data}.{curve}" not in measured:
+                raise PlanError(f"fit.{name}: data set {fit.data!r} has no measurement {curve!r}.")
     return Catalogue(config, data, measured)
 
 

@@ -59,6 +59,14 @@ class Desk:
         self._held.move_to_end(key)
         return await asyncio.shield(found)
 
+    def keep(self, key: Hashable, found: object) -> None:
+        """Keep what is known, as an answer."""
+        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        done.set_result(found)
+        self._held[key] = done
+        self._held.move_to_end(key)
+        self._forget()
+
     def held(self, key: Hashable) -> Any:
         """What was computed for a key, if it is still kept; else None."""
         found = self._held.get(key)

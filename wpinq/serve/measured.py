@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from wpinq.exact import exact
 from wpinq.measurements.answer import LEVEL
 from wpinq.measurements.measurement import Measurement
 from wpinq.plan.bias import biases
@@ -12,8 +13,9 @@ from wpinq.serve.bins import asked
 from wpinq.serve.catalogue import Served
 from wpinq.serve.contract import Call, Operation
 from wpinq.serve.refusals import RefusedError
-from wpinq.serve.wire import ColumnTold, DataTold, Described, Listed, Observe, Observed, told
+from wpinq.serve.wire import ColumnTold, DataTold, Described, Fitted, FitTold, Listed, Observe, Observed, told
 
+BAND = 0.9
 QUICK = 500
 """Bins that are answered on the spot; more are in a thread, so that others need not wait."""
 
@@ -41,17 +43,22 @@ async def measurements(call: Call[None]) -> Listed:
         measurements=[described(one) for one in catalogue.measured.values() if one.data in mine],
         data=[
             DataTold(name=name, columns=columns(one.views._node.schema), questions=one.file.questions,
-                     protects=one.protects)
+                     protects=one.protects, unit=one.file.unit)
             for name, one in catalogue.data.items() if name in mine
         ],
-        fits=[name for name, one in catalogue.config.fit.items() if one.data in mine],
+        fits=[
+            FitTold(name=name, data=one.data, cdf=f"{one.data}.{one.cdf}", sequence=f"{one.data}.{one.sequence}",
+                    meaning=one.meaning)
+            for name, one in catalogue.config.fit.items() if one.data in mine
+        ],
         releases=[name for name, one in catalogue.config.release.items() if one.data in mine],
     )  # fmt: skip
 
 
 async def observe(call: Call[Observe]) -> Observed:
     """The noisy weights of some bins, whether they exist or not; free, and the same whenever they are asked."""
-    one = call.site.catalogue.measured.get(call.path["name"])
+    name = call.path["name"]
+    one: Served | None = call.site.catalogue.measured.get(name) or call.site.desk.held((call.grant.data, name))
     if one is None or one.data not in call.grant.data:
         raise RefusedError(403)
     return await observed(one.measurement, call.body, call.site.catalogue.config.limits.bins)
@@ -65,11 +72,35 @@ async def observed(made: Measurement, wanted: Observe, most: int) -> Observed:
         values: list[float | int] = made.observe_many(bins).tolist()
         return values
 
+    level = exact(wanted.level, "observe(level=...)")
+    half = made.interval(level)
     values = found() if len(bins) <= QUICK else await asyncio.to_thread(found)
-    return Observed(values=values, half_width=made.interval(LEVEL), level=float(LEVEL))
+    return Observed(values=values, half_width=half, level=float(level))
+
+
+async def fit(call: Call[None]) -> Fitted:
+    """The degree distribution that fits two measurements best, with its 90% credible bands; free."""
+    from wpinq.postprocess.reconcile import reconcile
+
+    catalogue, name = call.site.catalogue, call.path["name"]
+    of = catalogue.config.fit.get(name)
+    if of is None or of.data not in call.grant.data:
+        raise RefusedError(403)
+    cdf, sequence = (catalogue.measured[f"{of.data}.{one}"].measurement for one in (of.cdf, of.sequence))
+
+    def found() -> Fitted:
+        fitted = reconcile(cdf, sequence)
+        low, high = fitted.band(BAND)
+        return Fitted(
+            name=name, cdf=fitted.cdf.tolist(), low=low.tolist(), high=high.tolist(),
+            sequence=fitted.sequence.tolist(), level=BAND, distinct=fitted.distinct, records=fitted.records,
+        )  # fmt: skip
+
+    return await call.site.desk.answered(call.grant.analyst, ("fit", name), found)
 
 
 OBSERVING = (
+    Operation("GET", "/api/fits/{name}", Fitted, fit),
     Operation("GET", "/api/measurements", Listed, measurements),
     Operation("POST", "/api/measurements/{name}/observe", Observed, observe, Observe),
 )

@@ -10,6 +10,8 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
+from wpinq.publish.declared import Person
+
 Scalar: TypeAlias = str | int | float | bool | None
 """A value of a record as JSON has it; dates, times and durations are ISO 8601 text, bytes are Base64."""
 Bin: TypeAlias = Scalar | list[Scalar]
@@ -34,10 +36,11 @@ class Range(Request, frozen=True):
 
 
 class Observe(Request, frozen=True):
-    """Which bins to observe: a list of them, or a range."""
+    """Which bins to observe: a list of them, or a range; and how often `half_width` shall hold, by default 0.95."""
 
     bins: list[Bin] | None = None
     range: Range | None = None
+    level: Amount = 0.95
 
 
 class Observed(Told, frozen=True):
@@ -76,7 +79,7 @@ class Listed(Told, frozen=True):
 
     measurements: list[Described]
     data: list[DataTold]
-    fits: list[str]
+    fits: list[FitTold]
     releases: list[str]
 
 
@@ -86,7 +89,48 @@ class DataTold(Told, frozen=True):
     name: str
     columns: list[ColumnTold]
     protects: str
+    unit: Person | None
     questions: bool
+
+
+class FitTold(Told, frozen=True):
+    """A degree distribution that fits two measurements."""
+
+    name: str
+    data: str
+    cdf: str
+    sequence: str
+    meaning: str
+
+
+class Fitted(Told, frozen=True):
+    """A fitted degree distribution.
+
+    Attributes:
+        cdf: How many things occur at least once, twice, and so on.
+        low: Where the credible band around each of these begins.
+        high: Where it ends.
+        sequence: How often things occur, the most frequent first.
+        level: How much of the posterior each band holds.
+        distinct: How many things there are.
+        records: How many records.
+    """
+
+    name: str
+    cdf: list[int]
+    low: list[int]
+    high: list[int]
+    sequence: list[int]
+    level: float
+    distinct: int
+    records: int
+
+
+class Measured(Told, frozen=True):
+    """Either the price of a measurement, or the measurement, whose bins can be observed by its name."""
+
+    price: Priced | None = None
+    measurement: Described | None = None
 
 
 class Asks(Request, frozen=True, kw_only=True):

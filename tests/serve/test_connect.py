@@ -1,0 +1,121 @@
+"""`wpinq.connect`: what is asked through a server is the very question of Python, with its answers and its price."""
+
+import polars as pl
+import pytest
+
+import wpinq
+from wpinq.errors import BudgetError, PlanError, SourceError
+from wpinq.ledger import Ledger
+
+PLANS = {
+    "map": lambda v: v.map(lambda page: page),
+    "two columns": lambda v: v.map(lambda page, user: (user.upper(), page)),
+    "computed": lambda v: v.map(lambda size, page: (page, size // 10 + 1)),
+    "sql": lambda v: v.map("upper(page) AS p"),
+    "column": lambda v: v.map("page"),
+    "polars": lambda v: v.map(pl.col("page")),
+    "named": lambda v: v.map(lambda page: page[1:], columns=["digit"]),
+    "filter": lambda v: v.filter(lambda page, size: (page != "p1") & (size > 3)).map("page"),
+    "filter sql": lambda v: v.filter("page <> 'p1' AND size > 3").map("page"),
+    "cdf": lambda v: wpinq.degrees.cdf(v.map("page")),
+    "sequence": lambda v: wpinq.degrees.sequence(v.map("page")),
+    "shave": lambda v: v.map("page").shave([2, 1], "part"),
+    "distinct": lambda v: v.map(lambda user, page: (user, page)).distinct().map("page"),
+    "group_by": lambda v: v.group_by("page", len),
+    "group_by key": lambda v: v.group_by(lambda page: page[0], len, columns=["views"]),
+    "limit": lambda v: v.limit("page", 3).map("page"),
+    "part": lambda v: v.partition("page", ["p1", "p2"])["p2"].map("user"),
+    "concat": lambda v: v.concat(v).map("page"),
+    "subtract": lambda v: v.map("page").subtract(v.filter("size > 3").map("page")),
+    "union": lambda v: v.map("page").union(v.filter("size > 3").map("page")),
+    "intersect": lambda v: v.map("page").intersect(v.filter("size > 3").map("page")),
+    "join": lambda v: v.map("user, page").join(v.map("user, size"), on="user", at_most=30).map("page"),
+    "join_rows": lambda v: v.map("user, page").join_rows(v.map("user, size"), on="user").map("page"),
+    "semijoin": lambda v: v.semijoin(v.filter("size > 30"), on="page").map("page"),
+    "antijoin": lambda v: v.antijoin(v.filter("size > 48"), left="page", right=lambda page: page).map("page"),
+}
+
+
+@pytest.fixture(scope="module")
+def here(site):
+    return wpinq.connect(site.url, site.token("connected", 200))
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_is_the_same_question_there_and_here(site, here, name):
+    plan, views = PLANS[name], site.catalogue.data["views"].views
+    remote = plan(here.data["views"])
+    quote, local = remote.quote("1/2", f"p {name}"), plan(views).quote("1/2", f"p {name}")
+    assert quote.price.cost == {"epsilon": "0.5", "delta": "0"} and not quote.price.free
+    assert quote.price.expected[0].scale == pytest.approx(float(local.scale))
+    made = remote.measure("1/2", f"p {name}")
+    before = Ledger.existing(site.place / "ledger").spent()
+    same = plan(views).measure("1/2", f"p {name}")
+    assert Ledger.existing(site.place / "ledger").spent() == before  # so it was charged there, as this very question
+    bins = {1: ["p1", "p2", "nope"], 2: [("p1", 1), ("p3", 2), ("U1", "p1")]}[len(same.node.schema)]
+    if [column.kind.value for column in same.node.schema][-1] == "integer":
+        bins = [1, 2, 500] if len(same.node.schema) == 1 else bins[:2]
+    elif len(same.node.schema) == 2:
+        bins = bins[2:]
+    assert made.observe_many(bins).tolist() == same.observe_many(bins).tolist()
+    assert made.interval(0.9) == same.interval(0.9) and made.scale == same.scale
+    assert remote.quote("1/2", f"p {name}").price.free
+
+
+def test_what_the_curator_serves_is_observed_and_fitted(site, here):
+    pages = here.measurements["views.pages"]
+    own = site.catalogue.measured["views.pages"].measurement
+    assert pages.observe("p1") == own.observe("p1") and "views.pages" in repr(here)
+    fit = here.fit("degrees")
+    curves = [site.catalogue.measured[f"views.{one}"].measurement for one in ("cdf", "sequence")]
+    assert fit.cdf.tolist() == wpinq.degrees.reconcile(*curves).cdf.tolist()
+    found = site.ask(site.token(), "GET", "/api/fits/degrees").body
+    assert found["cdf"] == fit.cdf.tolist() and len(found["low"]) == len(found["high"])
+    assert site.ask(site.token(), "GET", "/api/fits/none").status == 403
+
+
+def test_sql_and_budget_have_the_faces_of_python(site, here):
+    query = "SELECT page, COUNT(*) AS c FROM views GROUP BY page ORDER BY c DESC"
+    price = here.quote_sql(query, 1, keys=["p1", "p2"], name="remote")
+    assert "costs epsilon 1" in repr(price)
+    answer = here.sql(query, 1, keys=["p1", "p2"], name="remote")
+    views = site.catalogue.data["views"].views
+    assert answer.rows == wpinq.sql(query, {"views": views}, epsilon=1, keys=["p1", "p2"], name="remote").rows
+    assert answer.frame.columns == ["page", "c"] and here.budget[0].cap == "200"
+    total = here.sql("SELECT SUM(size) AS s FROM views", 1, name="total")
+    assert total.value == pytest.approx(9_800, abs=5_000)
+    with pytest.raises(BudgetError, match="cap"):
+        here.sql("SELECT COUNT(*) FROM views", 500)
+
+
+@pytest.mark.parametrize(
+    ("plan", "match"),
+    [
+        (lambda v: v.map(lambda page: page if page else None), "cannot be sent"),
+        (lambda v: v.map(lambda page: hash(page)), "cannot be sent"),
+        (lambda v: v.filter(lambda page: page in {"a"}), "cannot be sent"),
+        (lambda v: v.flat_map(lambda page: [page]).measure(1), "cannot be sent"),
+        (lambda v: v.group_by("page", lambda group: group[0]), "only len"),
+        (lambda v: v.shave(lambda page: 1), "cannot be sent"),
+        (lambda v: v.count(1), "SQL"),
+        (lambda v: v.join(v, on="page"), "at_most"),
+        (lambda v: v.map("page").concat(wpinq.protect([("a",)], 1, columns=["page"])), "connection|differ|columns"),
+        (lambda v: v.map(lambda nope: nope), "columns"),
+        (lambda v: v.measure(1, continual=True), "live|continual"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_here_with_the_reason(here, plan, match):
+    with pytest.raises(PlanError, match=match):
+        plan(here.data["views"])
+
+
+def test_a_token_goes_over_tls_or_to_this_machine_and_is_never_redirected(site, here):
+    token = site.token()
+    for url in ("http://example.org", "ftp://127.0.0.1", "https://ann@example.org", "https://example.org/?a=b", "x"):
+        with pytest.raises(PlanError, match="connect"):
+            wpinq.connect(url, token)
+    with pytest.raises(PlanError, match="token"):
+        wpinq.connect(site.url, "secret")
+    with pytest.raises(SourceError, match="no valid token"):
+        wpinq.connect(site.url, token[:-2] + "00")
+    assert token not in repr(here) + repr(wpinq.connect(site.url, token))

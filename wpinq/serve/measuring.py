@@ -1,0 +1,69 @@
+"""Measurements of plans that analysts send: priced, charged once, and kept for a while to be observed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from wpinq.errors import PlanError
+from wpinq.exact import exact
+from wpinq.measurements.charged import commit
+from wpinq.measurements.measurement import Measurement
+from wpinq.measurements.quote import Quote
+from wpinq.measurements.settle import settle
+from wpinq.serve.catalogue import Catalogue, Served
+from wpinq.serve.contract import Call, Operation
+from wpinq.serve.grammar import Measure
+from wpinq.serve.measured import described
+from wpinq.serve.plans import collection
+from wpinq.serve.pricing import expected, insist_on_cap, priced
+from wpinq.serve.tokens import Grant
+from wpinq.serve.wire import Measured
+
+OWN = "asked."
+"""What names of measurements of analysts begin with; no data set has a point in its name."""
+
+
+async def measure(call: Call[Measure]) -> Measured:
+    """Price a measurement of a plan (dry), or charge for it; its bins are then observed like any other's."""
+    body, grant, site = call.body, call.grant, call.site
+
+    def price() -> Measured:
+        quote = _quoted(body, grant, site.catalogue)
+        return Measured(price=priced([quote], grant.analyst, expected([quote], ["weight"]), exact(0, "delta")))
+
+    def charged() -> Served:
+        quote = _quoted(body, grant, site.catalogue)
+        insist_on_cap([quote], grant.analyst)
+        (made,) = commit([quote])
+        settle(made)
+        (data, *_) = (name for name, one in site.catalogue.data.items() if one.ledger is made.key_owner.ledger)
+        return Served(f"{OWN}{made.question[:32]}", data, body.name or made.node.title, made)
+
+    if body.dry:
+        return await site.desk.quoted(grant.analyst, price)
+    served = await site.desk.answered(grant.analyst, (grant.analyst, grant.data, msgspec.json.encode(body)), charged)
+    site.desk.keep((grant.data, served.name), served)
+    return Measured(measurement=described(served))
+
+
+def _quoted(body: Measure, grant: Grant, catalogue: Catalogue) -> Quote[Measurement]:
+    """The measurement, priced; nothing is charged, and no record is read.
+
+    Raises:
+        PlanError, ExactnessError: It cannot be asked.
+    """
+    tables = {name: one.views for name, one in catalogue.data.items() if name in grant.data and one.file.questions}
+    asked: dict[str, Any] = {"rho": body.rho, "delta": body.delta, "within": body.within}
+    wanted = collection(body.plan, tables, catalogue.config.limits)
+    quote = wanted.quote(
+        body.epsilon, body.name, body.mechanism, grant.analyst,
+        **{name: one for name, one in asked.items() if one is not None},
+    )  # fmt: skip
+    if not quote.at_once:
+        raise PlanError("measure: it is answered only once a window or epoch has closed, which is not served.")
+    return quote
+
+
+MEASURING = (Operation("POST", "/api/measure", Measured, measure, Measure, more=(409,)),)

@@ -1,0 +1,199 @@
+"""Plans in JSON as collections: each step is the public operator of its name, within limits that no data move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.errors import PlanError
+from wpinq.exact import exact
+from wpinq.plan.stability import sensitivities
+from wpinq.records.schema import Schema
+from wpinq.serve import grammar
+from wpinq.serve.bins import value
+from wpinq.serve.config import Limits
+from wpinq.serve.expressions import received
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+
+GROWTH = 2**20
+"""How many times as long all functions on a path may make a text."""
+SQL_GROWTH = 2**16
+"""How many times as long one SQL text may (`functions/polars/bounded.py`)."""
+
+
+def collection(steps: Sequence[grammar.AnyStep], tables: Mapping[str, Collection], limits: Limits) -> Collection:
+    """The collection that a plan describes; nothing is read or charged.
+
+    Raises:
+        PlanError: It is too large, names what there is not, or an operator refuses it.
+    """
+    if len(steps) > limits.steps:
+        raise PlanError(f"plan: {len(steps)} steps; at most {limits.steps} here.")
+    size = _Size(limits)
+    made: list[Collection] = []
+    for place, step in enumerate(steps):
+        call = f"plan, step {place} ({_name(step)})"
+        reads = _reads(step)
+        if any(one >= place for one in reads):
+            raise PlanError(f"{call}: a step reads earlier ones; those are 0 to {place - 1}.")
+        size.grow(step, reads, call)
+        if isinstance(step, grammar.Table):
+            if step.name not in tables:
+                raise PlanError(f"{call}: no data set of that name; there are {', '.join(tables) or 'none'}.")
+            made.append(tables[step.name])
+        else:
+            made.append(_Applied(made, call).do(step))
+    furthest = max(
+        (move / data.unit.bound for data, move in sensitivities(made[-1]._node).items()), default=Fraction(0)
+    )
+    if furthest > limits.gain:
+        raise PlanError(f"plan: one unit could move it by more than {limits.gain} times its bound; read it less often.")
+    return made[-1]
+
+
+class _Applied:
+    """Applies one step to those that were made before."""
+
+    def __init__(self, made: Sequence[Collection], call: str) -> None:
+        self._made, self._call = made, call
+
+    def do(self, step: grammar.AnyStep) -> Collection:
+        """The collection that a step makes."""
+        if isinstance(step, grammar.Unary):
+            return self._unary(step, self._made[step.of])
+        if isinstance(step, grammar.Keyed):
+            return self._keyed(step, self._made[step.left], self._made[step.right])
+        assert isinstance(step, grammar.Binary)  # noqa: S101  tables were made before
+        operator = getattr(self._made[step.left], _name(step))
+        result: Collection = operator(self._made[step.right])
+        return result
+
+    def _unary(self, step: grammar.Unary, of: Collection) -> Collection:
+        schema, call = of._node.schema, self._call
+        if isinstance(step, grammar.Map):
+            if isinstance(step.function, grammar.Chosen):
+                return of.map([pl.col(name) for name in step.function.names])
+            return of.map(*function(step.function, schema, call))
+        if isinstance(step, grammar.Filter):
+            return of.filter(function(step.function, schema, call)[0])
+        if isinstance(step, grammar.Shave):
+            return of.shave([exact(one, call) for one in step.thickness], step.name)
+        if isinstance(step, grammar.Distinct):
+            return of.distinct(step.at_most)
+        assert isinstance(step, (grammar.GroupBy, grammar.Limit, grammar.PartOf))  # noqa: S101  all others
+        key = function(step.key, schema, call)[0]
+        if isinstance(step, grammar.GroupBy):
+            names = None if step.name is None else [step.name]
+            return of.group_by(key, len if step.sizes else None, names, whole=step.whole)
+        if isinstance(step, grammar.Limit):
+            return of.limit(key, step.at_most)
+        return self._part(step, of, key)
+
+    def _part(self, step: grammar.PartOf, of: Collection, key: Any) -> Collection:
+        from wpinq.operators.keys import keyed
+
+        node, names = keyed(of._node, key, self._call)
+        schema = Schema(tuple(node.schema[name] for name in names))
+        if step.part >= len(step.parts):
+            raise PlanError(f"{self._call}: part {step.part} of {len(step.parts)}; they are numbered from 0.")
+        listed = [value(one, schema) for one in step.parts]
+        return of.partition(key, listed)[listed[step.part]]
+
+    def _keyed(self, step: grammar.Keyed, left: Collection, right: Collection) -> Collection:
+        keys = {
+            "left": function(step.left_key, left._node.schema, self._call)[0],
+            "right": function(step.right_key, right._node.schema, self._call)[0],
+        }
+        if isinstance(step, grammar.Join):
+            return left.join(right, **keys, at_most=step.at_most, how=step.how)
+        if isinstance(step, grammar.JoinRows):
+            return left.join_rows(right, **keys, how=step.how)
+        return left.semijoin(right, **keys) if isinstance(step, grammar.SemiJoin) else left.antijoin(right, **keys)
+
+
+def function(given: grammar.Function, schema: Schema, call: str) -> tuple[Any, list[str] | None]:
+    """What an operator takes for a function of the grammar, and the names of its outputs, if it says them.
+
+    Raises:
+        PlanError: See `received`.
+    """
+    if isinstance(given, grammar.Sql):
+        return given.text, None
+    if isinstance(given, grammar.Chosen):
+        return tuple(given.names), None
+    return received(given, schema, call), given.names
+
+
+def _name(step: grammar.Step) -> str:
+    """What a step is called in JSON, which is what its operator is called."""
+    return str(type(step).__struct_config__.tag)
+
+
+def _reads(step: grammar.AnyStep) -> tuple[int, ...]:
+    if isinstance(step, grammar.Unary):
+        return (step.of,)
+    return (step.left, step.right) if isinstance(step, grammar.Binary) else ()
+
+
+class _Size:
+    """How large a plan grows, step by step; it is refused before any operator sees what is too large."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits, self._operations, self._joins = limits, 0, 0
+        self._depth: list[int] = []
+        self._partners: list[int] = []
+        self._growth: list[int] = []
+
+    def grow(self, step: grammar.AnyStep, reads: Sequence[int], call: str) -> None:
+        """Count a step.
+
+        Raises:
+            PlanError: It passes a limit.
+        """
+        limits = self._limits
+        self._insist(1 + max((self._depth[one] for one in reads), default=0), limits.depth, call, "steps in a row")
+        self._depth.append(1 + max((self._depth[one] for one in reads), default=0))
+        growth = max((self._growth[one] for one in reads), default=1)
+        for field in ("function", "key", "left_key", "right_key"):
+            given = getattr(step, field, None)
+            if isinstance(given, grammar.Sql):
+                growth *= SQL_GROWTH
+            elif isinstance(given, grammar.Traced):
+                growth *= max(1, sum(self._of(one, 1, call) for one in given.values))
+        self._insist(growth, GROWTH, call, "times as long may a text become")
+        self._growth.append(growth)
+        partners = 1
+        for one in reads:
+            partners *= self._partners[one]
+        if isinstance(step, (grammar.Join, grammar.JoinRows)):
+            self._joins += 1
+            self._insist(self._joins, limits.joins, call, "joins")
+            partners *= step.at_most if isinstance(step, grammar.Join) else 1
+        self._insist(partners, limits.partners, call, "records of one key that joins take")
+        self._partners.append(partners)
+
+    def _of(self, given: grammar.Expression, depth: int, call: str) -> int:
+        """How many times as long an expression makes a text; its operations are counted on the way."""
+        self._operations += 1
+        self._insist(self._operations, self._limits.operations, call, "operations")
+        self._insist(depth, self._limits.depth, call, "operations in a row")
+        if not isinstance(given, grammar.Do):
+            return 1
+        inside = [self._of(one, depth + 1, call) for one in given.of]
+        if given.name == "add":
+            return sum(inside)
+        grown = max(inside, default=1)
+        if given.name == "replace" and len(given.options) == 2:
+            old, new = (len(str(one)) for one in given.options)
+            return grown * max(1, -(-new // max(1, old)))
+        return grown
+
+    @staticmethod
+    def _insist(found: int, most: int, call: str, what: str) -> None:
+        if found > most:
+            raise PlanError(f"{call}: at most {most:,} {what} here.")

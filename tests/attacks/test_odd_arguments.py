@@ -178,7 +178,8 @@ def calls(place):
         "plan_budget": (wpinq.plan_budget, {"questions": {"pages": pages}, "epsilon": 1, "wanted": None}),
         "degrees by": (wpinq.degrees.release, {"collection": views.map([pl.col("user"), pl.col("page")]), "epsilon": 1,
                                                "by": ["user"], "nodes": ["ann"]}),
-        "connect": (wpinq.connect, {"url": "http://127.0.0.1:9", "token": f"wpinq_{'0' * 16}_{'a' * 43}", "timeout": 1}),
+        "connect": (wpinq.connect, {"url": "http://127.0.0.1:9", "timeout": 1,
+                                    "token": f"wpinq_{'0' * 16}_{'a' * 43}"}),
         "synthesize": (fit.synthesize, {"path": str(place / "s.parquet"), "seed": 1}),
     }  # fmt: skip
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from wpinq.plan.unit import Unit, users
     from wpinq.protection import budget, protect
     from wpinq.query import sql
-    from wpinq.serve.client import connect
+    from wpinq.remote.client import connect
     from wpinq.sources.databases.postgres import postgres
     from wpinq.sources.databases.sqlite import sqlite
     from wpinq.state.memory import limit_memory
@@ -55,7 +55,7 @@ _HOMES = {
     "live": "streaming",
     "loss": "aggregates",
     "budget": "protection",
-    "connect": "serve.client",
+    "connect": "remote.client",
     "plan_budget": "measurements.planned",
     "postgres": "sources.databases.postgres",
     "protect": "protection",

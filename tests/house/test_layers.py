@@ -17,7 +17,7 @@ FLOORS = [
     {"aggregates"},
     {"collection"},
     {"protection", "streaming", "degrees"},
-    {"query", "testing", "graphs"},
+    {"query", "remote", "testing", "graphs"},
     {"__init__"},
     {"scripts"},
     {"publish"},

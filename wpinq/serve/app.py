@@ -12,14 +12,16 @@ from starlette.routing import Route
 from wpinq.serve.access import Door
 from wpinq.serve.catalogue import Catalogue
 from wpinq.serve.contract import JSON, Site, description
+from wpinq.serve.curating import CURATING
 from wpinq.serve.desk import Desk
 from wpinq.serve.measured import OBSERVING
 from wpinq.serve.measuring import MEASURING
 from wpinq.serve.questions import ASKING
 from wpinq.serve.refusals import respond
+from wpinq.serve.releases import RELEASES
 from wpinq.serve.tokens import Tokens
 
-OPERATIONS = (*OBSERVING, *ASKING, *MEASURING)
+OPERATIONS = (*OBSERVING, *ASKING, *MEASURING, *CURATING, *RELEASES)
 """All that can be asked."""
 
 

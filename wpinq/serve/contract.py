@@ -12,11 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from wpinq.remote.wire import Refused
 from wpinq.serve.catalogue import Catalogue
 from wpinq.serve.desk import Desk
 from wpinq.serve.refusals import SAID, RefusedError, refused
 from wpinq.serve.tokens import Grant, Tokens
-from wpinq.serve.wire import Refused
 
 B = TypeVar("B")
 JSON = "application/json"

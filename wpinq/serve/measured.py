@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from wpinq.exact import exact
 from wpinq.measurements.answer import LEVEL
 from wpinq.measurements.measurement import Measurement
 from wpinq.plan.bias import biases
+from wpinq.publish.declared import Person
 from wpinq.records.schema import Schema
-from wpinq.serve.bins import asked
+from wpinq.remote.bins import asked
+from wpinq.remote.wire import ColumnTold, DataTold, Described, Fitted, FitTold, Listed, Observe, Observed, Unit, told
 from wpinq.serve.catalogue import Served
 from wpinq.serve.contract import Call, Operation
 from wpinq.serve.refusals import RefusedError
-from wpinq.serve.wire import ColumnTold, DataTold, Described, Fitted, FitTold, Listed, Observe, Observed, told
 
 BAND = 0.9
 QUICK = 500
@@ -36,6 +39,10 @@ def columns(schema: Schema) -> list[ColumnTold]:
     return [ColumnTold(name=column.name, type=column.kind.value) for column in schema]
 
 
+def _unit(given: Person | None) -> Unit | None:
+    return None if given is None else msgspec.convert(msgspec.to_builtins(given), Unit)
+
+
 async def measurements(call: Call[None]) -> Listed:
     """Measurements with their meaning, scale and cost, and data sets of which questions may be asked."""
     catalogue, mine = call.site.catalogue, set(call.grant.data)
@@ -43,7 +50,7 @@ async def measurements(call: Call[None]) -> Listed:
         measurements=[described(one) for one in catalogue.measured.values() if one.data in mine],
         data=[
             DataTold(name=name, columns=columns(one.views._node.schema), questions=one.file.questions,
-                     protects=one.protects, unit=one.file.unit)
+                     protects=one.protects, unit=_unit(one.file.unit))
             for name, one in catalogue.data.items() if name in mine
         ],
         fits=[

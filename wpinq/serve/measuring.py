@@ -12,14 +12,14 @@ from wpinq.measurements.charged import commit
 from wpinq.measurements.measurement import Measurement
 from wpinq.measurements.quote import Quote
 from wpinq.measurements.settle import settle
+from wpinq.remote.grammar import Measure
+from wpinq.remote.wire import Measured
 from wpinq.serve.catalogue import Catalogue, Served
 from wpinq.serve.contract import Call, Operation
-from wpinq.serve.grammar import Measure
 from wpinq.serve.measured import described
 from wpinq.serve.plans import collection
 from wpinq.serve.pricing import expected, insist_on_cap, priced
 from wpinq.serve.tokens import Grant
-from wpinq.serve.wire import Measured
 
 OWN = "asked."
 """What names of measurements of analysts begin with; no data set has a point in its name."""

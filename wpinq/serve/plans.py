@@ -12,10 +12,10 @@ from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.plan.stability import sensitivities
 from wpinq.records.schema import Schema
-from wpinq.serve import grammar
-from wpinq.serve.bins import value
+from wpinq.remote import grammar
+from wpinq.remote.bins import value
+from wpinq.remote.expressions import received
 from wpinq.serve.config import Limits
-from wpinq.serve.expressions import received
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection

@@ -10,8 +10,8 @@ from wpinq.ledger import Allowance, Charge, Ledger, allowances
 from wpinq.measurements.about import About
 from wpinq.measurements.answer import LEVEL
 from wpinq.measurements.quote import Quote
+from wpinq.remote.wire import Expected, Left, Priced, told
 from wpinq.serve.refusals import RefusedError
-from wpinq.serve.wire import Expected, Left, Priced, told
 
 CAPLESS = "the curator has set no cap for this analyst, so nothing can be asked: wpinq token make ... --cap EPSILON."
 

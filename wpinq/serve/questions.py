@@ -11,13 +11,13 @@ from wpinq.exact import exact
 from wpinq.ledger import allowances
 from wpinq.query import prepare, quoted
 from wpinq.query.answer import QuotedSql
-from wpinq.serve.bins import value
+from wpinq.remote.bins import value
+from wpinq.remote.wire import Answered, Budget, Sql
 from wpinq.serve.catalogue import Catalogue
 from wpinq.serve.contract import Call, Operation
 from wpinq.serve.pricing import expected, insist_on_cap, left, priced
 from wpinq.serve.refusals import RefusedError
 from wpinq.serve.tokens import Grant
-from wpinq.serve.wire import Answered, Budget, Sql
 
 
 async def sql(call: Call[Sql]) -> Answered:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from wpinq.errors import BinError, BudgetError, ExactnessError, LedgerError, NotReadyError, PlanError, WpinqError
-from wpinq.serve.wire import Problem, Refused
+from wpinq.remote.wire import Problem, Refused
 
 LOG = logging.getLogger("wpinq.serve")
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from wpinq.serve.wire import Amount, Asks, Bin, Scalar, Word
+from wpinq.remote.wire import Amount, Asks, Bin, Scalar, Word
 
 Place: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=10_000)]
 Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=10_000)]

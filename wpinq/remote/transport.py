@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from wpinq.errors import BudgetError, PlanError, SourceError
-from wpinq.serve.wire import Refused
+from wpinq.remote.wire import Refused
 
 T = TypeVar("T")
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})

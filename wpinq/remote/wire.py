@@ -1,4 +1,4 @@
-"""What requests and answers look like: the contract, from which the OpenAPI description is made.
+"""What requests and answers look like: the contract of a server, from which its OpenAPI description is made.
 
 Requests are decoded strictly: what is unknown, of another type, or missing is refused.
 """
@@ -9,8 +9,6 @@ from fractions import Fraction
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
-
-from wpinq.publish.declared import Person
 
 Scalar: TypeAlias = str | int | float | bool | None
 """A value of a record as JSON has it; dates, times and durations are ISO 8601 text, bytes are Base64."""
@@ -89,8 +87,20 @@ class DataTold(Told, frozen=True):
     name: str
     columns: list[ColumnTold]
     protects: str
-    unit: Person | None
+    unit: Unit | None
     questions: bool
+
+
+class Unit(Told, frozen=True):
+    """Whom answers protect, as `wpinq.users` takes it; where there is none it is one record."""
+
+    column: str
+    at_most: int | None = None
+    per: dict[str, int] = {}
+    shared: bool = False
+    period: str | None = None
+    at: str | None = None
+    zone: str | None = None
 
 
 class FitTold(Told, frozen=True):

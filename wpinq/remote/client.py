@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
+from wpinq.plan.unit import Unit, users
 from wpinq.protection import protect
-from wpinq.publish.records import LIMITLESS, unit_of
 from wpinq.records.schema import Kind
-from wpinq.serve import wire
-from wpinq.serve.answers import RemoteAnswer, RemoteMeasurement, RemoteQuote
-from wpinq.serve.remote import RemoteCollection, Sent
-from wpinq.serve.transport import Transport, as_json
+from wpinq.remote import wire
+from wpinq.remote.answers import RemoteAnswer, RemoteMeasurement, RemoteQuote
+from wpinq.remote.collection import RemoteCollection, Sent
+from wpinq.remote.transport import Transport, as_json
 
 if TYPE_CHECKING:
     from wpinq.postprocess.fit import Fit
+
+
+LIMITLESS = 10**12
+"""The budget of collections without records, in which only mistakes show."""
 
 
 def connect(url: str, token: str, *, timeout: float = 600) -> Connection:
@@ -108,8 +112,16 @@ class Connection:
 
     def _collection(self, one: wire.DataTold) -> RemoteCollection:
         kinds = {column.name: None if column.type == Kind.ANY.value else column.type for column in one.columns}
-        here = protect([], LIMITLESS, delta="0.5", columns=kinds, name=one.name, unit=unit_of(one.unit))
+        here = protect([], LIMITLESS, delta="0.5", columns=kinds, name=one.name, unit=_unit(one.unit))
         return RemoteCollection(here._node, self._transport, Sent("table", (), {"name": one.name}))
 
     def __repr__(self) -> str:
         return f"{self._transport!r}: {', '.join((*self.data, *self.measurements)) or 'nothing'}"
+
+
+def _unit(told: wire.Unit | None) -> Unit:
+    """Whom answers protect, as collections here hold it."""
+    if told is None:
+        return Unit()
+    per = next(iter(told.per.items()), None)
+    return users(told.column, told.at_most, per=per, shared=told.shared, period=told.period, at=told.at, zone=told.zone)

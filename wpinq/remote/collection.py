@@ -17,10 +17,10 @@ from wpinq.exact import Amount, exact
 from wpinq.functions import bind
 from wpinq.measurements.quote import Quote
 from wpinq.plan.node import Node, steps
-from wpinq.serve import grammar, wire
-from wpinq.serve.answers import RemoteMeasurement, RemoteQuote
-from wpinq.serve.expressions import sent
-from wpinq.serve.transport import Transport, as_json
+from wpinq.remote import grammar, wire
+from wpinq.remote.answers import RemoteMeasurement, RemoteQuote
+from wpinq.remote.expressions import sent
+from wpinq.remote.transport import Transport, as_json
 
 
 class RemoteCollection(Collection):

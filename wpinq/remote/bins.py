@@ -9,7 +9,7 @@ import msgspec
 
 from wpinq.errors import BinError
 from wpinq.records.schema import Column, Kind, Schema
-from wpinq.serve.wire import Observe
+from wpinq.remote.wire import Observe
 
 TYPES: dict[Kind, Any] = {
     Kind.BYTES: bytes,

@@ -22,8 +22,8 @@ from wpinq.functions.traced.columnar import Columnar
 from wpinq.functions.traced.expression import Expression, Untraced, column, constant, step
 from wpinq.records.kinds import read
 from wpinq.records.schema import Kind, Schema
-from wpinq.serve import grammar
-from wpinq.serve.bins import TYPES
+from wpinq.remote import grammar
+from wpinq.remote.bins import TYPES
 
 OPERATORS: dict[str, ast.operator] = {
     "add": ast.Add(), "sub": ast.Sub(), "mul": ast.Mult(), "floordiv": ast.FloorDiv(), "mod": ast.Mod(),

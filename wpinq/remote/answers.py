@@ -10,8 +10,8 @@ import polars as pl
 
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import Amount, exact
-from wpinq.serve import wire
-from wpinq.serve.transport import PIECE, Transport, as_json, quoted
+from wpinq.remote import wire
+from wpinq.remote.transport import PIECE, Transport, as_json, quoted
 
 
 class RemoteQuote:

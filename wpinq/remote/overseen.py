@@ -1,0 +1,97 @@
+"""What a curator asks and is told, histories, and published releases: the rest of the contract."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from wpinq.remote.wire import Amount, Left, Request, Told, Word
+
+
+class Cap(Request, frozen=True, kw_only=True):
+    """What an analyst may spend of a data set."""
+
+    data: Word
+    analyst: Word
+    cap: Amount
+
+
+class Capped(Told, frozen=True):
+    """An analyst's cap, and the epsilon that was spent."""
+
+    analyst: str
+    cap: str
+    spent: str
+
+
+class Row(Told, frozen=True):
+    """A row of a ledger: what was charged, by whom, on which version; or a cap, or a new budget."""
+
+    number: int
+    at: str
+    kind: str
+    name: str
+    version: str
+    analyst: str
+    epsilon: str | None
+    delta: str | None
+
+
+class LedgerTold(Told, frozen=True):
+    """A ledger: its unit, what is left, the caps, how many rows it has, and the last ones."""
+
+    unit: str
+    left: Left
+    caps: list[Capped]
+    rows: int
+    entries: list[Row]
+
+
+class Ledgers(Told, frozen=True):
+    """The ledgers of some data sets."""
+
+    data: list[LedgerTold]
+
+
+class History(Told, frozen=True):
+    """What an analyst has asked and paid."""
+
+    analyst: str
+    asked: list[Row]
+
+
+class GrantTold(Told, frozen=True):
+    """A token, without what opens anything."""
+
+    id: str
+    analyst: str
+    data: list[str]
+    made: dt.datetime
+    expires: dt.datetime
+    curator: bool
+    revoked: dt.datetime | None
+
+
+class Tokens(Told, frozen=True):
+    """Some tokens."""
+
+    tokens: list[GrantTold]
+
+
+class Edition(Told, frozen=True):
+    """A published period."""
+
+    period: str
+    files: list[str]
+
+
+class Editions(Told, frozen=True):
+    """The published periods of a release."""
+
+    periods: list[Edition]
+
+
+class Content(Told, frozen=True):
+    """A file, in Base64."""
+
+    file: str
+    content: bytes

@@ -79,7 +79,7 @@ class Door:
         try:
             if scope["path"] not in OPEN:
                 scope["user"] = self._grant(scope)
-            whole = await self._arrived(receive)
+            whole = await self._arrived(scope, receive)
         except RefusedError as error:
             await refused(error)(scope, receive, answer)
         else:
@@ -97,9 +97,12 @@ class Door:
             raise RefusedError(429)
         return grant
 
-    async def _arrived(self, receive: Receive) -> Receive:
+    async def _arrived(self, scope: Scope, receive: Receive) -> Receive:
         """The whole body, in time and not too long, so that nothing that is decoded waits for a slow client."""
         content = bytearray()
+        said = [value for name, value in scope["headers"] if name == b"content-length"]
+        if said and (not said[0].isdigit() or len(said[0]) > 18 or int(said[0]) > self._limits.body):
+            raise RefusedError(413)
         try:
             async with asyncio.timeout(self._limits.seconds):
                 more = True

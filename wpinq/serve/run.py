@@ -82,7 +82,7 @@ def listening(server: Server) -> socket.socket:
         SourceError: It is taken, or there is no such address.
     """
     family = socket.AF_INET6 if ":" in server.host else socket.AF_INET
-    result = socket.socket(family)
+    result = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # of which asyncio delays no small packet
     try:
         result.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         result.bind((server.host, server.port))

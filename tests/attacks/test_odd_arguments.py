@@ -64,6 +64,7 @@ def calls(place):
     (place / "v.csv").write_text("user,page\nann,a\n")
     views = wpinq.protect(ROWS, budget=10**9, delta="1/2", columns=TYPED)
     pages, measured = views.map("page"), views.map("page").measure(1)
+    links = views.map([pl.col("user"), pl.col("page")])
     live = wpinq.live({"page": str}, budget=10**9)
     continual, keys = live.measure(1, continual=True), live.select(1, continual=True)
     live.send([("a",)])
@@ -161,8 +162,12 @@ def calls(place):
         "follow": (live.follow, {"source": str(place / "no.csv")}),
         "Secret": (wpinq.Secret, {"key": bytes(32)}),
         "degrees.corner": (wpinq.degrees.corner, {"collection": pages}),
-        **{f"graphs.{name}": (getattr(wpinq.graphs, name), {"edges": views}) for name in GRAPHS},
-        "graphs.undirected": (wpinq.graphs.undirected, {"edges": views, "mutual": True}),
+        **{f"graphs.{name}": (getattr(wpinq.graphs, name), {"edges": links}) for name in GRAPHS},
+        "graphs.measure": (wpinq.graphs.measure, {"edges": links, "epsilon": 1, "shares": None, "mutual": False,
+                                                  "name": None, "analyst": None}),
+        "graphs.fit": (wpinq.graphs.fit, {"measurements": wpinq.graphs.measure(links, 1), "seed": 1, "steps": 10,
+                                          "chains": 1}),
+        "graphs.undirected": (wpinq.graphs.undirected, {"edges": links, "mutual": True}),
         **{f"degrees.{name}": (getattr(wpinq.degrees, name), {"a": [3.0, 1.0], "b": [2.0, 2.0]})
            for name in ("earth_movers", "kolmogorov_smirnov", "volume")},
         "degrees.to_networkx": (wpinq.degrees.to_networkx, {"table": fit.synthesize(seed=1)}),
@@ -198,6 +203,7 @@ NAMES = [
     "suggest_bound", "map", "filter", "flat_map", "group_by", "join", "join_rows", "join two", "semijoin", "antijoin",
     "join public", "limit", "partition", "window", "shave", "shave by", "distinct", "quote", "measure quote", "follow",
     "Secret", "degrees.corner", *(f"graphs.{name}" for name in GRAPHS), "graphs.undirected",
+    "graphs.measure", "graphs.fit",
     "degrees.earth_movers", "degrees.kolmogorov_smirnov", "degrees.volume", "degrees.to_networkx", "concat",
     "union", "intersect", "subtract", "explain", "measure", "measure within", "select", "count", "count_distinct",
     "sum", "mean", "min", "max", "median", "variance", "stdev", "quantile", "observe", "observe_many", "interval",
@@ -219,6 +225,8 @@ UNTRIED = {
     "Measurement.explain": "takes no argument", "Measurement.answer_from": "the engine hands it a histogram",
     "wpinq.degrees.Fit": "reconcile and release make it", "Fit.frequencies": "takes no argument",
     "wpinq.degrees.Hierarchy": "release makes it",
+    **{f"wpinq.graphs.{one}": "plain numbers, which measure and fit make"
+       for one in ("Graph", "GraphFit", "Measurements", "Noisy", "Summary", "SyntheticGraph")},
 }  # fmt: skip
 """Public calls without an argument that a caller could get wrong."""
 

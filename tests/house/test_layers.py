@@ -33,7 +33,7 @@ LOOSE = 10
 
 WALLS = {
     "noise": {"errors", "exact", "kernels"},
-    "postprocess": {"arguments", "errors", "exact", "kernels", "storage"},
+    "postprocess": {"arguments", "errors", "exact", "kernels", "progress", "storage"},
     "ledger": {"errors", "exact", "records", "storage"},
     "functions": {"errors", "records"},
     "engines": {"errors", "failures", "functions", "plan", "records", "state"},

@@ -43,12 +43,13 @@ def simple(edges: Collection) -> Collection:
     """Name the two columns `src` and `dst`; drop loops, and count each edge once.
 
     Raises:
-        PlanError: There are not two columns.
+        PlanError: There are not two columns of one type.
     """
-    if len(edges.columns) != 2:
-        raise PlanError(
-            f"graphs: an edge has two columns, its ends; found {', '.join(edges.columns)}. Choose them by map first."
-        )
+    ends = edges._node.schema
+    if len(ends.names) != 2:
+        raise PlanError(f"graphs: an edge has two columns, its ends; found {', '.join(ends.names)}. Choose two by map.")
+    if len({column.kind for column in ends}) > 1:
+        raise PlanError(f"graphs: both ends of an edge are names of nodes, so of one type; found {ends}.")
     named = edges.map(lambda src, dst: (src, dst), columns=["src", "dst"])
     return named.filter(lambda src, dst: src != dst).distinct()
 

@@ -1,0 +1,178 @@
+"""Graphs fitted to released answers: how near they come, that they repeat, what they are written to, and bad input."""
+
+import networkx as nx
+import numpy as np
+import polars as pl
+import pytest
+
+import wpinq
+from wpinq import graphs
+from wpinq.errors import BudgetError, ExactnessError, PlanError, SourceError
+from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.graphs.counts import Graph
+from wpinq.postprocess.graphs.fit import degrees_of, split_r_hat
+from wpinq.postprocess.graphs.synthetic import Summary, with_degrees
+
+CLUSTERED = nx.powerlaw_cluster_graph(400, 6, 0.9, seed=1)
+STEPS = 200_000
+
+
+def protected(edges, budget=10, **how):
+    return wpinq.protect(list(edges), budget=budget, columns={"a": int, "b": int}, version="1", **how)
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """Nearly without noise: what is left is what the answers do not tell, and what the search does not find."""
+    return graphs.measure(protected(CLUSTERED.edges, 10**4), epsilon=1000)
+
+
+@pytest.fixture(scope="module")
+def fitted(measured):
+    return graphs.fit(measured, seed=1, steps=STEPS, chains=2)
+
+
+def true():
+    made = Graph.of(np.array(CLUSTERED.edges))
+    return Summary.of(made.edges, made.at_nodes(), made.degrees)
+
+
+def test_summary_is_that_of_networkx():
+    found = true()
+    assert found.edges == CLUSTERED.number_of_edges()
+    assert found.triangles == sum(nx.triangles(CLUSTERED).values()) // 3
+    assert found.clustering == pytest.approx(nx.transitivity(CLUSTERED))
+    assert found.average_clustering == pytest.approx(nx.average_clustering(CLUSTERED))
+    assert found.assortativity == pytest.approx(nx.degree_assortativity_coefficient(CLUSTERED))
+
+
+def test_triangles_are_kept_where_degrees_alone_lose_them(fitted):
+    found, seed, wanted = fitted.graph.summary(), fitted.seed_graph.summary(), true()
+    assert abs(found.triangles / wanted.triangles - 1) < 0.05 < 0.3 < 1 - seed.triangles / wanted.triangles
+    assert abs(found.clustering / wanted.clustering - 1) < 0.05
+    assert abs(found.average_clustering / wanted.average_clustering - 1) < 0.1
+    assert abs(found.assortativity - wanted.assortativity) < 0.05
+    assert found.edges == pytest.approx(wanted.edges, rel=0.01)
+    assert set(fitted.r_hat) == {"triangles", "clustering", "average_clustering", "assortativity"}
+
+
+def test_what_it_believes_is_what_a_recount_of_the_graph_gives(fitted):
+    plan = graphs.undirected(protected(fitted.graph.edges.tolist(), 10**12))
+    n = fitted._target.buckets
+    triangles = graphs.triangle_buckets(plan).measure(epsilon=10**9)
+    pairs = graphs.joint_buckets(plan).measure(epsilon=10**9)
+    middle = fitted.counts[n * n : n * n + n]
+    assert triangles.observe_many(range(1, n + 1)) == pytest.approx(middle, abs=1e-4)
+    for i in range(n):
+        for j in range(i, n):
+            assert pairs.observe((i + 1, j + 1)) == pytest.approx(fitted.counts[i * n + j], abs=1e-4)
+
+
+def test_the_same_seed_gives_the_same_graphs(measured, fitted):
+    again = graphs.fit(measured, seed=1, steps=STEPS, chains=2)
+    assert again.graph.edges.tolist() == fitted.graph.edges.tolist()
+    assert again.draw(3).edges.tolist() == fitted.draw(3).edges.tolist() != fitted.draw(4).edges.tolist()
+    assert fitted.draw(3).degrees.tolist() == fitted.graph.degrees.tolist()
+
+
+def test_what_it_is_written_to(fitted, tmp_path):
+    fitted.save(tmp_path / "g.parquet", columns=("from", "to"))
+    table = pl.read_parquet(tmp_path / "g.parquet")
+    assert table.columns == ["from", "to"]
+    assert Graph.of(table.to_numpy()).degrees.sum() == 2 * len(fitted.graph.edges)
+    assert fitted.to_networkx().number_of_edges() == len(table)
+    fitted.plot(tmp_path / "g.png", truth=np.array(CLUSTERED.edges))
+    assert (tmp_path / "g.png").stat().st_size > 20_000
+    with pytest.raises(SourceError, match="must end in"):
+        fitted.save(tmp_path / "g.xlsx")
+
+
+def test_it_is_charged_as_a_whole_or_not_at_all():
+    edges = protected(CLUSTERED.edges, 1)
+    with pytest.raises(BudgetError):
+        graphs.measure(edges, epsilon="1.1")
+    for wrong in ({"joint": 1}, {"degrees": 1, "squares": 1}):
+        with pytest.raises(PlanError, match="shares="):
+            graphs.measure(edges, epsilon=1, shares=wrong)
+    with pytest.raises(ExactnessError):
+        graphs.measure(edges, epsilon=1, shares={"degrees": 0})
+    with pytest.raises(PlanError, match="too wide"):
+        graphs.measure(edges, epsilon="0.001")
+    found = graphs.measure(edges, epsilon=1, shares={"degrees": 1, "intersect": 1})
+    assert found.about["cost"] == {"epsilon": 1.0, "delta": 0.0}
+    assert found.joint is None and found.intersect.scale == pytest.approx(12, abs=0.01)
+    again = graphs.measure(edges, epsilon=1, shares={"degrees": 1, "intersect": 1})
+    assert again.intersect.values == found.intersect.values  # the same question, and free
+
+
+def test_noise_grows_with_the_edges_that_are_kept_of_a_node():
+    both = [arc for a, b in CLUSTERED.edges for arc in ((a, b), (b, a))]
+    nodes = protected(both, 1000, unit=wpinq.users("a", at_most=5))
+    found = graphs.measure(nodes, epsilon=100, mutual=True)
+    assert found.triangles.scale == pytest.approx(5 * 12 / 50, abs=0.01)
+    assert found.degrees.largest <= 6
+    assert found.about["protects"] != "one record"
+
+
+STAR = [(0, k) for k in range(1, 30)]
+BAD = {
+    "nothing": [],
+    "a loop": [(1, 1)],
+    "two nodes": [(1, 2)],
+    "two nodes, often": [(1, 2), (2, 1), (1, 2), (2, 2)],
+    "a star": STAR,
+    "a clique": list(nx.complete_graph(12).edges),
+    "a list of arcs": [(a, b) if a % 2 else (b, a) for a, b in nx.karate_club_graph().edges],
+}
+
+
+@pytest.mark.parametrize(("name", "epsilon"), [*((name, 10_000) for name in BAD), ("nothing", 1), ("a star", 1)])
+def test_odd_graphs_are_answered(name, epsilon, tmp_path):
+    found = graphs.fit(graphs.measure(protected(BAD[name], 10**5), epsilon=epsilon), seed=2, steps=3000)
+    graph = found.graph
+    assert len({tuple(sorted(edge)) for edge in graph.edges.tolist()}) == len(graph.edges)
+    assert all(a != b for a, b in graph.edges.tolist())
+    if epsilon > 1:
+        wanted = Graph.of(np.array(BAD[name]).reshape(-1, 2))
+        assert sorted(graph.degrees.tolist()) == sorted(wanted.degrees.tolist())
+        assert graph.summary().triangles == pytest.approx(int(wanted.at_nodes().sum()) // 3, rel=0.15)
+    if name == "nothing":
+        found.plot(tmp_path / "odd.png", truth=np.zeros((0, 2), int))
+    found.save(tmp_path / "odd.csv")
+    assert found.draw(1).nodes == graph.nodes
+
+
+def test_columns_that_are_no_edges_are_refused():
+    three = wpinq.protect([(1, 2, 3)], budget=1, columns={"a": int, "b": int, "c": int})
+    mixed = wpinq.protect([(1, "x")], budget=1, columns={"a": int, "b": str})
+    for wrong, words in ((three, "two columns"), (mixed, "of one type")):
+        with pytest.raises(PlanError, match=words):
+            graphs.measure(wrong, epsilon=1)
+        assert wrong.measure(epsilon=1) is not None  # nothing was charged before
+    with pytest.raises(PlanError, match=r"graphs\.fit"):
+        graphs.fit("measured")
+
+
+def test_degrees_that_no_graph_has_are_lowered():
+    for wanted in ([5, 1], [3], [9, 9, 9, 1], [4, 4, 4, 1, 1], [2, 2, 1], [], [7] * 8):
+        made = with_degrees(wanted)
+        assert made.degrees.sum() % 2 == 0
+        assert np.all(np.sort(made.degrees)[::-1] <= np.array(sorted(wanted)[::-1])[: made.nodes])
+    assert sorted(with_degrees([7] * 8).degrees) == [7] * 8
+
+
+def test_degrees_follow_the_posterior_means():
+    fit = graphs.measure(protected(CLUSTERED.edges, 10**4), epsilon=3, shares={"degrees": 1}).degrees
+    assert isinstance(fit, Fit)
+    found = degrees_of(fit)
+    assert list(found) == sorted(found, reverse=True)
+    assert found.sum() == pytest.approx(fit.records, rel=0.02)
+
+
+def test_r_hat_of_chains_that_stand_apart():
+    rng = np.random.default_rng(1)
+    same = rng.normal(size=(4, 400))
+    assert split_r_hat(same) < 1.05
+    assert split_r_hat(same + np.arange(4)[:, None]) > 1.4
+    assert split_r_hat(same + np.linspace(0, 5, 400)) > 1.4
+    assert split_r_hat(np.ones((2, 10))) == 1

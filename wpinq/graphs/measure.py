@@ -1,0 +1,145 @@
+"""Measure what a synthetic graph needs: degrees, who is joined to whom, and triangles, charged as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wpinq.arguments import COLLECTION, FLAG, MAPPING, NAME, NOTHING, takes
+from wpinq.degrees.observed import observe_corner
+from wpinq.degrees.release import quoted as degrees_quoted
+from wpinq.errors import PlanError
+from wpinq.exact import Amount, positive
+from wpinq.graphs.queries import joint_buckets, triangle_buckets, triangles_by_intersect, undirected
+from wpinq.measurements.about import About
+from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.graphs.measured import Measurements, Noisy
+from wpinq.postprocess.graphs.walker import buckets_of
+from wpinq.postprocess.posterior.evidence import Cornered
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.measurements.measurement import Measurement
+    from wpinq.measurements.quote import Quote
+
+SHARES: Mapping[str, Fraction] = {
+    "degrees": Fraction(3, 10),
+    "joint": Fraction(2, 10),
+    "triangles": Fraction(5, 10),
+}
+"""How epsilon is split. Chosen on public graphs, and the errors are flat about it (`tests/benchmarks/bench_graphs.py
+--shares`): triangles have the widest noise, and their total is what people look at; degrees err by less than a
+thousandth in edges at a tenth of the budget, but every other number rests on them."""
+LEVEL = Fraction(95, 100)
+QUERIES: Mapping[str, Callable[[Collection], Collection]] = {
+    "joint": joint_buckets,
+    "triangles": triangle_buckets,
+    "intersect": triangles_by_intersect,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Quotes of all that is measured of a graph, the degrees first, by name."""
+
+    quotes: Mapping[str, Quote[Measurement]]
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What they cost together."""
+        return sum((quote.epsilon for quote in self.quotes.values()), Fraction(0))
+
+
+@takes("graphs.measure", edges=COLLECTION, shares=MAPPING | NOTHING, mutual=FLAG, name=NAME | NOTHING)
+def measure(
+    edges: Collection,
+    epsilon: Amount,
+    *,
+    shares: Mapping[str, Amount] | None = None,
+    mutual: bool = False,
+    name: str | None = None,
+    analyst: str | None = None,
+) -> Measurements:
+    """Measure the degrees of a graph, its joint degrees, and its triangles by degree; all are charged, or none.
+
+    What is protected is what the data set's unit says. With records as units it is an edge, in both directions and
+    however often it is listed: adding or removing it changes all answers together by no more than epsilon tells. With
+    `unit=users("src", at_most=k)` it is all that one node lists, k edges at the most; add `mutual`, and it is the node
+    with all of its edges. Noise grows with k.
+
+    Uses: an undirected edge is two records of `undirected`, so degrees use it 2 times, joint degrees 8, triangles 12,
+    and TbI, where asked, 6; noise has that scale, over its share of epsilon.
+
+    Args:
+        edges: A collection of two columns: undirected edges, listed in one direction or in both. Loops and repetitions
+            do not count.
+        epsilon: What it costs the privacy unit in all, exact.
+        shares: How epsilon is split, in proportion: of `"degrees"` (always), `"joint"`, `"triangles"` and
+            `"intersect"` (TbI, the paper's one number for triangles); by default 3 : 2 : 5 and nothing.
+        mutual: Keep only edges that both ends list (see `undirected`).
+        name: Name of the release in the ledger, which also makes an independent repetition.
+        analyst: Who is charged, where the curator keeps caps for each analyst.
+
+    Raises:
+        PlanError: An edge has not two columns of one type, the collection is not answered at once, degrees have no
+            share, or the noise is too wide to fit degrees (scale 1,000); nothing was charged.
+        ExactnessError: An amount is not exact or not above zero; nothing was charged.
+        BudgetError: It costs more than is left; nothing was charged.
+    """
+    asked = quoted(edges, epsilon, shares=shares, mutual=mutual, name=name, analyst=analyst)
+    made = dict(zip(asked.quotes, edges._commit(list(asked.quotes.values())), strict=True))
+    evidence = Cornered(observe_corner(made["degrees"]), made["degrees"].scale)
+    degrees = Fit(*evidence.staircases((0.5,))[0], evidence, "posterior", made["degrees"].about)
+    buckets = buckets_of([degrees.interval("largest", 0.999)[1], *degrees.sequence[:1]])
+    found: dict[str, Any] = {key: _observed(key, one, buckets) for key, one in made.items() if key != "degrees"}
+    return Measurements(degrees, **found, about=About("a graph", tuple(made.values())).described(LEVEL))
+
+
+def quoted(
+    edges: Collection,
+    epsilon: Amount,
+    *,
+    shares: Mapping[str, Amount] | None = None,
+    mutual: bool = False,
+    name: str | None = None,
+    analyst: str | None = None,
+) -> Asked:
+    """Check the arguments of `measure`, and quote what it asks."""
+    whole = positive(epsilon, "graphs.measure(epsilon=...)")
+    split = _split(SHARES if shares is None else shares)
+    both = undirected(edges, mutual)
+    given: dict[str, Any] = {"split": None, "method": "posterior", "prior": None, "analyst": analyst}
+    names = {key: f"{name or 'graph'}: {key}" for key in split}
+    ends = both.map(lambda src: src)
+    quotes = {"degrees": degrees_quoted(ends, split["degrees"] * whole, name=names["degrees"], **given)[0]}
+    for key, query in QUERIES.items():
+        if key in split:
+            quotes[key] = query(both).quote(split[key] * whole, names[key], analyst=analyst)
+    return Asked(quotes)
+
+
+def _split(shares: Mapping[str, Amount]) -> dict[str, Fraction]:
+    """The share of each query in the whole."""
+    unknown = sorted(map(str, set(shares) - {"degrees", *QUERIES}))
+    if unknown or "degrees" not in shares:
+        found = f"found {', '.join(unknown)}" if unknown else "degrees are missing, which all others rest on"
+        raise PlanError(f"graphs.measure(shares=...): of degrees, joint, triangles and intersect; {found}.")
+    parts = {key: positive(part, f"graphs.measure(shares={{{key!r}: ...}})") for key, part in shares.items()}
+    return {key: part / sum(parts.values()) for key, part in parts.items()}
+
+
+def _observed(key: str, measurement: Measurement, buckets: int) -> Noisy:
+    """The answers for the buckets that the degrees reach into, as far as noise lets that be told."""
+    scale, numbers = float(measurement.scale), range(1, buckets + 1)
+    if key == "intersect":
+        return Noisy(np.array([measurement.observe("triangles")], float), scale)
+    if key == "triangles":
+        return Noisy(np.asarray(measurement.observe_many(list(numbers)), float), scale)
+    pairs = [(low, high) for low in numbers for high in numbers if low <= high]
+    values = np.zeros((buckets, buckets))
+    values[np.triu_indices(buckets)] = np.asarray(measurement.observe_many(pairs), float)
+    return Noisy(values, scale)

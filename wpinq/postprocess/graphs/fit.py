@@ -1,0 +1,202 @@
+"""Fit graphs to released answers: degrees, who is joined to whom, and triangles; numbers in, graphs out."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wpinq.arguments import NOTHING, PATH, WHOLE, Expected, require, takes
+from wpinq.errors import PlanError
+from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.graphs.counts import Floats, Graph, Ints
+from wpinq.postprocess.graphs.measured import Measurements
+from wpinq.postprocess.graphs.synthetic import Summary, SyntheticGraph, with_degrees
+from wpinq.postprocess.graphs.walker import Target, Walker, buckets_of
+from wpinq.postprocess.synthesis.synthesize import SEED
+from wpinq.progress import bar
+
+if TYPE_CHECKING:
+    from wpinq.postprocess.picture import Picture
+
+MIXING, JOINING, STEPS, LEAST = 10, 20, 300, 10_000_000
+"""Swaps proposed for each edge: to mix the first graph, to fit the joint degrees, and all answers; and at the least."""
+BLOCKS, COOLING, HOT = 40, 24, 50.0
+"""The last in so many blocks, of which so many warm up from a likelihood that is told so much less loudly."""
+CHAINS = Expected("a whole number from 1 to 64", lambda value: WHOLE.holds(value) and 1 <= value <= 64)
+PROPOSALS = Expected("a whole number from 0 on", lambda value: WHOLE.holds(value) and 0 <= value < 2**62)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphFit:
+    """Graphs that answer like the protected one, up to noise: post-processing, so looking at them costs nothing.
+
+    Attributes:
+        measurements: What they were fitted to.
+        graph: The graph at the end of the first chain.
+        seed_graph: The graph that the first chain began with: fitted degrees and, where measured, joint degrees.
+        r_hat: For some numbers of a graph, whether the chains agree and have settled: near 1 where they have. With one
+            chain its two halves are compared.
+        counts: Of the graph, what the queries weigh: as `target` of the measurements has it.
+    """
+
+    measurements: Measurements
+    graph: SyntheticGraph
+    seed_graph: SyntheticGraph
+    r_hat: Mapping[str, float]
+    counts: Floats
+    _walkers: tuple[Walker, ...]
+    _target: Target
+
+    def draw(self, seed: int | np.random.Generator | None = None) -> SyntheticGraph:
+        """Another graph: where the chain is after as many swaps again as mix a graph.
+
+        Args:
+            seed: Seed or generator; the same seed gives the same graph.
+        """
+        require(seed, SEED | NOTHING, "fit.draw(seed=...)")
+        rng = np.random.default_rng(seed)
+        start = self._walkers[int(rng.integers(len(self._walkers)))]
+        one = Walker(Graph(start.edges, start.graph.nodes), start.buckets, rng)
+        one.walk(self._target, JOINING * len(self.graph.edges))
+        return SyntheticGraph(one.edges, one.graph.nodes)
+
+    def save(self, path: str | Path, columns: tuple[str, str] = ("src", "dst")) -> None:
+        """Write the edges of the graph (see `SyntheticGraph.save`)."""
+        self.graph.save(path, columns)
+
+    def to_networkx(self) -> Any:
+        """The graph of networkx."""
+        return self.graph.to_networkx()
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        """The graph, and the one that the chain began with, in a few numbers."""
+        return {"fitted": asdict(self.graph.summary()), "seed": asdict(self.seed_graph.summary())}
+
+    def plot(self, path: str | Path | None = None, truth: npt.ArrayLike | None = None) -> Picture:
+        """Draw degrees, joint degrees and triangles: as measured, of the seed, fitted, and true where given.
+
+        Args:
+            path: Where to write it: `.png`, `.svg` or `.pdf`; None writes nothing.
+            truth: The edges of the true graph, where they are public.
+
+        Raises:
+            SourceError: The path cannot be written.
+        """
+        from wpinq.postprocess.graphs.picture import plot_graphs
+
+        require(path, PATH | NOTHING, "fit.plot(path=...)")
+        return plot_graphs(self.measurements, self.seed_graph, self.graph, path, truth)
+
+    def __repr__(self) -> str:
+        worst = max(self.r_hat.values(), default=1.0)
+        return f"<graph of {self.graph.nodes:,} nodes and {len(self.graph.edges):,} edges; R-hat {worst:.2f} at most>"
+
+
+@takes("graphs.fit", seed=SEED | NOTHING, steps=PROPOSALS | NOTHING, chains=CHAINS)
+def fit(
+    measurements: Measurements,
+    *,
+    seed: int | np.random.Generator | None = None,
+    steps: int | None = None,
+    chains: int = 1,
+) -> GraphFit:
+    """Search for graphs that give the released answers, as near as they can be.
+
+    Each chain begins with a random graph of the fitted degrees, fits the joint degrees, and then all answers, at first
+    told softly and then louder (simulated tempering by a falling temperature). It ends in sampling graphs with about
+    the probability that Laplace noise of the answers' scales, raised to a power, gives the answers.
+
+    Args:
+        measurements: What `graphs.measure` released; or plain numbers.
+        seed: Seed or generator; the same seed gives the same graphs.
+        steps: Swaps that each chain proposes, 300 for each edge by default and at least ten million: some seconds for
+            10,000 edges, a minute for 100,000.
+        chains: How many chains are run, one after the other; `r_hat` tells whether they agree.
+
+    Raises:
+        PlanError: It is not what was measured of a graph.
+    """
+    if not isinstance(measurements, Measurements):
+        raise PlanError("graphs.fit(measurements): takes what graphs.measure(...) returns.")
+    first = with_degrees(degrees_of(measurements.degrees))
+    target = measurements.target(buckets_of(first.degrees))
+    wanted = steps if steps is not None else max(STEPS * len(first.edges), LEAST)
+    spawned = np.random.default_rng(seed).spawn(chains)
+    work = chains * (wanted + (MIXING + JOINING) * len(first.edges))
+    with bar("fitting a graph", work) as done:
+        runs = [_run(first, target, wanted, rng, done) for rng in spawned]
+    walker, begun, _ = runs[0]
+    graph = SyntheticGraph(walker.edges, first.nodes)
+    traces = {name: np.array([[getattr(one, name) for one in run[2]] for run in runs]) for name in TRACED}
+    settled = {name: split_r_hat(trace) for name, trace in traces.items()}
+    walkers = tuple(run[0] for run in runs)
+    return GraphFit(measurements, graph, begun, settled, walker.counts(), walkers, target)
+
+
+TRACED = ("triangles", "clustering", "average_clustering", "assortativity")
+
+
+def _run(
+    first: Graph, target: Target, steps: int, rng: np.random.Generator, done: Any
+) -> tuple[Walker, SyntheticGraph, list[Summary]]:
+    """One chain: where it ends, the graph that it began with, and what it went through after it had cooled."""
+    walker = Walker(copy.copy(first), target.buckets, rng)
+    seen: list[Summary] = []
+
+    def walk(aim: Target, proposals: int, wedges: float = 0.5) -> None:
+        walker.walk(aim, proposals, wedges)
+        if done is not None:
+            done(proposals)
+
+    edges = len(first.edges)
+    walk(target.times(0), MIXING * edges, 0.0)
+    walk(target.times(1, triangles=False), JOINING * edges)
+    begun = SyntheticGraph(walker.edges, first.nodes)
+    for block in range(BLOCKS):
+        heat = max(0.0, 1 - (block + 1) / COOLING)
+        proposals = steps * (block + 1) // BLOCKS - steps * block // BLOCKS
+        walk(target.times(HOT**-heat), proposals)
+        if block >= COOLING:
+            seen.append(Summary.of(walker.edges, walker.triangles, walker.degrees))
+    return walker, begun, seen
+
+
+def degrees_of(degrees: Fit) -> Ints:
+    """Degrees of nodes, in falling order: those of the posterior means, whose tail has no steps.
+
+    A path has no posterior; there the fitted ones are taken.
+    """
+    try:
+        heights = np.rint(np.cumsum(degrees.frequencies()[::-1])[::-1]).astype(np.int64)
+    except PlanError:
+        return np.asarray(degrees.sequence, np.int64)
+    counted = -np.diff(np.maximum.accumulate(heights[::-1])[::-1], append=0)
+    return np.repeat(np.arange(len(counted), 0, -1), counted[::-1])
+
+
+def split_r_hat(trace: Floats) -> float:
+    """How much wider all chains are together than each by itself: 1 where they have settled.
+
+    Each chain is cut in two halves, so one that still drifts shows.
+
+    Source: Gelman, Carlin, Stern, Dunson, Vehtari, Rubin, Bayesian Data Analysis, 3rd ed., sec. 11.4.
+
+    >>> split_r_hat(np.array([[1.0, 2.0, 1.0, 2.0], [1.0, 2.0, 1.0, 2.0]])) < 1
+    True
+    """
+    half = trace.shape[1] // 2
+    if half < 2:
+        return math.nan
+    halves = np.concatenate([trace[:, :half], trace[:, half : 2 * half]])
+    inner = float(halves.var(axis=1, ddof=1).mean())
+    between = float(halves.mean(axis=1).var(ddof=1))
+    if inner <= 0:
+        return 1.0 if between <= 0 else math.inf
+    return math.sqrt((half - 1) / half + between / inner)

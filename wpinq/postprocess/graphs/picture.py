@@ -1,0 +1,117 @@
+"""The picture of a fitted graph: degrees, joint degrees and triangles, measured, true, of the seed and fitted."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wpinq.postprocess.graphs.counts import Floats, Graph, joint, middle, shares
+from wpinq.postprocess.graphs.measured import Measurements, Noisy
+from wpinq.postprocess.graphs.synthetic import Summary
+from wpinq.postprocess.shown import beside_noise, whose
+from wpinq.postprocess.style import BAND, FAINT, FITTED, GRID, INK, NOISY, TRUE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from wpinq.postprocess.picture import Picture
+
+ROWS = ("edges", "triangles", "clustering", "average clustering", "assortativity")
+
+
+def plot_graphs(
+    asked: Measurements, seed: Graph, fitted: Graph, path: str | Path | None, truth: npt.ArrayLike | None
+) -> Picture:
+    """Draw what was measured of a graph beside what the seed and the fitted graph have, and the truth where given."""
+    from wpinq.postprocess.picture import Picture
+
+    graphs: dict[str, tuple[Graph, dict[str, Any]]] = {
+        "seed": (seed, {"color": BAND, "marker": "v"}),
+        "fitted": (fitted, {"color": FITTED, "marker": "o"}),
+    }
+    if truth is not None:
+        graphs["true"] = (Graph.of(truth), {"color": TRUE, "marker": "x"})
+    picture = Picture(figsize=(12.5, 4.9), layout="constrained")
+    panels = picture.subplots(1, 3)
+    _degrees(panels[0], asked, graphs)
+    buckets = max(int(max(graph.degrees, default=1)).bit_length() for graph, _ in graphs.values())
+    _triangles(panels[1], asked.triangles, graphs, buckets)
+    _joint(panels[2], asked.joint, graphs, buckets)
+    for panel in panels:
+        panel.grid(color=GRID, linewidth=0.6)
+        panel.set_axisbelow(True)
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.legend(frameon=False, fontsize=8)
+    about = asked.about
+    picture.suptitle(_heading(fitted, about), fontsize=11, color=INK)
+    picture.supxlabel(_caption(graphs, about), fontsize=8, color=FAINT)
+    if path is not None:
+        picture.write(path)
+    return picture
+
+
+def _heading(fitted: Graph, about: Any) -> str:
+    size = f"A synthetic graph of {fitted.nodes:,} nodes and {len(fitted.edges):,} edges"
+    return f"{size}\n{whose(about)}" if about is not None else size
+
+
+def _caption(graphs: dict[str, Any], about: Any) -> str:
+    """A line for each graph, and what is not in the answers."""
+    lines = []
+    for name, (graph, _) in graphs.items():
+        found = Summary.of(graph.edges, graph.at_nodes(), graph.degrees)
+        lines.append(
+            f"{name}: {found.edges:,} edges, {found.triangles:,} triangles, clustering {found.clustering:.3f}, "
+            f"on average {found.average_clustering:.3f}, assortativity {found.assortativity:+.3f}"
+        )
+    if about is not None:
+        lines += textwrap.wrap(beside_noise(about["beside noise"]), 170)
+    return "\n".join(lines)
+
+
+def _degrees(panel: Axes, asked: Measurements, graphs: dict[str, Any]) -> None:
+    noisy = np.asarray(asked.degrees.noisy_cdf, float)
+    at = np.arange(1, len(noisy) + 1)
+    panel.scatter(at[noisy > 0], noisy[noisy > 0], s=7, color=NOISY, label="measured", zorder=1)
+    for name, (graph, style) in graphs.items():
+        if name != "seed":  # its degrees are those of the fitted graph
+            heights = np.cumsum(np.bincount(graph.degrees)[::-1])[::-1][1:]
+            panel.plot(np.arange(1, len(heights) + 1), heights, color=style["color"], linewidth=1.2, label=name)
+    panel.set(xscale="log", yscale="log", xlabel="degree", ylabel="nodes with that degree or more", ylim=(0.7, None))
+
+
+def _triangles(panel: Axes, asked: Noisy | None, graphs: dict[str, Any], buckets: int) -> None:
+    at = np.arange(buckets)
+    if asked is not None:
+        _noisy(panel, at, asked.values[:buckets], asked.scale)
+    for name, (graph, style) in graphs.items():
+        weights = middle(graph.at_nodes(), graph.degrees, shares(graph.degrees, buckets))
+        panel.plot(at, weights, linewidth=1, markersize=5, label=name, fillstyle="none", **style)
+    panel.set_xticks(at, [f"{2**i:,}" for i in at], fontsize=8)
+    panel.set(xlabel="degree, from", ylabel="weight of triangles at nodes")
+
+
+def _joint(panel: Axes, asked: Noisy | None, graphs: dict[str, Any], buckets: int) -> None:
+    low, high = np.triu_indices(buckets)
+    order = np.arange(len(low))
+    if asked is not None:
+        values = np.zeros((buckets, buckets))
+        size = min(buckets, len(asked.values))
+        values[:size, :size] = asked.values[:size, :size]
+        order = np.argsort(-values[low, high], kind="stable")
+        _noisy(panel, np.arange(len(low)), values[low, high][order], asked.scale)
+    for name, (graph, style) in graphs.items():
+        weights = joint(graph.edges, shares(graph.degrees, buckets))[low, high][order]
+        marks: dict[str, Any] = {"linestyle": "none", "markersize": 4, "fillstyle": "none", "label": name}
+        panel.plot(np.arange(len(low)), weights, **marks, **style)
+    panel.set(xlabel="pairs of buckets, by what was measured", ylabel="weight of edges")
+
+
+def _noisy(panel: Axes, at: Any, values: Floats, scale: float) -> None:
+    """What was measured, with the interval that noise is in with probability 0.9."""
+    width = scale * np.log(10)
+    panel.errorbar(at, values, yerr=width, fmt="s", markersize=4, color=NOISY, label="measured", elinewidth=1, zorder=1)

@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wpinq.arguments import COLLECTION, FLAG, MAPPING, NAME, NOTHING, takes
-from wpinq.degrees.observed import observe_corner
-from wpinq.degrees.release import quoted as degrees_quoted
+from wpinq.degrees import corner
+from wpinq.degrees.observed import WIDEST, at_once, observe_corner
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, positive
 from wpinq.graphs.queries import joint_buckets, triangle_buckets, triangles_by_intersect, undirected
 from wpinq.measurements.about import About
+from wpinq.measurements.payment import Terms
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.graphs.measured import Measurements, Noisy
 from wpinq.postprocess.graphs.walker import buckets_of
 from wpinq.postprocess.posterior.evidence import Cornered
+from wpinq.postprocess.reconcile import LARGEST_SCALE
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -112,13 +114,13 @@ def quoted(
     whole = positive(epsilon, "graphs.measure(epsilon=...)")
     split = _split(SHARES if shares is None else shares)
     both = undirected(edges, mutual)
-    given: dict[str, Any] = {"split": None, "method": "posterior", "prior": None, "analyst": analyst}
-    names = {key: f"{name or 'graph'}: {key}" for key in split}
-    ends = both.map(lambda src: src)
-    quotes = {"degrees": degrees_quoted(ends, split["degrees"] * whole, name=names["degrees"], **given)[0]}
-    for key, query in QUERIES.items():
+    collections = {"degrees": corner(both.map(lambda src: src)), **{key: query(both) for key, query in QUERIES.items()}}
+    quotes = {}
+    for key in ("degrees", *QUERIES):
         if key in split:
-            quotes[key] = query(both).quote(split[key] * whole, names[key], analyst=analyst)
+            terms = Terms(split[key] * whole, call="graphs.measure")
+            widest = WIDEST if key == "degrees" else LARGEST_SCALE
+            (quotes[key],) = at_once([(collections[key], terms, f"{name or 'graph'}: {key}")], widest, analyst)
     return Asked(quotes)
 
 

@@ -4,12 +4,6 @@ import coq
 import pytest
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    coq.needed()
-    return coq.compiled(tmp_path_factory.mktemp("proofs"))
-
-
 @pytest.mark.slow
 def test_no_theorem_rests_on_an_axiom(place):
     assert coq.assumptions(place) == "Closed under the global context"

@@ -1,0 +1,67 @@
+(* Runs the definitions that Coq extracted: a case on each line, its answer on a line.
+   A line is "name;integers;table/table;collection;collection": a table has a list of integers for each record, which is
+   its number, and a collection is "record:weight record:weight". An answer is a collection, whose records are integers
+   with dots between them, and whose weights are in binary. *)
+
+open Definitions
+
+let rec positive n = if n = 1 then XH else if n land 1 = 1 then XI (positive (n lsr 1)) else XO (positive (n lsr 1))
+let integer n = if n = 0 then Z0 else if n > 0 then Zpos (positive n) else Zneg (positive (-n))
+let rec nat n = if n = 0 then O else S (nat (n - 1))
+let rec bits p = match p with XH -> "1" | XO p -> bits p ^ "0" | XI p -> bits p ^ "1"
+let binary z = match z with Z0 -> "0" | Zpos p -> bits p | Zneg p -> "-" ^ bits p
+let rec small p = match p with XH -> 1 | XO p -> 2 * small p | XI p -> (2 * small p) + 1
+let number z = match z with Z0 -> 0 | Zpos p -> small p | Zneg p -> -small p
+
+let split c text = if text = "" then [] else String.split_on_char c text
+let integers text = List.map int_of_string (split ' ' text)
+let table text = Array.of_list (List.map integers (String.split_on_char ',' text))
+let collection text =
+  let item one = Scanf.sscanf one "%d:%d" (fun record weight -> (record, integer weight)) in
+  List.map item (split ' ' text)
+
+let shown records answer =
+  let item (record, weight) = String.concat "." (List.map string_of_int (records record)) ^ ":" ^ binary weight in
+  String.concat " " (List.map item answer)
+
+let same (a : int) (b : int) = a = b
+let one record = [ record ]
+let rank place = fun record -> integer (List.hd place.(record))
+let key place = fun record -> List.hd place.(record)
+let power bits = Z.pow (integer 2) (integer bits)
+
+let answer name numbers tables c d =
+  let c = items same c and d = items same d in
+  let number_at i = List.nth numbers i and t i = List.nth tables i in
+  let made = fun record -> match (t 0).(record) with [] -> None | -1 :: made -> Some made | made -> Some made in
+  match name with
+  | "map" -> shown one (map_records (fun x -> match (t 0).(x) with [] -> None | y :: _ -> Some y) c)
+  | "filter" -> shown one (filter_records (fun x -> (t 0).(x) <> []) c)
+  | "flat_map" -> shown one (flat_map_records (integer (number_at 0)) made c)
+  | "first" -> shown one (first_outputs (nat (number_at 0)) made c)
+  | "distinct" -> shown one (distinct (integer (number_at 0)) c)
+  | "shave" ->
+      let thickness x = match (t 0).(x) with [] -> None | many -> Some (List.map integer many) in
+      shown (fun (x, i) -> [ x; number i ]) (shave thickness c)
+  | "sum" -> shown one (signed_sum (integer (number_at 0)) c d)
+  | "union" -> shown one (union same c d)
+  | "intersect" -> shown one (intersect same c d)
+  | "limit" -> shown one (limit same (key (t 0)) (rank (t 1)) (integer (number_at 0)) c)
+  | "semijoin" -> shown one (semijoin same (key (t 0)) (key (t 2)) (rank (t 1)) c d)
+  | "antijoin" -> shown one (antijoin same (key (t 0)) (key (t 2)) (rank (t 1)) c d)
+  | "join" ->
+      (* K, a power of two, and what is subtracted, in two halves of 40 bits *)
+      let cut = Z.add (Z.mul (integer (number_at 1)) (power 40)) (integer (number_at 2)) in
+      shown (fun pair -> pair) (join same (key (t 0)) (key (t 1)) (fun x y -> [ x; y ]) (power (number_at 0)) cut c d)
+  | _ -> failwith name
+
+let () =
+  try
+    while true do
+      match String.split_on_char ';' (input_line stdin) with
+      | [ name; numbers; tables; c; d ] ->
+          let tables = List.map table (split '/' tables) in
+          print_endline (answer name (integers numbers) tables (collection c) (collection d))
+      | _ -> failwith "a line has five fields"
+    done
+  with End_of_file -> ()

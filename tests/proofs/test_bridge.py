@@ -1,0 +1,164 @@
+"""The definitions that the proofs are about are the reference engine's, and what runs in columns is the same.
+
+Coq makes a program of its definitions (`Extracted.v`, `bridge.ml`). It and the reference engine are given the same
+random collections, of signed and fractional weights; some are given to the column kernels as well. `WPINQ_BRIDGE_CASES`
+says how many; CI takes 100,000.
+"""
+
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import coq
+import pytest
+from strategies import Driver, expected, leaves, protected, same
+
+from wpinq.engines import reference
+from wpinq.operators.align import record_ids, record_key
+from wpinq.plan.node import steps
+
+CASES = int(os.environ.get("WPINQ_BRIDGE_CASES", "4000"))
+IN_COLUMNS = 4
+VALUES = range(-1, 4)
+RECORDS = [(a, b) for a in VALUES for b in VALUES]
+NUMBER = {record: number for number, record in enumerate(RECORDS)}
+FINE = 4
+
+
+@dataclass
+class Case:
+    """An operator in both: the plan, and the name, integers and tables of its definition in Coq.
+
+    `finer` is how much finer the definition's weights are than the source's, `out` how much finer its answers are.
+    """
+
+    name: str
+    plan: object
+    numbers: list[int] = field(default_factory=list)
+    tables: list[list[list[int]]] = field(default_factory=list)
+    finer: int = 1
+    out: int = 1
+    record: Callable[[list[int]], object] = lambda found: RECORDS[found[0]]
+    arity: int = 1
+
+
+def table(function):
+    return [function(a, b) for a, b in RECORDS]
+
+
+def ranks(collection, kind):
+    """The places of all records in the order of the keyed hash of a step."""
+    (node,) = [node for node in steps(collection._node) if type(node).__name__ == kind]
+    ids = record_ids(RECORDS, node.inputs[0].schema.expanded(), record_key(node)).tolist()
+    order = sorted(range(len(RECORDS)), key=ids.__getitem__)
+    return [[order.index(number)] for number in range(len(RECORDS))]
+
+
+def cases():
+    fine, other = (protected(name=name, fine=True, a="integer", b="integer") for name in ("left", "right"))
+    first, second = table(lambda a, b: [a]), table(lambda a, b: [b])
+    halve = table(lambda a, b: [NUMBER[(a // 2, b)]])
+    pairs = {"a": int, "b": int}
+    outputs = table(lambda a, b: [NUMBER[(a, i % 3)] for i in range(b + 1)])
+    limited, semi = fine.limit("a", 2), fine.semijoin(other, left="a", right="b")
+    anti = fine.antijoin(other, left="b", right="b")
+    yield Case("map", fine.map(lambda a, b: (a // 2, b), columns=pairs), tables=[halve])
+    dropped = table(lambda a, b: [NUMBER[(6 // b % 3, a)]] if b else [])
+    yield Case("map", fine.map(lambda a, b: (6 // b % 3, a), columns=pairs), tables=[dropped])
+    yield Case("filter", fine.filter(lambda a, b: a < b), tables=[table(lambda a, b: [1] * (a < b))])
+    yield Case("filter", fine.partition("a", [0, 1])[1], tables=[table(lambda a, b: [1] * (a == 1))])
+    made = fine.flat_map(lambda a, b: [(a, i % 3) for i in range(b + 1)], columns=pairs)
+    yield Case("flat_map", made, [720720], [outputs], out=720720)
+    seven = table(lambda a, b: [NUMBER[(a, i % 5 - 1)] for i in range(7)])
+    made = fine.flat_map(lambda a, b: [(a, i % 5 - 1) for i in range(7)], columns=pairs, at_most=4)
+    yield Case("flat_map", made, [12], [seven], out=12)
+    whole = fine.flat_map(lambda a, b: [(a, i % 3) for i in range(b + 1)], columns=pairs, at_most=2, whole=True)
+    yield Case("first", whole, [2], [outputs])
+    yield Case("distinct", fine.distinct(), [FINE])
+    yield Case("distinct", fine.distinct("5/3"), [20], finer=3)
+    sliced = {"record": lambda found: (*RECORDS[found[0]], found[1])}
+    yield Case("shave", fine.shave(), tables=[table(lambda a, b: [FINE])], **sliced)
+    cuts = table(lambda a, b: [12, 4, 24])
+    yield Case("shave", fine.shave([1, "1/3", 2]), tables=[cuts], finer=3, **sliced)
+    cuts = table(lambda a, b: [2 * a, 6] if a > 0 else [])
+    yield Case("shave", fine.shave(lambda a: (Fraction(a, 2), Fraction(3, 2)), step="1/2"), tables=[cuts], **sliced)
+    yield Case("sum", fine.concat(other), [1], arity=2)
+    yield Case("sum", fine.subtract(other), [-1], arity=2)
+    yield Case("union", fine.union(other), arity=2)
+    yield Case("intersect", fine.intersect(other), arity=2)
+    yield Case("limit", limited, [2 * FINE], [first, ranks(limited, "Fill")])
+    yield Case("semijoin", semi, [], [first, ranks(semi, "Fill"), second], arity=2)
+    yield Case("antijoin", anti, [], [second, ranks(anti, "Fill"), second], arity=2)
+    for joined in (fine.join(other, left="a", right="b"), fine.join(other, left="a", right="b", at_most=3)):
+        node = joined._node
+        assert 0 <= node.scale <= node.rule.cut  # what the theorem takes for granted
+        numbers = [node.scale.bit_length() - 1, *divmod(node.rule.cut, 2**40)]
+        pair = {"record": lambda found: (*RECORDS[found[0]], RECORDS[found[1]][0])}
+        yield Case("join", joined, numbers, [first, second], out=node.scale**2, arity=2, **pair)
+
+
+@pytest.fixture(scope="module")
+def program(place):
+    if shutil.which("ocamlfind") is None:
+        pytest.skip("no OCaml is installed; .ci/proofs installs it")
+    shutil.copy(coq.PROOFS / "bridge.ml", place)
+    files = ["definitions.mli", "definitions.ml", "bridge.ml"]
+    coq.run(["ocamlfind", "ocamlopt", "-w", "-a", *files, "-o", "bridge"], place)
+    return place / "bridge"
+
+
+def drawn(draw):
+    """A collection: records and weights in units of 1/4, small and large, of both signs."""
+    some = draw.sample(RECORDS, draw.choice([0, 1, 2, 3, 5, 8, 12]))
+    weights = (draw.choice([draw.randint(-12, 12), draw.randint(1, 4), 4, 4 * draw.randint(-20, 20)]) for _ in some)
+    return dict(zip(some, weights, strict=True))
+
+
+def line(case, given):
+    tables = "/".join(",".join(" ".join(map(str, row)) for row in rows) for rows in case.tables)
+    units = [" ".join(f"{NUMBER[record]}:{weight * case.finer}" for record, weight in one.items()) for one in given]
+    return ";".join([case.name, " ".join(map(str, case.numbers)), tables, *units, *[""] * (2 - len(units))])
+
+
+def answers(program, lines):
+    done = subprocess.run([program], input="\n".join(lines), capture_output=True, text=True, check=True)
+    for text in done.stdout.splitlines():
+        yield [item.split(":") for item in text.split()]
+
+
+def read(case, answer):
+    """An answer of the program as the reference engine gives it."""
+    out = {}
+    for found, weight in answer:
+        record = case.record([int(part) for part in found.split(".")])
+        out[record] = out.get(record, 0) + int(weight, 2)
+    units = FINE * case.finer * case.out
+    return {record: Fraction(weight, units) for record, weight in out.items() if weight}
+
+
+@pytest.mark.slow
+def test_what_is_proved_is_what_runs(program):
+    every, draw = list(cases()), random.Random(21)
+    tried = [(case, [drawn(draw) for _ in range(case.arity)]) for case in every for _ in range(CASES // len(every))]
+    assert len(tried) > CASES - len(every)
+    for turn, ((case, given), answer) in enumerate(
+        zip(tried, answers(program, [line(*one) for one in tried]), strict=True)
+    ):
+        inputs = [{record: Fraction(weight, FINE) for record, weight in one.items()} for one in given]
+        wanted = reference.run(case.plan._node, dict(zip(leaves(case.plan), inputs, strict=True)))
+        assert read(case, answer) == wanted, (case.plan, inputs)
+        if turn % (CASES // len(every)) < IN_COLUMNS:
+            driver = Driver(case.plan)
+            driver.feed(*inputs)
+            assert same(driver.histogram, case.plan._node, expected(case.plan, *inputs)), (case.plan, inputs)
+
+
+@pytest.mark.slow
+def test_another_definition_is_found(program):
+    distinct = next(case for case in cases() if case.name == "distinct")
+    (answer,) = answers(program, [line(replace(distinct, numbers=[FINE + 1]), [{RECORDS[0]: 9}])])
+    assert read(distinct, answer) == {RECORDS[0]: Fraction(5, 4)} != {RECORDS[0]: Fraction(1)}

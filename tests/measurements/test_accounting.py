@@ -146,7 +146,23 @@ def test_what_a_budget_says():
 def test_a_threshold_of_more_delta_than_there_is_is_refused_before_it_is_charged():
     pages = views().map("page").measure(EPSILON)
     with pytest.raises(BudgetError, match=r"costs delta .* may spend 0.00000001 of its delta 0.000001\)"):
-        pages.release()
+        pages.release(delta="1e-6")
     assert pages.key_owner.ledger.spent() == (EPSILON, 0)
     pages.release(delta="1e-8")
     assert pages.key_owner.ledger.spent()[1] == Fraction(1, 10**8)
+
+
+def test_a_release_takes_by_default_what_the_ledger_keeps_for_it():
+    """Of delta 10^-6 a hundredth is for thresholds; the default of 10^-6 was refused. Ten of them fit, and say so."""
+    v = wpinq.protect([("ann", "a")] * 300, columns=COLUMNS, name="views", budget=9, delta="1e-6", accounting="renyi")
+    for turn in range(10):
+        found = v.map("page").measure("1/2", name=str(turn)).release()
+        assert found.cost["delta"] == 1e-9
+        assert dict(found).keys() == {"a"}
+    with pytest.raises(BudgetError, match=r"costs delta 0.000000001, 0 is left.*thresholds and selections may spend"):
+        v.map("page").measure("1/2").release()
+    wide = wpinq.protect([("ann", "a")] * 300, columns=COLUMNS, budget=9, delta="1/100", accounting="renyi")
+    assert float(wide.map("page").select(1).delta) == wide.map("page").measure(1).release().cost["delta"] == 1e-6
+    pure = wpinq.protect([("ann", "a")] * 300, columns=COLUMNS, budget=9, delta="1e-7")
+    with pytest.raises(BudgetError, match=r"costs delta 0.000001, 0.0000001 is left"):
+        pure.map("page").measure(1).release()

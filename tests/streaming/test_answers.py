@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 import wpinq
+from wpinq.cli.status import write_status
 from wpinq.streaming import collection
+from wpinq.streaming.sinks import Release
 
 TIMED = {"user": "text", "page": "text", "time": "timestamp with time zone"}
 NOON = dt.datetime(2026, 7, 31, 12, tzinfo=dt.UTC)
@@ -82,13 +84,18 @@ def test_what_bounds_leave_out_is_beside_each_answer(tmp_path):
     views.close()
 
 
-def test_no_epsilon_is_told_of_gaussian_noise():
+def test_no_epsilon_is_told_of_gaussian_noise_but_rho(tmp_path):
     views = wpinq.live(TIMED, rho=1)
     made = {"bell": views.map("page").measure(rho="0.1", mechanism="gaussian")}
     found = views.answers(made, bins=["home"])
     views.send([("ann", "home", minute(0))])
     views.advance()
-    assert [row["epsilon"] for row in found] == [None]
+    rows = list(found)
+    assert [(row["epsilon"], row["rho"]) for row in rows] == [(None, 0.1)]
+    assert Release("s", 1, rows).frame()["rho"].to_list() == [0.1]
+    write_status(tmp_path / "status", views, found)
+    status = json.loads((tmp_path / "status").read_text())
+    assert (status["epsilon"]["spent"], status["rho"]) == (None, {"spent": 0.1, "left": 0.9})
     views.close()
 
 

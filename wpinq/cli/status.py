@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wpinq.ledger.budget import sums
 from wpinq.storage import appearing
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ FOR = "the curator alone: counts of records are exact and no noise protects them
 
 def write_status(path: Path, views: Live, answers: Answers) -> None:
     """Replace the file, which only its owner can read; a stream goes on where it cannot be written."""
-    received, ledger = views._received, views._data.ledger
+    received, (promise, spent) = views._received, sums(views._data.ledger)
     content = {
         "for": FOR,
         "written": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -29,8 +30,13 @@ def write_status(path: Path, views: Live, answers: Answers) -> None:
         "records": received.records,
         "dropped": received.offered - received.records,
         "nulls": dict(received.nulls),
-        "epsilon": {"spent": float(ledger.spent()[0]), "left": float(ledger.remaining())},
-        "budget": ledger.promise.text,
+        "epsilon": {"spent": None if spent.gaussian else float(spent.epsilon), "left": float(promise.left(spent))},
+        **(
+            {promise.kind: {"spent": float(spent.divergence), "left": float(promise.limit - spent.divergence)}}
+            if spent.curves
+            else {}
+        ),
+        "budget": promise.text,
         "sinks": answers.delivery.state(),
     }
     with suppress(OSError), appearing(path) as file:

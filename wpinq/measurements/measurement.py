@@ -28,7 +28,12 @@ from wpinq.measurements.charged import ChargedQuery, pay
 from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import how_often, show_measured
 from wpinq.measurements.payment import Payment, gaussian_lines
-from wpinq.measurements.publish import names_of, present, private_threshold, probability
+from wpinq.measurements.publish import (
+    delta_of,
+    names_of,
+    present,
+    private_threshold,
+)
 from wpinq.measurements.published import ordered
 from wpinq.measurements.quote import Quote, price
 from wpinq.noise import DiscreteGaussian, Mechanism
@@ -140,7 +145,7 @@ class Measurement(ChargedQuery):
         return steps / self._unit
 
     def release(
-        self, threshold: Amount | None = None, delta: Amount = Fraction(1, 10**6), keys: Any = None
+        self, threshold: Amount | None = None, delta: Amount | None = None, keys: Any = None
     ) -> Answer:  # fmt: skip
         """Publish bins as a table: those that pass a threshold, without naming them first, or exactly the given ones.
 
@@ -156,6 +161,7 @@ class Measurement(ChargedQuery):
         Args:
             threshold: Publish from this noisy weight on, where it is above the private threshold; costs no more.
             delta: What it costs each data set, beside the epsilon of the measurement; `protect(delta=)` allows it.
+                By default 10^-6; with Renyi accounting a tenth of what the ledger has for thresholds, if that is less.
             keys: Exactly the bins to publish, as in `observe_many`.
 
         Returns:
@@ -175,7 +181,7 @@ class Measurement(ChargedQuery):
         least = None if threshold is None else math.ceil(exact(threshold, "release(threshold=...)") * self._unit)
         if keys is not None:
             return self._table(bin_blocks(keys, self.node.schema), least, Fraction(0))
-        lost = probability(delta, "release(delta=...)")
+        lost = delta_of(delta, self.quote.sources, "release(delta=...)")
         tau = private_threshold(self.node, self._mechanism, lost)
         pay([self.quote.publishing("release", lost)])
         tau = tau if least is None else max(tau, least)

@@ -8,9 +8,9 @@ bins, which is post-processing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -28,11 +28,32 @@ from wpinq.records.schema import Schema
 from wpinq.state.histogram import Histogram, is_steps
 from wpinq.state.table import Ids, Weights
 
+if TYPE_CHECKING:
+    from wpinq.plan.dataset import DataSet
+
 BINS_PER_LOT = 1 << 20
 """Bins that are processed at once."""
 
 Bins: TypeAlias = tuple["Ids | Weights", Ids, Weights]
 """What is needed to name bins (integers or identities), their identities, their true weights."""
+
+
+DEFAULT = Fraction(1, 10**6)
+"""Delta of a release or selection, where nothing else is said."""
+PART = Fraction(1, 10)
+"""Of the delta that a ledger with Renyi accounting keeps for thresholds: what one of them takes by default."""
+
+
+def delta_of(delta: Amount | None, sources: Iterable[DataSet], call: str) -> Fraction:
+    """The delta that was asked for; by default what a ledger has for it: `DEFAULT`, or `PART` of less.
+
+    Raises:
+        ExactnessError: See `probability`.
+    """
+    if delta is not None:
+        return probability(delta, call)
+    promises = [data.ledger.promise for data in sources]
+    return min([DEFAULT, *(one.failing * PART for one in promises if 0 < one.failing < one.delta)])
 
 
 def probability(delta: Amount, call: str) -> Fraction:

@@ -16,12 +16,18 @@ from wpinq.measurements.charged import ChargedQuery, commit
 from wpinq.measurements.continual_keys import ContinualSelection, continual_quote
 from wpinq.measurements.epochs import answered_from
 from wpinq.measurements.naming import refuse_unnamed
-from wpinq.measurements.publish import l1_sensitivity, names_of, present, probability
+from wpinq.measurements.publish import (
+    delta_of,
+    l1_sensitivity,
+    names_of,
+    present,
+)
 from wpinq.measurements.published import by_name
 from wpinq.measurements.quote import Quote, price
 from wpinq.measurements.sensitivity import unit_sensitivities
 from wpinq.noise.selection import PartitionSelection, selection
 from wpinq.operators.align import fit_noise
+from wpinq.plan.node import sources
 from wpinq.plan.stability import Survey
 
 if TYPE_CHECKING:
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
 
 @takes(continual=FLAG)
 def select(
-    self: Builder[Any], epsilon: Amount, delta: Amount = Fraction(1, 10**6), name: str | None = None,
+    self: Builder[Any], epsilon: Amount, delta: Amount | None = None, name: str | None = None,
     analyst: str | None = None, *, continual: bool = False, at_least: Amount = 1,
 ) -> Selection | ContinualSelection:  # fmt: skip
     """Charge for the names of bins: each with the largest probability that (epsilon, delta) allows for its weight.
@@ -43,7 +49,7 @@ def select(
     Args:
         epsilon: What it costs the privacy unit, exact.
         delta: The probability that a bin which only one unit is in is named, over all of its bins together; what it
-            costs each data set.
+            costs each data set. By default as in `release`.
         name: Tells repetitions apart, and names the charge in the ledger.
         analyst: Who is charged, where the curator keeps caps for each analyst.
         continual: Of a live source, at every epoch, for ever, for this epsilon and delta in all: bins are published
@@ -61,7 +67,7 @@ def select(
 
     Source: Desfontaines, Voss, Gipson and Mandayam, PoPETs 2022(1).
     """
-    cost, lost = positive(epsilon, "select(epsilon=...)"), probability(delta, "select(delta=...)")
+    cost, lost = positive(epsilon, "select(epsilon=...)"), delta_of(delta, sources(self._node), "select(delta=...)")
     if continual:
         least = exact(at_least, "select(at_least=...)")
         (forever,) = commit([continual_quote(fit_noise(self._node), cost, lost, least, name=name, analyst=analyst)])

@@ -121,7 +121,8 @@ def known(one: Measurement) -> dict[str, Any]:
     about = one.about
     beside = "; ".join(about["beside noise"])
     epsilon = None if one.rho else float(one.epsilon)  # no epsilon bounds Gaussian noise
-    return {"epsilon": epsilon, "unit": about["unit"], "protects": about["protects"], "beside_noise": beside}
+    rho = {"rho": float(one.rho)} if one.key_owner.ledger.curves else {}
+    return {"epsilon": epsilon, "unit": about["unit"], "protects": about["protects"], "beside_noise": beside, **rho}
 
 
 class Stream(Protocol):

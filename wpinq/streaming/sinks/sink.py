@@ -40,6 +40,11 @@ class Release:
         """Tells it from other epochs and streams: whoever gets it twice can leave out the second."""
         return f"{self.stream}-{self.epoch}"
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """`COLUMNS`, and rho where the ledger adds up more than epsilons."""
+        return COLUMNS | ({"rho": "DOUBLE PRECISION"} if self.rows and "rho" in self.rows[0] else {})
+
     def lines(self) -> bytes:
         """One JSON object for each answer, each on a line of its own."""
         return b"".join(json.dumps(row, default=str).encode() + b"\n" for row in self.rows)
@@ -50,7 +55,7 @@ class Release:
 
         types = {"BIGINT": pl.Int64, "TEXT": pl.String, "DOUBLE PRECISION": pl.Float64}
         rows = [{**row, "bin": json.dumps(row["bin"], default=str)} for row in self.rows]
-        return pl.DataFrame(rows, {name: types[kind] for name, kind in COLUMNS.items()}, strict=False)
+        return pl.DataFrame(rows, {name: types[kind] for name, kind in self.columns.items()}, strict=False)
 
 
 def row_key(stream: str, measurement: str, when: str, item: Any) -> str:

@@ -1,15 +1,23 @@
 """Small files are run in a plain loop; wherever tests run a plan on bytewax, `run_flow` holds the loop to it too."""
 
+import shutil
+import subprocess
 import sys
 
 import numpy as np
+import polars as pl
 import pytest
 
 import wpinq
-from wpinq.engines import flow, local
+from wpinq.engines import choice, local
 from wpinq.engines.job import Job
 from wpinq.engines.reading import THREADED
 from wpinq.plan.node import sources
+from wpinq.records.batch import Batch
+
+pytest.importorskip("bytewax", reason="bytewax needs Python 3.11 or 3.12")
+from wpinq.engines import flow
+from wpinq.engines.live import LiveFlow
 
 ROWS = "user,page\n" + "".join(f"user{i % 7},page{i % 11}\n" for i in range(500))
 
@@ -26,12 +34,13 @@ def job(collection):
 
 def test_only_small_files_fit(views, tmp_path):
     small, table = sources(views._node), sources(wpinq.protect([("ann", "home")], budget=1)._node)
-    assert local.fits(small)
-    assert local.fits([*small, *small])
-    assert not local.fits([*small, *table]), "how large a table or a database is, is not asked"
+    assert choice.finite(small) is not flow.run
+    assert choice.finite([*small, *small]) is not flow.run
+    assert choice.finite([*small, *table]) is flow.run, "how large a table or a database is, is not asked"
     with (tmp_path / "views.csv").open("a") as file:
         file.write("x" * THREADED)
-    assert not local.fits(sources(wpinq.protect(tmp_path / "views.csv", budget=10, version="grown")._node))
+    grown = wpinq.protect(tmp_path / "views.csv", budget=10, version="grown")
+    assert choice.finite(sources(grown._node)) is flow.run
 
 
 def test_steps_that_are_shared_run_once_and_all_roots_are_answered(views):
@@ -72,3 +81,73 @@ def test_an_interrupt_ends_the_run(engine, views, monkeypatch):
     monkeypatch.setattr(type(sources(views._node)[0]), "batches", interrupted)
     with pytest.raises(KeyboardInterrupt):
         engine.run(job(views))
+
+
+def test_epochs_in_a_loop_are_those_of_bytewax():
+    """States that answer each change: five epochs of random records, signed where the plan allows it."""
+    views = wpinq.live({"user": "text", "page": "text"}, budget=10)
+    pages = views.map("page")
+    plans = [
+        pages, pages.shave(), views.group_by("user", len), views.join(views, on="user", result="page"),
+        pages.union(views.map("user AS page")), views.distinct().limit("user", 2), pages.shave().map("index").shave(),
+    ]  # fmt: skip
+    roots, data = [plan._node for plan in plans], sources(views._node)[0]
+    flowing, looping, rng = (
+        LiveFlow(roots, data.identity_key),
+        local.LiveLoop(roots, data.identity_key),
+        np.random.default_rng(5),
+    )
+    moved = [0] * len(plans)
+    for _ in range(5):
+        frame = pl.DataFrame({"user": rng.integers(0, 9, 60).astype(str), "page": rng.integers(0, 5, 60).astype(str)})
+        items = [(data, Batch.of(frame, data.reader.schema))]
+        for number, (one, other) in enumerate(zip(flowing.push(items), looping.push(items), strict=True)):
+            assert all(np.array_equal(*pair) for pair in zip(one.content(), other.content(), strict=True))
+            moved[number] += one.content()[0].size
+    assert all(moved)
+    for engine in (flowing, looping):
+        engine.close()
+        with pytest.raises(wpinq.EngineError, match="has ended"):
+            engine.push(items)
+    views.close()
+
+
+WITHOUT = """
+import sys
+if {without}:
+    sys.modules["bytewax"] = None
+import polars as pl
+import wpinq
+rows = range(5000)
+views = pl.DataFrame({{"user": [f"u{{i % 97}}" for i in rows], "page": [f"p{{i * i % 13}}" for i in rows]}})
+unit = wpinq.users("user", at_most=3)
+finite = wpinq.protect(views, budget=3, ledger="finite", version="1", unit=unit)
+print(finite.map("page").shave().measure(epsilon=1).observe_many([("p1", 1), ("p3", 2)]).tolist(), finite.left)
+live = wpinq.live({{"user": "text", "page": "text"}}, 3, ledger="live", recover="epochs", unit=unit)
+total = live.map("page").measure(epsilon=1, continual=True)
+while live.epoch < {last}:
+    live.send(views[live.epoch * 99 : live.epoch * 99 + 99])
+    live.advance()
+print(total.observe_many(["p1", "p3", "none"]).tolist(), live.left)
+live.close()
+"""
+
+
+def test_without_bytewax_the_answers_are_the_same_and_free(tmp_path):
+    """One process pays and closes epochs with bytewax; of two copies of what it left, one goes on without."""
+
+    def told(place, last, *, without):
+        command = [sys.executable, "-c", WITHOUT.format(last=last, without=without)]
+        return subprocess.run(command, cwd=place, capture_output=True, text=True, check=True).stdout
+
+    (tmp_path / "with").mkdir()
+    told(tmp_path / "with", 3, without=False)
+    shutil.copytree(tmp_path / "with", tmp_path / "without")
+    assert told(tmp_path / "with", 7, without=False) == told(tmp_path / "without", 7, without=True)
+
+
+def test_without_bytewax_a_cluster_is_refused(views, monkeypatch):
+    monkeypatch.setattr(choice, "installed", lambda: False)
+    assert "plain loop" in choice.named()
+    with pytest.raises(wpinq.PlanError, match=r"several processes need bytewax.*Python 3.11 or 3.12"):
+        choice.check_cluster()

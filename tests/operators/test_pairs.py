@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from strategies import distance, expected, leaves, protected, run_flow, same
 
 import wpinq
-from wpinq.engines import linear
-from wpinq.engines.live import LiveFlow
+from wpinq.engines import choice, linear
 from wpinq.operators import pairs
 from wpinq.operators.align import fit_noise
 from wpinq.plan.stability import paths
@@ -118,7 +117,7 @@ def test_pieces_of_a_live_flow(changes, piece):
     total = Histogram(root.schema, left.identity_key)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs, "PAIRS_PER_PIECE", piece)
-        flow = LiveFlow([root], left.identity_key)
+        flow = choice.live([root], left.identity_key)
         for epoch in changes:
             frames = (pl.DataFrame(rows, schema, orient="row") for rows in epoch)
             items = [

@@ -61,8 +61,9 @@ app = typer.Typer(
 def _version(wanted: bool) -> None:
     if wanted:
         from wpinq.cli.show import installed
+        from wpinq.engines import choice
 
-        typer.echo(f"wpinq {installed()}")
+        typer.echo(f"wpinq {installed()}, engine: {choice.named()}")
         raise typer.Exit
 
 

@@ -43,6 +43,7 @@ class Cluster:
     """
 
     def __init__(self, addresses: Sequence[str], children: Sequence[subprocess.Popen[bytes]] = ()) -> None:
+        _check_engine()
         self._addresses, self._children = addresses, children
         self._host: Host | None = None
         self._plans = ""
@@ -110,6 +111,7 @@ def help_out(task: Task, process: int, addresses: Sequence[str]) -> None:
     Raises:
         PlanError, SourceError, EngineError: It cannot be, or another process failed.
     """
+    _check_engine()
     from wpinq.engines import cluster
 
     with Member(addresses, process, task.meeting) as member:
@@ -132,9 +134,16 @@ def help_out(task: Task, process: int, addresses: Sequence[str]) -> None:
         member.wait()
 
 
+def _check_engine() -> None:
+    from wpinq.engines.choice import check_cluster
+
+    check_cluster()
+
+
 @contextmanager
 def helpers(number: int) -> Iterator[Cluster]:
     """Start the other processes on this machine, and end them with the block."""
+    _check_engine()
     addresses = [f"127.0.0.1:{port}" for port in _free_ports(number)]
     started: list[subprocess.Popen[bytes]] = []
     try:

@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from wpinq.engines.placement import labels
 from wpinq.failures import Failure
 from wpinq.plan.node import Node
+from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 
 Progress: TypeAlias = Callable[[int], None]
 """Called with the number of bytes of files read so far. Never rows: their number is protected."""
+FlowItem: TypeAlias = tuple[object, Batch]
+"""A batch and the data set that it belongs to."""
+
+
+class Live(Protocol):
+    """Plans that take in one epoch after another."""
+
+    roots: tuple[Node, ...]
+
+    def push(self, items: Sequence[FlowItem]) -> list[Histogram]:
+        """Take in one epoch, and give the change of the histogram of each plan."""
+
+    def check(self) -> None:
+        """Raise what has failed, if anything has."""
+
+    def close(self) -> None:
+        """End it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TypeAlias
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow, Stream
@@ -19,17 +18,13 @@ from bytewax.testing import run_main
 
 from wpinq.engines.edges import Feed, HandOver
 from wpinq.engines.flow import Lowering
-from wpinq.engines.job import Job
+from wpinq.engines.job import FlowItem, Job
 from wpinq.errors import EngineError
 from wpinq.failures import Failure, redact
 from wpinq.plan.node import Node
 from wpinq.plan.shapes import Read
 from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
-
-FlowItem: TypeAlias = tuple[object, Batch]
-"""A batch and the data set that it belongs to."""
-
 
 CLOSE_TIMEOUT = 10.0
 """Seconds to wait for a step that is still at work when the flow is closed."""

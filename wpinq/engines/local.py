@@ -1,71 +1,149 @@
-"""Small files in a plain loop, without bytewax: loading an engine would take longer than the whole run.
+"""A plain loop in this process, without bytewax.
+
+It runs small files, for which loading an engine would take longer than the whole run, and everything where bytewax is
+not installed.
 
 The answers are those of every engine, bit for bit: contract tests run over all of them. Inputs come before the steps
-that read them, so a state has taken in all records before it emits.
+that read them, so a state has taken in all records of a turn before it emits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from wpinq.engines.job import Job
+from wpinq.engines.job import FlowItem, Job
 from wpinq.engines.linear import StepBatches
-from wpinq.engines.reading import THREADED, until_failure
+from wpinq.engines.reading import until_failure
 from wpinq.engines.sharing import Lowered
-from wpinq.plan.dataset import DataSet
+from wpinq.engines.threads import state_of
+from wpinq.errors import EngineError
 from wpinq.plan.node import Node
 from wpinq.plan.shapes import Keyed, Read
 from wpinq.records.batch import Batch
 from wpinq.state.histogram import Histogram
 from wpinq.state.states import State
+from wpinq.state.workers import cores
 
 Take: TypeAlias = Callable[[Batch], None]
 
 
-def fits(sources: Sequence[DataSet]) -> bool:
-    """Whether the sources are files of less than 16 MB together, which no thread reads ahead."""
-    sizes = [data.reader.total_bytes for data in sources]
-    return sum(THREADED if size is None else size for size in sizes) < THREADED
-
-
-def run(job: Job) -> list[Histogram]:
+def run(job: Job, *, threads: int | None = None) -> list[Histogram]:
     """Read the sources once and compute the histograms of all roots.
+
+    Args:
+        job: The plans.
+        threads: In how many a keyed step may run; as many as there are cores by default.
 
     Raises:
         SourceError: A source could not be read to its end.
         EngineError: A step failed; the message names it and never the data.
     """
     result = job.empty()
-    job.failure.guard("the dataflow", _run, None)(job, result)
+    job.failure.guard("the dataflow", _run, None)(job, result, threads or cores(job.beside))
     job.failure.raise_if_failed()
     return result
 
 
-def _run(job: Job, result: list[Histogram]) -> None:
-    plan, guard = Lowered(job), job.failure.guard
-    takers: dict[Node, list[Take]] = {node: [] for node in plan.read}
-    for root, histogram in zip(job.roots, result, strict=True):
-        takers[plan.chosen[root]].append(guard("measure", histogram.absorb, None))
-    states: dict[Node, State] = {}
-    for node, shape in plan.shapes.items():
-        if isinstance(shape, Keyed):
-            states[node] = shape.state(job.key)
-            for port, up in enumerate(node.inputs):
-                takers[plan.chosen[up]].append(guard(node.title, partial(states[node].absorb, port), None))
+def _run(job: Job, result: list[Histogram], threads: int) -> None:
+    def read(shape: Read) -> Iterable[Batch]:
+        for lots in until_failure(shape, (0, 1), job.progress, job.failure, job.beside):
+            yield from lots
 
-    def give(parts: StepBatches) -> None:
-        for end, some in parts.items():
-            for batch in some:
-                for take in takers[end]:
-                    take(batch)
+    Loop(job, threads).turn(read, result, last=True)
 
-    for node, shape in plan.shapes.items():
-        if isinstance(shape, Read):
-            push = guard("exchange", plan.follows(node).push, {})
-            for lots in until_failure(shape, (0, 1), job.progress, job.failure):
-                for batch in lots:
+
+class Loop:
+    """The steps of some plans, inputs first.
+
+    Args:
+        job: The plans.
+        threads: In how many a keyed step may run that answers once.
+    """
+
+    def __init__(self, job: Job, threads: int) -> None:
+        self._job, self._plan = job, Lowered(job)
+        self._takers: dict[Node, list[Take]] = {node: [] for node in self._plan.read}
+        self._states: dict[Node, State] = {}
+        for node, shape in self._plan.shapes.items():
+            if isinstance(shape, Keyed):
+                state = self._states[node] = state_of(shape, job.key, threads)
+                for port, up in enumerate(node.inputs):
+                    absorb = job.failure.guard(node.title, partial(state.absorb, port), None)
+                    self._takers[self._plan.chosen[up]].append(absorb)
+
+    def turn(self, read: Callable[[Read], Iterable[Batch]], result: Sequence[Histogram], *, last: bool) -> None:
+        """Take in records, and add to the histograms what follows from them.
+
+        Args:
+            read: The batches of a source.
+            result: A histogram for each plan.
+            last: Whether nothing comes afterwards.
+        """
+        guard = self._job.failure.guard
+        takers = {node: list(some) for node, some in self._takers.items()}
+        for root, histogram in zip(self._job.roots, result, strict=True):
+            takers[self._plan.chosen[root]].append(guard("measure", histogram.absorb, None))
+
+        def give(parts: StepBatches) -> None:
+            for end, some in parts.items():
+                for batch in some:
+                    for take in takers[end]:
+                        take(batch)
+
+        for node, shape in self._plan.shapes.items():
+            if isinstance(shape, Read):
+                push = guard("exchange", self._plan.follows(node).push, {})
+                for batch in read(shape):
                     give(push(batch))
-        elif isinstance(shape, Keyed):
-            give(guard(node.title, partial(plan.follows(node).change, last=True), {})(states[node]))
+            elif isinstance(shape, Keyed):
+                give(guard(node.title, partial(self._plan.follows(node).change, last=last), {})(self._states[node]))
+
+
+class LiveLoop:
+    """Some plans that take in one epoch after another, in the thread that pushes it.
+
+    Args:
+        roots: The plans; other plans need another loop.
+        key: Identity key of the data set.
+    """
+
+    def __init__(self, roots: Sequence[Node], key: bytes) -> None:
+        self.roots = tuple(roots)
+        self._job = Job(self.roots, key)
+        self._loop = Loop(self._job, 1)
+        self._closed = False
+
+    def push(self, items: Sequence[FlowItem]) -> list[Histogram]:
+        """Take in one epoch.
+
+        Returns:
+            The change of the histogram of each plan.
+
+        Raises:
+            EngineError: A step failed now or before, or the loop was closed.
+        """
+        self.check()
+
+        def read(shape: Read) -> Iterable[Batch]:
+            return [batch.select(shape.columns) for data, batch in items if data is shape.data]
+
+        changes = self._job.empty()
+        self._job.failure.guard("the live dataflow", partial(self._loop.turn, last=False), None)(read, changes)
+        self.check()
+        return changes
+
+    def check(self) -> None:
+        """Raise what has failed, if anything has.
+
+        Raises:
+            EngineError: A step failed, or the loop was closed.
+        """
+        self._job.failure.raise_if_failed()
+        if self._closed:
+            raise EngineError("the live dataflow has ended; make another source.")
+
+    def close(self) -> None:
+        """End the loop."""
+        self._closed = True

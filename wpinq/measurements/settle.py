@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
-from wpinq.engines import local
+from wpinq.engines import choice
 from wpinq.engines.job import Job
 from wpinq.errors import EngineError
 from wpinq.plan.node import Node, sources
@@ -115,15 +115,7 @@ def compute(roots: Sequence[Node]) -> list[Histogram]:
     read = list({data: None for root in roots for data in sources(root)})
     for data in read:
         data.check()
-    with bar("reading", sum(data.reader.total_bytes or 0 for data in read)) as progress:
-        return _engine(read)(Job(roots, read[0].identity_key, progress=progress))
-
-
-def _engine(read: Sequence[DataSet]) -> Callable[[Job], list[Histogram]]:
-    """bytewax, or for small files a loop that needs not be loaded."""
-    if local.fits(read):
-        return local.run
     with loading("wpinq.engines.flow"):
-        from wpinq.engines import flow
-
-    return flow.run
+        run = choice.finite(read)
+    with bar("reading", sum(data.reader.total_bytes or 0 for data in read)) as progress:
+        return run(Job(roots, read[0].identity_key, progress=progress))

@@ -228,6 +228,10 @@ def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
 
 def _connect(topic: Topic) -> tuple[Any, Any]:
     """The source of bytewax's connector, and a client that asks how far partitions go."""
+    from wpinq.engines.choice import installed
+
+    if not installed():
+        raise SourceError("kafka(...): the connector is part of bytewax, which needs Python 3.11 or 3.12.")
     try:
         from bytewax.connectors.kafka import KafkaSource
         from confluent_kafka import Consumer

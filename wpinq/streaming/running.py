@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
-from wpinq.engines.live import FlowItem, LiveFlow
+from wpinq.engines import choice
+from wpinq.engines.job import FlowItem, Live
 from wpinq.engines.reading import batches
 from wpinq.errors import EngineError
 from wpinq.measurements.charged import digest_after, digest_of
@@ -79,7 +80,7 @@ class Running:
     def __init__(self, data: DataSet, log: Timeline) -> None:
         self._data, self._log, self._key = data, log, data.identity_key
         self._kept: dict[Hashable, MaintainedPlan] = {}
-        self._flow: LiveFlow | None = None
+        self._flow: Live | None = None
         self._whole = True
 
     @property
@@ -149,7 +150,7 @@ class Running:
         """Start a new flow with new plans, over all earlier epochs, because a flow cannot be extended."""
         self.close()
         known = 0 if self._flow is None else len(self._flow.roots)
-        self._flow = LiveFlow([kept.root for kept in self._kept.values()], self._key)
+        self._flow = choice.live([kept.root for kept in self._kept.values()], self._key)
         totals = self._push([])
         for lot in self._lots():
             for total, change in zip(totals, self._push(lot), strict=True):

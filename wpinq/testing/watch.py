@@ -16,9 +16,9 @@ from importlib import import_module
 from typing import Any
 from unittest.mock import patch
 
-from wpinq.engines import flow, local
+from wpinq.engines import choice, local
 from wpinq.engines.job import Job
-from wpinq.measurements import charged, measurement, publish, settle
+from wpinq.measurements import charged, measurement, publish
 from wpinq.measurements.charged import ChargedQuery
 from wpinq.measurements.continual import ContinualMeasurement
 from wpinq.measurements.measurement import Measurement
@@ -30,10 +30,20 @@ select = import_module("wpinq.measurements.select")
 Content = dict[tuple[int, ...], int]
 """Weights in units of 1/resolution, by identity or by the start and the end of a step."""
 
+
+def _flow(job: Job) -> list[Histogram]:
+    """By bytewax, where it is installed."""
+    if not choice.installed():
+        return local.run(job)
+    from wpinq.engines import flow
+
+    return flow.run(job)
+
+
 ENGINES: dict[str, Callable[[Job], list[Histogram]]] = {
     "local": local.run,
-    "bytewax": flow.run,
-    "shards": lambda job: flow.run(replace(job, shards=3)),
+    "bytewax": _flow,
+    "shards": lambda job: _flow(replace(job, shards=3)),
 }
 
 
@@ -86,7 +96,7 @@ def watched(engine: str, replay: Seen | None = None) -> Iterator[Seen]:
     """Note every question and its histogram; compute finite plans by one engine."""
     seen, out = Seen(), io.StringIO()
     with contextlib.ExitStack() as stack:
-        for place, name, new in (*_patches(seen, replay), (settle, "_engine", lambda _: ENGINES[engine])):
+        for place, name, new in (*_patches(seen, replay), (choice, "finite", lambda _: ENGINES[engine])):
             stack.enter_context(patch.object(place, name, new))
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(out))

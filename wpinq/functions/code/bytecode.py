@@ -1,4 +1,4 @@
-"""Facts about a Python function that follow from its bytecode, without calling it. CPython 3.11 and 3.12."""
+"""Facts about a Python function that follow from its bytecode, without calling it. CPython 3.11 to 3.13."""
 
 from __future__ import annotations
 
@@ -6,12 +6,39 @@ import dis
 import inspect
 from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 FRAMES = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "_getframe", "currentframe"})
 ENDS = frozenset(["JUMP_FORWARD", "JUMP_BACKWARD", "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"])
 GENERATES = inspect.CO_GENERATOR
 AWAITS = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+JOINED = ("LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST")
+"""Two instructions in one, since 3.13."""
+RENAMED = {"FORMAT_SIMPLE": 0, "FORMAT_WITH_SPEC": 4}
+"""What 3.13 has made of FORMAT_VALUE, and its argument."""
+
+
+class Step(NamedTuple):
+    """An instruction, in the terms of 3.12."""
+
+    opname: str
+    opcode: int
+    arg: int | None
+    argval: Any
+    offset: int
+
+
+def steps_of(code: CodeType) -> Iterator[Step]:
+    """The instructions of code."""
+    for one in dis.get_instructions(code):
+        if one.opname in JOINED:
+            first, second = one.opname.split("_FAST")[:2]
+            for name, value in zip((first, second.strip("_")), one.argval, strict=True):
+                yield Step(f"{name}_FAST", one.opcode, one.arg, value, one.offset)
+        elif one.opname in RENAMED:
+            yield Step("FORMAT_VALUE", one.opcode, RENAMED[one.opname], one.argval, one.offset)
+        else:
+            yield Step(one.opname, one.opcode, one.arg, one.argval, one.offset)
 
 
 def yields(code: CodeType, *, asynchronous: bool = False) -> bool:
@@ -25,7 +52,7 @@ def arity(code: CodeType) -> int | None:
     >>> arity((lambda a, b: (b, a, 1)).__code__), arity((lambda a: a).__code__)
     (3, None)
     """
-    steps = list(dis.get_instructions(code))
+    steps = list(steps_of(code))
     result: set[int | None] = set()
     for place, step in enumerate(steps):
         if step.opname == "RETURN_CONST":
@@ -36,7 +63,7 @@ def arity(code: CodeType) -> int | None:
     return size or None
 
 
-def _origins(steps: list[dis.Instruction], place: int) -> Iterator[dis.Instruction]:
+def _origins(steps: list[Step], place: int) -> Iterator[Step]:
     """The instructions after which this one may come, seen through plain jumps."""
     if place and steps[place - 1].opname not in ENDS:
         yield steps[place - 1]
@@ -48,7 +75,7 @@ def _origins(steps: list[dis.Instruction], place: int) -> Iterator[dis.Instructi
                 yield step
 
 
-def _built(step: dis.Instruction) -> int | None:
+def _built(step: Step) -> int | None:
     if step.opname == "BUILD_TUPLE":
         return step.arg
     return _size(step.argval) if step.opname == "LOAD_CONST" else None
@@ -63,7 +90,7 @@ def used(code: CodeType) -> frozenset[str]:
     if FRAMES & {name for part in nested(code) for name in part.co_names}:
         return frozenset(code.co_varnames)
     local = ("FAST", "DEREF", "CLOSURE", "CELL")
-    return frozenset(step.argval for step in dis.get_instructions(code) if any(word in step.opname for word in local))
+    return frozenset(step.argval for step in steps_of(code) if any(word in step.opname for word in local))
 
 
 def nested(code: CodeType) -> Iterator[CodeType]:
@@ -77,7 +104,7 @@ def nested(code: CodeType) -> Iterator[CodeType]:
 def global_names(code: CodeType) -> tuple[str, ...]:
     """Names that the code, or what it defines, looks up outside of itself, sorted."""
     loads = ("LOAD_GLOBAL", "LOAD_NAME")
-    result = {step.argval for part in nested(code) for step in dis.get_instructions(part) if step.opname in loads}
+    result = {step.argval for part in nested(code) for step in steps_of(part) if step.opname in loads}
     return tuple(sorted(result))
 
 

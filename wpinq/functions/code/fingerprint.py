@@ -17,7 +17,7 @@ from fractions import Fraction
 from types import CodeType
 from typing import Any
 
-from wpinq.functions.code.bytecode import FRAMES, nested
+from wpinq.functions.code.bytecode import FRAMES, nested, steps_of
 from wpinq.functions.code.pure import denied
 from wpinq.records.values import encode
 
@@ -88,7 +88,7 @@ def _number(given: float) -> bytes:
 
 def bytecode(code: CodeType, constant: Callable[[Any], Any], *, named: bool) -> Any:
     """Bytecode and the constants that it loads; parameters have no names where columns are bound to them."""
-    loads = (step.arg for step in dis.get_instructions(code) if step.opcode in dis.hasconst)
+    loads = (step.arg for step in steps_of(code) if step.opcode in dis.hasconst)
     places = sorted({place for place in loads if place is not None})
     constants = tuple((place, _constant(code.co_consts[place], constant)) for place in places)
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if named else ()
@@ -112,7 +112,7 @@ def pure(code: CodeType) -> bool:
     if any(map(denied, names(code))) or names(code) & FRAMES:
         return False
     for part in nested(code):
-        for step in dis.get_instructions(part):
+        for step in steps_of(part):
             freed = step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars
             if freed or step.opname in OUTWARD:
                 return False
@@ -121,7 +121,7 @@ def pure(code: CodeType) -> bool:
 
 def zoned(code: CodeType) -> bool:
     """Whether code may look at the computer's zone, as `f"{time:%s}"` does too."""
-    steps = [step for part in nested(code) for step in dis.get_instructions(part)]
+    steps = [step for part in nested(code) for step in steps_of(part)]
     formats = any(step.opname == "FORMAT_VALUE" and (step.arg or 0) & 4 for step in steps)
     return formats or bool(names(code) & ZONED)
 
@@ -130,7 +130,7 @@ def attributed(code: CodeType, name: str) -> bool:
     """Whether code does no more with an outer name than to look up attributes of it, as with a module."""
     loads = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
     for part in nested(code):
-        listed = list(dis.get_instructions(part))
+        listed = list(steps_of(part))
         for step, following in zip(listed, [*listed[1:], None], strict=True):
             looks = following is not None and following.opname in ("LOAD_ATTR", "LOAD_METHOD")
             if step.opname in loads and step.argval == name and not looks:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
-import dis
 from types import FunctionType
 from typing import Any
 
 from wpinq.errors import PlanError
 from wpinq.functions.binding import Binding
+from wpinq.functions.code.bytecode import steps_of
 from wpinq.functions.isolate import each
 from wpinq.records.schema import Kind, Schema
 
@@ -60,4 +60,4 @@ def refuse_misspelt(function: object, binding: Binding, schema: Schema, call: st
 def _straight(function: FunctionType) -> bool:
     code = function.__code__
     constants = any(isinstance(one, (tuple, frozenset)) for one in code.co_consts)
-    return not constants and all(one.opname in STRAIGHT for one in dis.get_instructions(code))
+    return not constants and all(one.opname in STRAIGHT for one in steps_of(code))

@@ -9,11 +9,11 @@ probe values; if any result differs, the function runs by the plain way. No reco
 from __future__ import annotations
 
 import datetime as dt
-import dis
 from types import FunctionType
 from typing import Any
 
 from wpinq.functions.binding import Binding
+from wpinq.functions.code.bytecode import steps_of
 from wpinq.functions.traced.expression import Expression, Untraced, column, constant
 from wpinq.functions.traced.standin import CONSTANTS, Parts, Standin, length, lift
 from wpinq.records.schema import Kind, Schema
@@ -63,7 +63,7 @@ def _outside(function: FunctionType) -> dict[str, Any]:
     names: dict[str, Any] = {"__builtins__": {}}
     for cell in function.__closure__ or ():
         _plain(cell.cell_contents)
-    for step in dis.get_instructions(function.__code__):
+    for step in steps_of(function.__code__):
         if step.opname not in STRAIGHT or (step.opname in ("LOAD_ATTR", "LOAD_METHOD") and step.argval not in METHODS):
             raise Untraced
         if step.opname == "LOAD_GLOBAL":

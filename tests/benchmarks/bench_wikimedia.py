@@ -101,17 +101,23 @@ def release(place: Path) -> Release:
     }, "wikimedia", place, clock=lambda: NOW)  # fmt: skip
 
 
+def processor() -> float:
+    """Seconds of processor time so far, of all threads."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
 class Watch:
     """Notes when a measurement has counted, and which one it is; the noise is what follows."""
 
     def __init__(self) -> None:
-        self.counted, self.measurement = 0.0, None
+        self.counted, self.measurement, self.used = 0.0, None, 0.0
         inner = Measurement.observe_many
 
         def watched(one: Any, bins: Any) -> np.ndarray:
             if self.measurement is None:
                 one._settled()
-                self.counted, self.measurement = time.perf_counter(), one
+                self.counted, self.measurement, self.used = time.perf_counter(), one, processor()
             return inner(one, bins)
 
         Measurement.observe_many = watched  # type: ignore[method-assign]
@@ -151,18 +157,18 @@ def main(rows: int, keys: int, place: Path) -> None:
     if not (place / "keys.parquet").exists():
         subprocess.run([sys.executable, __file__, "--make", str(place), "--rows", str(rows), "--keys", str(keys)],
                        check=True)  # in a process of its own, whose memory is not ours  # fmt: skip
-    watch, begin, day = Watch(), time.perf_counter(), release(place)
+    watch, begin = Watch(), time.perf_counter()
     with tempfile.TemporaryDirectory(dir=place) as home:
         for name in ("keys.parquet", f"{DAY}.parquet"):
             os.link(place / name, Path(home) / name)
         day = release(Path(home))
         day.run(DAY)
-        end = time.perf_counter()
-        used = resource.getrusage(resource.RUSAGE_SELF)
+        end, used = time.perf_counter(), processor()
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         out = pl.read_parquet(Path(home) / "out" / DAY / "views.parquet")
     print(f"{rows:,} views, {keys:,} keys: {out.height:,} rows released")
-    print(f"read, bounded, counted {watch.counted - begin:.1f} s; noise and release {end - watch.counted:.1f} s;"
-          f" processor {used.ru_utime + used.ru_stime:.1f} s; peak {used.ru_maxrss / 1e6:.2f} GB")  # fmt: skip
+    print(f"read, bounded, counted {watch.counted - begin:.1f} s, processor {watch.used:.1f} s")
+    print(f"noise and release {end - watch.counted:.1f} s, processor {used - watch.used:.1f} s; peak {peak:.2f} GB")
     print(f"\n{'':20}{'ours':>14}{'by their law':>14}")
     for name, (ours, theirs) in compared(watch.measurement, place).items():
         print(f"{name:20}{ours:14,.6g}{theirs:14,.6g}")

@@ -44,27 +44,14 @@ def release(home: Path, *, now: dt.datetime = NOW, **changes) -> Release:
     return Release(given(**changes), "site", home, clock=lambda: now)
 
 
+README = Path(__file__).parents[2] / "wpinq" / "publish" / "README.md"
+
+
 def test_the_smallest_file_works_as_it_stands(tmp_path):
-    """In a process of its own: views.csv has columns page and views, and the evidence lies beside it."""
+    """That of the room's README: views.csv has columns page and views, and the evidence lies beside it."""
     wrote(tmp_path, 21)
     (tmp_path / "pages.csv").write_text("\n".join(PAGES) + "\n")
-    (tmp_path / "RELEASE.toml").write_text("""
-[data]
-source = "views/{date}.csv"      # columns user, page
-unit = { column = "user", at_most = 10 }
-ledger = "ledger"
-[budget]
-epsilon = 30
-[period]
-every = "day"
-[[question]]
-name = "views"
-sql = "SELECT page, COUNT(*) AS views FROM data GROUP BY page"
-keys = "pages.csv"
-epsilon = 1
-[[sink]]
-directory = "out/{date}"
-""")
+    (tmp_path / "RELEASE.toml").write_text(README.read_text().partition("```toml\n")[2].partition("```")[0])
     command = [sys.executable, "-m", "wpinq", "publish", "run", "RELEASE.toml", "--period", "2026-11-21"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "2026-11-21: published, epsilon 1.\n"), done.stderr

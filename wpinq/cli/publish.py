@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wpinq.cli.publishing import LogJson, Metrics, MetricsFile, Voice, followed, speaking
 from wpinq.errors import BudgetError, WpinqError
 
 if TYPE_CHECKING:
@@ -63,14 +64,29 @@ def plan(file: File, period: Wanted = None) -> None:
 
 @app.command()
 def run(
-    file: File, period: Wanted = None,
+    file: File, period: Wanted = None, *,
     accept: Annotated[bool, typer.Option("--accept", help="Publish it although a check holds it back.")] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Charge for it again, if its records are not those that it was charged for.")
     ] = False,
+    metrics: Metrics = None, metrics_file: MetricsFile = None, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Publish one period. Killed and started again, it is charged once, and published whole, once."""
-    _done(one.run(period, accept=accept, again=again) for one in [_opened(file)])
+    release = _opened(file)
+    with speaking(release, metrics, metrics_file, lines=log_json) as voice:
+        _done((release.run(period, accept=accept, again=again) for _ in "1"), voice)
+
+
+@app.command()
+def follow(
+    file: File, metrics: Metrics = None, metrics_file: MetricsFile = None, log_json: LogJson = False,
+    once: Annotated[bool, typer.Option("--once", help="Look once, publish what has closed, and end.")] = False,
+) -> None:  # fmt: skip
+    """Follow a topic of Kafka or files that grow, and publish each period when the clock has closed it."""
+    release = _opened(file)
+    with speaking(release, metrics, metrics_file, lines=log_json) as voice:
+        if not followed(release, voice, once=once):
+            raise typer.Exit(2)
 
 
 @app.command()
@@ -79,7 +95,9 @@ def backfill(
     periods: Annotated[str, typer.Argument(metavar="A..B", help="The first and the last.", show_default=False)],
 ) -> None:
     """Publish all periods of a range that are not published yet; one that cannot be stops no other."""
-    _done(_opened(file).backfill(periods))
+    release = _opened(file)
+    with speaking(release, None, None, lines=False) as voice:
+        _done(release.backfill(periods), voice)
 
 
 @app.command()
@@ -97,13 +115,15 @@ def status(file: File) -> None:
 @app.command()
 def verify(file: File, period: Named) -> None:
     """Compute a published period anew, for nothing, and compare every file and row with what was published."""
+    from wpinq.cli.errors import say
     from wpinq.publish import BusyError, ChangedError
 
     differs: list[str] = []
     try:
         differs = _opened(file).verify(period)
     except (BusyError, ChangedError) as error:
-        _done([error])
+        say(str(error))
+        raise typer.Exit(_code(error)) from None
     for one in differs:
         typer.echo(f"{period}: {one}")
     if differs:
@@ -119,18 +139,20 @@ def _ended(outcomes: Iterable[Outcome | WpinqError]) -> Iterator[Outcome | Wpinq
         yield error
 
 
-def _done(outcomes: Iterable[Outcome | WpinqError]) -> None:
-    """Print what became of each period as soon as it is known, and exit with the code of the first error."""
-    from wpinq.cli.errors import say
-    from wpinq.publish import BusyError, ChangedError, HeldError
-
-    codes = {HeldError: HELD, BudgetError: REFUSED, ChangedError: CHANGED, BusyError: BUSY}
+def _done(outcomes: Iterable[Outcome | WpinqError], voice: Voice) -> None:
+    """Say what became of each period as soon as it is known, and exit with the code of the first error."""
     worst = 0
     for one in _ended(outcomes):
-        if isinstance(one, WpinqError):
-            say(str(one))
-            worst = worst or next((code for kind, code in codes.items() if isinstance(one, kind)), 2)
-        else:
-            typer.echo(f"{one.period}: {one.done}, {one.price.text}.")
+        voice.tell(one)
+        worst = worst or _code(one)
+    voice.after(well=not worst)
     if worst:
         raise typer.Exit(worst)
+
+
+def _code(one: Outcome | WpinqError) -> int:
+    """The exit code of an outcome."""
+    from wpinq.publish import BusyError, ChangedError, HeldError
+
+    codes = {HeldError: HELD, BudgetError: REFUSED, ChangedError: CHANGED, BusyError: BUSY, WpinqError: 2}
+    return next((code for kind, code in codes.items() if isinstance(one, kind)), 0)

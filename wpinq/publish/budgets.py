@@ -9,6 +9,7 @@ from fractions import Fraction
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import decimal
 from wpinq.ledger import Asked
+from wpinq.ledger.cost import Composition
 from wpinq.ledger.curve import epsilon_of
 from wpinq.ledger.promise import RENYI, RHO, Promise
 from wpinq.publish.declared import Budget, Every, amount
@@ -84,6 +85,23 @@ def asked_of(budget: Budget, total: Fraction | None) -> Asked:
 
 
 @dataclass(frozen=True)
+class Funds:
+    """What is left to be spent.
+
+    Attributes:
+        unit: "epsilon" or "rho".
+        total: The budget.
+        left: What is left of it.
+        stretch: The stretch of time that it is of; None where it is in all.
+    """
+
+    unit: str
+    total: Fraction
+    left: Fraction
+    stretch: str | None
+
+
+@dataclass(frozen=True)
 class Allowance:
     """What the ledger of a release may hold when a period is asked for.
 
@@ -120,15 +138,7 @@ class Allowance:
         """
         if self.budget.per is None:
             return
-        own = Period.of(self.period.start, self.budget.per).name
-        spent = sum(
-            (
-                Price.read(record.facts["cost"])
-                for name, record in self.register.records().items()
-                if "cost" in record.facts and name != self.period.name and self._stretch(name, record.every) == own
-            ),
-            Price(),
-        )
+        own, spent = self._stretch(self.period.name, self.period.every), self.spent(but=self.period.name)
         one = promise.raised(_each(self.budget))
         if not one.holds((spent + price).spent(one)):
             left = one.rho_left(spent.spent(one)) if price.rho else one.left(spent.spent(one))
@@ -140,6 +150,32 @@ class Allowance:
                 requested=price.rho or price.epsilon,
                 remaining=left,
             )
+
+    def spent(self, but: str | None = None) -> Price:
+        """What the periods in the stretch of this one cost, but for one of them."""
+        own = self._stretch(self.period.name, self.period.every)
+        costs = [
+            Price.read(record.facts["cost"])
+            for name, record in self.register.records().items()
+            if "cost" in record.facts and name != but and self._stretch(name, record.every) == own
+        ]
+        return sum(costs, Price())
+
+    def funds(self, sums: tuple[Promise, Composition]) -> Funds:
+        """What is left, in all or in the stretch of this period.
+
+        Args:
+            sums: What the ledger promises, and what was spent.
+        """
+        promise, spent = sums
+        stretch = None
+        if self.budget.per is not None:
+            stretch = self._stretch(self.period.name, self.period.every)
+            promise = promise.raised(_each(self.budget))
+            spent = self.spent().spent(promise)
+        if promise.accounting == RHO:
+            return Funds("rho", promise.budget, promise.rho_left(spent), stretch)
+        return Funds("epsilon", promise.budget, promise.left(spent), stretch)
 
     def _stretch(self, name: str, every: str) -> str:
         assert self.budget.per is not None and every in FORMS  # noqa: S101

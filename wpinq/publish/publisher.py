@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from wpinq.publish.prices import Price
 from wpinq.publish.records import Opening
 from wpinq.publish.register import Record, Register
 from wpinq.publish.sinks import Edition, Place
+from wpinq.publish.stream import schema_of, spooled
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -77,7 +79,8 @@ class Publisher:
         clock: Callable[[], dt.datetime],
     ) -> None:  # fmt: skip
         self.file, self.name, self.home, self.definition = file, name, home, definition
-        self.opening = Opening(file.data, home)
+        columns = None if file.stream is None else partial(schema_of, file.data, home)
+        self.opening = Opening(spooled(file, name, home), home, columns)
         self.register = Register(self.opening.ledger, name)
         self.places, self.clock = places, clock
 

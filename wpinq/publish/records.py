@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from wpinq.protection import protect
 from wpinq.publish.budgets import Allowance, asked_of
 from wpinq.publish.declared import Data, Person
 from wpinq.publish.periods import Period
-from wpinq.records.schema import Kind
+from wpinq.records.schema import Kind, Schema
 from wpinq.sources import open_source
 
 if TYPE_CHECKING:
@@ -32,10 +33,11 @@ class Opening:
     Args:
         data: What the release file says of them.
         home: The directory that relative paths start from.
+        columns: Gives the columns of a stream's records, whose periods are not there yet.
     """
 
-    def __init__(self, data: Data, home: Path) -> None:
-        self._data, self._home = data, home
+    def __init__(self, data: Data, home: Path, columns: Callable[[], Schema] | None = None) -> None:
+        self._data, self._home, self._schema = data, home, columns
         self.unit = unit_of(data.unit)
         self.ledger = home / data.ledger
 
@@ -78,8 +80,10 @@ class Opening:
         Raises:
             SourceError, PlanError: They could not be read or protected.
         """
-        reader = open_source(self._source(period), columns=self._columns(), **self._words())
-        kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in reader.schema}
+        schema = self._schema() if self._schema is not None else open_source(
+            self._source(period), columns=self._columns(), **self._words()
+        ).schema  # fmt: skip
+        kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
         return protect(
             [], delta="0.5", columns=kinds, name=self._data.name, unit=self.unit,
             where=self._where(period), derive=self._data.derive or None,

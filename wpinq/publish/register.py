@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS periods (
   release TEXT, period TEXT, every TEXT, stage TEXT, version TEXT, definition TEXT, facts TEXT, notes TEXT,
   PRIMARY KEY (release, period));
 CREATE TABLE IF NOT EXISTS refusals (release TEXT, period TEXT, at TEXT, why TEXT, PRIMARY KEY (release, period));
+CREATE TABLE IF NOT EXISTS alerts (release TEXT, what TEXT, at TEXT, PRIMARY KEY (release, what));
 """
 
 
@@ -132,6 +133,17 @@ class Register:
                 "SELECT period, at, why FROM refusals WHERE release = ? ORDER BY period", (self._release,)
             ).fetchall()
         return {period: (at, why) for period, at, why in rows}
+
+    def alerted(self, what: str) -> bool:
+        """Whether the curator was told this."""
+        with self._opened() as connection:
+            query = "SELECT at FROM alerts WHERE release = ? AND what = ?"
+            return connection.execute(query, (self._release, what)).fetchone() is not None
+
+    def alert(self, what: str, at: str) -> None:
+        """Note that the curator was told."""
+        with self._opened() as connection:
+            connection.execute("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?)", (self._release, what, at))
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:

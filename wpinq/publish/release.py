@@ -18,12 +18,15 @@ from wpinq.ledger import Ledger
 from wpinq.ledger.budget import sums
 from wpinq.ledger.cost import Composition
 from wpinq.ledger.promise import RHO, Promise
-from wpinq.publish.budgets import check, new_promise, said
-from wpinq.publish.declared import File, decode, read
+from wpinq.publish import alerts
+from wpinq.publish.budgets import Allowance, Funds, check, new_promise, said
+from wpinq.publish.declared import File
+from wpinq.publish.following import Follower
 from wpinq.publish.periods import Period, span, through
 from wpinq.publish.plan import Plan, Priced
 from wpinq.publish.prices import Price
 from wpinq.publish.publisher import Outcome, Publisher
+from wpinq.publish.reading import decode, read
 from wpinq.publish.sinks import Edition, opened
 
 LATER = ("rho", "mechanism")
@@ -158,6 +161,16 @@ class Release:
                 except WpinqError as error:
                     yield error
 
+    def follow(self) -> Follower:
+        """Follow the stream of the release file: each `step()` of the result reads on, and publishes what has closed.
+
+        Raises:
+            PlanError: The release file names no stream, or no column of times.
+            BusyError: Another process follows it.
+            SourceError: The stream is not there.
+        """
+        return Follower(self._publisher)
+
     def status(self) -> list[Standing]:
         """Where each period stands, from the first to the last one that is over."""
         register = self._publisher.register
@@ -192,6 +205,21 @@ class Release:
             edition = self._publisher.edition(wanted)
             differs = [found for place in self._publisher.places if (found := place.differs(edition)) is not None]
             return differs + self._recomputed(edition)
+
+    def funds(self) -> Funds:
+        """What is left of the budget, in all, or in the stretch of time of the last period that is over."""
+        return Allowance(self.file.budget, self._publisher.register, self.period()).funds(self._books())
+
+    def alert(self) -> str | None:
+        """Tell the webhook of the release file, once, that the budget's end is near.
+
+        Returns:
+            Why it was not taken; None where it was, or nothing was due.
+        """
+        if self.file.alerts is None:
+            return None
+        at = self._clock().isoformat(timespec="seconds")
+        return alerts.told(self.file.alerts, self.name, self.funds(), self._publisher.register, at)
 
     @property
     def protects(self) -> str:

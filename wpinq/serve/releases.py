@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from wpinq.errors import SourceError
-from wpinq.publish.declared import read
 from wpinq.publish.files import digest, found
+from wpinq.publish.reading import read
 from wpinq.publish.register import Register
 from wpinq.remote.overseen import Content, Edition, Editions
 from wpinq.serve.contract import Call, Operation

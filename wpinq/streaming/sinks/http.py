@@ -33,16 +33,17 @@ class HttpService:
 
     Args:
         url: Where to, as http or https; a user and a password in it are sent as `Authorization: Basic`.
+        content: What lines are said to be.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, content: str = "application/x-ndjson") -> None:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
         if not host:
             raise SourceError("--to http://...: names no host; write http://host:port/path.")
         self._url = urlunsplit((parts.scheme, host, parts.path, parts.query, ""))
         self.name = urlunsplit((parts.scheme, host, parts.path, "", ""))
-        self._headers = {"Content-Type": "application/x-ndjson"}
+        self._headers = {"Content-Type": content}
         if parts.username is not None:
             word = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
             self._headers["Authorization"] = f"Basic {base64.b64encode(word).decode()}"

@@ -1,0 +1,118 @@
+"""Figures about a release for whoever runs it, as OpenMetrics: none of them depends on records.
+
+Stages of periods, the time since the last one was published, what is left of the budget and what was refused follow
+from the release file, the clock, and numbers that were released. How many records came, or how long a run took, does
+not; neither is told. `prometheus-client` writes the format.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wpinq.errors import SourceError
+
+if TYPE_CHECKING:
+    from wpinq.publish.release import Release
+
+STAGES = ("published", "held", "computed", "begun", "refused", "missing")
+
+
+@dataclass(frozen=True)
+class Standings:
+    """How a release stands at one moment.
+
+    Attributes:
+        release: Its name.
+        stages: How many periods are in each stage.
+        until: The end of the last published period, as seconds since 1970; None before there is one.
+        unit: What the budget is of: "epsilon" or "rho".
+        budget: The budget now, in all.
+        left: What is left of it.
+        at: When this was found out.
+    """
+
+    release: str
+    stages: Counter[str] = field(default_factory=Counter)
+    until: float | None = None
+    unit: str = "epsilon"
+    budget: float = 0.0
+    left: float = 0.0
+    at: float = 0.0
+
+
+def standings(release: Release) -> Standings:
+    """How a release stands; nothing is read but its ledger and its register."""
+    from zoneinfo import ZoneInfo
+
+    all_periods, funds = release.status(), release.funds()
+    done = [one.period for one in all_periods if one.stage == "published"]
+    zone = ZoneInfo(release.file.period.zone)
+    until = release.period(done[-1]).end.replace(tzinfo=zone).timestamp() if done else None
+    stages = Counter(one.stage for one in all_periods)
+    return Standings(release.name, stages, until, funds.unit, float(funds.total), float(funds.left), _now())
+
+
+class Figures:
+    """The last standings, for a scraper that may ask at any time, or for a file.
+
+    Raises:
+        SourceError: `prometheus-client` is not installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            from prometheus_client import CollectorRegistry
+        except ImportError:
+            raise SourceError("--metrics: pip install 'wpinq[metrics]' brings prometheus-client.") from None
+        self._last: Standings | None = None
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+
+    def tell(self, release: Release) -> None:
+        """Find out how a release stands now."""
+        self._last = standings(release)
+
+    def collect(self) -> Iterator[Any]:
+        """What prometheus-client asks for."""
+        from prometheus_client.core import GaugeMetricFamily
+
+        last = self._last
+        if last is None:
+            return
+        periods = GaugeMetricFamily("wpinq_publish_periods", "Periods in each stage.", labels=["release", "stage"])
+        for stage in STAGES:
+            periods.add_metric([last.release, stage], last.stages[stage])
+        yield periods
+        numbers = [
+            ("looked_seconds", "Seconds since the release was looked at.", _now() - last.at),
+            ("budget", f"The budget in all, as {last.unit}.", last.budget),
+            ("budget_left", f"What is left of the budget, as {last.unit}.", last.left),
+        ]
+        if last.until is not None:
+            numbers.append(("lag_seconds", "Seconds since the end of the last published period.", _now() - last.until))
+        for name, text, number in numbers:
+            gauge = GaugeMetricFamily(f"wpinq_publish_{name}", text, labels=["release"])
+            gauge.add_metric([last.release], number)
+            yield gauge
+
+    def write(self, path: Path) -> None:
+        """Write them to a file, whole or not at all, for the textfile collector of a node exporter.
+
+        Raises:
+            SourceError: It cannot be written.
+        """
+        from prometheus_client import write_to_textfile
+
+        try:
+            write_to_textfile(str(path), self.registry)
+        except OSError as error:
+            raise SourceError(f"--metrics-file {path}: cannot be written: {error.strerror}.") from None
+
+
+def _now() -> float:
+    return dt.datetime.now(dt.UTC).timestamp()

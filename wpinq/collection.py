@@ -11,8 +11,7 @@ from wpinq.errors import PlanError
 from wpinq.ledger.budget import Budget
 from wpinq.ledger.promise import PURE
 from wpinq.measurements.charged import commit
-from wpinq.measurements.explain import explain
-from wpinq.measurements.measuring import measure, quote
+from wpinq.measurements.measuring import explain, measure, quote
 from wpinq.measurements.select import select
 from wpinq.measurements.sensitivity import epsilon_left
 from wpinq.plan.builder import Builder

@@ -323,8 +323,8 @@ def test_every_option_has_a_name_and_a_default_where_help_shows_it(name):
     options = {one for one, its in shown.items() if its.kind is its.KEYWORD_ONLY and its.default is not its.empty}
     numbers = {"step"} if name not in ("count", "count_distinct") else set()
     numbers |= {"mechanism", "rho", "delta"} if name not in ("min", "max", "median") else set()
-    ranks = {"confidence"} if name in ("min", "max", "median") else set()
-    if name in ("count", "count_distinct", "sum"):
+    ranks = set()
+    if name in ("count", "count_distinct", "sum", "min", "max", "median"):
         ranks = {"within", "confidence"}
     if name == "mean":
         ranks = {"within", "confidence", "records"}

@@ -199,3 +199,23 @@ def test_an_interval_fails_as_often_as_it_may_on_the_worst_data_and_never_more(e
     if fine:
         assert worst["middle"] > 0.3 * miss
         assert worst["extreme"] > 0.4 * miss
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(1)])
+def test_an_answer_is_off_by_no_more_records_than_it_may_be_whatever_the_data(epsilon):
+    """By the law itself; on the worst data, where all points but one are equally far off, it is used up."""
+    miss, size, rng, worst = Fraction(1, 20), 129, np.random.default_rng(6), {}
+    terms = Terms(epsilon, 1, miss, size)
+    rank, largest = RankAim(Fraction(1, 2), terms), ExtremeAim(True, terms)
+    far = math.ceil(rank.misses)
+    for mass in (np.bincount([64] * 2 * far, minlength=size), rng.integers(0, 3, size),
+                 np.bincount([3] * 5000, minlength=size), np.bincount([3] * 5000 + [99], minlength=size)):  # fmt: skip
+        above, below, wanted = rank.ranks(mass)
+        off = np.maximum(below - wanted, wanted - above) / rank.unit
+        (losses, rate), _ = all_losses(rank, mass, 0)
+        worst["middle"] = max(worst.get("middle", 0), chance(losses, rate, off >= rank.misses))
+        (losses, rate), _ = all_losses(largest, mass, 0)
+        beyond = mass.sum() - np.cumsum(mass)
+        worst["extreme"] = max(worst.get("extreme", 0), chance(losses, rate, beyond >= largest.misses))
+    assert max(worst.values()) <= miss
+    assert worst["middle"] > 0.3 * miss

@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 from strategies import evaluate, protected
 
+import wpinq
 from wpinq import graphs as graph
-from wpinq.measurements.explain import expected_error, explain
+from wpinq.measurements.explain import expected_error
+from wpinq.measurements.measuring import explain
 from wpinq.noise import mechanism
 from wpinq.operators.align import fit_noise
 from wpinq.plan.stability import noise_scale
@@ -100,3 +102,16 @@ def test_columns_are_shown_where_they_change_and_zones_as_they_were_given():
     assert hours.count("page: text") == 1
     assert 'convert_time_zone("Europe/Berlin").dt.hour()' in hours
     assert "scale 16.8577\n" in explain(data, epsilon="0.05932")
+
+
+def test_gaussian_noise_is_explained_as_it_is_quoted(capsys):
+    pages = wpinq.protect([("a",)], budget=1, delta="1e-6", accounting="renyi", columns={"page": str})
+    for asked in ({"rho": "0.01"}, {"epsilon": "0.5", "delta": "1e-7"}):
+        text = pages.explain(**asked, mechanism="gaussian")
+        assert capsys.readouterr().out == text + "\n"
+        quoted = str(pages.quote(**asked, mechanism="gaussian"))
+        assert text.splitlines()[:4] == quoted.splitlines()[:4]
+        assert "protect(records)" in text
+    assert "laplace noise" in pages.explain("0.5", mechanism="laplace")
+    with pytest.raises(wpinq.PlanError, match=r"explain\(rho=...\): is of Gaussian noise"):
+        pages.explain(rho=1)

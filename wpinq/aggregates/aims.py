@@ -99,6 +99,10 @@ class Aim(Protocol):
     def code(self) -> tuple[Field, ...]:
         """All that the choices depend on, beside the weights."""
 
+    @property
+    def misses(self) -> Fraction:
+        """The weight, in 1/resolution, by which an answer is off with probability `miss` at the most."""
+
     def choose(self, mass: Losses, pick: Pick) -> tuple[int, int, int]:
         """Choose, by the weight at each point, the indices of the answer and of both ends of its interval."""
 
@@ -142,6 +146,11 @@ class RankAim:
     def code(self) -> tuple[Field, ...]:
         """The share, and what to spare."""
         return "middle, tilted", self.share, self.spare, self.tilt, self.terms.size
+
+    @property
+    def misses(self) -> Fraction:
+        """What lies between the answer and the wanted rank: one of the points with that much loss would be chosen."""
+        return Fraction(self.terms.spare(max(self.terms.size - 1, 1), self.rate), self.unit)
 
     def choose(self, mass: Losses, pick: Pick) -> tuple[int, int, int]:
         """The nearest point, and one as far below as another above."""
@@ -207,6 +216,11 @@ class ExtremeAim:
     def code(self) -> tuple[Field, ...]:
         """Which, and how far inwards."""
         return "extreme", self.largest, self.inwards, self.terms.size
+
+    @property
+    def misses(self) -> Fraction:
+        """What lies beyond the beginning of the interval, and so beyond the answer."""
+        return Fraction(self.inwards + self.terms.spare(max(self.terms.size - 1, 1), self.inner_rate), 2)
 
     def choose(self, mass: Losses, pick: Pick) -> tuple[int, int, int]:
         """Where the interval begins, and from there outwards the answer; it ends at the bound."""

@@ -102,7 +102,7 @@ def top(
         quotes.append(kept.quote(positive(counts, "top(counts=...)"), named, analyst=analyst))
     first, *measured = self._commit(quotes)
     chosen = Chosen(first, asked, measured[0] if measured else None)
-    about = About(asked.title, (first, *measured))
+    about = About(asked.title, (first, *measured), intervals=bool(measured))
     return Answer(about, chosen.released, many=k > 1 or len(asked.schema) > 1 or bool(measured))
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import polars as pl
 
+from wpinq.aggregates.cells import Cells
 from wpinq.aggregates.scale import FINE, Scale
 from wpinq.functions.covering import SHOWN
 from wpinq.plan.forms import Linear
@@ -76,8 +77,9 @@ class Moments(Linear):
 
     @property
     def title(self) -> str:
-        """The aggregate, and its groups."""
-        return f"{self.call} by {', '.join(self.by)}" if self.by else self.call
+        """The aggregate, and its groups; buckets of numbers are what a histogram is of."""
+        by = self.by[:-1] if isinstance(self.source, Cells) else self.by
+        return f"{self.call} by {', '.join(by)}" if by else self.call
 
     @property
     def bias(self) -> str:

@@ -29,8 +29,8 @@ GRID = Grid(1 << 16, 1000)
 
 @takes(column=NAME, by=NAMES | NOTHING)
 def quantile(
-    self: Builder[Any], column: str, share: Amount, bounds: Bounds, epsilon: Amount, *,
-    step: Amount | None = None, confidence: Amount = LEVEL,
+    self: Builder[Any], column: str, share: Amount, bounds: Bounds, epsilon: Amount | None = None, *,
+    within: Amount | None = None, step: Amount | None = None, confidence: Amount = LEVEL,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for the number below which a share of a column's numbers lies, as a point of a grid.
@@ -40,6 +40,10 @@ def quantile(
         share: From 0 to 1.
         bounds: The least and the largest number, which do not depend on the data.
         epsilon: What it costs the privacy unit, exact.
+        within: Instead of epsilon, how many records, by weight, may lie between the answer and the true quantile; the
+            least epsilon is charged for which there are no more with probability `confidence`, in each group, whatever
+            the numbers. It counts records, since how far apart their numbers are is private. Of about N records a
+            hundredth of N makes the 0.5-quantile one from 0.49 to 0.51.
         step: Of the grid; by default 1 for integers within narrow bounds, else a thousandth of the bounds.
         confidence: How often the interval holds the true quantile; by default 0.95.
         by: Columns that make groups; this and what follows as in `count`.
@@ -56,12 +60,12 @@ def quantile(
 
     Source: A. Smith, "Privacy-preserving statistical estimation with optimal convergence rates", STOC 2011.
     """
-    options = Options(by, keys, name, analyst, step, confidence)
+    options = Options(by, keys, name, analyst, step, confidence, within)
     return ask_quantile(self, column, bounds, epsilon, options, share=share).charge(self)
 
 
 def ask_quantile(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *, share: Amount
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None, options: Options, *, share: Amount
 ) -> QuotedAggregate:
     """Quote a quantile; see `quantile`."""
     wanted = exact(share, "quantile(share=...)")
@@ -75,30 +79,30 @@ def ask_quantile(
 
 @takes(column=NAME, by=NAMES | NOTHING)
 def median(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *,
-    step: Amount | None = None, confidence: Amount = LEVEL,
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None = None, *,
+    within: Amount | None = None, step: Amount | None = None, confidence: Amount = LEVEL,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for the median of a column's numbers; arguments and errors are those of `quantile`."""
-    options = Options(by, keys, name, analyst, step, confidence)
+    options = Options(by, keys, name, analyst, step, confidence, within)
     return ask_median(self, column, bounds, epsilon, options).charge(self)
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
 def min(  # noqa: A001
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *,
-    step: Amount | None = None, confidence: Amount = LEVEL,
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None = None, *,
+    within: Amount | None = None, step: Amount | None = None, confidence: Amount = LEVEL,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for the least of a column's numbers; arguments and errors are those of `quantile`. See `max`."""
-    options = Options(by, keys, name, analyst, step, confidence)
+    options = Options(by, keys, name, analyst, step, confidence, within)
     return ask_min(self, column, bounds, epsilon, options).charge(self)
 
 
 @takes(column=NAME, by=NAMES | NOTHING)
 def max(  # noqa: A001
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, *,
-    step: Amount | None = None, confidence: Amount = LEVEL,
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None = None, *,
+    within: Amount | None = None, step: Amount | None = None, confidence: Amount = LEVEL,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
     """Charge for the largest of a column's numbers; arguments and errors are those of `quantile`.
@@ -106,14 +110,15 @@ def max(  # noqa: A001
     Hiding each record hides the largest one: the answer may be a few records inwards, some 10 / epsilon of them, or
     beyond all of them towards the bound, by about as much as those few are apart; bounds near the truth help. The
     interval holds the true largest number, clamped to the bounds, with `confidence`, and always ends at the bound.
+    With `within` no more records than that lie beyond the beginning of the interval, and so beyond the answer.
     `min` and `max` have independent noise: of fewer than some 30 / epsilon records `min` may exceed `max`.
     """
-    options = Options(by, keys, name, analyst, step, confidence)
+    options = Options(by, keys, name, analyst, step, confidence, within)
     return ask_max(self, column, bounds, epsilon, options).charge(self)
 
 
 def _ask(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount, options: Options, *,
+    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None, options: Options, *,
     call: str, aim: Callable[[Terms], Aim], title: str = "",
 ) -> QuotedAggregate:  # fmt: skip
     """Quote a choice among the points of a grid, for each group."""
@@ -124,7 +129,9 @@ def _ask(
     blur = 0.0 if whole and (1 / spacing).denominator == 1 else float(spacing) / 2
     cells = Cells(self._node, where.by, scale, title or f"{call}({column})")
     level = exact(options.confidence, f"{call}(confidence=...)")
-    cost = QueryCost(call, positive(epsilon, f"{call}(epsilon=...)"), level, options.name, options.analyst)
+    amounts = {"epsilon": epsilon, "within": options.within}
+    exactly = {what: None if said is None else positive(said, f"{call}({what}=...)") for what, said in amounts.items()}
+    cost = QueryCost(call, confidence=level, name=options.name, analyst=options.analyst, **exactly)
     return ask_rank(cells, where, GridPoints(tuple(scale.points()), blur), aim, cost)
 
 

@@ -7,6 +7,7 @@ either, at half of epsilon each.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from wpinq.aggregates.aims import Aim, Losses, Terms
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.quoted import QuotedAggregate
-from wpinq.errors import PlanError
+from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import decimal
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
@@ -26,21 +27,24 @@ from wpinq.measurements.charged import ChargedQuery
 from wpinq.measurements.epochs import answered_from
 from wpinq.measurements.publish import l1_sensitivity
 from wpinq.measurements.quote import Quote, price
+from wpinq.noise.accuracy import least
 from wpinq.noise.exponential import PermuteAndFlip
 from wpinq.operators.align import fit_noise
 from wpinq.plan.node import Node
 from wpinq.records.bins import bin_frame
 from wpinq.records.identity import identities
+from wpinq.records.weights import CAPACITY
 
 
 class QueryCost(NamedTuple):
-    """The epsilon of a query, its confidence, and who is charged."""
+    """The epsilon of a query, or by what weight its answer may be off; its confidence, and who is charged."""
 
     call: str
-    epsilon: Fraction
+    epsilon: Fraction | None
     confidence: Fraction
     name: str | None = None
     analyst: str | None = None
+    within: Fraction | None = None
 
 
 class GridPoints(NamedTuple):
@@ -81,19 +85,37 @@ def ask_rank(
         cost: What it costs whom.
 
     Raises:
-        PlanError: `confidence` is not strictly between 0 and 1, there are windows, or see `price`.
+        PlanError: `confidence` is not strictly between 0 and 1, `within` is less than a record or more than all, there
+            are windows, or see `price`.
+        ExactnessError: Neither epsilon nor `within` is given.
     """
-    call, epsilon, confidence, name, analyst = cost
+    call, epsilon, confidence, name, analyst, within = cost
     if not 0 < confidence < 1:
         raise PlanError(f"{call}: confidence= is strictly between 0 and 1; write 0.95, say.")
     survey, epochs = answered_from(fit_noise(node), call)
-    result = aim(Terms(epsilon, l1_sensitivity(survey), 1 - confidence, len(points.numbers)))
+    terms = Terms(Fraction(1), l1_sensitivity(survey), 1 - confidence, len(points.numbers))
+    if epsilon is None:
+        epsilon = _epsilon(aim, terms, None if within is None else within * survey.root.resolution, call)
+    elif within is not None:
+        raise PlanError(f"{call}(epsilon=, within=): give either what it costs, or how many records it may be off by.")
+    result = aim(replace(terms, epsilon=epsilon))
     ranks = Ranks(result, points, confidence, where, node.title)
     quote = price(
         survey, epsilon, call=call, kind=Quantile, mechanism=ranks, fields=("exponential", *result.code),
         name=name, analyst=analyst, epochs=epochs,
     )  # fmt: skip
     return QuotedAggregate(quote, Quantile.answer)
+
+
+def _epsilon(aim: Callable[[Terms], Aim], terms: Terms, within: Fraction | None, call: str) -> Fraction:
+    """The least epsilon, in four significant digits, for which an answer is off by so many units of 1/resolution."""
+    if within is None:
+        raise ExactnessError(
+            f"{call}(): give either epsilon=, what it costs, or within=, how many records the answer may be off by."
+        )
+    if not 1 <= within <= CAPACITY * terms.l1:
+        raise PlanError(f"{call}(within=...): is a number of records, from 1 to as many as there can be.")
+    return least(lambda epsilon: aim(replace(terms, epsilon=epsilon)).misses <= within, 10 * terms.l1 / within)
 
 
 class Quantile(ChargedQuery):

@@ -13,6 +13,8 @@ from wpinq.functions.polars.expressions import Expressions
 from wpinq.records.batch import END, WEIGHT, Batch
 from wpinq.records.schema import Schema
 
+CORNER = "corner of degrees"
+"""What the ledger calls it."""
 WIDEST = 1 << 22
 """Bins of one side up to which they are counted in an array. They are fewer than the root of the number of records."""
 
@@ -43,7 +45,8 @@ def corner_bin(schema: Schema) -> CornerBin:
     """The function over cells: of two columns, `index` and `rank`."""
     index, rank = (pl.col(name) for name in schema.names)
     bound = bind(pl.when(rank > index).then(index).otherwise(-rank), schema, "map")
-    return CornerBin(**{field.name: getattr(bound, field.name) for field in fields(bound)})
+    found = {field.name: getattr(bound, field.name) for field in fields(bound)}
+    return CornerBin(**{**found, "note": CORNER})
 
 
 def _edge(batch: Batch, name: str, end: int) -> Integers:

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy.typing as npt
 import polars as pl
 
+from wpinq.degrees.cells import CORNER
 from wpinq.degrees.observed import WIDEST, at_once, observe_corner
 from wpinq.errors import PlanError
 from wpinq.measurements.payment import Terms
 from wpinq.operators.align import fit_noise
+from wpinq.operators.map import called
 from wpinq.plan.stability import Survey
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.hierarchy import by_columns, imposed
@@ -115,7 +117,8 @@ def _cornered(cells: Collection, level: tuple[str, ...]) -> Collection:
     index = pl.col(cells.columns[-1])
     ranks = cells.map([*kept, index]).shave(name="rank of an item")
     rank = pl.col(ranks.columns[-1])
-    return ranks.map([*kept, pl.when(rank > index).then(index).otherwise(-rank).alias("bin of a corner")])
+    corner = ranks.map([*kept, pl.when(rank > index).then(index).otherwise(-rank).alias("bin of a corner")])
+    return corner._then(called(corner._node, f"corner of degrees by {', '.join(level)}" if level else CORNER))
 
 
 def _fitted(made: Measurement, frame: pl.DataFrame) -> dict[Node, Fit]:

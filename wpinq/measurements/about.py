@@ -28,6 +28,7 @@ class About:
         threshold: What a noisy weight had to reach for its row to be published; None where rows were given by name.
         bias: What bounds, clamping and weights keep out of it.
         level: How often its intervals hold, for the noise; None where each caller may say.
+        intervals: Whether it has any.
     """
 
     query: str
@@ -36,6 +37,7 @@ class About:
     threshold: float | None = None
     bias: tuple[str, ...] | None = None
     level: Fraction | None = None
+    intervals: bool = True
 
     def described(self, level: Fraction) -> dict[str, Any]:
         """All of it, as JSON has it."""
@@ -52,7 +54,7 @@ class About:
             "protects": "; ".join(dict.fromkeys(one.unit.protects for one in data)),
             "cost": self._cost,
             "level": float(level),
-            "intervals are of": "noise alone, each by itself",
+            "intervals are of": "noise alone, each by itself" if self.intervals else None,
             "beside noise": list(bias),
             "threshold": self.threshold,
             "cut": cut([one.node for one in self.charged]),

@@ -9,10 +9,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from wpinq.exact import Amount, decimal, positive
-from wpinq.operators.align import fit_noise
+from wpinq.exact import decimal
 from wpinq.operators.parallel import each_is_charged
 from wpinq.operators.window import Window
 from wpinq.plan.bias import biases
@@ -21,7 +20,6 @@ from wpinq.plan.stability import Survey, by_ledger
 from wpinq.postprocess.shown import beside_noise
 
 if TYPE_CHECKING:
-    from wpinq.plan.builder import Builder
     from wpinq.plan.dataset import DataSet
 
 
@@ -32,25 +30,6 @@ class Shown(str):
 
     def __repr__(self) -> str:
         return ""
-
-
-def explain(self: Builder[Any], epsilon: Amount | None = None) -> str:
-    """Print the plan as a tree, and what a measurement with this epsilon would cost; spend nothing.
-
-    A step that several others read is shown once, with a number. Columns stand at a source, and where a step changes
-    them. A step that rounds says what that does to weights.
-
-    Args:
-        epsilon: Shows the noise scale, the error to expect of a bin, and the charge to each source as well.
-
-    Returns:
-        The text.
-
-    Raises:
-        ExactnessError: Epsilon is not a finite number above zero.
-    """
-    amount = None if epsilon is None else positive(epsilon, "explain(epsilon=...)")
-    return show_measured(fit_noise(self._node), amount)
 
 
 def show_measured(

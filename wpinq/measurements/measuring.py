@@ -1,4 +1,4 @@
-"""`quote` and `measure`: one call for what can be measured: a whole, a live epoch, windows, and every epoch."""
+"""`explain`, `quote`, `measure`: of what can be measured: a whole, a live epoch, windows, and every epoch."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount
 from wpinq.measurements.continual import ContinualMeasurement
 from wpinq.measurements.epochs import opened
+from wpinq.measurements.explain import how_often, show_measured
 from wpinq.measurements.measurement import Measurement, quoted
 from wpinq.measurements.merge import refuse_merged
-from wpinq.measurements.payment import BEST, GAUSSIAN, Terms
+from wpinq.measurements.payment import BEST, GAUSSIAN, LAPLACE, Terms, gaussian_lines
 from wpinq.measurements.quote import Quote
 from wpinq.measurements.timeline import log_of, refuse_forgotten
 from wpinq.measurements.windows import WindowedMeasurement, windows
+from wpinq.noise.gaussian import DiscreteGaussian
 from wpinq.operators.align import fit_noise
 from wpinq.operators.contribution.first import first
 from wpinq.operators.parallel import each_is_charged
@@ -162,3 +164,35 @@ def _given(collection: Builder[Any], quote: Quote[Measurement], *more: object) -
     if any(item is not None for item in more):
         raise PlanError("measure(quote=...): epsilon=, name= and all else are those of the quote; leave them.")
     return quote
+
+
+@takes(mechanism=NAME)
+def explain(
+    self: Builder[Any], epsilon: Amount | None = None, *, mechanism: str = LAPLACE, rho: Amount | None = None,
+    delta: Amount | None = None,
+) -> str:  # fmt: skip
+    """Print the plan as a tree, and what a measurement with this epsilon, or rho, would cost; spend nothing.
+
+    A step that several others read is shown once, with a number. Columns stand at a source, and where a step changes
+    them. A step that rounds says what that does to weights.
+
+    Args:
+        epsilon: Shows the noise scale, the error to expect of a bin, and the charge to each source as well.
+        mechanism, rho, delta: The same for another noise; see `measure`.
+
+    Returns:
+        The text.
+
+    Raises:
+        ExactnessError: An amount is not a finite number above zero.
+        PlanError: The amounts do not fit each other, the mechanism, or the ledger of a data set.
+    """
+    survey = Survey.of(fit_noise(self._node))
+    if epsilon is None and rho is None and delta is None and mechanism == LAPLACE:
+        return show_measured(survey.root, None)
+    paid = Terms(epsilon, mechanism, rho, delta, call="explain").agreed(survey)
+    if not paid.rho:
+        return show_measured(survey.root, paid.epsilon, paid.noise)
+    noise = paid.buys(survey)
+    assert isinstance(noise, DiscreteGaussian)  # noqa: S101  what a rho buys
+    return show_measured(survey.root, None, cost=gaussian_lines(survey, noise, how_often(survey)))

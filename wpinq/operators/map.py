@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -53,6 +53,12 @@ def choose(node: Node, names: Sequence[str], call: str) -> Map:
         PlanError: There is no such column.
     """
     return Map(node, chosen(names, node.schema, call))
+
+
+def called(node: Node, note: str) -> Map:
+    """A map whose function is called something else for people; it is the same question."""
+    assert isinstance(node, Map)  # noqa: S101  what `map` returns
+    return replace(node, function=replace(node.function, note=note))
 
 
 @dataclass(frozen=True, eq=False)

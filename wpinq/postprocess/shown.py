@@ -94,6 +94,7 @@ def whose(about: Mapping[str, Any]) -> str:
 def footnotes(about: Mapping[str, Any]) -> list[str]:
     """What must be known beside the numbers."""
     noise = f"Intervals are of noise alone, with probability {about['level']:.6g} each."
+    noise = noise if about["intervals are of"] else ""
     found = [noise, beside_noise(about["beside noise"])]
     if about["threshold"] is not None:
         why = "whoever is alone does not show"

@@ -69,8 +69,9 @@ def sql(
             columns are text; give a pair of it and its columns' types otherwise: `("pages.csv", {"size": int})`.
         epsilon: What it costs one person in all, exact, who may be in all tables of a ledger; several aggregates share
             it equally, and so does a count that is added for where groups are published.
-        within: Instead of it, by how much noise may move each count, with probability 0.95: the least epsilon that does
-            it is charged. Only where all that is asked are counts.
+        within: Instead of it, by how much noise may move each count, and by how many records each rank may be off (see
+            `quantile`), with probability 0.95: the least epsilon that does it is charged. Not for sums, means and
+            spreads.
         mechanism: What adds noise to counts, sums, means and spreads; see `measure`. A rank is chosen by an exponential
             mechanism, which of a cost in rho spends the largest epsilon that costs no more of it.
         rho: Instead of epsilon, what it costs one person with Gaussian noise, in all tables of a ledger together.

@@ -18,7 +18,7 @@ from wpinq.aggregates.quantiles import ask_max, ask_median, ask_min, ask_quantil
 from wpinq.aggregates.scale import limits
 from wpinq.aggregates.sums import ask_mean, ask_stdev, ask_sum, ask_variance
 from wpinq.errors import PlanError
-from wpinq.exact import decimal, exact
+from wpinq.exact import Amount, decimal, exact
 from wpinq.functions.sql.terms import shown
 from wpinq.measurements.payment import Terms
 from wpinq.query.tables import CALL, plainly
@@ -112,6 +112,21 @@ class Number:
         extreme = ", and its interval ends at the bound" if self.measured[0] in ("min", "max") else ""
         low, high = (decimal(exact(bound, CALL)) for bound in self.bounds)
         return f"numbers of {self.written} are clamped to {low}..{high}{extreme}"
+
+    def epsilon(self, within: Amount) -> Fraction:
+        """The epsilon for which a rank is off by no more than so many records, with probability 0.95.
+
+        Raises:
+            PlanError: It is no rank, or see `quantile`.
+        """
+        if self.measured[0] in NOISY:
+            raise PlanError(
+                f"{CALL}: within= speaks of counts and ranks; how far noise moves {self.text} depends on the records. "
+                "Give epsilon=, or ask for it by itself: sum(within=...), mean(within=..., records=...)."
+            )
+        *by, column = self.collection.columns
+        options = Options(by=by or None, keys=[] if by else None, within=within)
+        return self.ask(self.collection, column, bounds=self.bounds, epsilon=None, options=options).quote.epsilon
 
     def quote(self, terms: Terms, chosen: Fraction, charged: ChargeNames) -> QuotedAggregate:
         """Quote it in each group, or in all; which groups there are changes no price.

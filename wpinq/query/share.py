@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from wpinq.errors import PlanError
-from wpinq.exact import positive
+from wpinq.exact import Amount, positive
 from wpinq.ledger.curve import pure_within
 from wpinq.measurements.payment import BEST, GAUSSIAN, Terms
 from wpinq.operators.align import fit_noise
@@ -40,10 +40,11 @@ def shared(asked: Statement, terms: Terms, *, given: bool) -> Share:
         given: Whether its groups are given.
 
     Raises:
-        PlanError: They do not fit together, or what is asked is no count, of whose noise alone `within` speaks.
+        PlanError: They do not fit together, or what is asked is neither count nor rank, of which alone `within`
+            speaks.
     """
     if terms.within is not None:
-        return _within(asked, terms, given=given)
+        return _within(asked, terms, terms.within, given=given)
     if terms.epsilon is not None and terms.mechanism in (GAUSSIAN, BEST) and not given:
         raise PlanError(
             f"{CALL}(mechanism={terms.mechanism!r}, epsilon=...): delta= pays for publishing groups here, so it cannot "
@@ -69,15 +70,12 @@ def _agreed(asked: Statement, terms: Terms, *, given: bool) -> Terms:
     return Terms(paid.epsilon or None, paid.noise, paid.rho or None, call=CALL)
 
 
-def _within(asked: Statement, terms: Terms, *, given: bool) -> Share:
-    """The cost of each count for which noise leaves all of them so near to the truth, each with probability 0.95."""
-    if asked.numbers:
-        raise PlanError(
-            f"{CALL}: within= speaks of counts; how far noise moves {asked.numbers[0].text} depends on the records. "
-            "Give epsilon=, or ask for it by itself: sum(within=...), mean(within=..., records=...)."
-        )
+def _within(asked: Statement, terms: Terms, within: Amount, *, given: bool) -> Share:
+    """The cost of each count and rank for which all of them are so near to the truth, each with probability 0.95."""
+    ranks = max((number.epsilon(within) for number in asked.numbers), default=None)
     plans = [Survey.of(fit_noise(item._node)) for item in (*asked.counts, *asked.published_from(given))]
     found = [replace(terms, delta=None).agreed(plan) for plan in plans]
-    epsilon, rho = max(one.epsilon for one in found), max(one.rho for one in found)
+    epsilon = max((one.epsilon for one in found), default=Fraction(0))
+    rho = max((one.rho for one in found), default=Fraction(0))
     noise = Terms(epsilon or None, terms.mechanism, rho or None, call=CALL)
-    return Share(noise, epsilon or pure_within(rho, None))
+    return Share(noise, ranks or epsilon or pure_within(rho, None))

@@ -129,9 +129,7 @@ class Statement:
             plans = [*self.published_from(given), *self.counts, *(number.collection for number in self.numbers)]
             result = []
             for plan in plans:
-                result += [str(plan.quote(rho=each, mechanism="gaussian"))]
-                print(result[-1])  # noqa: T201  as explain of a collection does
-                result += [str(plan.explain())]
+                result += [str(plan.explain(rho=each, mechanism="gaussian"))]
             return "\n".join(result)
         whole = None if epsilon is None else positive(epsilon, "explain(epsilon=...)") / self.of_one_person[0]
         share = None if whole is None else whole / self.parts(given)

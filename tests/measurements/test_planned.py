@@ -66,9 +66,9 @@ def test_a_degree_distribution_by_its_accuracy():
     people = views()
     fit = wpinq.degrees.release(people.map("page"), within=30)
     assert 29 <= people.map("page").measure(epsilon=8 / fit.scales[0]).interval() <= 30
-    with pytest.raises(PlanError, match="takes the place of epsilon"):
+    with pytest.raises(PlanError, match="give either epsilon="):
         wpinq.degrees.release(people.map("page"), epsilon=1, within=30)
-    with pytest.raises(PlanError, match="give epsilon="):
+    with pytest.raises(ExactnessError, match="give either epsilon="):
         wpinq.degrees.release(people.map("page"))
 
 
@@ -84,7 +84,7 @@ def test_a_mean_by_its_accuracy_is_as_near_as_it_was_asked():
     assert 0.1 < answer.cost["epsilon"] < 4
     with pytest.raises(PlanError, match="records="):
         people.mean("size", (0, 10), within="0.5")
-    with pytest.raises(PlanError, match="either epsilon="):
+    with pytest.raises(ExactnessError, match="either epsilon="):
         people.mean("size", (0, 10))
 
 

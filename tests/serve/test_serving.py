@@ -65,6 +65,11 @@ def test_what_is_hidden_from_a_token_is_refused_like_what_is_not_there(site):
     assert (one.status, one.raw) == (two.status, two.raw)
 
 
+def test_another_method_is_refused_with_those_that_there_are(site):
+    found = site.ask(site.token(), "PUT", "/api/sql", {})
+    assert found.status == 405 and found.headers["allow"] == "POST" and found.body["error"]["code"] == "method"
+
+
 def test_tokens_are_refused_when_wrong_expired_or_revoked_and_all_alike(site):
     good = site.token()
     late, gone = site.token(lasts=dt.timedelta(seconds=-1)), site.token()

@@ -60,7 +60,8 @@ def refused(error: BaseException, path: str = "") -> Response:
         LOG.error("%s: %s", path.encode("unicode_escape").decode()[:200], told[:500])
     body = refusal(status, message)
     status = body.error.status
-    return Response(msgspec.json.encode(body), status, MORE.get(status), "application/json")
+    headers = {**MORE.get(status, {}), **dict(getattr(error, "headers", None) or {})}
+    return Response(msgspec.json.encode(body), status, headers, "application/json")
 
 
 async def respond(request: Request, error: Exception) -> Response:

@@ -1,0 +1,55 @@
+"""`wpinq serve`, `wpinq token` and the file on the page about serving."""
+
+import re
+from pathlib import Path
+
+import pytest
+from serving import serving, written
+
+from examples import sample
+from wpinq.cli import main
+from wpinq.ledger import Ledger
+
+PAGE = Path(__file__).parents[2] / "wpinq" / "docs" / "serving.md"
+
+
+def test_the_file_on_the_page_serves(tmp_path):
+    (text,) = re.findall(r"^```toml\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    (tmp_path / "site.toml").write_text(text.replace("port = 8200", "port = 0"))
+    sample.write(tmp_path / "views.csv")
+    with serving(tmp_path) as site:
+        found = site.ask(site.token(), "GET", "/api/measurements").body
+        assert "views.page_views" in [one["name"] for one in found["measurements"]] and found["fits"]
+
+
+def test_tokens_are_made_listed_and_revoked(tmp_path, capsys):
+    place = str(written(tmp_path) / "site.toml")
+    with serving(tmp_path) as site:
+        assert main(["token", "make", place, "ann", "--data", "views", "--cap", "1/2", "--days", "3"]) == 0
+        token = capsys.readouterr().out.strip()
+        (left,) = site.ask(token, "GET", "/api/budget").body["data"]
+        assert left["cap"] == "0.5" and Ledger.existing(tmp_path / "ledger").entries()[-1].kind == "cap"
+        assert main(["token", "list", place]) == 0
+        listed = capsys.readouterr().out
+        assert "ann" in listed and token not in listed and token.split("_")[2] not in listed
+        assert main(["token", "revoke", place, token.split("_")[1]]) == 0
+        assert site.ask(token, "GET", "/api/budget").status == 401
+        main(["token", "list", place])
+        assert "revoked" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (["make", "FILE", "ann", "--data", "nope"], "there are"),
+        (["make", "FILE", "ann\nforged"], "letters"),
+        (["make", "FILE", "ann", "--cap", "-1"], "."),
+        (["revoke", "FILE", "0123"], "no token"),
+        (["list", "nope.toml"], "cannot be read"),
+    ],
+)
+def test_what_a_token_cannot_be_is_said_in_one_line(tmp_path, capsys, words, match):
+    place = str(written(tmp_path) / "site.toml")
+    assert main(["token", *(place if word == "FILE" else word for word in words)]) == 2
+    told = capsys.readouterr()
+    assert re.search(match, told.err) and told.err.count("\n") == 1 and "wpinq_" not in told.out

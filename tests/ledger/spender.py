@@ -25,17 +25,18 @@ TRACED = ("file.py", "head.py", "session.py", "ledger.py", "secret.py", "verifie
 
 def opened(path: str) -> Ledger:
     accounting = os.environ.get("ACCOUNTING", "pure")
-    asked = Asked.of("protect", 1, 0 if accounting == "pure" else None, accounting=accounting)
+    asked = Asked.of("protect", 1, 0 if accounting == "pure" else os.environ.get("DELTA"), accounting=accounting)
     return Ledger.open(Path(path), name="views", unit="record", asked=asked)
 
 
 def spend(path: str, who: str, epsilon: str) -> list[str]:
-    """Spend until nothing is left; the questions that were granted."""
+    """Spend until nothing is left, rho of Gaussian noise where the ledger takes it; the questions that were granted."""
     ledger, granted = opened(path), []
+    cost = Cost(epsilon) if ledger.curves is False else Cost(0, rho=epsilon)
     for number in range(10_000):
         question = f"{int(who):04x}{number:08x}"
         try:
-            ledger.charge(question, [Cost(epsilon)], version="1", label=who)
+            ledger.charge(question, [cost], version="1", label=who)
         except BudgetError:
             return granted
         granted.append(question)

@@ -108,6 +108,21 @@ def test_attack_15_eight_processes_never_spend_more_than_there_is(opened: Open, 
     assert sum(bool(share) for share in shares) >= 2, "they should have spent at the same time"
 
 
+def test_processes_never_spend_more_rho_than_there_is(
+    place: Path, spender: Spender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four processes with Gaussian noise on one ledger of format 2; 0.0005 of rho is 0.011 of its limit 0.535."""
+    monkeypatch.setenv("ACCOUNTING", "renyi")
+    monkeypatch.setenv("DELTA", "1e-6")
+    waiting = [spender("spend", place, who, "1/2000") for who in range(4)]
+    granted = [question for done in waiting for question in done()]
+    ledger = Ledger.existing(place)
+    assert len(granted) == len(set(granted)) == 48
+    charges = [entry for entry in ledger.entries() if entry.kind == "charge"]
+    assert sorted(entry.question for entry in charges) == sorted(granted)
+    assert ledger.divergence == 48 * 22 * Fraction(1, 2000) <= ledger.promise.limit
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("accounting", "rounds"), [("pure", 120), ("renyi", 30)])
 def test_attack_13_killed_at_random_moments_every_grant_is_in_the_ledger(

@@ -72,6 +72,25 @@ def test_what_is_charged_covers_the_squares_of_all_moves(own, others, which, uni
     assert sum(move**2 for move in moved) / (2 * quote.mechanism.square) <= charged == quote.rho == Fraction(1, 7)
 
 
+@pytest.mark.parametrize("weight", [5, -5, 100, -100, 1.7])
+@pytest.mark.parametrize("which", ["pages", "twice", "shave", "distinct"])
+def test_records_with_weights_pay_for_the_largest(weight, which):
+    """What is read off nearly noiseless answers; a weight beyond the bound is cut to it, either way."""
+    plan = {**PLANS, "distinct": lambda v: v.distinct()}[which]
+    bins = [(page, i) for page in "ab" for i in range(1, 30)] if which == "shave" else ["a", "b"]
+
+    def table(more=(), rho=10**30):
+        rows = pl.DataFrame([("a", 1.25), ("b", 4.0), *more], schema={"page": pl.String, "w": pl.Float64}, orient="row")
+        return wpinq.protect(rows, weight="w", max_weight=5, rho=rho, version="1")
+
+    quote = plan(table()).quote(rho="1/7", mechanism="gaussian")
+    one, other = (plan(table(more)).measure(rho=10**25, mechanism="gaussian").observe_many(bins)
+                  for more in ((), [("a", float(weight))]))  # fmt: skip
+    loss = float(np.sum((one - other) ** 2)) / (2 * float(quote.scale) ** 2)
+    assert loss <= 1 / 7 * (1 + 1e-6)
+    assert loss > 0.05 or which != "pages" or weight == 1.7
+
+
 def test_the_curve_belongs_to_the_sum_of_the_paths():
     """Twice the shift is four times the rho: at one sigma, the plan that reads twice pays four times as much."""
     v = views(unit=None)

@@ -106,3 +106,46 @@ def test_groups_are_published_above_a_threshold_of_its_law_and_accuracy_buys_rho
     near = wpinq.sql("SELECT COUNT(*) AS n FROM v", {"v": v}, within=50, **GAUSSIAN)
     assert 48 < (near.interval()[1] - near.interval()[0]) / 2 <= 50
     assert near.cost["rho"] > 0
+
+
+def _divergence(shift, step, order):
+    """Of discrete Laplace noise whose step costs that much, shifted; by summing its probabilities."""
+    many = round(shift / step)
+    at = np.arange(-int(60 / step) - many, int(60 / step) + many + 1)
+    size = np.log((1 - np.exp(-step)) / (1 + np.exp(-step)))
+    logs = order * (size - step * np.abs(at)) + (1 - order) * (size - step * np.abs(at - many))
+    return float(np.log(np.exp(logs - logs.max()).sum()) + logs.max()) / (order - 1)
+
+
+@pytest.mark.parametrize("how", [{"epsilon": "1/5"}, {"rho": "1/200", **GAUSSIAN}], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("query", [
+    "SELECT town, COUNT(*) AS n FROM visits JOIN people USING (user) GROUP BY town",
+    "SELECT town, COUNT(*) AS n, COUNT(people.user) AS k FROM visits LEFT JOIN people USING (user) GROUP BY town",
+    "SELECT a.page AS town, COUNT(*) AS n FROM visits a JOIN visits b ON a.user = b.user GROUP BY a.page",
+])  # fmt: skip
+def test_tables_of_a_renyi_ledger_pay_for_what_a_person_moves(query, how, tmp_path):
+    """A person with all that the bounds allow, by the counts with and without, and by sums over the noise's law."""
+    visits, people = [("bob", "n"), ("eve", "s")], [("bob", "n"), ("eve", "s")]
+    mine = [("ann", "n")] * 3, [("ann", "n")] * 2
+
+    def tables(more, **promise):
+        rows = [pl.DataFrame([*one, *own], schema=["user", name], orient="row")
+                for one, own, name in ((visits, more[0], "page"), (people, more[1], "town"))]  # fmt: skip
+        place = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        return {name: wpinq.protect(frame, ledger=place, unit=wpinq.users("user", at_most=most), name=name, version="1",
+                                    **(promise if name == "visits" else {}))
+                for name, frame, most in (("visits", rows[0], 3), ("people", rows[1], 2))}  # fmt: skip
+
+    quiet = {"epsilon": 10**6, "keys": ["n", "s"]}
+    true = [np.array([row[1:] for row in wpinq.sql(query, tables(more, budget=10**9), **quiet).rows])
+            for more in (((), ()), mine)]  # fmt: skip
+    asked = tables(((), ()), budget=1, delta="1e-6", accounting="renyi")
+    answer, order = wpinq.sql(query, asked, keys=["n", "s"], **how), 22
+    lost = 0.0
+    for place, one in enumerate(answer.measurements):
+        moves = [float(one) for one in np.abs(true[1] - true[0])[:, place] if one]
+        if one.rho:
+            lost += sum(order * move**2 / (2 * float(one.scale) ** 2) for move in moves)
+        else:
+            lost += sum(_divergence(move / float(one.scale), 1 / float(one.scale), order) for move in moves)
+    assert 0 < lost <= float(ledger(asked["visits"]).divergence) * (1 + 1e-9)

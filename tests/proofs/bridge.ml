@@ -49,6 +49,8 @@ let answer name numbers tables c d =
   | "limit" -> shown one (limit same (key (t 0)) (rank (t 1)) (integer (number_at 0)) c)
   | "semijoin" -> shown one (semijoin same (key (t 0)) (key (t 2)) (rank (t 1)) c d)
   | "antijoin" -> shown one (antijoin same (key (t 0)) (key (t 2)) (rank (t 1)) c d)
+  | "group_by" ->
+      shown (fun (k, members) -> k :: members) (group_by same (key (t 0)) (List.sort compare) c)
   | "join" ->
       (* K, a power of two, and what is subtracted, in two halves of 40 bits *)
       let cut = Z.add (Z.mul (integer (number_at 1)) (power 40)) (integer (number_at 2)) in

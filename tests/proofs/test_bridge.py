@@ -20,6 +20,7 @@ from strategies import Driver, expected, leaves, protected, same
 from wpinq.engines import reference
 from wpinq.operators.align import record_ids, record_key
 from wpinq.plan.node import steps
+from wpinq.records.values import encode
 
 CASES = int(os.environ.get("WPINQ_BRIDGE_CASES", "4000"))
 IN_COLUMNS = 4
@@ -93,6 +94,8 @@ def cases():
     yield Case("limit", limited, [2 * FINE], [first, ranks(limited, "Fill")])
     yield Case("semijoin", semi, [], [first, ranks(semi, "Fill"), second], arity=2)
     yield Case("antijoin", anti, [], [second, ranks(anti, "Fill"), second], arity=2)
+    group = {"record": lambda found: (found[0], tuple(sorted((RECORDS[one] for one in found[1:]), key=encode)))}
+    yield Case("group_by", fine.group_by("a"), tables=[first], out=2, **group)
     for joined in (fine.join(other, left="a", right="b"), fine.join(other, left="a", right="b", at_most=3)):
         node = joined._node
         assert 0 <= node.scale <= node.rule.cut  # what the theorem takes for granted

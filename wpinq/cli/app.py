@@ -11,6 +11,7 @@ import typer.core
 
 COMMANDS = {
     "degrees": "degrees",
+    "graph": "graph",
     "run": "run",
     "shell": "shell",
     "try": "dry",

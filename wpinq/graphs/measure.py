@@ -33,9 +33,10 @@ SHARES: Mapping[str, Fraction] = {
     "joint": Fraction(2, 10),
     "triangles": Fraction(5, 10),
 }
-"""How epsilon is split. Chosen on public graphs, and the errors are flat about it (`tests/benchmarks/bench_graphs.py
---shares`): triangles have the widest noise, and their total is what people look at; degrees err by less than a
-thousandth in edges at a tenth of the budget, but every other number rests on them."""
+"""How epsilon is split: chosen before the figures of `tests/benchmarks/bench_graphs.py`, from what noise does to each
+answer of six public graphs, and not tuned to them (`--shares` tries others there). Triangles have the widest noise, and
+their total is what people look at, so they get half. Degrees err by less than a thousandth in edges at a tenth of this
+already, but all else rests on them; joint degrees carry assortativity alone."""
 LEVEL = Fraction(95, 100)
 QUERIES: Mapping[str, Callable[[Collection], Collection]] = {
     "joint": joint_buckets,

@@ -1,0 +1,138 @@
+"""`wpinq graph`: a synthetic graph that keeps degrees, joint degrees and triangles, by one command."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wpinq.cli import options
+from wpinq.cli.inputs import Input
+from wpinq.cli.outputs import check_outputs, write_json
+from wpinq.exact import decimal, positive
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.postprocess.graphs.fit import GraphFit
+
+
+@options.over(options.protected)
+def graph(
+    place: Input,
+    *,
+    budget: Annotated[
+        str,
+        typer.Option(
+            help="Epsilon that this run spends in all, exactly: 0.2 or 1/5. Where there is no ledger yet, one is made "
+            "with this budget, and nothing of it is left.",
+            metavar="EPSILON",
+            show_default=False,
+        ),
+    ],
+    mutual: Annotated[
+        bool,
+        typer.Option(
+            "--mutual",
+            help="Keep only edges that both ends list: with --unit COLUMN and --at-most K nodes are protected, with "
+            "all of their edges.",
+        ),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the search: the same seed gives the same graph.")] = 0,
+    chains: Annotated[int, typer.Option(help="Searches, of which R-hat tells whether they agree.", min=1, max=64)] = 1,
+    steps: Annotated[
+        int | None,
+        typer.Option(help="Swaps that each search proposes, by default 300 for each edge.", min=0, show_default=False),
+    ] = None,
+    analyst: options.Analyst = None,
+    json: options.JsonPath = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw what was measured and the graph here: .png, .svg or .pdf.", metavar="OUT",
+                     show_default=False),
+    ] = None,
+    synthesize: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the edges of the graph here: .parquet, .arrow, .csv, .tsv or .txt.",
+            metavar="OUT",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:  # fmt: skip
+    """Measure a graph, given as a table of edges, and search for a synthetic one that gives the same answers.
+
+    What is measured: the degrees, the degrees at both ends of edges, and the triangles by the degrees of their corners.
+    Nothing else leaves the data, and the graph follows from it. Edges have no direction; loops and repetitions do not
+    count.
+
+    What is protected is one edge, or with --unit all edges that one node lists; with --mutual one node.
+    """
+    from wpinq.graphs import fit
+    from wpinq.postprocess.style import SUFFIXES
+    from wpinq.postprocess.synthesis.writers import WRITERS
+
+    epsilon = positive(budget, "--budget")
+    outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
+    check_outputs(outputs, place.places())
+    edges, measured = measure(place, epsilon, mutual=mutual, analyst=analyst)
+    found = fit(measured, seed=seed, steps=steps, chains=chains)
+    if json is not None:
+        write_json(json, content(found))
+    if plot is not None:
+        found.plot(plot)
+    if synthesize is not None:
+        first, second = edges._node.schema.names
+        found.save(synthesize, (first, second))
+    show(edges, epsilon, found, [path for path, _ in outputs.values() if path is not None])
+
+
+def measure(place: Input, epsilon: Fraction, *, mutual: bool, analyst: str | None) -> tuple[Collection, Any]:
+    """Charge and read; what is refused is refused without records, before a ledger is made."""
+    from wpinq.graphs.measure import measure as measured
+    from wpinq.graphs.measure import quoted
+
+    quoted(place.limitless(), epsilon, mutual=mutual, analyst=analyst)
+    edges = place.protect_to_spend(epsilon)
+    return edges, measured(edges, epsilon, mutual=mutual, analyst=analyst)
+
+
+def content(found: GraphFit) -> dict[str, Any]:
+    """What the JSON file holds. All of it follows from released numbers."""
+    from wpinq.cli.show import installed
+
+    asked = {key: getattr(found.measurements, key) for key in ("joint", "triangles")}
+    return {
+        **dict(found.measurements.about or {}),
+        "wpinq": installed(),
+        "graphs": found.summary(),
+        "R-hat": dict(found.r_hat),
+        "noisy": {key: {"scale": one.scale, "values": one.values.tolist()} for key, one in asked.items()},
+        "degrees": {"noisy": found.measurements.degrees.noisy_cdf.tolist(), "fit": found.graph.degrees.tolist()},
+    }
+
+
+def show(edges: Collection, epsilon: Fraction, found: GraphFit, written: list[Path]) -> None:
+    """Tell what was found, what it cost, and whom it protects."""
+    from wpinq.cli.show import aligned, budget_line, protects_line
+    from wpinq.plan.node import sources
+
+    graphs = {"seed": found.seed_graph, "fitted": found.graph}
+    table: list[tuple[str, ...]] = [("", *graphs)]
+    rows = [asdict(graph.summary()) for graph in graphs.values()]
+    table += [(name.replace("_", " "), *(_told(row[name]) for row in rows)) for name in rows[0]]
+    typer.echo(f"{aligned(table, right=True)}\n")
+    for line in (
+        "The seed has the fitted degrees and joint degrees; the fitted graph has the triangles as well.",
+        f"R-hat {max(found.r_hat.values()):.2f} at most (near 1: settled), epsilon {decimal(epsilon)} in all.",
+        protects_line(edges._node),
+        budget_line(sources(edges._node)[0].ledger),
+        *(f"Written: {path}" for path in written),
+    ):
+        typer.echo(line)
+
+
+def _told(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:.3f}"

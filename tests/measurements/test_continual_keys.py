@@ -16,6 +16,7 @@ from wpinq.measurements.changes import Changes
 from wpinq.measurements.continual_keys import ContinualSelection
 from wpinq.noise.counting_tree import parts, segment
 from wpinq.noise.lasting_threshold import lasting_threshold, share_at
+from wpinq.noise.tails import log_moments
 from wpinq.noise.threshold import least_threshold
 from wpinq.records.bins import bin_frame
 from wpinq.records.identity import identities
@@ -74,6 +75,16 @@ def test_a_threshold_holds_for_every_way_to_spread_a_unit(epoch, l1, linf):
                 for ways in ([1] * rest, [rest] if 0 < rest <= linf else [1] * rest):
                     seen = many * passes[large] + sum(passes[weight] for weight in ways)
                     assert seen <= chance + 1e-12, (large, many, ways)
+
+
+@pytest.mark.parametrize("epoch", [1, 2, 7, 100, 728])
+def test_a_threshold_is_rounded_up(epoch):
+    """No x of those that are tried proves a threshold that is lower by a step, and one of them proves it."""
+    scales, chance = scales_at(epoch), Fraction(1, 10**6)
+    x, moments = log_moments(scales)
+    tau = lasting_threshold(scales, 1, 1, 1, chance=chance)
+    proves = [(moments + x - x * at <= math.log(chance) + 1e-9).any() for at in (tau - 1, tau)]
+    assert proves == [False, True]
 
 
 def test_at_the_same_price_it_errs_sixteen_times_less_than_a_release_every_day():

@@ -191,3 +191,9 @@ def test_a_zone_is_for_times_that_have_one():
         ):  # fmt: skip
             with pytest.raises(PlanError, match="has no time zone"):
                 make(kind)
+
+
+@pytest.mark.parametrize("length", ["1d", True, 1.0, None, 0, -1])
+def test_windows_of_whole_numbers_have_whole_lengths(length):
+    with pytest.raises(wpinq.PlanError, match="length"):
+        wpinq.testing.protected(n=int).window(length, at="n")

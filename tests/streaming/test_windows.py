@@ -96,6 +96,16 @@ def test_every_kind_of_time(kind, times, length, asked):
     assert total.observe(1, window=asked) == 1
 
 
+def test_rule_13_a_window_that_has_closed_stays_closed_whatever_time_is_told_later():
+    source = wpinq.live(COLUMNS, budget=10**6)
+    m = source.window("1h", at="time").map(page).measure(EXACT)
+    for hour, until in ((0, 5), (0.5, 1), (0.6, 1), (0.7, 2)):
+        source.send(views(hour))
+        source.advance(until=at(until))
+    assert m.observe_many(["home"], window=[at(0), at(1), at(4)]).tolist() == [[1], [0], [0]]
+    source.close()
+
+
 def test_rule_25_all_windows_cost_one_and_are_independent():
     rows = [("ann", "home", at(n)) for n in range(24)]
     source = wpinq.protect(rows, budget=1, columns=COLUMNS)

@@ -173,7 +173,8 @@ def recheck(dataflow: Callable[[Collection], Any], case: Case, way: str = "") ->
     Args:
         dataflow: As `audit` was given it.
         case: As an audit printed it.
-        way: In which other way its histograms are computed: "reference", "bytewax", "order", "shards" or "pieces".
+        way: In which other way its histograms are computed: "reference", "bytewax", "order",
+            "shards", "tuples" or "pieces".
     """
     return Search(dataflow, case.columns, case.words, 0, ()).check(case, way, {}, probing=True)
 

@@ -24,7 +24,7 @@ from wpinq.testing.watch import Asked, Content, differences
 
 DITHER = Fraction(1, 2**10)
 """How far rounding by a dither may move a histogram of few bins; two live sources have different dithers."""
-WAYS = ("reference", "bytewax", "order", "shards")
+WAYS = ("reference", "bytewax", "order", "shards", "tuples")
 """In which ways a finite source is computed again, beside the loop for small files."""
 
 

@@ -9,13 +9,16 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import polars as pl
+
 from wpinq.collection import Collection
 from wpinq.errors import NotReadyError, WpinqError
 from wpinq.ledger.secret import Secret
 from wpinq.measurements.measurement import Measurement
 from wpinq.measurements.windows import WindowedMeasurement
-from wpinq.plan.node import sources
+from wpinq.plan.node import Record, sources
 from wpinq.protection import protect
+from wpinq.records.schema import Kind, polars_type
 from wpinq.streaming.source import live
 from wpinq.testing.case import EPOCHS, Case, Row
 from wpinq.testing.watch import Asked, Seen, watched
@@ -53,8 +56,8 @@ def run(
     Args:
         dataflow: Is given the protected collection.
         case: The records.
-        way: "local", "bytewax" or "shards" are engines; "order" hands the records over in another order, "pieces" a
-            live source's one by one.
+        way: "local", "bytewax" or "shards" are engines; "order" hands the records over in another order, "tuples" as
+            Python's values and no frame, "pieces" a live source's one by one.
         own: Whether the unit's records are among them.
         replay: Another run, from whose histograms questions are answered.
         release: Whether each measurement is released too.
@@ -66,7 +69,7 @@ def run(
         rows = [*rows[1::2], *reversed(rows[::2])]
     engine = way if way in ("bytewax", "shards") else "local"
     with watched(engine, replay) as seen:
-        made = Run(dataflow, case, rows, promise or PROMISE)
+        made = Run(dataflow, case, rows, promise or PROMISE, tuples=way == "tuples")
         if case.live:
             made.live(seen, single=way == "pieces")
         else:
@@ -78,13 +81,15 @@ def run(
 class Run:
     """One run of a dataflow."""
 
-    def __init__(self, dataflow: Callable[..., Any], case: Case, rows: list[Row], promise: Mapping[str, Any]) -> None:
-        self.dataflow, self.case, self.rows, self.trace = dataflow, case, rows, Trace()
+    def __init__(
+        self, dataflow: Callable[..., Any], case: Case, rows: list[Row], promise: Mapping[str, Any], *, tuples: bool
+    ) -> None:
+        self.dataflow, self.case, self.rows, self.tuples, self.trace = dataflow, case, rows, tuples, Trace()
         self.words = {**case.words, **promise, "secret": SECRET}
 
     def finite(self, seen: Seen, *, release: bool, answer: bool) -> None:
         """All records at once."""
-        given = [row for _, row in self.rows]
+        given = self.given([row for _, row in self.rows])
         views = protect(given, columns=self.case.columns, name="audit", version="1", **self.words)
         self.attempt("dataflow", views, lambda: self.dataflow(views))
         if answer:
@@ -103,34 +108,45 @@ class Run:
                     self.attempt("dataflow", views, lambda: self.dataflow(views))
                 rows = [row for at, row in self.rows if at == epoch]
                 for some in [[row] for row in rows] if single else [rows]:
-                    views.send(some)
-                until = self.time(seen, epoch)
+                    views.send(self.given(some))
+                until = self.until(seen, epoch)
                 self.attempt(f"advance {epoch}", views, partial(views.advance, until))
             self.answer(views, seen)
         finally:
             views.close()
+
+    def given(self, rows: list[Record]) -> Any:
+        """Records as a frame, which holds NaN as it is; as tuples where a column has values of any kind."""
+        if self.tuples or None in self.case.columns.values():
+            return rows
+        columns = zip(*rows, strict=True) if rows else [()] * len(self.case.columns)
+        return pl.DataFrame(
+            pl.Series(name, list(values), polars_type(Kind(kind)), strict=False)
+            for (name, kind), values in zip(self.case.columns.items(), columns, strict=True)
+        )
 
     def answer(self, views: Collection, seen: Seen) -> None:
         """Compute what was charged, window by window where there are windows."""
         for asked in list(seen.asked):
             question: Any = asked.question
             if isinstance(question, WindowedMeasurement):
-                for time in self.case.values(question._first.at)[:WINDOWS] if self.known(question) else []:
+                for time in self.times(question)[:WINDOWS]:
                     name = f"window {time} of {asked.title}"
                     self.attempt(name, views, partial(_window, question, time))
             elif asked.paid and not question.settled:
                 self.attempt(f"observe {asked.title}", views, question._settled, charged=True)
 
-    def known(self, question: Any) -> bool:
-        """Whether the column of the windows is one of the records', and not computed."""
-        return question._first.at in self.case.columns
+    def times(self, question: WindowedMeasurement) -> list[Any]:
+        """Times in windows that are looked at, which do not depend on whether the unit is there."""
+        first = question._first
+        if first.at in self.case.columns:
+            return self.case.values(first.at)
+        return list(range(1, EPOCHS + 1)) if first.kind is Kind.INT else []
 
-    def time(self, seen: Seen, epoch: int) -> Any:
-        """Until when windows close with an epoch: a time that does not depend on the unit's presence."""
+    def until(self, seen: Seen, epoch: int) -> Any:
+        """Until when windows close with an epoch, so that the last closes all but the last of them."""
         found = [one.question for one in seen.asked if isinstance(one.question, WindowedMeasurement)]
-        if not found or not self.known(found[0]):
-            return None
-        times = self.case.values(found[0]._first.at)
+        times = self.times(found[0]) if found else []
         return times[min(len(times) - 1, epoch * len(times) // EPOCHS)] if times else None
 
     def attempt(self, name: str, views: Collection, call: Callable[[], Any], *, charged: bool = False) -> None:

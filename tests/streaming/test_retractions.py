@@ -88,7 +88,7 @@ def test_every_step_is_at_every_epoch_what_its_definition_makes_of_what_is_there
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(data=st.data(), others=streams)
 def test_a_history_moves_each_epoch_by_no_more_than_the_plan_says(unit, data, others):
     """Neighbours: one record that comes and goes as often as it likes, or all that a person sent and took back."""
@@ -212,7 +212,7 @@ for number in range(wanted + 1):
 
 
 def test_killed_at_any_moment_what_was_taken_back_stays_so(tmp_path):
-    kills, last = 6, 90
+    kills, last = 5, 60
     words = [sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path), str(kills), str(last)]
     subprocess.run(words, check=True, timeout=200, cwd=Path(wpinq.__file__).parents[1])
     said = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]

@@ -80,6 +80,11 @@ def calls(place):
         "name": None,
         "analyst": None,
     }
+    curved = wpinq.protect(ROWS, rho=10**9, columns=TYPED)
+    gaussian, numbers = (
+        {"mechanism": "gaussian", "epsilon": 1, "rho": None, "delta": 1e-6},
+        {"column": "x", "bounds": (0, 5)},
+    )
     return views, {
         "protect": (wpinq.protect, {"source": ROWS, "budget": 1, "delta": 0, "ledger": None, "unit": None,
                                     "columns": TYPED, "header": True, "weight": None, "max_weight": 1, "name": None,
@@ -142,6 +147,11 @@ def calls(place):
         "mode": (views.mode, {"columns": "page", "epsilon": 1, "keys": ["a"], "counts": 1}),
         "histogram": (views.histogram, {"column": "x", "edges": [0, 2, 5], "epsilon": 1, "within": None, "by": "page",
                                         "keys": ["a"], "name": None, "analyst": None, "confidence": 0.9}),
+        **{f"gaussian {name}": (getattr(curved, name), {**given, **gaussian}) for name, given in (
+            ("count", {}), ("mean", numbers), ("variance", numbers), ("histogram", {"column": "x", "edges": [0, 2, 5]}),
+        )},
+        "gaussian sql": (wpinq.sql, {"query": "SELECT COUNT(*) FROM v", "tables": {"v": curved}, **gaussian}),
+        "gaussian degrees": (wpinq.degrees.release, {"collection": curved.map("page"), **gaussian}),
         "observe": (measured.observe, {"bin": "a"}),
         "observe_many": (measured.observe_many, {"bins": ["a"]}),
         "interval": (measured.interval, {"level": 0.9, "bins": 3}),
@@ -213,6 +223,7 @@ NAMES = [
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
     "quantile of a fit", "plot", "synthesize", "answers", "histogram", "users auto", "draw",
     "plan_budget", "degrees by", "connect",
+    *(f"gaussian {name}" for name in ("count", "mean", "variance", "histogram", "sql", "degrees")),
 ]  # fmt: skip
 
 

@@ -164,7 +164,7 @@ class Terms:
     @property
     def _promised(self) -> tuple[Fraction, Fraction]:
         return positive(self.epsilon, f"{self.call}(epsilon=...)"), probability(
-            self.delta or 0, f"{self.call}(delta=...)"
+            0 if self.delta is None else self.delta, f"{self.call}(delta=...)"
         )
 
     @property

@@ -1,7 +1,12 @@
 """`wpinq.connect`: what is asked through a server is the very question of Python, with its answers and its price."""
 
+import datetime as dt
+import ssl
+import urllib.request
+
 import polars as pl
 import pytest
+from serving import CONFIG, serving, written
 
 import wpinq
 from wpinq.errors import BudgetError, PlanError, SourceError
@@ -119,3 +124,34 @@ def test_a_token_goes_over_tls_or_to_this_machine_and_is_never_redirected(site, 
     with pytest.raises(SourceError, match="no valid token"):
         wpinq.connect(site.url, token[:-2] + "00")
     assert token not in repr(here) + repr(wpinq.connect(site.url, token))
+
+
+def certified(place):
+    """A certificate that no client trusts, and its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key, now = ec.generate_private_key(ec.SECP256R1()), dt.datetime.now(dt.UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    made = x509.CertificateBuilder(name, name, key.public_key(), 7, now, now + dt.timedelta(1)).sign(
+        key, hashes.SHA256()
+    )
+    plain = serialization.NoEncryption()
+    (place / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (place / "key.pem").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    )
+
+
+def test_tokens_go_over_tls_to_a_server_that_can_be_trusted_only(tmp_path):
+    certified(written(tmp_path, CONFIG.replace("port = 0", 'port = 0\ncertificate = "cert.pem"\nkey = "key.pem"')))
+    with serving(tmp_path) as site:
+        token, url = site.token(), site.url.replace("http://", "https://")
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        request = urllib.request.Request(f"{url}/api/measurements", headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(request, context=context) as found:
+            assert found.status == 200
+        with pytest.raises(SourceError, match="cannot be reached"):  # nobody vouches for it
+            wpinq.connect(url, token)

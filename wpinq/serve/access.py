@@ -73,15 +73,16 @@ class Door:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *HEADERS]
+                own = {name for name, _ in message["headers"]}  # a page may say what it needs itself
+                message["headers"] = [*message["headers"], *(one for one in HEADERS if one[0] not in own)]
             await send(message)
 
         try:
             if scope["path"] not in OPEN:
                 scope["user"] = self._grant(scope)
             whole = await self._arrived(scope, receive)
-        except RefusedError as error:
-            await refused(error)(scope, receive, answer)
+        except Exception as error:  # noqa: BLE001  a traceback must not reach the log; a file of tokens may be gone
+            await refused(error, scope["path"])(scope, receive, answer)
         else:
             await self._app(scope, whole, answer)
 

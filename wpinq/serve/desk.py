@@ -54,6 +54,7 @@ class Desk:
         if found is None:
             self._enter(who)
             found = asyncio.ensure_future(self._run(who, key, work))
+            found.add_done_callback(lambda one: one.cancelled() or one.exception())  # told to who asks; never logged
             self._held[key] = found
             self._forget()
         self._held.move_to_end(key)

@@ -101,11 +101,12 @@ def runner(catalogue: Catalogue, tokens: Tokens) -> uvicorn.Server:
         tokens: Who may ask.
     """
     place = catalogue.config.server
+    pem = [None if one is None else str(catalogue.home / one) for one in (place.certificate, place.key)]
     logging.getLogger("wpinq.serve").setLevel(logging.INFO)
     config = uvicorn.Config(
         application(catalogue, tokens), http=Impatient, ws="none", access_log=False, log_level="warning",
         server_header=False, date_header=False, timeout_keep_alive=IDLE,
-        backlog=BACKLOG, ssl_certfile=place.certificate, ssl_keyfile=place.key, proxy_headers=False,
+        backlog=BACKLOG, ssl_certfile=pem[0], ssl_keyfile=pem[1], proxy_headers=False,
     )  # fmt: skip
     return uvicorn.Server(config)
 

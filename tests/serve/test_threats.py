@@ -180,7 +180,7 @@ def test_a_failure_inside_is_told_without_its_text(site, monkeypatch, capfd):
     def fails(*_, **__):
         raise RuntimeError("ann viewed page 7")
 
-    monkeypatch.setattr(type(site.catalogue.measured["views.pages"].measurement), "observe_many", fails)
+    monkeypatch.setattr(type(site.catalogue.measured["views.pages"].measurement), "observe", fails)
     found = site.ask(site.token(), "POST", "/api/measurements/views.pages/observe", {"bins": ["p1"]})
     assert found.status == 500 and b"ann" not in found.raw and "ann viewed" not in "".join(capfd.readouterr())
 

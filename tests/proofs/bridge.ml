@@ -55,6 +55,11 @@ let answer name numbers tables c d =
       (* K, a power of two, and what is subtracted, in two halves of 40 bits *)
       let cut = Z.add (Z.mul (integer (number_at 1)) (power 40)) (integer (number_at 2)) in
       shown (fun pair -> pair) (join same (key (t 0)) (key (t 1)) (fun x y -> [ x; y ]) (power (number_at 0)) cut c d)
+  | "join_rows" ->
+      shown (fun pair -> pair) (join_rows same (key (t 0)) (key (t 1)) (fun x y -> [ x; y ]) c d)
+  | "left_rows" ->
+      let unit = integer (number_at 0) in
+      shown (fun pair -> pair) (left_rows same (key (t 0)) (key (t 1)) (fun x y -> [ x; y ]) (fun x -> [ x ]) unit c d)
   | _ -> failwith name
 
 let () =

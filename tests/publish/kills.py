@@ -46,16 +46,33 @@ BOOKS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 WRITES = ("INSERT", "DELETE", "CREATE", "COMMIT", "BEGIN", "UPDATE")
 
 
-def given(sinks: str, views: Path, book: str = "pure") -> dict[str, Any]:
-    """A release of two questions."""
+ACTS: dict[str, Callable[[Any], Any]] = {
+    "run": lambda release: release.run(DAY),
+    "accept": lambda release: release.run(DAY, accept=True),
+    "again": lambda release: release.run(DAY, again=True),
+    "backfill": lambda release: list(release.backfill(f"2026-11-19..{DAY}"))[-1],
+}
+"""What is killed: a period, one that is held, one whose records changed after its charge, three at a time."""
+DATAFLOW = "def dataflow(views):\n    return {'pages': views.map('page').measure(epsilon=1)}\n"
+OTHERS = [
+    {"name": "degrees", "degrees": "page", "epsilon": 1},
+    {"name": "flow", "dataflow": "../flow.py", "keys": ["/p0", "/p1"]},
+    {"name": "found", "counts": ["page"], "delta": "1e-6", "epsilon": 1},
+]
+"""Questions of other kinds, with their plots."""
+
+
+def given(sinks: str, views: Path, book: str = "pure", *, others: bool = False) -> dict[str, Any]:
+    """A release of two questions, or of five."""
     keys = [f"/p{number}" for number in range(4)]
     sql = "SELECT page, COUNT(*) AS views FROM data GROUP BY page"
     return {
         "data": {"source": f"{views}/{{date}}.csv", "unit": {"column": "user", "at_most": 3}, "ledger": "ledger"},
-        "budget": BOOKS[book][0],
+        "budget": BOOKS[book][0] | ({"delta": "1e-5"} if others else {}),
         "question": [
             {"name": "views", "sql": sql, "keys": keys, "epsilon": "1/10" if book == "renyi" else 1, "plot": False},
             {"name": "pages", "counts": ["page"], "keys": keys, **BOOKS[book][1], "plot": False},
+            *(OTHERS if others else []),
         ],
         "sink": SINKS[sinks],
     }
@@ -131,19 +148,23 @@ def calm() -> None:
     os.urandom = lambda size: true(size) if size == 8 else b"\x07" * size
 
 
-def child(home: Path, sinks: str, day: str, fatal: int, said: Path | None, book: str = "pure") -> None:
-    """Publish a day, and say what became of it; killed on the way, if that is wanted."""
+def child(
+    home: Path, sinks: str, act: Callable[[Any], Any], fatal: int, said: Path | None, book: str = "pure", *,
+    others: bool = False,
+) -> None:  # fmt: skip
+    """Publish, and say what became of it; killed on the way, if that is wanted."""
     from wpinq.publish import Release
 
     calm()
     steps = Steps(fatal)
     steps.watch()
-    release = Release(given(sinks, home.parent / "views", book), "site", home, clock=lambda: NOW)
-    done = release.run(day).done
+    release = Release(given(sinks, home.parent / "views", book, others=others), "site", home, clock=lambda: NOW)
+    outcome = act(release)
     many = list(steps.done)
     if said is not None:
-        left = str(release.plan(day).left)
-        said.write_text(json.dumps({"done": done, "left": left, "steps": many, "differs": release.verify(day)}))
+        left = str(release.plan(DAY).left)
+        differs = release.verify(outcome.period)
+        said.write_text(json.dumps({"done": outcome.done, "left": left, "steps": many, "differs": differs}))
 
 
 def forked(what: Callable[[], None], log: Path) -> int:
@@ -191,25 +212,56 @@ def published(home: Path) -> dict[str, Any]:
 class Trial:
     """One sink and one start: what an unkilled run gives, and every killed one compared with it."""
 
-    def __init__(self, place: Path, sinks: str, start: str, book: str = "pure") -> None:
+    def __init__(
+        self, place: Path, sinks: str, start: str, book: str = "pure", act: str = "run", *, others: bool = False
+    ) -> None:
         self.place, self.sinks, self.start, self.book = place / f"{sinks}-{start}", sinks, start, book
+        self.doing, self.others = ACTS[act], others
         self.log, self.said = self.place / "log", self.place / "said"
         self.home = self.place / "start"
         self.home.mkdir(parents=True)
         (self.place / "views").mkdir()
-        for day in (20, 21):
-            rows = "".join(f"u{one},/p{(one + step) % 4}\n" for one in range(40) for step in range(3))
-            (self.place / "views" / f"2026-11-{day}.csv").write_text("user,page\n" + rows)
+        (self.place / "flow.py").write_text(DATAFLOW)
+        for day in (18, 19, 20, 21):
+            self._viewed(day, 40)
         time.sleep(0.2)  # so that the state of these files is remembered in every run alike
         if start == "second":
-            self._finished(self.home, "2026-11-20")
+            self._plain(self.home, lambda release: release.run("2026-11-20"))
+        if act == "accept":  # three days are the past that the fourth breaks with
+            self._viewed(21, 400)
+            for day in (18, 19, 20):
+                self._plain(self.home, lambda release, day=day: release.run(f"2026-11-{day}"))
+            assert ended(self._run(self.home, ACTS["run"], 0, None)) == 1, "it is held"
+        if act == "again":
+            entered = [step for step, name in enumerate(self._plain(self.copied(), ACTS["run"])["steps"], 1)
+                       if name == "enter"]  # fmt: skip
+            assert ended(self._run(self.home, ACTS["run"], entered[1], None)) == -signal.SIGKILL
+            self._viewed(21, 50)
+            time.sleep(0.2)
         before = self.copied()
         begun = time.monotonic()
-        told = self._finished(before, DAY)
+        told = self._finished(before)
         self.seconds = time.monotonic() - begun
         self.steps, self.left, self.whole = told["steps"], told["left"], published(before)
         assert told["done"] == "published", told
         assert not told["differs"], told
+
+    def _viewed(self, day: int, users: int) -> None:
+        rows = "".join(f"u{one},/p{(one + step) % 4}\n" for one in range(users) for step in range(3))
+        (self.place / "views" / f"2026-11-{day}.csv").write_text("user,page\n" + rows)
+
+    def _run(self, home: Path, act: Callable[[Any], Any], fatal: int, said: Path | None) -> int:
+        """Do something in a child; its process id."""
+        given = home, self.sinks, act, fatal, said, self.book
+        return forked(lambda: child(*given, others=self.others), self.log)
+
+    def _plain(self, home: Path, act: Callable[[Any], Any]) -> dict[str, Any]:
+        """Do something that is not killed, and give what it says."""
+        self.said.unlink(missing_ok=True)
+        if ended(self._run(home, act, 0, self.said)):
+            raise AssertionError(self.log.read_text()[-600:])
+        result: dict[str, Any] = json.loads(self.said.read_text())
+        return result
 
     def copied(self) -> Path:
         """The start, copied, always to the same place: a ledger remembers in which state files were seen."""
@@ -221,13 +273,13 @@ class Trial:
         home = self.copied()
         wrong = []
         for fatal in fatals or []:
-            code = ended(forked(lambda fatal=fatal: child(home, self.sinks, DAY, fatal, None, self.book), self.log))
+            code = ended(self._run(home, self.doing, fatal, None))
             wrong += [f"ended with {code}"] * (code not in (0, -signal.SIGKILL)) + self._half(home)
         for moment in moments or []:
-            number = forked(lambda: child(home, self.sinks, DAY, 0, None, self.book), self.log)
+            number = self._run(home, self.doing, 0, None)
             self._watched(number, moment, home, wrong)
             wrong += self._half(home)
-        told = self._finished(home, DAY, wrong)
+        told = self._finished(home, wrong)
         if told:
             wrong += [f"{told['left']} is left"] * (told["left"] != self.left) + told["differs"]
             seen = published(home)
@@ -256,18 +308,15 @@ class Trial:
                 wrong.append(f"half published: {sorted(there)}")
         return wrong
 
-    def _finished(self, home: Path, day: str, wrong: list[str] | None = None) -> dict[str, Any]:
-        """A plain run, and what it says."""
-        self.said.unlink(missing_ok=True)
-        code = ended(forked(lambda: child(home, self.sinks, day, 0, self.said, self.book), self.log))
-        if code:
-            text = f"the run after ended with {code}: {self.log.read_text()[-600:]}"
+    def _finished(self, home: Path, wrong: list[str] | None = None) -> dict[str, Any]:
+        """A run that is not killed, and what it says."""
+        try:
+            return self._plain(home, self.doing)
+        except AssertionError as error:
             if wrong is None:
-                raise AssertionError(text)
-            wrong.append(text)
+                raise
+            wrong.append(f"the run after failed: {error}")
             return {}
-        result: dict[str, Any] = json.loads(self.said.read_text())
-        return result
 
 
 def warm(place: Path) -> None:
@@ -280,7 +329,8 @@ def warm(place: Path) -> None:
         for new in (home, place / "warm" / "views"):
             new.mkdir()
         (place / "warm" / "views" / f"{DAY}.csv").write_text("user,page\nu1,/p1\n")
-        child(home, "both", DAY, 0, home / "said")
+        (place / "warm" / "flow.py").write_text(DATAFLOW)
+        child(home, "both", ACTS["run"], 0, home / "said", others=True)
         names.write_text("\n".join(sys.modules))
 
     assert ended(forked(direct, place / "log")) == 0, (place / "log").read_text()
@@ -290,13 +340,13 @@ def warm(place: Path) -> None:
 
 
 def everywhere(
-    place: Path, sinks: list[str], starts: list[str], stride: int, book: str
+    place: Path, sinks: list[str], starts: list[str], stride: int, book: str, act: str, *, others: bool
 ) -> tuple[Counter[str], list[str]]:
     """Kill at every step (or each so many), once: how often before which step, and what was wrong."""
     many, wrong = Counter[str](), list[str]()
     for sink in sinks:
         for start in starts:
-            trial = Trial(place, sink, start, book)
+            trial = Trial(place, sink, start, book, act, others=others)
             for fatal in range(1, len(trial.steps) + 1, stride):
                 many[f"{sink} {start}: {trial.steps[fatal - 1]}"] += 1
                 wrong += [f"{sink} {start} {fatal} {trial.steps[fatal - 1]}: {one}" for one in trial.killed([fatal])]
@@ -326,6 +376,8 @@ def main() -> int:
     parser.add_argument("--sinks", nargs="*", default=list(SINKS))
     parser.add_argument("--starts", nargs="*", default=list(STARTS))
     parser.add_argument("--book", choices=list(BOOKS), default="pure", help="how the ledger adds up")
+    parser.add_argument("--act", choices=list(ACTS), default="run", help="what is killed")
+    parser.add_argument("--others", action="store_true", help="degrees, a dataflow and thresholds too, with plots")
     asked = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     with tempfile.TemporaryDirectory(prefix="wpinq-kills-") as name:
@@ -334,7 +386,9 @@ def main() -> int:
         many, wrong = Counter[str](), list[str]()
         if asked.stride:
             (place / "steps").mkdir()
-            many, wrong = everywhere(place / "steps", asked.sinks, asked.starts, asked.stride, asked.book)
+            many, wrong = everywhere(
+                place / "steps", asked.sinks, asked.starts, asked.stride, asked.book, asked.act, others=asked.others
+            )  # fmt: skip
         if asked.kills:
             (place / "random").mkdir()
             found, odd = at_random(place / "random", asked.kills, asked.seed, asked.book)

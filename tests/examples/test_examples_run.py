@@ -66,6 +66,14 @@ def test_things_that_count(tmp_path):
     assert all(one < errors[0] / 10 for one in errors[1:])
 
 
+def test_triangles_tell_a_real_graph_from_a_rewired_one():
+    said = run("examples.triangles")
+    found = re.findall(r"TbI (-?[\d,]+) at .* synthetic ([\d,]+) triangles, true ([\d,]+)", said)
+    (signal, made, true), (rewired, _, few) = [[int(word.replace(",", "")) for word in line] for line in found]
+    assert signal > 10 * abs(rewired) + 1000
+    assert abs(made / true - 1) < 0.1 < 0.9 < 1 - few / true
+
+
 def test_davis_women(tmp_path):
     said = run("examples.davis_women", tmp_path)
     assert "18 women, 14 events, 89 attendances" in said

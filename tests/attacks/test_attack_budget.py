@@ -50,7 +50,7 @@ def test_attack_16_a_failure_refunds_nothing_and_can_be_tried_again(views_file, 
     m = views.map(page).measure("0.1")
     true = local.run
 
-    def broken(job):
+    def broken(job, **how):
         raise MemoryError
 
     monkeypatch.setattr(local, "run", broken)
@@ -242,7 +242,7 @@ def test_rule_37_a_flow_holds_an_identity_key_and_nothing_else(views_file, monke
     """What workers are given: plans and the identity key. No ledger, no release key, no noise is drawn in a run."""
     jobs = []
     true = local.run
-    monkeypatch.setattr(local, "run", lambda job: jobs.append(job) or true(job))
+    monkeypatch.setattr(local, "run", lambda job, **how: jobs.append(job) or true(job, **how))
     views = wpinq.protect(views_file, budget=1)
     m = views.map(page).shave().measure("0.1")
     m.observe(("home", 1))

@@ -79,7 +79,7 @@ def test_the_script_can_be_run_twice_for_one_charge(views_file):
 def test_one_run_answers_everything_that_waits(views_file, monkeypatch):
     runs = []
     true_run = local.run
-    monkeypatch.setattr(local, "run", lambda job: runs.append(len(job.roots)) or true_run(job))
+    monkeypatch.setattr(local, "run", lambda job, **how: runs.append(len(job.roots)) or true_run(job, **how))
     pages = wpinq.protect(views_file, budget=10).map(page)
     measured = [pages.measure(1), pages.shave().measure(1), pages.filter(lambda page: page == "home").measure(1)]
     assert runs == []

@@ -12,7 +12,7 @@ from scipy.stats import binom
 from strategies import evaluate
 
 import wpinq
-from wpinq import operators
+from wpinq import aggregates, operators
 from wpinq.ledger.secret import Secret
 from wpinq.measurements.sensitivity import unit_sensitivities
 from wpinq.noise.threshold import seen_bounds
@@ -163,11 +163,13 @@ def test_a_person_is_published_with_delta_only_and_the_threshold_is_lower():
 def test_the_steps_that_keep_the_records_of_one_value_apart_are_agreed():
     """Each lowers thresholds, so each needs the proof of `sensitivity.py`; a subclass would inherit the claim."""
 
-    for module in pkgutil.iter_modules(operators.__path__, "wpinq.operators."):
-        importlib.import_module(module.name)
+    for room in (operators, aggregates):
+        for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)
 
     def below(kind):
         return {kind}.union(*(below(one) for one in kind.__subclasses__() if one.__module__.startswith("wpinq.")))
 
     said = {kind.__name__ for kind in below(Node) if kind.apart or kind.local is not Node.local}
-    assert said == {"Align", "Distinct", "Extreme", "Filter", "LookUp", "Map", "Part", "Shave", "ShaveBy", "Sum"}
+    agreed = {"Align", "Distinct", "Extreme", "Filter", "LookUp", "Map", "Part", "Shave", "ShaveBy", "Sum"}
+    assert said == agreed | {"Cells", "Moments"}  # of aggregates: of a group only its own records, each in its own cell

@@ -10,7 +10,7 @@ import pytest
 from algebra import STEPS, UNITS, apply, source
 
 import wpinq
-from wpinq.engines import flow, threads
+from wpinq.engines import threads
 from wpinq.engines.job import Job
 from wpinq.errors import EngineError
 from wpinq.ledger.secret import Secret
@@ -21,6 +21,9 @@ from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.state import waiting, workers
 from wpinq.state.pointwise import Pointwise
+
+pytest.importorskip("bytewax", reason="bytewax needs Python 3.11 or 3.12")
+from wpinq.engines import flow
 
 DRAW = np.random.default_rng(5)
 PAIRS = [[tuple(pair) for pair in DRAW.integers(-1, 4, (50, 2)).tolist()] for _ in range(2)]

@@ -34,9 +34,9 @@ SHARES: Mapping[str, Fraction] = {
     "triangles": Fraction(5, 10),
 }
 """How epsilon is split: chosen before the figures of `tests/benchmarks/bench_graphs.py`, from what noise does to each
-answer of three public graphs, and not tuned to them (`--shares` tries others there). Triangles have the widest noise, and
-their total is what people look at, so they get half. Degrees err by less than a thousandth in edges at a tenth of this
-already, but all else rests on them; joint degrees carry assortativity alone."""
+answer of three public graphs, and not tuned to them (`--shares` tries others there). Triangles have the widest noise,
+and their total is what people look at, so they get half. Degrees err by less than a thousandth in edges at a tenth of
+this already, but all else rests on them; joint degrees carry assortativity alone."""
 LEVEL = Fraction(95, 100)
 QUERIES: Mapping[str, Callable[[Collection], Collection]] = {
     "joint": joint_buckets,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wpinq.cli import options
+from wpinq.cli import arguments, options
 from wpinq.cli.inputs import Input
 from wpinq.records.schema import Kind
 from wpinq.scripts.script import find, load
@@ -23,20 +23,12 @@ OTHERS = ("1", "2")
 """Orders of sets that two further processes have."""
 
 
-@options.over(options.records)
+@arguments.over(arguments.records)
 def audit(
     dataflow: options.DataflowName,
     place: Input,
     *,
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="[INPUT]",
-            help="What it will be run over, of which only the columns are read; without it --columns names them, and "
-            "they are user and page.",
-            show_default=False,
-        ),
-    ] = "",
+    source: options.ColumnsOf = "",
     cases: Annotated[int, typer.Option(help="How many pairs of neighbours to try.", min=1)] = 200,
     seconds: Annotated[float, typer.Option(help="Stop after as many seconds.", min=0)] = 60.0,
     seed: Annotated[int, typer.Option(help="Chooses the records that are made up.")] = 0,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wpinq.cli import options
+from wpinq.cli import arguments
 from wpinq.cli.inputs import Input
 from wpinq.errors import SourceError
 from wpinq.sources.columns import parse_columns
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WARNING = "For the curator only: this shows records' positions and counts."
 
 
-@options.over(options.records)
+@arguments.over(arguments.records)
 def check(
     place: Input,
     *,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from wpinq.cli import options
+from wpinq.cli import arguments, options
 from wpinq.cli.errors import say
 from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
@@ -57,7 +57,7 @@ class FittedRelease:
     node: Node
 
 
-@options.over(options.protected)
+@arguments.over(arguments.protected)
 def degrees(
     place: Input,
     *,

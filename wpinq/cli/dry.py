@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wpinq.cli import options
+from wpinq.cli import arguments, options
 from wpinq.cli.inputs import Input
 from wpinq.errors import PlanError
 from wpinq.scripts.script import load, rehearsed
@@ -19,20 +19,12 @@ if TYPE_CHECKING:
 SHOWN = 10
 
 
-@options.over(options.records)
+@arguments.over(arguments.records)
 def dry(
     dataflow: options.DataflowName,
     place: Input,
     *,
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="[INPUT]",
-            help="What it will be run over, of which only the columns are read; without it --columns names them, and "
-            "they are user and page.",
-            show_default=False,
-        ),
-    ] = "",
+    source: options.ColumnsOf = "",
     rows: Annotated[
         Path | None,
         typer.Option(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from wpinq.cli import options
+from wpinq.cli import arguments, options
 from wpinq.cli.inputs import Input
 from wpinq.cli.stream import Stream, streams
 from wpinq.scripts.script import Dataflow, find, load, rehearsed
@@ -21,20 +21,12 @@ if TYPE_CHECKING:
 GAUSSIAN = ", which a budget of epsilon alone refuses: give --rho instead, or --delta and --accounting renyi beside it"
 
 
-@options.over(options.records)
+@arguments.over(arguments.records)
 def explain(
     dataflow: options.DataflowName,
     place: Input,
     *,
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="[INPUT]",
-            help="What it would be run over, of which only the columns are read; without it --columns names them, and "
-            "they are user and page.",
-            show_default=False,
-        ),
-    ] = "",
+    source: options.ColumnsOf = "",
     budget: options.Budget = None,
     accounting: options.Accounting = None,
     delta: options.Delta = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wpinq.cli import options
+from wpinq.cli import arguments, options
 from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.exact import decimal, positive
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wpinq.postprocess.graphs.fit import GraphFit
 
 
-@options.over(options.protected)
+@arguments.over(arguments.protected)
 def graph(
     place: Input,
     *,

@@ -1,21 +1,11 @@
-"""Arguments and options that several commands share."""
+"""Single arguments and options that several commands share."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import typer
-
-from wpinq.cli import unit as unit_options
-from wpinq.cli.inputs import Input
-from wpinq.sources.form import Words
-
-R = TypeVar("R")
 
 DataflowName = Annotated[
     str,
@@ -23,6 +13,15 @@ DataflowName = Annotated[
         metavar="DATAFLOW",
         help="A script that defines dataflow(views) -> dict of measurements, or the name of one that comes with wpinq: "
         "page_views, degree_cdf, degree_sequence, degrees.",
+        show_default=False,
+    ),
+]
+ColumnsOf = Annotated[
+    str,
+    typer.Argument(
+        metavar="[INPUT]",
+        help="What it is to be run over, of which only the columns are read; without it --columns names them, and they "
+        "are user and page.",
         show_default=False,
     ),
 ]
@@ -228,73 +227,3 @@ Keep = Annotated[
         show_default=False,
     ),
 ]
-
-
-def over(factory: Callable[..., object]) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Give a command the arguments and options that make its parameter `place`, in its place among the others.
-
-    What the command declares itself under the name of one of them is its own way to say the same.
-    """
-
-    def decorate(command: Callable[..., R]) -> Callable[..., R]:
-        shared = inspect.signature(factory, eval_str=True).parameters
-        own = dict(inspect.signature(command, eval_str=True).parameters)
-        parameters: dict[str, inspect.Parameter] = {}
-        for name, parameter in own.items():
-            parameters.update(shared if name == "place" else {name: parameter})
-
-        @functools.wraps(command)
-        def wrapped(**words: Any) -> R:
-            place = factory(**{name: words[name] for name in shared if name in words})
-            return command(place=place, **{name: words[name] for name in own if name in words})
-
-        ordered = sorted(parameters.values(), key=lambda parameter: parameter.kind)
-        wrapped.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-        return wrapped
-
-    return decorate
-
-
-def records(
-    source: InputPath,
-    *,
-    unit: unit_options.UnitColumn = None,
-    at_most: unit_options.AtMost = None,
-    per: unit_options.Per = None,
-    shared: unit_options.Shared = False,
-    period: unit_options.Period = None,
-    at: unit_options.At = None,
-    zone: unit_options.Zone = None,
-    bound_epsilon: unit_options.BoundEpsilon = None,
-    bound_bins: unit_options.BoundBins = None,
-    where: unit_options.Where = None,
-    derive: unit_options.Derive = None,
-    columns: ColumnNames = None,
-    header: Header = True,
-    format: Format = None,  # noqa: A002  it is the option's name
-    separator: Separator = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    table: Table = None,
-    tz: TimeZone = None,
-) -> Input:
-    """Records and whom to protect, for commands that charge nothing."""
-    chosen = bound_epsilon, bound_bins
-    whom = unit_options.read_unit(unit, at_most, chosen, per=per, shared=shared, period=period, at=at, zone=zone)
-    words: Words = {
-        "header": header, "format": format, "separator": separator, "decimal": decimal, "encoding": encoding,
-        "table": table, "tz": tz,
-    }  # fmt: skip
-    return Input(source, columns, words, unit=whom, where=where, derive=unit_options.read_derived(derive))
-
-
-@over(records)
-def protected(
-    place: Input, *, ledger: LedgerPath = None, name: Name = None, data_version: DataVersion = None,
-    repeat: Repeat = "charge", accounting: Accounting = None, delta: Delta = None, rho: Rho = None,
-) -> Input:  # fmt: skip
-    """The same and their ledger, for commands that charge."""
-    return replace(
-        place, ledger=ledger, name=name, version=data_version, repeat=repeat, accounting=accounting, delta=delta,
-        rho=rho,
-    )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wpinq.cli import options
+from wpinq.cli import arguments, options
 from wpinq.cli.bins import GRAMMAR, ask
 from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
@@ -33,7 +33,7 @@ SHOWN = 12
 """Answers of one measurement that are printed; a JSON file holds them all."""
 
 
-@options.over(options.protected)
+@arguments.over(arguments.protected)
 def run(
     dataflow: options.DataflowName,
     place: Input,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from wpinq.cli import options
+from wpinq.cli import arguments, options
 from wpinq.cli.errors import BAD, message_of, say
 from wpinq.cli.inputs import Input
 from wpinq.cli.interrupt import interruptible
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wpinq.cli.commands import Commands
 
 
-@options.over(options.protected)
+@arguments.over(arguments.protected)
 def shell(dataflow: options.DataflowName, place: Input, *, budget: options.Budget = None) -> None:
     """Observe the measurements of a dataflow script interactively; `help` lists the commands.
 

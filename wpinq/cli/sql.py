@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wpinq.cli import options
+from wpinq.cli import arguments, options
 from wpinq.cli.bins import parse_bins, parse_value
 from wpinq.cli.outputs import check_outputs, write_json
 from wpinq.cli.tables import Tables, of_tables, protect, rehearsed
@@ -37,7 +37,7 @@ def _functions(wanted: bool) -> None:
         raise typer.Exit
 
 
-@options.over(of_tables)
+@arguments.over(of_tables)
 def sql(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="SELECT page, COUNT(*) AS c FROM views GROUP BY page")],
     place: Tables,

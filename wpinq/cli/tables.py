@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-from wpinq.cli import options
+from wpinq.cli import arguments
 from wpinq.cli.inputs import Input
 from wpinq.errors import PlanError, SourceError, WpinqError
 
@@ -83,7 +83,7 @@ class Tables:
         if values["at_most"] is not None:
             _check_number(values["at_most"])
             values["shared"] = values["shared"] and ("at_most", name) not in given
-        return options.protected(source=place, **values)
+        return arguments.protected(source=place, **values)
 
     def _public(self, name: str, place: str, given: Mapping[tuple[str, str | None], list[str]]) -> Public:
         own: Any = {word: given[word, name][0] for word in FORMS if (word, name) in given}
@@ -157,7 +157,7 @@ def _check_number(text: str) -> None:
 def _parameters() -> list[inspect.Parameter]:
     """The options of one input; those with a value, as lists of texts."""
     found = []
-    for one in inspect.signature(options.protected, eval_str=True).parameters.values():
+    for one in inspect.signature(arguments.protected, eval_str=True).parameters.values():
         kind, *about = get_args(one.annotation)
         listed = NoneType in get_args(kind) and Path not in get_args(kind)
         if one.name in ("source", "delta", "rho"):  # --delta and --rho are the query's

@@ -12,7 +12,13 @@ import sys
 import time
 
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
+from wpinq import protect
+from wpinq.cli.commands import Commands
+from wpinq.cli.prompt import _completer
+from wpinq.errors import WpinqError
 from wpinq.ledger.budget import SPENT_ALL
 
 
@@ -103,3 +109,83 @@ def _until(terminal: int, text: str, seconds: float = 20) -> None:
         ready, _, _ = select.select([terminal], [], [], max(end - time.monotonic(), 0))
         assert ready, f"{text!r} did not come; what came: {seen!r}"
         seen += os.read(terminal, 4096).decode(errors="replace")
+
+
+@pytest.fixture
+def rich(wpinq, views, loud, tmp_path, monkeypatch):
+    def say(*lines):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+        return wpinq("shell", loud, views, "--budget", "1000", "--ledger", tmp_path / "ledger")
+
+    return say
+
+
+def test_new_questions_are_priced_first_and_charged_once_after_a_yes(rich, views, tmp_path, remaining):
+    query = "SELECT page, COUNT(*) AS c FROM views GROUP BY page keys home,nope epsilon 100"
+    plan = 'measure own = views.filter("user <> \'ann\'").map(page).shave([1, 2], "part") epsilon 50'
+    done = rich(plan, query, "own home:0")
+    assert (done.code, remaining(tmp_path / "ledger")) == (2, 850)  # priced, and dropped by what came next
+    assert "costs epsilon 50" in done.out and "c: geometric noise of scale 0.01, within 0" in done.out
+    assert "'own' is neither a command" in done.err
+    done = rich(plan, "yes", "own home:0..2", "explain own", query, "yes", "yes", plan)
+    assert (done.code, remaining(tmp_path / "ledger")) == (2, 700)
+    assert done.err.splitlines() == ["wpinq: yes: to what? A question is priced first, by the line before.",
+                                     "wpinq: measure: there is a 'own' already; take another name."]  # fmt: skip
+    lines = done.out.splitlines()
+    assert [line for line in lines if line.startswith("home:")] == ["home:0  0", "home:1  1", "home:2  1"]
+    assert [line for line in lines if line.startswith(("home  ", "nope"))] == ["home  3", "nope  0"]
+    done = rich(plan.replace("own", "other"), "yes", "other home:1", query, "yes")
+    assert (done.code, remaining(tmp_path / "ledger")) == (0, 700)  # the same questions by any name
+    assert done.out.count("free: it was charged before") == 2 and "nothing was charged now" in done.out
+    records = protect(views, ledger=tmp_path / "ledger")
+    same = records.filter("user <> 'ann'").map("page").shave([1, 2], "part").measure(50)
+    assert same.observe(("home", 1)) == 1 and remaining(tmp_path / "ledger") == 700
+
+
+@pytest.mark.parametrize(
+    ("plan", "match"),
+    [
+        ("views.map(page)", "what may it cost"),
+        ("views.map(page) epsilon 1e9", ""),  # it is priced, and then there is nothing to say yes to
+        ("views.map(page) epsilon -1", "epsilon"),
+        ("views.map(page) epsilon 1 epsilon 2", "twice"),
+        ("views.map(page) epsilon 1 keys home", "SELECT"),
+        ("views.map(nope) epsilon 1", "no column 'nope'"),
+        ("views.map() epsilon 1", "missing"),
+        ("views.map(lambda page: page) epsilon 1", "in quotes"),
+        ("views.filter(page > 3) epsilon 1", "in quotes"),
+        ("views.map(open('MARK', 'w')) epsilon 1", "no operator"),
+        ("views.measure(1) epsilon 1", "no operator"),
+        ("views._then(1) epsilon 1", "no operator"),
+        ("views._node epsilon 1", "in quotes"),
+        ("views.map(*page) epsilon 1", "in quotes"),
+        ("views.map(page, **{'columns': 1}) epsilon 1", "in quotes"),
+        ("page.map(user) epsilon 1", "begins with views"),
+        ("'views' epsilon 1", "begins with views"),
+        ("views.concat(" * 400 + "views" + ")" * 400 + " epsilon 1", "cannot be read|too deep"),
+        ("views; import os epsilon 1", "cannot be read"),
+    ],
+)
+def test_what_is_no_plan_is_told_in_one_line_and_runs_nothing(views, tmp_path, monkeypatch, plan, match):
+    monkeypatch.chdir(tmp_path)
+    records = protect(views, 10, ledger=tmp_path / "ledger")
+    commands = Commands({}, records)
+    if match:
+        with pytest.raises(WpinqError, match=match):
+            commands.do(f"measure own = {plan}")
+    else:
+        assert "would be refused" in commands.do(f"measure own = {plan}")
+    with pytest.raises(WpinqError, match="to what"):
+        commands.do("yes")
+    assert records.left == 10 and not (tmp_path / "MARK").exists() and not commands.measurements
+
+
+def test_columns_and_operators_are_completed(views):
+    completer = _completer(Commands({}, protect(views, 1, ledger=views.with_suffix(".ledger"))))
+
+    def completed(text):
+        return {one.text for one in completer.get_completions(Document(text), CompleteEvent())}
+
+    assert {"measure", "SELECT", "yes"} <= completed("")
+    assert completed("measure own = views.ma") == {"map"} and "page" in completed("measure own = views.map(p")
+    assert "user" in completed("SELECT u")

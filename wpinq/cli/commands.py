@@ -7,16 +7,26 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wpinq.cli import questions
 from wpinq.cli.bins import parse_bins
 from wpinq.cli.outputs import check_outputs
-from wpinq.cli.show import LEVEL, budget_line, measurement_table, noise_lines, protects_line, released, written
+from wpinq.cli.show import LEVEL, budget_line, measurement_table, noise_lines, protects_line, released, shown, written
 from wpinq.errors import BinError, PlanError
+from wpinq.measurements.answer import Answer
+from wpinq.plan.node import sources
 from wpinq.scripts.script import chosen
 
 if TYPE_CHECKING:
+    from wpinq.collection import Collection as Records
+    from wpinq.ledger import Ledger
     from wpinq.measurements.measurement import Measurement
 
 HELP = """\
+SELECT ... epsilon 0.1 price a new question about the records, called views; then yes, which charges and asks it
+measure NAME = views.map(page).shave() epsilon 0.1
+                       price a new measurement; after yes it is observed like the others. Instead of epsilon:
+                       within 50, or rho 0.01; after it: mechanism M, delta 1e-6; of SELECT: keys home,news,
+                       bounds size=0..100. Columns stand for themselves, expressions in quotes: filter("size > 3")
 NAME BIN [BIN...]      the noisy weight of bins; text with spaces in quotes: page_views "Page 1" "Page 2"
 NAME 1..20             of a range; of several columns, values are separated by colons: ann:1..3
 plot NAME 1..1000 OUT  draw a range of whole numbers on logarithmic axes, into OUT.png, .svg or .pdf
@@ -31,15 +41,17 @@ class Commands:
 
     Args:
         measurements: The charged measurements by name.
+        records: The records, of which new questions may be asked.
         keep: Files that a plot must not replace.
     """
 
-    def __init__(self, measurements: Mapping[str, Measurement], keep: Collection[Path] = ()) -> None:
-        self.measurements, self._keep = measurements, keep
+    def __init__(self, measurements: Mapping[str, Measurement], records: Records, keep: Collection[Path] = ()) -> None:
+        self.measurements, self.records, self._keep = dict(measurements), records, keep
+        self._priced: questions.Question | None = None
         self._words: dict[str, Callable[[list[str]], str]] = {
             "help": lambda _: HELP,
-            "measurements": lambda _: measurement_table(measurements),
-            "budget": lambda _: budget_line(next(iter(measurements.values())).key_owner.ledger),
+            "measurements": lambda _: measurement_table(self.measurements),
+            "budget": lambda _: budget_line(self._ledger),
             "explain": self._explain,
             "plot": self._plot,
         }
@@ -47,7 +59,11 @@ class Commands:
     @property
     def words(self) -> list[str]:
         """All that a line can begin with."""
-        return [*self.measurements, *self._words, "quit"]
+        return [*self.measurements, *self._words, "SELECT", "measure", "yes", "quit"]
+
+    @property
+    def _ledger(self) -> Ledger:
+        return sources(self.records._node)[0].ledger
 
     def do(self, line: str) -> str:
         """Carry out one line and return what it answers.
@@ -55,6 +71,11 @@ class Commands:
         Raises:
             WpinqError: It is not a command, or it failed.
         """
+        priced, self._priced = self._priced, None
+        if line.split() == ["yes"]:
+            return self._charge(priced)
+        if questions.asks(line):
+            return self._price(line)
         try:
             first, *rest = shlex.split(line, comments=True) or [""]
         except ValueError:
@@ -64,6 +85,25 @@ class Commands:
         if first in self._words and first not in self.measurements:
             return self._words[first](rest)
         return self._observe(first, rest)
+
+    def _price(self, line: str) -> str:
+        """Price a question, which the next line may be `yes` to."""
+        from wpinq.remote.answers import RemoteQuote
+
+        asked = questions.read(line, self.records)
+        if asked.name in (*self.words, "help", "exit"):
+            raise PlanError(f"measure: there is a {asked.name!r} already; take another name.")
+        self._priced = asked if asked.price.fits else None
+        return f"{RemoteQuote(asked.price)}" + ("\nyes asks it; anything else drops it." if asked.price.fits else "")
+
+    def _charge(self, asked: questions.Question | None) -> str:
+        if asked is None:
+            raise PlanError("yes: to what? A question is priced first, by the line before.")
+        found = asked.charge()
+        if isinstance(found, Answer):
+            return shown(found, [self._ledger], free=asked.price.free)
+        self.measurements[asked.name] = found
+        return f"Charged. {asked.name} BIN observes it: {found.node.schema}."
 
     def _observe(self, name: str, texts: list[str]) -> str:
         if name not in self.measurements:

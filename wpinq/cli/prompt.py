@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from wpinq.cli import questions
 
 if TYPE_CHECKING:
     from prompt_toolkit.completion import Completer
@@ -36,12 +38,19 @@ def lines(commands: Commands) -> Iterator[str]:
 
 
 def _completer(commands: Commands) -> Completer:
-    """Commands and measurements at the start, measurements after the commands that take one."""
-    from prompt_toolkit.completion import NestedCompleter
+    """Commands and measurements at the start; what each goes on with after it."""
+    from prompt_toolkit.completion import DynamicCompleter, NestedCompleter, WordCompleter
 
-    names = dict.fromkeys(commands.measurements)
-    takes = {"explain": names, "plot": names}
-    return NestedCompleter.from_nested_dict({word: takes.get(word) for word in commands.words})
+    columns = [*commands.records.columns, questions.RECORDS, *questions.COSTS]
+    plan = WordCompleter([*columns, *questions.OPERATORS])
+    select = WordCompleter([*columns, "COUNT(*)", "FROM", "WHERE", "GROUP BY", "bounds", "keys"], ignore_case=True)
+
+    def now() -> Completer:
+        names = dict.fromkeys(commands.measurements)
+        takes: dict[str, Any] = {"explain": names, "plot": names, "measure": plan, "SELECT": select}
+        return NestedCompleter.from_nested_dict({word: takes.get(word) for word in commands.words})
+
+    return DynamicCompleter(now)
 
 
 def _history() -> History:

@@ -1,4 +1,4 @@
-"""`wpinq shell`: observe bins at a prompt, or line by line from standard input."""
+"""`wpinq shell`: observe bins and ask new questions at a prompt, or line by line from standard input."""
 
 from __future__ import annotations
 
@@ -17,23 +17,31 @@ from wpinq.scripts.script import find, load
 
 if TYPE_CHECKING:
     from wpinq.cli.commands import Commands
+    from wpinq.collection import Collection
 
 
 @arguments.over(arguments.protected)
 def shell(dataflow: options.DataflowName, place: Input, *, budget: options.Budget = None) -> None:
-    """Observe the measurements of a dataflow script interactively; `help` lists the commands.
+    """Observe the measurements of a dataflow script, and ask new questions; `help` lists the commands.
 
-    Where standard input is not a terminal, its lines are the commands, and the exit code is 2 if one of them failed.
+    A new question is priced first, and charged by a line `yes` after it. Where standard input is not a terminal, its
+    lines are the commands, and the exit code is 2 if one of them failed.
     """
     from wpinq.cli.commands import Commands
     from wpinq.cli.run import begin
 
-    measurements, _ = begin(load(dataflow), place, budget, {})
-    commands = Commands(measurements, {*place.places(), find(dataflow).resolve()})
+    opened: list[Collection] = []
+
+    def kept(views: Collection) -> Collection:
+        opened.append(views)
+        return views
+
+    measurements, _ = begin(load(dataflow), place, budget, {}, kept)
+    commands = Commands(measurements, opened[0], {*place.places(), find(dataflow).resolve()})
     if sys.stdin.isatty():
         from wpinq.cli.prompt import lines
 
-        typer.echo("All measurements are charged; bins cost nothing more. Type help for the commands.")
+        typer.echo("Measurements are charged, their bins cost nothing more; new questions do. Type help.")
         _answer(commands, lines(commands))
     elif not _answer(commands, _piped()):
         raise typer.Exit(BAD)

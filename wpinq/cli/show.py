@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.cli.errors import printable
 from wpinq.exact import decimal
-from wpinq.postprocess.shown import beside_noise, nearly, of_noise, rounded
+from wpinq.postprocess.shown import beside_noise, nearly, noisy, of_noise, rounded
 
 if TYPE_CHECKING:
     from wpinq.ledger import Ledger
+    from wpinq.measurements.answer import Answer
     from wpinq.measurements.measurement import Measurement
     from wpinq.plan.node import Node
 
 LEVEL = Fraction(9, 10)
 """Of the intervals that are printed."""
+ROWS = 40
+"""Rows of an answer that are printed; a JSON file holds them all."""
 
 
 def installed() -> str:
@@ -97,3 +100,50 @@ def budget_line(ledger: Ledger) -> str:
         return line
     made = printable(str(ledger.made))
     return f"{line}\nIts ledger is new: {made}. What of the data could not be read, wpinq check tells their curator."
+
+
+def shown(answer: Answer, ledgers: list[Ledger], *, free: bool) -> str:
+    """An answer with its intervals, what is not in it, whom it protects, and what it cost."""
+    rows = [
+        [_cell(*both) for both in zip(row, ends, strict=True)]
+        for row, ends in zip(answer.rows[:ROWS], answer.intervals, strict=False)
+    ]
+    names = [printable(name) for name in answer.columns]
+    lines = [aligned([names, *rows])]
+    if answer.threshold is not None:
+        groups = "Groups" if len(answer) else "No group is shown: groups"
+        why = "whoever is alone in a group does not show"
+        lines.append(f"\n{groups} are left out where the noisy count is below {answer.threshold:g}: {why}.")
+    if len(answer) > ROWS:
+        lines.append(f"... and {len(answer) - ROWS:,} more rows; wpinq sql --json OUT writes them all")
+    for place, name in enumerate(names):
+        cells = [(row[place], ends[place]) for row, ends in zip(answer.rows, answer.intervals, strict=True)]
+        far = [max(ends[1] - value, value - ends[0]) for value, ends in cells if ends]
+        if far:
+            lines.append(f"\n{name}: {of_noise(max(far), Fraction(95, 100))}.")
+    if answer.bias:
+        lines.append(f"\n{beside_noise(answer.bias)}")
+    if answer.loss is not None:
+        lines.append(f"\n{_lost(answer.loss)}")
+    spent = " and ".join(f"{name} {answer.cost[name]:g}" for name in ("epsilon", "rho") if name in answer.cost)
+    delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
+    several = f" in each of {len(ledgers)} ledgers at the most, and their sum for who is in all"
+    each = several if len(ledgers) > 1 else ""
+    again = ", charged before; nothing was charged now" if free else ""
+    left = "\n".join(map(budget_line, ledgers))
+    protects = protects_line(answer.measurements[0].node)
+    return "\n".join([*lines, f"\n{protects}", f"\nCost: {spent}{delta}{each}{again}. {left}"])
+
+
+def _lost(loss: Answer) -> str:
+    """What the answer leaves out, as a sentence."""
+    told = zip(loss.rows, loss.intervals, strict=True)
+    lost = "; ".join(f"{what} {noisy(value, (ends[1] - ends[0]) / 2)}" for (what, value), (_, ends) in told if ends)
+    more = "".join(f" ({clause})" for clause in loss.bias)
+    return f"Left out, with probability 95% each, for epsilon {loss.cost['epsilon']:g}: {lost}{more}."
+
+
+def _cell(value: Any, ends: tuple[float, float] | None) -> str:
+    """A cell, with the digits that noise leaves."""
+    half = 0.0 if ends is None else (ends[1] - ends[0]) / 2
+    return printable("NULL" if value is None else str(rounded(value, half)))

@@ -21,12 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from wpinq.cli.inputs import Input
-    from wpinq.ledger import Ledger
-    from wpinq.measurements.answer import Answer
     from wpinq.records.schema import Schema
-
-SHOWN = 40
-"""Rows that are printed; a JSON file holds them all."""
 
 
 def _functions(wanted: bool) -> None:
@@ -115,7 +110,7 @@ def sql(
 
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
-    from wpinq.cli.show import protected, protects_line
+    from wpinq.cli.show import protected, protects_line, shown
     from wpinq.measurements.payment import Terms
     from wpinq.plan.node import sources, steps
     from wpinq.query import prepare
@@ -157,7 +152,8 @@ def sql(
     )  # fmt: skip
     if json is not None:
         write_json(json, {**answer.content(), "protects": protected(answer.measurements[0].node)})
-    _show(answer, list(ledgers.values()), free=before == [one.remaining() for one in ledgers.values()])
+    nothing = before == [one.remaining() for one in ledgers.values()]
+    typer.echo(shown(answer, list(ledgers.values()), free=nothing))
 
 
 def _check(places: Mapping[str, Input], epsilon: str | None, rho: str | None, budget: str | None) -> None:
@@ -224,53 +220,3 @@ def _delta(chance: Fraction | None, cost: Fraction | None, budget: Fraction | No
         return chance or Fraction(0)
     fitting = ceil(1 / chance) - 1
     return chance * max(min(budget // cost, fitting), 1)
-
-
-def _show(answer: Answer, ledgers: list[Ledger], *, free: bool) -> None:
-    from wpinq.cli.errors import printable
-    from wpinq.cli.show import budget_line, protects_line
-    from wpinq.postprocess.shown import beside_noise, noisy, of_noise
-
-    rows = [
-        [_cell(*both) for both in zip(row, ends, strict=True)]
-        for row, ends in zip(answer.rows[:SHOWN], answer.intervals, strict=False)
-    ]
-    names = [printable(name) for name in answer.columns]
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    for row in [names, *rows]:
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    if answer.threshold is not None:
-        shown = "Groups" if len(answer) else "No group is shown: groups"
-        why = "whoever is alone in a group does not show"
-        typer.echo(f"\n{shown} are left out where the noisy count is below {answer.threshold:g}: {why}.")
-    if len(answer) > SHOWN:
-        typer.echo(f"... and {len(answer) - SHOWN:,} more rows; --json OUT writes them all")
-    for place, name in enumerate(names):
-        cells = [(row[place], ends[place]) for row, ends in zip(answer.rows, answer.intervals, strict=True)]
-        far = [max(ends[1] - value, value - ends[0]) for value, ends in cells if ends]
-        if far:
-            typer.echo(f"\n{name}: {of_noise(max(far), Fraction(95, 100))}.")
-    if answer.bias:
-        typer.echo(f"\n{beside_noise(answer.bias)}")
-    if answer.loss is not None:
-        told = zip(answer.loss.rows, answer.loss.intervals, strict=True)
-        lost = "; ".join(f"{what} {noisy(value, (ends[1] - ends[0]) / 2)}" for (what, value), (_, ends) in told if ends)
-        more = "".join(f" ({clause})" for clause in answer.loss.bias)
-        typer.echo(f"\nLeft out, with probability 95% each, for epsilon {answer.loss.cost['epsilon']:g}: {lost}{more}.")
-    spent = " and ".join(f"{name} {answer.cost[name]:g}" for name in ("epsilon", "rho") if name in answer.cost)
-    delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
-    several = f" in each of {len(ledgers)} ledgers at the most, and their sum for who is in all"
-    each = several if len(ledgers) > 1 else ""
-    again = ", charged before; nothing was charged now" if free else ""
-    typer.echo(f"\n{protects_line(answer.measurements[0].node)}")
-    left = "\n".join(map(budget_line, ledgers))
-    typer.echo(f"\nCost: {spent}{delta}{each}{again}. {left}")
-
-
-def _cell(value: Any, ends: tuple[float, float] | None) -> str:
-    """A cell, with the digits that noise leaves."""
-    from wpinq.cli.errors import printable
-    from wpinq.postprocess.shown import rounded
-
-    half = 0.0 if ends is None else (ends[1] - ends[0]) / 2
-    return printable("NULL" if value is None else str(rounded(value, half)))

@@ -29,6 +29,7 @@ class Allowance:
         delta: Delta that may be spent in all.
         delta_left: Delta that is left, for everybody.
         more: How many further questions of this kind both allow, `MANY` at most; 0 where none was given.
+        fits: Whether both allow what was given.
     """
 
     name: str
@@ -40,9 +41,10 @@ class Allowance:
     delta: Fraction
     delta_left: Fraction
     more: int = 0
+    fits: bool = True
 
 
-def allowances(ledger: Ledger, analyst: str, asked: Sequence[Charge] = ()) -> tuple[Allowance, Allowance]:
+def allowances(ledger: Ledger, analyst: str | None, asked: Sequence[Charge] = ()) -> tuple[Allowance, Allowance]:
     """What an analyst may still spend, now and after some charges; nothing is charged.
 
     Raises:
@@ -63,7 +65,7 @@ def allowances(ledger: Ledger, analyst: str, asked: Sequence[Charge] = ()) -> tu
         after = known.spent.including(new)
         fits = _fitting(known, analyst)
         more = _most(lambda number: fits(after.including(costs * number))) if costs else 0
-        return _said(known, analyst, known.spent), _said(known, analyst, after, more)
+        return _said(known, analyst, known.spent), _said(known, analyst, after, more, fits=not new or fits(after))
 
 
 def caps(ledger: Ledger) -> dict[str, tuple[Fraction, Fraction]]:
@@ -78,7 +80,7 @@ def caps(ledger: Ledger) -> dict[str, tuple[Fraction, Fraction]]:
         return dict(sorted(found.items()))
 
 
-def _fitting(known: Accountant, analyst: str) -> Callable[[Composition], bool]:
+def _fitting(known: Accountant, analyst: str | None) -> Callable[[Composition], bool]:
     """Whether the accountant would admit charges of the analyst that come to these totals."""
     cap = known.caps.get(analyst)
     own = None if cap is None else known.promise.share(cap)
@@ -102,7 +104,7 @@ def _most(fits: Callable[[int], bool]) -> int:
     return low
 
 
-def _said(known: Accountant, analyst: str, spent: Composition, more: int = 0) -> Allowance:
+def _said(known: Accountant, analyst: str | None, spent: Composition, more: int = 0, *, fits: bool = True) -> Allowance:
     promise, cap = known.promise, known.caps.get(analyst)
     kind = "rho" if promise.accounting == "rho" else "epsilon"
     left = promise.rho_left if kind == "rho" else promise.left
@@ -112,5 +114,6 @@ def _said(known: Accountant, analyst: str, spent: Composition, more: int = 0) ->
         of = share.rho_left if kind == "rho" else share.left
         own = of(known.by(analyst, spent))
     return Allowance(
-        known.name, kind, promise.budget, left(spent), cap, own, promise.failing, promise.failing - spent.delta, more
-    )
+        known.name, kind, promise.budget, left(spent), cap, own, promise.failing, promise.failing - spent.delta, more,
+        fits,
+    )  # fmt: skip

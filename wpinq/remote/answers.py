@@ -35,7 +35,8 @@ class RemoteQuote:
         for now, after in zip(self.price.now, self.price.after, strict=True):
             own = f", {after.own} of the own cap {after.cap}" if after.cap is not None else ""
             lines.append(f"  afterwards {after.left} of {now.budget} is left of {now.data!r}{own}")
-        return "\n".join([*lines, f"  and {self.price.more} more of this kind"])
+        short = "  which is more than is left: it would be refused"
+        return "\n".join([*lines, f"  and {self.price.more} more of this kind" if self.price.fits else short])
 
 
 class RemoteMeasurement:

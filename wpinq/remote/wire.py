@@ -201,6 +201,7 @@ class Priced(Told, frozen=True):
         now: What is left now.
         after: What will be left.
         more: How many further questions of this kind the caps and budgets allow after it, 1,000 at most.
+        fits: Whether caps and budgets allow it.
     """
 
     cost: dict[str, str]
@@ -210,6 +211,7 @@ class Priced(Told, frozen=True):
     now: list[Left]
     after: list[Left]
     more: int
+    fits: bool = True
 
 
 class Answered(Told, frozen=True):

@@ -10,10 +10,10 @@ from wpinq.exact import exact
 from wpinq.ledger import Entry, allowances, caps
 from wpinq.plan.dataset import code_of
 from wpinq.remote.overseen import Cap, Capped, GrantTold, History, Ledgers, LedgerTold, Row, Tokens
+from wpinq.remote.pricing import left
 from wpinq.remote.wire import Left, told
 from wpinq.serve.catalogue import Opened
 from wpinq.serve.contract import Call, Operation
-from wpinq.serve.pricing import left
 from wpinq.serve.refusals import RefusedError
 from wpinq.serve.tokens import Grant
 

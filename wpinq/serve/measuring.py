@@ -7,18 +7,18 @@ from typing import Any
 import msgspec
 
 from wpinq.errors import PlanError
-from wpinq.exact import exact
 from wpinq.measurements.charged import commit
 from wpinq.measurements.measurement import Measurement
 from wpinq.measurements.quote import Quote
 from wpinq.measurements.settle import settle
 from wpinq.remote.grammar import Measure
+from wpinq.remote.pricing import priced
 from wpinq.remote.wire import Measured
+from wpinq.serve.caps import insist_on_cap
 from wpinq.serve.catalogue import Catalogue, Served
 from wpinq.serve.contract import Call, Operation
 from wpinq.serve.measured import described
 from wpinq.serve.plans import collection
-from wpinq.serve.pricing import expected, insist_on_cap, priced
 from wpinq.serve.tokens import Grant
 
 OWN = "asked."
@@ -31,7 +31,8 @@ async def measure(call: Call[Measure]) -> Measured:
 
     def price() -> Measured:
         quote = _quoted(body, grant, site.catalogue)
-        return Measured(price=priced([quote], grant.analyst, expected([quote], ["weight"]), exact(0, "delta")))
+        insist_on_cap([quote], grant.analyst)
+        return Measured(price=priced([quote], grant.analyst, ["weight"]))
 
     def charged() -> Served:
         quote = _quoted(body, grant, site.catalogue)

@@ -12,10 +12,11 @@ from wpinq.ledger import allowances
 from wpinq.query import prepare, quoted
 from wpinq.query.answer import QuotedSql
 from wpinq.remote.bins import value
+from wpinq.remote.pricing import left, priced_sql
 from wpinq.remote.wire import Answered, Budget, Sql
+from wpinq.serve.caps import insist_on_cap
 from wpinq.serve.catalogue import Catalogue
 from wpinq.serve.contract import Call, Operation
-from wpinq.serve.pricing import expected, insist_on_cap, left, priced
 from wpinq.serve.refusals import RefusedError
 from wpinq.serve.tokens import Grant
 
@@ -26,7 +27,9 @@ async def sql(call: Call[Sql]) -> Answered:
     _insist_on_size(body, catalogue)
 
     def price() -> Answered:
-        return _priced(_quoted(body, grant, catalogue), grant)
+        asked = _quoted(body, grant, catalogue)
+        insist_on_cap(asked.quotes, grant.analyst)
+        return Answered(price=priced_sql(asked, grant.analyst))
 
     def answer() -> Answered:
         return _answered(_quoted(body, grant, catalogue), grant)
@@ -83,13 +86,6 @@ def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
         body.query, {**public, **tables}, epsilon=body.epsilon, within=body.within, delta=body.delta, keys=keys,
         bounds=bounds, name=body.name, analyst=grant.analyst,
     )  # fmt: skip
-
-
-def _priced(asked: QuotedSql, grant: Grant) -> Answered:
-    labels = [item.label for item in asked.statement.items if type(item.node).__name__ == "Column"]
-    names = [label for label in labels if label not in asked.statement.keys]
-    lost = exact(0, "delta") if asked.lost is None else asked.lost
-    return Answered(price=priced(asked.quotes, grant.analyst, expected(asked.quotes, names), lost))
 
 
 def _answered(asked: QuotedSql, grant: Grant) -> Answered:

@@ -10,20 +10,24 @@ from wpinq.ledger import Allowance, Charge, Ledger, allowances
 from wpinq.measurements.about import About
 from wpinq.measurements.answer import LEVEL
 from wpinq.measurements.quote import Quote
+from wpinq.query.answer import QuotedSql
 from wpinq.remote.wire import Expected, Left, Priced, told
-from wpinq.serve.refusals import RefusedError
-
-CAPLESS = "the curator has set no cap for this analyst, so nothing can be asked: wpinq token make ... --cap EPSILON."
 
 
-def priced(quotes: Sequence[Quote[Any]], analyst: str, expected: list[Expected], delta: Fraction) -> Priced:
+def priced(
+    quotes: Sequence[Quote[Any]], analyst: str | None, names: Sequence[str] = (), delta: Fraction = Fraction(0)
+) -> Priced:
     """What some quotes cost together, and what is left; nothing is charged.
 
+    Args:
+        quotes: All that one question is charged for.
+        analyst: Who asks; None for the curator.
+        names: What their columns are called in the answer; what is left out is called by its last step.
+        delta: What the question costs of delta.
+
     Raises:
-        RefusedError: The analyst has no cap.
         LedgerError: A ledger cannot be trusted or read.
     """
-    insist_on_cap(quotes, analyst)
     ledgers: dict[str, tuple[Ledger, dict[bytes, Charge]]] = {}
     for ledger, charge in (request for quote in quotes for request in quote.charges):
         ledgers.setdefault(ledger.identity, (ledger, {}))[1][charge.key] = charge
@@ -33,26 +37,13 @@ def priced(quotes: Sequence[Quote[Any]], analyst: str, expected: list[Expected],
     return Priced(
         cost=cost | ({"rho": told(about.rho)} if about.rho else {}),
         free=all(ledger.holds(charge) for ledger, charges in ledgers.values() for charge in charges.values()),
-        expected=expected,
+        expected=_expected(quotes, names),
         level=float(LEVEL),
         now=[left(now) for now, _ in found],
         after=[left(after) for _, after in found],
         more=min(after.more for _, after in found),
+        fits=all(after.fits for _, after in found),
     )
-
-
-def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str) -> None:
-    """Refuse an analyst without a cap: a budget that one analyst may spend alone is no allocation.
-
-    A cap is never taken away, so whoever has one now has one when it is charged; the ledger checks both in one
-    transaction.
-
-    Raises:
-        RefusedError: The analyst has none in one of the ledgers.
-    """
-    for ledger in {data.ledger.identity: data.ledger for quote in quotes for data in quote.sources}.values():
-        if allowances(ledger, analyst)[0].cap is None:
-            raise RefusedError(409, CAPLESS)
 
 
 def left(one: Allowance) -> Left:
@@ -64,7 +55,7 @@ def left(one: Allowance) -> Left:
     )  # fmt: skip
 
 
-def expected(quotes: Sequence[Quote[Any]], names: Sequence[str]) -> list[Expected]:
+def _expected(quotes: Sequence[Quote[Any]], names: Sequence[str]) -> list[Expected]:
     """The noise of each column, from public facts only."""
     found = []
     for place, quote in enumerate(quotes):
@@ -78,3 +69,14 @@ def expected(quotes: Sequence[Quote[Any]], names: Sequence[str]) -> list[Expecte
             )
         )
     return found
+
+
+def priced_sql(asked: QuotedSql, analyst: str | None) -> Priced:
+    """What a query costs, by its columns; nothing is charged.
+
+    Raises:
+        LedgerError: See `priced`.
+    """
+    labels = [item.label for item in asked.statement.items if type(item.node).__name__ == "Column"]
+    names = [label for label in labels if label not in asked.statement.keys]
+    return priced(asked.quotes, analyst, names, asked.lost or Fraction(0))

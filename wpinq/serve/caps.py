@@ -1,0 +1,26 @@
+"""Caps: an analyst without one asks nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wpinq.ledger import allowances
+from wpinq.measurements.quote import Quote
+from wpinq.serve.refusals import RefusedError
+
+CAPLESS = "the curator has set no cap for this analyst, so nothing can be asked: wpinq token make ... --cap EPSILON."
+
+
+def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str) -> None:
+    """Refuse an analyst without a cap: a budget that one analyst may spend alone is no allocation.
+
+    A cap is never taken away, so whoever has one now has one when it is charged; the ledger checks both in one
+    transaction.
+
+    Raises:
+        RefusedError: The analyst has none in one of the ledgers.
+    """
+    for ledger in {data.ledger.identity: data.ledger for quote in quotes for data in quote.sources}.values():
+        if allowances(ledger, analyst)[0].cap is None:
+            raise RefusedError(409, CAPLESS)

@@ -14,6 +14,7 @@ from wpinq.records.schema import Kind
 from wpinq.remote import wire
 from wpinq.remote.answers import RemoteAnswer, RemoteMeasurement, RemoteQuote
 from wpinq.remote.collection import RemoteCollection, Sent
+from wpinq.remote.releases import RemoteRelease
 from wpinq.remote.transport import Transport, as_json
 
 if TYPE_CHECKING:
@@ -59,6 +60,11 @@ class Connection:
     def data(self) -> Mapping[str, RemoteCollection]:
         """The data sets of which questions may be asked, by name."""
         return {one.name: self._collection(one) for one in self._listed.data if one.questions}
+
+    @cached_property
+    def releases(self) -> Mapping[str, RemoteRelease]:
+        """The published releases that the server serves, by name; reading them is free."""
+        return {name: RemoteRelease(self._transport, name) for name in self._listed.releases}
 
     @property
     def budget(self) -> list[wire.Left]:

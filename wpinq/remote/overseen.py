@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 from wpinq.remote.wire import Amount, Left, Request, Told, Word
 
@@ -78,16 +79,44 @@ class Tokens(Told, frozen=True):
 
 
 class Edition(Told, frozen=True):
-    """A published period."""
+    """A published period: from its start to its end, with the tables and files that were published of it."""
 
     period: str
     files: list[str]
+    start: str
+    end: str
+    tables: list[str]
 
 
 class Editions(Told, frozen=True):
     """The published periods of a release."""
 
     periods: list[Edition]
+
+
+class WindowsAsked(Request, frozen=True, kw_only=True):
+    """Which windows to tell: of one table, those that come after a period; without one, from the first on."""
+
+    table: Word
+    after: Word | None = None
+
+
+class WindowTold(Told, frozen=True):
+    """What was published of one period: rows, and the ends of their intervals; None where a cell is not noisy."""
+
+    period: str
+    start: str
+    end: str
+    rows: list[list[Any]]
+    intervals: list[list[tuple[float, float] | None]]
+
+
+class Windows(Told, frozen=True):
+    """Windows of a release in the order of time; where there are `more`, ask again after the last."""
+
+    columns: list[str]
+    windows: list[WindowTold]
+    more: bool
 
 
 class Content(Told, frozen=True):

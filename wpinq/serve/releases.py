@@ -1,42 +1,45 @@
-"""Published releases: the periods of release files that `wpinq publish` has published, and their files."""
+"""Published releases: the periods that `wpinq publish` has published, their tables as they come, and their files."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from wpinq.errors import SourceError
+from wpinq.publish.edition import restored
 from wpinq.publish.files import digest, found
 from wpinq.publish.reading import read
-from wpinq.publish.register import Register
-from wpinq.remote.overseen import Content, Edition, Editions
+from wpinq.publish.register import Record, Register
+from wpinq.remote.overseen import Content, Edition, Editions, Windows, WindowsAsked, WindowTold
 from wpinq.serve.contract import Call, Operation
 from wpinq.serve.refusals import RefusedError
 
+WINDOWS = 1_000
+"""Windows of one answer."""
+KEPT = 200
+"""Periods whose tables are kept in memory; what is published does not change."""
+
 
 async def release(call: Call[None]) -> Editions:
-    """The published periods of a release, with the names of their files."""
-    register = await asyncio.to_thread(_register, call)
+    """The published periods of a release, with the names of their tables and files."""
 
     def listed() -> Editions:
-        periods = [one for one, record in register.records().items() if record.stage == "published"]
-        return Editions(periods=[Edition(period=one, files=sorted(_files(register, one))) for one in periods])
+        register = _register(call)
+        return Editions(periods=[_edition(register, one) for one in _published(register).values()])
 
-    return await asyncio.to_thread(listed)
+    return await call.site.desk.quoted(call.grant.analyst, listed)
 
 
 async def published(call: Call[None]) -> Content:
     """One file of a published period."""
 
     def content() -> Content:
-        register, period, name = _register(call), call.path["period"], call.path["file"]
-        record = register.records().get(period)
-        if record is None or record.stage != "published":
-            raise RefusedError(403)
-        files = _files(register, period)
-        if digest(files) != record.facts.get("digest"):
-            raise SourceError(f"{period}: its files were changed since they were published.")
+        register, name = _register(call), call.path["file"]
+        record = _published(register).get(call.path["period"])
+        files = {} if record is None else _files(register, record)
         if name not in files:
             raise RefusedError(403)
         return Content(file=name, content=files[name])
@@ -44,7 +47,56 @@ async def published(call: Call[None]) -> Content:
     return await asyncio.to_thread(content)
 
 
-def _register(call: Call[None]) -> Register:
+async def windows(call: Call[WindowsAsked]) -> Windows:
+    """Rows and intervals of the periods that were published of one table, those after a period that is known; free."""
+    body, most = call.body, call.site.catalogue.config.limits.bins
+
+    def told() -> Windows:
+        register = _register(call)
+        known = {name: one for name, one in _published(register).items() if body.table in _names(one)}
+        if not known and _published(register):
+            raise RefusedError(403)
+        later = [one for name, one in known.items() if name > (body.after or "")][:WINDOWS]
+        result, columns, rows = list[WindowTold](), list[str](), 0
+        for record in later:
+            columns, cells, ends = _tables(_Period(register, record))[body.table]
+            rows += len(cells)
+            if rows > most and result:
+                break
+            start, end = _span(record)
+            result.append(WindowTold(period=record.period, start=start, end=end, rows=cells, intervals=ends))
+        return Windows(columns=columns, windows=result, more=bool(result) and max(known) > result[-1].period)
+
+    return await call.site.desk.quoted(call.grant.analyst, told)
+
+
+class _Period:
+    """A published period, known by where its files are and what they are."""
+
+    def __init__(self, register: Register, record: Record) -> None:
+        self.register, self.record = register, record
+        self._key = register.files, record.period, record.facts.get("digest")
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Period) and self._key == other._key
+
+
+@lru_cache(maxsize=KEPT)
+def _tables(of: _Period) -> dict[str, tuple[list[str], list[list[Any]], list[list[tuple[float, float] | None]]]]:
+    """The tables of a period by name: columns, rows, and for each cell the ends of its interval."""
+    result = {}
+    for name, (cells, ends) in restored(_files(of.register, of.record), ends=True).items():
+        pairs = {column: list(zip(*(side.to_list() for side in both), strict=True)) for column, both in ends.items()}
+        intervals = [[pairs[column][place] if column in pairs else None for column in cells.columns]
+                     for place in range(cells.height)]  # fmt: skip
+        result[name] = (cells.columns, [list(row) for row in cells.rows()], intervals)
+    return result
+
+
+def _register(call: Call[Any]) -> Register:
     """The register of a release that a token is for."""
     config, name = call.site.catalogue.config, call.path["name"]
     one = config.release.get(name)
@@ -55,12 +107,42 @@ def _register(call: Call[None]) -> Register:
     return Register(path.parent / file.data.ledger, file.name or path.stem)
 
 
-def _files(register: Register, period: str) -> Mapping[str, bytes]:
-    """The files of a period, whose name the register has."""
-    return found(register.files / period) or {}
+def _published(register: Register) -> dict[str, Record]:
+    """The published periods in the order of time."""
+    return {name: record for name, record in register.records().items() if record.stage == "published"}
+
+
+def _edition(register: Register, record: Record) -> Edition:
+    start, end = _span(record)
+    place = register.files / record.period
+    files = sorted(one.name for one in place.iterdir()) if place.is_dir() else []
+    return Edition(period=record.period, files=files, start=start, end=end, tables=sorted(_names(record)))
+
+
+def _names(record: Record) -> set[str]:
+    """The names of the tables of a period."""
+    return {name for one in record.facts["questions"] for name in one["tables"]}
+
+
+def _span(record: Record) -> tuple[str, str]:
+    said = record.facts["period"]
+    return said["start"], said["end"]
+
+
+def _files(register: Register, record: Record) -> Mapping[str, bytes]:
+    """The files of a period, as they were published.
+
+    Raises:
+        SourceError: They were changed since.
+    """
+    files = found(register.files / record.period) or {}
+    if digest(files) != record.facts.get("digest"):
+        raise SourceError(f"{record.period}: its files were changed since they were published.")
+    return files
 
 
 RELEASES = (
     Operation("GET", "/api/releases/{name}", Editions, release),
+    Operation("POST", "/api/releases/{name}/windows", Windows, windows, WindowsAsked),
     Operation("GET", "/api/releases/{name}/{period}/{file}", Content, published),
 )

@@ -245,12 +245,13 @@ def test_an_epoch_that_cannot_be_written_is_not_closed_and_can_be_closed_later(s
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("wpinq.streaming.journal.write", full)
-    for _ in range(2):
-        with pytest.raises(wpinq.SourceError, match="No space left"):
-            views.advance()
-    assert views.epoch == 0
-    monkeypatch.undo()
+    for place in ("head.os.pwrite", "journal.durable"):
+        monkeypatch.setattr(f"wpinq.streaming.{place}", full)
+        for _ in range(2):
+            with pytest.raises(wpinq.SourceError, match="No space left"):
+                views.advance()
+        assert views.epoch == 0
+        monkeypatch.undo()
     assert send(views, 1) == 1
     answer = said(mine)
     views = start()

@@ -4,7 +4,7 @@ One file holds the closed epochs, in order, each encrypted together with the pos
 topics were read. An incomplete epoch was not closed, and nothing was answered from it. So answers after a restart are
 those of before, and records of files and topics are counted once.
 
-The number of epochs is also written beside the ledger, and compared: a directory that was restored from a copy could
+The number of epochs is also written beside the ledger (`head.py`), and compared: a directory that was restored from a copy could
 close an epoch again, with other records under the same noise, and is refused.
 
 Epochs that are no longer held can be merged into one (`measurements/merge.py`): a new file is written beside, durably;
@@ -37,6 +37,7 @@ from wpinq.streaming.frames import (
     sealed_epoch,
     sizes,
 )
+from wpinq.streaming.head import Head, durable
 
 NAME, NEXT = "epochs", "epochs.next"
 EVERY = 100
@@ -76,13 +77,15 @@ class Journal:
     """
 
     def __init__(self, place: Path, head: Path, key: bytes) -> None:
-        self.place, self._head, self._key = place, head, key
+        self.place, self._key = place, key
         with _said(place), ExitStack() as opening:
             private(place)
             path = place / NAME
             self._alone = opening.enter_context(ExitStack())
             for lock in (place, head.with_name(head.name + ".lock")):
                 self._alone.callback(os.close, self._locked(lock))
+            self._head = Head(head, key)
+            self._alone.callback(self._head.close)
             opening.callback(self.close)
             self._choose(path, place / NEXT)
             if not path.exists() or not (self._open(path) and self._resumes()):
@@ -114,7 +117,7 @@ class Journal:
                 left = memoryview(framed(frame))
                 while left:
                     left = left[self._file.write(left) :]
-                os.fsync(self._file.fileno())
+                durable(self._file.fileno())
                 self._told(number, chained(self._chain, frame))
             except OSError:
                 self._undo(end)
@@ -179,7 +182,7 @@ class Journal:
             EngineError: It cannot be taken back; a restart sees whether it was closed.
         """
         try:
-            if opened(self._key, "head", self._head.read_bytes()) == _head(self._number, self._chain):
+            if self._head.read() == _head(self._number, self._chain):
                 self._file.truncate(end)
                 return
         except (OSError, SourceError):
@@ -188,8 +191,7 @@ class Journal:
 
     def _choose(self, path: Path, draft: Path) -> None:
         """End a merge that was interrupted: the head says which file counts."""
-        if draft.exists() and self._head.exists():
-            told = opened(self._key, "head", self._head.read_bytes())
+        if draft.exists() and (told := self._head.read()):
             self._open(draft)
             self._file.close()
             if told == _head(self._number, self._chain):
@@ -217,7 +219,7 @@ class Journal:
     def _resumes(self) -> bool:
         """Whether the file can be continued: it has as many epochs as the head says, or one more."""
         next(self.read(), None)  # with another key it fails here
-        told = opened(self._key, "head", self._head.read_bytes()) if self._head.exists() else b""
+        told = self._head.read()
         if told == _head(self._number, self._chain):
             return True
         if not self._number:
@@ -249,7 +251,7 @@ class Journal:
         self._told(0, self._chain)
 
     def _told(self, number: int, chain: bytes) -> None:
-        write(self._head, sealed(self._key, "head", _head(number, chain)))
+        self._head.write(_head(number, chain))
         self._number, self._chain = number, chain
 
 

@@ -9,9 +9,9 @@ import pytest
 import wpinq
 from wpinq import storage as sealed
 from wpinq.errors import EngineError, SourceError
-from wpinq.streaming import collection, frames, journal, running
+from wpinq.streaming import collection, frames, head, journal, running
 
-WATCHED = {one.__file__ for one in (journal, frames, sealed, collection, running)}
+WATCHED = {one.__file__ for one in (head, journal, frames, sealed, collection, running)}
 
 
 def start(place, **more):
@@ -133,9 +133,9 @@ def test_an_epoch_that_cannot_be_written_or_taken_back(tmp_path, what, monkeypat
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(journal, "write", full)
+    monkeypatch.setattr(head.os, "pwrite", full)
     if what == "the undoing":
-        monkeypatch.setattr(journal, "opened", full)
+        monkeypatch.setattr(head, "opened", full)
     views.send([("ann",)] * 5)
     with pytest.raises(
         SourceError if what == "the write" else EngineError, match=r"No space left|could not be written"

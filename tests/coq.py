@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import shutil
 import subprocess
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +29,13 @@ def needed() -> None:
         pytest.skip("no Coq is installed; .ci/proofs installs it")
 
 
+def program(place: Path) -> Path:
+    """The program that is made of the definitions; skips where there is no OCaml."""
+    if not (place / "bridge").exists():
+        pytest.skip("no OCaml is installed; .ci/proofs installs it")
+    return place / "bridge"
+
+
 def run(command: list[str], place: Path) -> str:
     """What a command prints; fails with its errors."""
     done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
@@ -35,13 +44,40 @@ def run(command: list[str], place: Path) -> str:
 
 
 def compiled(place: Path) -> Path:
-    """Compile all proofs in a directory, each after what it needs."""
+    """Compile all proofs in a directory, and the program that is made of their definitions.
+
+    Several processes may ask for one directory: the first compiles, the others wait for it.
+    """
+    done = place / "done"
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            _compile(place)
+            done.touch()
+    return place
+
+
+def _compile(place: Path) -> None:
     for path in PROOFS.glob("*.v"):
         shutil.copy(path, place)
     names = sorted(path.name for path in place.glob("*.v"))
-    for name in run(["coqdep", "-sort", "-Q", ".", "Proofs", *names], place).split():
-        run(["coqc", "-q", "-Q", ".", "Proofs", name], place)
-    return place
+    made: dict[str, Future[str]] = {}
+
+    def make(name: str) -> str:
+        for files in re.findall(r"From Proofs Require (?:Import |Export )?(.*)\.\n", (place / name).read_text()):
+            for file in files.split():
+                made[f"{file}.v"].result()
+        return run(["coqc", "-q", "-Q", ".", "Proofs", name], place)
+
+    with ThreadPoolExecutor(2) as pool:
+        for name in run(["coqdep", "-sort", "-Q", ".", "Proofs", *names], place).split():
+            made[name] = pool.submit(make, name)  # after all that it needs, so none waits for one that waits for it
+    for future in made.values():
+        future.result()
+    if shutil.which("ocamlopt"):
+        shutil.copy(PROOFS / "bridge.ml", place)
+        files = ["definitions.mli", "definitions.ml", "bridge.ml"]
+        run(["ocamlopt", "-w", "-a", *files, "-o", "bridge"], place)
 
 
 def assumptions(place: Path) -> str:

@@ -1,5 +1,7 @@
 """All proofs, compiled once."""
 
+import os
+
 import coq
 import pytest
 
@@ -8,4 +10,7 @@ import pytest
 def place(tmp_path_factory):
     """The directory of the compiled proofs, and of the program that Coq makes of their definitions."""
     coq.needed()
-    return coq.compiled(tmp_path_factory.mktemp("proofs"))
+    base = tmp_path_factory.getbasetemp()
+    place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "proofs"  # all workers share one
+    place.mkdir(exist_ok=True)
+    return coq.compiled(place)

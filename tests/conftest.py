@@ -20,7 +20,10 @@ settings.load_profile(WAY)
 
 
 class Chance:
-    """In place of os.urandom in this process: in every run of a test the same secrets, and so the same noise."""
+    """In place of os.urandom in this process: in every run of a test the same secrets, and so the same noise.
+
+    The modules `random` and `secrets` hold the function by a name of their own.
+    """
 
     def __init__(self):
         self._drawn = random.Random(0)
@@ -43,7 +46,7 @@ if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).
 
 def pytest_configure(config):
     if WAY == "same":
-        os.urandom = chance = Chance()
+        os.urandom = random._urandom = chance = Chance()
         config.pluginmanager.register(chance, "wpinq chance")
 
 

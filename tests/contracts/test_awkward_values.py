@@ -89,8 +89,7 @@ def test_a_sum_of_changes_is_the_change_of_the_sum(name):
         plan, rows = planned(name, kind), records(kind)
         whole = total(plan, [rows])
         halves = [rows[::2], rows[1::2]]
-        assert total(plan, [[row] for row in rows], shards=1) == whole, kind  # a row is in one shard anyway
-        assert total(plan, [[row] for row in reversed(rows)], shards=1) == whole, kind
+        assert total(plan, [[row] for row in reversed(rows)], shards=1) == whole, kind  # a row is in one shard anyway
         assert total(plan, halves) == whole, kind
 
 

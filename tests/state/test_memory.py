@@ -11,9 +11,12 @@ import pytest
 
 import wpinq
 from wpinq import kernels
+from wpinq.engines import local, shards, threads
+from wpinq.engines.job import Job
 from wpinq.errors import EngineError, PlanError
 from wpinq.kernels import partitions, sums
 from wpinq.ledger.secret import Secret
+from wpinq.operators.contribution.reservoirs import Reservoirs
 from wpinq.state import memory
 
 ROWS = pl.DataFrame({"page": [f"page {i * 7919 % 60_001}" for i in range(90_000)]})
@@ -50,6 +53,57 @@ def test_answers_are_the_same_from_disk(monkeypatch, tmp_path):
     assert {*written} == {"pages", "result"}
     assert memory.LIMIT._held == held
     assert not list(tmp_path.iterdir())
+
+
+def people(size, monkeypatch, memory_limit=""):
+    """What is counted of some people's sample, the most that was held, and the most that one part held."""
+    views = pl.DataFrame({"user": [f"person {i * 7919 % (size // 3)}" for i in range(size)], "page": range(size)})
+    plan = wpinq.protect(views, budget=9, unit=wpinq.users("user", at_most=2), secret=Secret(bytes(32)), version="v")
+    monkeypatch.setattr(threads, "FEW", 0)
+    monkeypatch.setattr(threads, "WORTH", 20)
+    monkeypatch.setattr(shards, "PIECE", 2000)
+    monkeypatch.setenv(memory.MEMORY, memory_limit)
+    monkeypatch.setattr(threads, "LIMIT", memory.Memory())
+    held, parts, absorb = [], [], Reservoirs.absorb
+
+    def noted(self, port, batch):
+        absorb(self, port, batch)
+        held.append(threads.LIMIT._held)
+        parts.append(self.size)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reservoirs, "absorb", noted)
+        found = local.run(Job([plan._node], bytes(16)), threads=2)[0].content()
+    assert threads.LIMIT._held == 0
+    return [item.tolist() for item in found], max(held), max(parts)
+
+
+@pytest.mark.skipif(kernels.LIB is None, reason="reservoirs are kernels")
+def test_people_are_bounded_within_memory_part_by_part(monkeypatch, tmp_path):
+    """However many records there are: what is held is within the limit, and a part is a small share of the rest."""
+    monkeypatch.setenv(memory.SPILL, str(tmp_path))
+    written, write = [], memory.Scratch.write
+    monkeypatch.setattr(memory.Scratch, "write", lambda self, pages, at: written.append(self) or write(self, pages, at))
+    for size in (6_000, 24_000):
+        expected, whole, _ = people(size, monkeypatch)
+        assert not written
+        found, held, part = people(size, monkeypatch, "300000")
+        assert found == expected
+        assert written
+        assert held <= 300_000 < whole
+        assert part < 4 * whole / threads.PARTS
+        content = os.pread(written[-1]._file, 10**6, 0)
+        assert len(content) > 10_000
+        assert b"person" not in content
+        written.clear()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(kernels.LIB is None, reason="reservoirs are kernels")
+def test_a_disk_that_is_full_is_told_where_people_are_bounded(monkeypatch, tmp_path):
+    monkeypatch.setenv(memory.SPILL, str(tmp_path / "gone"))
+    with pytest.raises(EngineError, match="gone: what does not fit in memory"):
+        people(6_000, monkeypatch, "1")
 
 
 @pytest.mark.skipif(kernels.LIB is None, reason="pages are kernels")
@@ -91,6 +145,7 @@ def test_what_waits_on_disk_has_no_name_and_nobody_else_may_read_it(tmp_path):
 
 def test_nothing_is_left_by_a_process_that_is_killed(tmp_path):
     code = f"""
+from wpinq.operators.contribution.reservoirs import Reservoirs
 from wpinq.state import memory
 scratch = memory.Scratch({str(tmp_path)!r})
 scratch.write([memoryview(bytes(4096))] * 99, 0)

@@ -7,9 +7,9 @@ This module draws no random numbers, charges nothing and does not know measureme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TypeAlias, TypeVar, assert_never, cast
+from typing import Any, TypeAlias, TypeVar, assert_never, cast
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow, Stream
@@ -34,7 +34,6 @@ from wpinq.engines.placement import labels
 from wpinq.engines.reading import until_failure
 from wpinq.engines.sharing import Lowered
 from wpinq.engines.threads import state_of
-from wpinq.failures import Failure
 from wpinq.plan.node import Node
 from wpinq.plan.shapes import Keyed, Read
 from wpinq.records.batch import Batch
@@ -46,6 +45,8 @@ V = TypeVar("V")
 W = TypeVar("W")
 Counted: TypeAlias = Histogram | Parcel[HistogramPart]
 """What a process has counted: of its own all, of another the parts that were sent."""
+Counts: TypeAlias = dict[Node, list[Callable[[Batch], None]]]
+"""What counts the records that leave a step, where measurements alone read them."""
 
 
 def run(job: Job) -> list[Histogram]:
@@ -64,7 +65,7 @@ def run(job: Job) -> list[Histogram]:
 def build(job: Job, found: list[Histogram]) -> Dataflow:
     """Lower the plans to a bytewax dataflow that adds its histograms to `found`."""
     flow = Dataflow("wpinq")
-    lowering = Lowering(flow, job)
+    lowering = Lowering(flow, job, [] if job.own else [histogram.absorb for histogram in found])
     streams = lowering.streams()
     for number, root in enumerate(job.roots):
         keyed = keep_local(f"measure_{number}_in", streams[lowering.plan.chosen[root]], job.own or "all")
@@ -87,12 +88,28 @@ class Lowering:
         job: What is computed.
         plan: Its steps as shapes.
         eager: Whether keyed steps answer every change at once, or only at the end.
+
+    Args:
+        flow: Where they go.
+        job: What is computed.
+        count: For each measurement what counts records in this process. It is called with each piece of the last answer
+            of a step that it alone reads, which as a stream would be held as a whole.
     """
 
     eager = False
 
-    def __init__(self, flow: Dataflow, job: Job) -> None:
+    def __init__(self, flow: Dataflow, job: Job, count: Sequence[Callable[[Batch], None]] = ()) -> None:
         self._flow, self.job, self.plan = flow, job, Lowered(job)
+        others = {
+            self.plan.chosen[up]
+            for node, shape in self.plan.shapes.items()
+            for up in node.inputs
+            if isinstance(shape, Keyed)
+        }
+        self._count: Counts = {}
+        for root, one in zip(job.roots, count, strict=False):
+            if (end := self.plan.chosen[root]) not in others:
+                self._count.setdefault(end, []).append(job.failure.guard("measure", one, None))
 
     def streams(self) -> dict[Node, Stream[Batch]]:
         """For each representative step that a measurement or a keyed step reads, the stream of its batches."""
@@ -132,9 +149,10 @@ class Lowering:
         self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]], follows: Linear
     ) -> Stream[StepBatches]:
         ports = [self._routed(f"{name}_{port}", node.inputs[port], up, shape, port) for port, up in enumerate(ups)]
-        failure, eager = self.job.failure, self.eager
-        make = partial(state_of, shape, self.job.key, 1 if eager else cores(self.job.beside))
-        logic = _builder(lambda: _Step(node.title, make(), follows, failure, eager))
+        threads = None if self.eager else cores(self.job.beside)
+        make = partial(state_of, shape, self.job.key, threads)
+        guard = partial(self.job.failure.guard, node.title)
+        logic = _builder(lambda: _Step(guard, make(), follows, self._count, eager=self.eager))
         changed = op.stateful_batch(name, op.merge(f"{name}_ports", *ports), logic)
         return op.map(f"{name}_out", changed, lambda item: item[1])
 
@@ -175,11 +193,10 @@ def _builder(make: Callable[[], StatefulBatchLogic[V, W, None]]) -> Callable[[ob
 class _Step(StatefulBatchLogic[tuple[int, Parcel[KeyedRecords]], StepBatches, None]):
     """One shard of a keyed step, and the linear steps that follow."""
 
-    def __init__(self, title: str, state: State, follows: Linear, failure: Failure, eager: bool) -> None:
-        self._eager = eager
-        self._state = state
-        self._absorb = failure.guard(title, self._absorbed, None)
-        self._emit: Callable[[], StepBatches] = failure.guard(title, lambda: follows.change(state, last=not eager), {})
+    def __init__(self, guard: Callable[..., Any], state: State, follows: Linear, count: Counts, *, eager: bool) -> None:
+        self._state, self._follows, self._eager, self._count = state, follows, eager, count
+        self._absorb = guard(self._absorbed, None)
+        self._emit: Callable[[], StepBatches] = guard(self._emitted, {})
 
     def on_batch(self, values: list[tuple[int, Parcel[KeyedRecords]]]) -> tuple[list[StepBatches], bool]:
         for port, parcel in values:
@@ -194,6 +211,18 @@ class _Step(StatefulBatchLogic[tuple[int, Parcel[KeyedRecords]], StepBatches, No
             self._state.absorb(port, part)
         elif isinstance(self._state, HashedState):
             self._state.absorb_hashed(part)
+
+    def _emitted(self) -> StepBatches:
+        """What goes on; what a measurement alone reads is counted at once."""
+        result: StepBatches = {}
+        for parts in self._follows.changes(self._state, last=not self._eager):
+            for end, batches in parts.items():
+                if end not in self._count:
+                    result.setdefault(end, []).extend(batches)
+                for count in self._count.get(end, ()):
+                    for batch in batches:
+                        count(batch)
+        return result
 
     def snapshot(self) -> None:
         return None

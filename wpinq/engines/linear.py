@@ -2,8 +2,8 @@
 
 The steps are linear, so each piece of a change can be processed by itself. A step that emits pieces, such as a join,
 pushes each piece at once through the following stateless steps; where the next state begins, equal records are added up
-as they come. So pieces do not accumulate, and memory holds what those states hold anyway: the different records that
-reach them, three times at the most.
+as they come. A state that answers for the last time gives up what it held piece by piece. So pieces do not accumulate,
+and memory holds what those states hold anyway: the different records that reach them, three times at the most.
 """
 
 from __future__ import annotations
@@ -63,19 +63,12 @@ class Linear:
             result[node] = [entry for entry in (made if edges else [batch]) if entry]
         return {end: result[end] for end in self.ends if result[end]}
 
-    def change(self, state: State, *, last: bool = False) -> StepBatches:
+    def changes(self, state: State, *, last: bool = False) -> Iterator[StepBatches]:
         """What follows from what a step that remembers has to say now, for the last time or not."""
         if last and isinstance(state, Ending):
-            return self._push_each(state.last())
-        return self._push_all(state.pieces()) if isinstance(state, Piecewise) else self.push(state.emit())
-
-    def _push_each(self, pieces: Iterator[Batch]) -> StepBatches:
-        """What follows from a change that comes in a few small pieces."""
-        result: StepBatches = {}
-        for piece in pieces:
-            for end, batches in self.push(piece).items():
-                result.setdefault(end, []).extend(batches)
-        return result
+            yield from map(self.push, state.last())
+        else:
+            yield self._push_all(state.pieces()) if isinstance(state, Piecewise) else self.push(state.emit())
 
     def _push_all(self, pieces: Iterator[Batch]) -> StepBatches:
         """The output for a change that comes in pieces; equal records are added up as they come."""

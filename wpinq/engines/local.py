@@ -59,10 +59,10 @@ class Loop:
 
     Args:
         job: The plans.
-        threads: In how many a keyed step may run that answers once.
+        threads: In how many a keyed step may run that answers once; None where it answers again and again.
     """
 
-    def __init__(self, job: Job, threads: int) -> None:
+    def __init__(self, job: Job, threads: int | None) -> None:
         self._job, self._plan = job, Lowered(job)
         self._takers: dict[Node, list[Take]] = {node: [] for node in self._plan.read}
         self._states: dict[Node, State] = {}
@@ -98,7 +98,11 @@ class Loop:
                 for batch in read(shape):
                     give(push(batch))
             elif isinstance(shape, Keyed):
-                give(guard(node.title, partial(self._plan.follows(node).change, last=last), {})(self._states[node]))
+                guard(node.title, self._change, None)(node, give, last)
+
+    def _change(self, node: Node, give: Callable[[StepBatches], None], last: bool) -> None:
+        for parts in self._plan.follows(node).changes(self._states[node], last=last):
+            give(parts)
 
 
 class LiveLoop:
@@ -112,7 +116,7 @@ class LiveLoop:
     def __init__(self, roots: Sequence[Node], key: bytes) -> None:
         self.roots = tuple(roots)
         self._job = Job(self.roots, key)
-        self._loop = Loop(self._job, 1)
+        self._loop = Loop(self._job, None)
         self._closed = False
 
     def push(self, items: Sequence[FlowItem]) -> list[Histogram]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from wpinq.engines.placement import labels
@@ -33,16 +34,8 @@ def split(batch: Batch, columns: Iterable[str], key: bytes, shards: int) -> list
         return [(labels(shards)[0], batch)]
     batch = batch.expand(name for name in names if batch.schema[name].ranged)
     ids = identities(batch.frame, Schema(tuple(batch.schema[name] for name in names)), key)  # in the key's order
-    shard = _shard(ids, shards)
-    rows = np.argsort(shard, kind="stable")
-    ends = np.searchsorted(shard[rows], np.arange(shards), side="right")
-    frame = batch.frame[rows]
-    pieces = zip(np.concatenate([[0], ends[:-1]]).tolist(), ends.tolist(), strict=True)
-    return [
-        (labels(shards)[number], Batch(frame.slice(start, end - start), batch.schema))
-        for number, (start, end) in enumerate(pieces)
-        if end > start
-    ]
+    pieces = enumerate(_pieces(batch.frame, _shard(ids, shards), shards))
+    return [(labels(shards)[number], Batch(frame, batch.schema)) for number, frame in pieces if frame.height]
 
 
 def divided(batch: Batch, columns: Iterable[str], key: bytes, parts: int) -> Iterator[list[Batch]]:
@@ -51,7 +44,15 @@ def divided(batch: Batch, columns: Iterable[str], key: bytes, parts: int) -> Ite
     batch = batch.expand(name for name in schema.names if batch.schema[name].ranged)
     for frame in batch.frame.iter_slices(PIECE):
         part = sum(ids[:, 0] for ids in column_identities(frame, schema, key)) % np.uint64(parts)
-        yield [Batch(frame.filter(pl.Series(part == number)), batch.schema) for number in range(parts)]
+        yield [Batch(piece, batch.schema) for piece in _pieces(frame, np.asarray(part, np.uint8), parts)]
+
+
+def _pieces(frame: pl.DataFrame, part: Rows | npt.NDArray[np.uint8], parts: int) -> Iterator[pl.DataFrame]:
+    """The rows of each part."""
+    frame, start = frame[np.argsort(part, kind="stable")], 0
+    for size in np.bincount(part, minlength=parts).tolist():
+        yield frame.slice(start, size)
+        start += size
 
 
 def _shard(ids: Ids, shards: int) -> Rows:

@@ -1,47 +1,69 @@
-"""A keyed step in several threads of this process: each holds the state of some keys and takes in their records.
+"""A keyed step in several threads of this process, and in many parts: each holds the state of some keys.
 
 Kernels and Polars let other threads run, so each thread has a core. The output for a key depends on the records of that
-key alone, so that it is the same in any number of threads, as it is in any number of shards. Which thread a key belongs
-to follows from its identity, never from the data that came before.
+key alone, so that it is the same in any number of threads and parts, as it is in any number of shards. Which part a key
+belongs to follows from its identity, never from the data that came before. A step whose state is large is cut into more
+parts than there are threads: what does not fit in memory waits on disk, part by part (`state/overflow.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import cast
+
+import polars as pl
 
 from wpinq.engines.reading import ahead
 from wpinq.engines.shards import divided
 from wpinq.plan.shapes import Keyed
 from wpinq.records.batch import Batch
+from wpinq.state.memory import LIMIT
+from wpinq.state.overflow import Disk, Overflow, Sized
 from wpinq.state.states import Ending, Piecewise, State
 from wpinq.state.workers import FEW, Workers
 
+PARTS = 64
+"""Of a step whose state is large: a part of all records has to fit in memory for each thread."""
+WORTH = 1 << 14
+"""Rows of a part that are worth a call."""
 
-def state_of(shape: Keyed, key: bytes, threads: int) -> State:
-    """The state of a step that answers once: in so many threads, where the step allows it.
+
+def state_of(shape: Keyed, key: bytes, threads: int | None) -> State:
+    """The state of a step: of one that answers once in so many threads, where it allows that.
 
     Args:
         shape: The step.
         key: The key of identities.
-        threads: How many there may be.
+        threads: How many there may be; None if it answers again and again.
     """
     first = shape.state(key)
-    if threads == 1 or shape.hashed or shape.alone or not all(shape.keys) or isinstance(first, Piecewise):
+    if threads is None or shape.hashed or shape.alone or not all(shape.keys) or isinstance(first, Piecewise):
         return first
-    return Threads(shape.keys, key, [first, *(shape.state(key) for _ in range(threads - 1))])
+    if isinstance(first, Sized):
+        disk = Disk(LIMIT)
+        return Threads(shape.keys, key, lambda: Overflow(cast("Sized", shape.state(key)), disk), threads, PARTS)
+    return first if threads == 1 else Threads(shape.keys, key, lambda: shape.state(key), threads, threads)
 
 
 class Threads:
-    """A state for the keys of each thread. What fails in a thread is raised where the next piece is handed to it.
+    """A state for the keys of each part. What fails in a thread is raised where the next piece is handed to it.
 
     Args:
         keys: For each input the columns of its key.
         key: The key of identities.
-        states: One for each thread, with nothing in them.
+        make: Makes a state with nothing in it: for all keys where there are few records, else for those of a part.
+        threads: How many there are.
+        parts: How many there are, which are shared out among the threads.
     """
 
-    def __init__(self, keys: Sequence[tuple[str, ...]], key: bytes, states: Sequence[State]) -> None:
-        self._keys, self._key, self._states = keys, key, list(states)
+    def __init__(
+        self, keys: Sequence[tuple[str, ...]], key: bytes, make: Callable[[], State], threads: int, parts: int
+    ) -> None:
+        self._keys, self._key, self._make = keys, key, make
+        self._threads, self._count = threads, parts
+        self._parts: list[Part] = []
         self._few: list[tuple[int, Batch]] = []
         self._rows = 0
         self._workers: Workers | None = None
@@ -51,7 +73,7 @@ class Threads:
         self._few.append((port, batch))
         self._rows += len(batch)
         if self._rows > FEW:
-            self._workers = self._workers or Workers(len(self._states))
+            self._workers = self._workers or self._started()
             few, self._few = self._few, []
             for one in few:
                 self._hand(self._workers, *one)
@@ -63,20 +85,62 @@ class Threads:
 
     def last(self) -> Iterator[Batch]:
         """The same in pieces; nothing is asked afterwards."""
-        states, self._states = self._states, []
-        for port, batch in self._few:
-            states[0].absorb(port, batch)
         if self._workers is None:
-            yield from _pieces(states[0])
+            state = self._make()
+            for port, batch in self._few:
+                state.absorb(port, batch)
+            yield from _pieces(state)
             return
         self._workers.finish()
-        with ahead([_pieces(states.pop()) for _ in range(len(states))]) as pieces:
+        mine = [deque(self._parts[number :: self._threads]) for number in range(self._threads)]
+        self._parts = []
+        with ahead([_each(some) for some in mine]) as pieces:
             yield from pieces
 
+    def _started(self) -> Workers:
+        self._parts = [Part(self._make()) for _ in range(self._count)]
+        return Workers(self._threads)
+
     def _hand(self, workers: Workers, port: int, batch: Batch) -> None:
-        for parts in divided(batch, self._keys[port], self._key, len(self._states)):
-            for number, part in enumerate(parts):
-                workers.hand(number, self._states[number].absorb, port, part)
+        for some in divided(batch, self._keys[port], self._key, self._count):
+            for number, piece in enumerate(some):
+                if work := self._parts[number].add(port, piece):
+                    workers.hand(number % self._threads, work)
+
+
+class Part:
+    """The state of some keys, and records of theirs that wait until there are enough for a call."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._waiting: dict[int, list[Batch]] = {}
+        self._rows = 0
+
+    def add(self, port: int, batch: Batch) -> Callable[[], None] | None:
+        """Let records wait; what takes them in, if there are enough."""
+        self._waiting.setdefault(port, []).append(batch)
+        self._rows += len(batch)
+        if self._rows < WORTH:
+            return None
+        waiting, self._waiting, self._rows = self._waiting, {}, 0
+        return partial(self._take, waiting)
+
+    def last(self) -> Iterator[Batch]:
+        """The change of the output, with all that waited taken in."""
+        self._take(self._waiting)
+        del self._waiting
+        return _pieces(self._state)
+
+    def _take(self, waiting: dict[int, list[Batch]]) -> None:
+        for port, batches in waiting.items():
+            frame = pl.concat([batch.frame for batch in batches], how="vertical_relaxed", rechunk=True)
+            self._state.absorb(port, Batch(frame, batches[0].schema))
+
+
+def _each(parts: deque[Part]) -> Iterator[Batch]:
+    """What parts have to say, of which each is then let go of."""
+    while parts:
+        yield from parts.popleft().last()
 
 
 def _pieces(state: State) -> Iterator[Batch]:

@@ -11,6 +11,7 @@
 } while (0)
 
 #define LANES 8
+#define AHEAD 32                       /* texts that are fetched before they are hashed: each may lie anywhere */
 #define EACH(l) for (int l = 0; l < LANES; l++)
 
 static inline void begin(uint64_t v[4], const uint64_t key[2]) {
@@ -134,6 +135,9 @@ EXPORT WIDE void wpinq_hash_views(const uint64_t *key, int64_t n, const uint8_t 
         Message m[LANES];
         int alike = count == LANES;
         for (int64_t l = 0; l < count; l++) {
+#ifdef __GNUC__
+            if (i + l + AHEAD < n) __builtin_prefetch(viewed(views + 16 * (i + l + AHEAD), buffers, family).bytes);
+#endif
             m[l] = viewed(views + 16 * (i + l), buffers, family);
             alike &= m[l].words == m[0].words;
         }

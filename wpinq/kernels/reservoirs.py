@@ -57,6 +57,11 @@ class Numbers:
     def __len__(self) -> int:
         return int(self._table.used)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the tables."""
+        return self._copy.nbytes + sum(slots.nbytes for slots in self._slots)
+
     def count(self, ids: Words, weights: Weights | None = None) -> Weights:
         """Count records, each by its weight or by 1, and say how often each was counted before."""
         before = np.empty(len(ids), np.int64)
@@ -124,6 +129,11 @@ class Pool:
     def live(self) -> int:
         """How many items are held: those that stay, and some that will be found not to."""
         return int(self._pool.live)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all that is held."""
+        return self._items.nbytes + self._people.nbytes + self._moved.nbytes + self._left.nbytes
 
     def reserve(self, people: int) -> None:
         """Make room for so many people."""

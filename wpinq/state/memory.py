@@ -1,7 +1,7 @@
 """How much memory counting may take in this process, and where the rest of it waits: on disk, in files without a name.
 
 What is counted are identities and their weights: nobody without the secret can tell whose they are, but weights are
-true counts. So such a file is readable by its owner alone, lies beside the ledger or where the curator says, and is
+true counts. Where records of people wait to be bounded, they are encrypted (`overflow.py`). So such a file is readable by its owner alone, lies beside the ledger or where the curator says, and is
 gone when this process ends, however it ends; what was written may still be found on the medium itself.
 
 That rows go to disk depends on how many different ones there are. It changes how long a run takes, and no answer.
@@ -34,10 +34,11 @@ LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 
 @takes(most=WHOLE | TEXT | NOTHING, spill=PATH | NOTHING)
 def limit_memory(most: int | str | None = None, spill: str | os.PathLike[str] | None = None) -> None:
-    """Bound the memory that counting takes in this process; what does not fit waits on disk.
+    """Bound the memory that counting, and bounding people's records, takes in this process; the rest waits on disk.
 
-    It holds for what is counted by identity, with compiled kernels: a measured histogram, `shave`. Records that other
-    steps hold, and tables for what is kept of each person, are in memory in any case.
+    It holds for what is counted by identity, with compiled kernels: a measured histogram, `shave`; and for what is kept
+    of each person of a finite source, of which a 64th part at a time is held beyond it for each core. Records that
+    other steps hold are in memory in any case.
 
     Args:
         most: Bytes, or a text such as `"8GB"`; half of the machine's or container's memory by default.

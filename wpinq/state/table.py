@@ -58,6 +58,8 @@ class Table:
 
     def add(self, ids: Ids, weights: Weights) -> None:
         """Add weights of distinct identities, sorted as `combine` returns them."""
+        if self._runs and not len(ids):
+            return
         *runs, added = *self._runs, _run(ids, weights.astype(self._dtype, copy=False))
         while runs and len(runs[-1].ids) <= 2 * len(added.ids):
             added = _merged(runs.pop(), added)

@@ -23,7 +23,7 @@ PIECE = 1 << 15
 """Copies that compete at a time: their hashes stay in the cache."""
 COPIES = (1 << 32) - 1
 """Copies of one record that compete; more of one record do not."""
-ROWS = 1 << 20
+ROWS = 1 << 16
 """Rows of a frame; so many rows may be held that are not in the sample any more."""
 
 
@@ -60,6 +60,11 @@ class Reservoirs:
                 self._rows.add(frame.select(self._keep)[rows].filter(pl.Series(entered)))
         if len(self._rows) > 2 * self._pool.live + ROWS:
             self._hold(self._pool.held())
+
+    @property
+    def size(self) -> int:
+        """Bytes that are held, about."""
+        return sum(one.size for one in (self._copies, self._users, self._pool, self._rows))
 
     def emit(self) -> Batch:
         """Records that entered the sample since it was last asked, less those that they pushed out."""
@@ -127,6 +132,13 @@ def _signed(frames: list[pl.DataFrame], sign: int) -> Iterator[pl.DataFrame]:
         yield frames.pop().with_columns(pl.lit(sign, pl.Int64).alias(WEIGHT))
 
 
+def _width(frame: pl.DataFrame) -> int:
+    """Bytes of a row, about; a text has 16 and where it is longer than 12 its own."""
+    long = [pl.col(name).str.len_bytes() for name, kind in frame.schema.items() if kind == pl.String]
+    texts = sum(frame.select(pl.when(size > 12).then(size).mean().fill_null(0)).item() for size in long)
+    return int(texts) + 16 * frame.width
+
+
 class Rows:
     """Rows of frames, each with a number from 0 on.
 
@@ -135,15 +147,21 @@ class Rows:
     """
 
     def __init__(self, empty: pl.DataFrame) -> None:
-        self._empty = empty
+        self._empty, self._width = empty, 0
         self._hold([])
 
     def __len__(self) -> int:
         return self._ends[-1] + self._more
 
+    @property
+    def size(self) -> int:
+        """Bytes that are held, about: as if texts of all rows were as long as those that came last."""
+        return len(self) * self._width
+
     def add(self, frame: pl.DataFrame) -> None:
         """Number more rows."""
         self._coming.append(frame)
+        self._width = _width(frame) if frame.height else self._width
         self._more += frame.height
         if self._more > ROWS:
             self._gather()

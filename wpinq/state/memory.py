@@ -2,8 +2,8 @@
 
 What is counted are identities and their weights: nobody without the secret can tell whose they are, but weights are
 true counts. Records of people that wait to be bounded are encrypted (`overflow.py`). Such a file is readable by its
-owner alone, lies beside the ledger or where the curator says, and is gone when this process ends, however it ends; what was
-written may still be found on the medium itself.
+owner alone, lies beside the ledger or where the curator says, and is gone when this process ends, however it ends;
+what was written may still be found on the medium itself.
 
 That rows go to disk depends on how many different ones there are. It changes how long a run takes, and no answer.
 """

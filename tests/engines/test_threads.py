@@ -1,6 +1,7 @@
 """Keyed steps in several threads: the same histogram, bit for bit, in any number of them."""
 
 import datetime as dt
+import tempfile
 import threading
 import time
 
@@ -46,6 +47,7 @@ PEOPLE = [
 def counted(collection, count, monkeypatch, pieces=7, limit=""):
     """The content of a plan's histogram, its keyed steps in so many threads, which begin with the first record."""
     monkeypatch.setenv(memory.MEMORY, limit)
+    monkeypatch.setenv(memory.SPILL, tempfile.gettempdir())
     monkeypatch.setattr(threads, "WORTH", count)
     monkeypatch.setattr(flow, "cores", lambda _: count)
     monkeypatch.setattr(waiting, "cores", lambda: count)

@@ -62,6 +62,8 @@ def sql(
     thousandth of the bounds, and an extreme is one that a few records are beyond. Of no records an answer is noise, not
     NULL. Which groups there are is itself private, so they are either given as `keys`, or published by COUNT(*), or
     the first count, where its noisy value passes a threshold that costs `delta`; HAVING then only leaves out more.
+    Subqueries in FROM and WITH are tables: without GROUP BY they cost nothing, and with it twice as much, for of each
+    key one record is left, and who adds a record changes it.
 
     Args:
         query: One SELECT in PostgreSQL's dialect; conditions have SQL's three values.

@@ -8,38 +8,65 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from math import ceil, floor, trunc
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from wpinq.aggregates.keywords import Bounds
 from wpinq.aggregates.scale import ends
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.functions.sql.bind import parsed
+from wpinq.query.derived import Reach
 from wpinq.query.tables import CALL, plainly
 
-Reach: TypeAlias = tuple[Fraction, Fraction]
-"""The least and the largest number that an expression can have."""
+if TYPE_CHECKING:
+    from wpinq.query.tables import Tables
 
 
-class Declared:
-    """Bounds by column, `table.column` or expression, as the query would write them.
-
-    Args:
-        bounds: As they were given.
-        canonical: Writes an expression's columns in one way, so that equal ones are equal.
+class Limits:
+    """The bounds that were declared for a query, and which of them its tables have a use for.
 
     Raises:
         PlanError: They are not given by name.
     """
 
-    def __init__(self, bounds: Mapping[str, Bounds] | None, canonical: Callable[[Any], Any]) -> None:
+    def __init__(self, bounds: Mapping[str, Bounds] | None) -> None:
         if bounds is not None and not isinstance(bounds, Mapping):
             raise PlanError(f"{CALL}: bounds= maps columns or expressions to pairs, for example {{'age': (0, 120)}}.")
-        self._bounds = dict(bounds or {})
-        self._used: set[str] = set()
+        self.bounds = dict(bounds or {})
+        self.used: set[str] = set()
+        self.columns: set[str] = set()
+        self.own: set[str] = set()  # of columns that a subquery did not compute
+
+    def check(self) -> None:
+        """Refuse bounds of an unknown column, or of an expression that the query does not use: most likely a typo.
+
+        Bounds of columns that this query does not use are allowed, so that one set serves all queries.
+
+        Raises:
+            PlanError: There are such.
+        """
+        unknown = [key for key in self.bounds if key not in self.used | self.columns]
+        if unknown:
+            raise PlanError(f"{CALL}: bounds are given of {', '.join(map(repr, unknown))}, which is no column, and "
+                            "which no SUM, AVG, MIN or the like is of.")  # fmt: skip
+
+
+class Declared:
+    """Bounds by column, `table.column` or expression, as the query or a subquery would write them.
+
+    Args:
+        limits: All that were given.
+        canonical: Writes an expression's columns in one way, so that equal ones are equal.
+        tables: What the names of columns stand for.
+    """
+
+    def __init__(self, limits: Limits, canonical: Callable[[Any], Any], tables: Tables) -> None:
+        self._limits, self._bounds, self._tables = limits, limits.bounds, tables
         read = [(node, key) for key in self._bounds for node in _read(key, canonical)]
         self._written = dict(read)
-        self._columns = {key for node, key in read if type(node).__name__ == "Column"}
+        columns = [(node, key) for node, key in read if type(node).__name__ == "Column"]
+        limits.columns |= {key for _, key in columns}
+        limits.own |= {key for node, key in columns if not tables.computed(node)}
 
     def of(self, node: Any, what: Any) -> Bounds:
         """The bounds of what an aggregate takes.
@@ -50,7 +77,7 @@ class Declared:
         given = self._given(what)
         if given is not None:
             return given
-        result = self._reach(what)
+        result = self.reach(what)
         if result is None:
             name = plainly(what)
             others = "" if type(what).__name__ == "Column" else ", or those of its columns"
@@ -60,33 +87,28 @@ class Declared:
         low, high = result
         return result if low < high else (min(low, Fraction(0)), max(high, Fraction(0 if low else 1)))
 
-    def check(self) -> None:
-        """Refuse bounds of an unknown column, or of an expression that the query does not use: most likely a typo.
-
-        Bounds of columns that this query does not use are allowed, so that one set serves all queries.
-
-        Raises:
-            PlanError: There are such.
-        """
-        unknown = [key for key in self._bounds if key not in self._used | self._columns]
-        if unknown:
-            raise PlanError(f"{CALL}: bounds are given of {', '.join(map(repr, unknown))}, which is no column, and "
-                            "which no SUM, AVG, MIN or the like is of.")  # fmt: skip
-
     def _given(self, node: Any) -> Bounds | None:
-        keys = [f"{node.text('table')}.{node.name}", node.name] if type(node).__name__ == "Column" else []
+        column = type(node).__name__ == "Column"
+        keys = [f"{node.text('table')}.{node.name}", node.name] if column else []
         for key in (*keys, self._written.get(node)):
             if key in self._bounds:
-                self._used.add(key)
+                if column and key == node.name and key in self._limits.own and self._tables.computed(node):
+                    if self._tables.reach(node) is not None:
+                        continue
+                    raise PlanError(f"{CALL}: bounds of {key!r} are those of a table's column, and a subquery computes "
+                                    "another one by that name; give it another name.")  # fmt: skip
+                self._limits.used.add(key)
                 return self._bounds[key]
         return None
 
-    def _reach(self, node: Any) -> Reach | None:
+    def reach(self, node: Any) -> Reach | None:
         """The range of an expression, or None where that is not known."""
         given = self._given(node)
         if given is not None:
             return ends(given, CALL)
         kind = type(node).__name__
+        if kind == "Column":
+            return self._tables.reach(node)
         if kind == "Literal" and not node.is_string:
             number = exact(node.this, CALL)
             return number, number
@@ -94,12 +116,12 @@ class Declared:
             return self._hull(MANY[kind](node))
         if kind not in RULES:
             return None
-        parts = [self._reach(part) for part in (node.this, node.args.get("expression")) if part is not None]
+        parts = [self.reach(part) for part in (node.this, node.args.get("expression")) if part is not None]
         known = [part for part in parts if part is not None]
         return RULES[kind](*known) if len(known) == len(parts) else None
 
     def _hull(self, nodes: Iterable[Any]) -> Reach | None:
-        result = [self._reach(node) for node in nodes if type(node).__name__ != "Null"]
+        result = [self.reach(node) for node in nodes if type(node).__name__ != "Null"]
         known = [item for item in result if item is not None]
         if not known or len(known) < len(result):
             return None

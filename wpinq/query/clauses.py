@@ -9,10 +9,9 @@ from wpinq.functions.sql.bind import statement
 from wpinq.functions.sql.terms import shown, whole_number
 from wpinq.query.tables import CALL
 
-KNOWN = frozenset(["expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"])
+KNOWN = frozenset(["expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_"])
 INSTEAD = {
     "distinct": "SELECT DISTINCT names records; write GROUP BY with COUNT(*)",
-    "with_": "write one SELECT; what WITH would do, do in Python and give the result as a table",
     "windows": "a window looks at other records",
     "qualify": "a window looks at other records",
 }
@@ -27,10 +26,22 @@ def plain_select(query: str) -> Any:
     select = statement(query, CALL)
     if type(select).__name__ != "Select":
         raise PlanError(f"{CALL}: {type(select).__name__.upper()} is not answered; write one SELECT.")
-    for name in (name for name, value in select.args.items() if value and name not in KNOWN):
+    refuse_unread(select)
+    return select.transform(_unfiltered)
+
+
+def refuse_unread(select: Any, *, subquery: bool = False) -> None:
+    """Refuse a clause that is not read.
+
+    Raises:
+        PlanError: There is one.
+    """
+    known = KNOWN | {"distinct"} if subquery else KNOWN
+    for name in (name for name, value in select.args.items() if value and name not in known):
         clause = name.strip("_").upper()
         raise PlanError(f"{CALL}: {INSTEAD.get(name, f'{clause} is not answered here')}.")
-    return select.transform(_unfiltered)
+    if subquery and (select.args.get("distinct") or select).args.get("on"):
+        raise PlanError(f"{CALL}: DISTINCT ON takes a first record of many; write GROUP BY with MIN or MAX.")
 
 
 def _unfiltered(node: Any) -> Any:
@@ -59,7 +70,7 @@ def label(node: Any, *, whole: bool) -> str:
     return str(inner.sql_name()).lower() if isinstance(inner, exp.AggFunc) else type(inner).__name__.lower()
 
 
-def limits(select: Any, ordered: bool) -> tuple[int, int | None]:
+def limits_of(select: Any, ordered: bool) -> tuple[int, int | None]:
     """How many rows, after how many.
 
     Raises:

@@ -6,6 +6,7 @@ partner. So its columns are functions of the record, `key -> value`, and the joi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,10 @@ from wpinq.functions.sql.terms import Term, shown, together
 from wpinq.functions.sql.translator import Translator
 from wpinq.operators.keys import keyed
 from wpinq.operators.look_up import LookUp
+from wpinq.query.catalogue import Catalogue
+from wpinq.query.derived import Derived, Reach, Rows, schema_of
 from wpinq.query.paired import WHY, equalities, paired
+from wpinq.query.public_rows import PublicRows
 from wpinq.records import canonical
 from wpinq.records.schema import Column, Kind, Schema, polars_type
 from wpinq.sources.public import public_table
@@ -35,17 +39,22 @@ class Tables:
     """The tables of a query, and the columns for which its names stand.
 
     Attributes:
-        base: The protected collection, with the columns of public tables that it was joined with.
+        base: The protected collection, with the columns of public tables that it was joined with; in a subquery it may
+            be public.
     """
 
-    def __init__(self, given: dict[str, Any], first: Any, joins: list[Any]) -> None:
-        self.given = given
+    def __init__(
+        self, given: Mapping[str, Any], first: Any, joins: Sequence[Any], derive: Callable[[Any], Derived]
+    ) -> None:
+        self._catalogue = Catalogue(given, derive)
         self._columns: dict[str, dict[str, Term]] = {}
+        self._derived: dict[str, Derived] = {}
+        self.base: Rows
+        first, joins = self._catalogue.protected_first(first, list(joins))
         alias, result = self._table(first)
         if not isinstance(result, Collection):
-            raise PlanError(
-                f"{CALL}: {alias} is a public table; name the protected table in FROM, and join the others."
-            )
+            schema, frame = public_table(result, f"{CALL}: the public table {alias}")
+            result = PublicRows(frame, schema)
         self.base = result
         self._columns[alias] = _base_columns(result)
         self._merged: set[tuple[str, str]] = set()  # columns of USING: without a table, that of the first one is meant
@@ -78,9 +87,9 @@ class Tables:
         """
         from sqlglot import exp
 
-        if node.text("db") or node.text("catalog"):
+        table, schema = node.args.get("table"), node.text("db").lower()
+        if node.text("catalog") or (schema and self._catalogue.schemas.get(node.text("table").lower()) != schema):
             raise PlanError(f"{CALL}: {shown(node)}: write table.column.")
-        table = node.args.get("table")
         aliases = [named(table, list(self._columns), CALL, "table")] if table else list(self._columns)
         result = []
         for alias in aliases:
@@ -111,22 +120,34 @@ class Tables:
         """All columns, for messages."""
         return ", ".join(f"{alias}.{name}" for alias, columns in self._columns.items() for name in columns)
 
+    def reach(self, node: exp.Expression) -> Reach | None:
+        """The bounds of a canonical column that a subquery made, where it says them."""
+        made = self._derived.get(node.text("table"))
+        return None if made is None else made.reach.get(node.name)
+
+    def computed(self, node: exp.Expression) -> bool:
+        """Whether a canonical column is what a subquery computed."""
+        made = self._derived.get(node.text("table"))
+        return made is not None and node.name in made.computed
+
+    def all_columns(self, table: Any) -> list[exp.Expression]:
+        """The columns that a star stands for, of one table or of all; those of USING once."""
+        from sqlglot import exp
+
+        aliases = [named(table, list(self._columns), CALL, "table")] if table else list(self._columns)
+        places = [(alias, name) for alias in aliases for name in self._columns[alias]]
+        return [exp.column(name, table=alias, quoted=True) for alias, name in places
+                if table or (alias, name) not in self._merged]  # fmt: skip
+
     def _table(self, node: Any) -> tuple[str, Any]:
-        """The name by which columns refer to a table, and what was given under its own name."""
-        if type(node).__name__ == "Table" and node.args.get("db"):
-            raise PlanError(f"{CALL}: {shown(node)} names a schema; write the table's name alone, one of "
-                            f"{', '.join(self.given)}.")  # fmt: skip
-        plain = type(node).__name__ == "Table" and type(node.this).__name__ == "Identifier"
-        if not plain or {name for name, value in node.args.items() if value} - {"this", "alias"}:
-            raise PlanError(f"{CALL}: {shown(node)} is no plain table; subqueries and functions of tables look at many "
-                            "records. Filter, map and join in Python, and give the result as a table.")  # fmt: skip
-        if node.args.get("alias") and node.args["alias"].args.get("columns"):
-            raise PlanError(f"{CALL}: {shown(node)}: columns cannot be renamed here; use AS in the SELECT.")
-        own = named(node.this, list(self.given), CALL, "table")
-        alias = node.alias or own
+        """The name by which columns refer to a table, and its rows."""
+        alias, found = self._catalogue.table(node, len(self._columns) + 1)
         if alias in self._columns:
             raise PlanError(f"{CALL}: two tables are called {shown(alias)}; name one with AS.")
-        return alias, self.given[own]
+        if not isinstance(found, Derived):
+            return alias, found
+        self._derived[alias] = found
+        return alias, found.rows if isinstance(found.rows, Collection) else found.rows.frame
 
     def _join(self, join: Any) -> None:
         args = {name for name, value in join.args.items() if value}
@@ -138,6 +159,9 @@ class Tables:
             raise PlanError(f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON one equality, make no row that "
                             "no record stands for; a RIGHT JOIN is a LEFT JOIN in the other order.")  # fmt: skip
         alias, result = self._table(join.this)
+        if not isinstance(self.base, Collection):
+            raise PlanError(f"{CALL}: {shown(join)}: name the protected table in FROM, and join the others; join "
+                            "public tables with each other beforehand.")  # fmt: skip
         self._merged |= {(alias, one.name) for one in join.args.get("using") or ()}
         if isinstance(result, Collection):
             self._pair(join, alias, result)
@@ -262,8 +286,8 @@ def _identifier(name: str) -> Any:
     return exp.column(name, quoted=True)
 
 
-def _base_columns(collection: Collection) -> dict[str, Term]:
-    schema = collection._node.schema
+def _base_columns(rows: Rows) -> dict[str, Term]:
+    schema = schema_of(rows)
     result = {}
     for item in schema:
         any_ = item.kind is Kind.ANY

@@ -1,0 +1,85 @@
+"""What a subquery makes: records, and what is known of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from wpinq.collection import Collection
+from wpinq.errors import PlanError
+from wpinq.functions.sql.terms import shown
+from wpinq.records.schema import Schema
+
+CALL = "sql"
+Rows: TypeAlias = Any
+"""A `Collection`, or `PublicRows`, which has those of its methods that a subquery uses."""
+Reach: TypeAlias = tuple[Fraction, Fraction]
+"""The least and the largest number that an expression can have."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What a subquery makes.
+
+    Attributes:
+        rows: Its records.
+        reach: The range of a column, where declared bounds say it.
+        computed: Its columns that are none of a given table under their own name.
+    """
+
+    rows: Rows
+    reach: Mapping[str, Reach | None] = field(default_factory=dict)
+    computed: frozenset[str] = frozenset()
+
+    def renamed(self, alias: Any) -> Derived:
+        """With the names of columns that an alias gives: `AS t (page, n)`.
+
+        Raises:
+            PlanError: They are more than its columns, or alike.
+        """
+        given = [one.name for one in alias.args.get("columns") or ()] if alias is not None else []
+        if not given:
+            return self
+        before = self.rows.columns
+        after = [*given, *before[len(given) :]]
+        if len(after) > len(before) or len(set(after)) < len(before):
+            raise PlanError(f"{CALL}: {shown(alias)}: name no more columns than there are, each by its own name.")
+        rows = self.rows.map([pl.col(old).alias(new) for old, new in zip(before, after, strict=True)])
+        reach = {new: self.reach.get(old) for old, new in zip(before, after, strict=True)}
+        return Derived(rows, reach, frozenset(after))
+
+    def united(self, other: Derived, node: Any) -> Derived:
+        """UNION ALL is `concat`, column by column as in SQL; UNION has each record once.
+
+        Raises:
+            PlanError: The columns differ, or both are public.
+        """
+        names, theirs = self.rows.columns, other.rows.columns
+        if not (isinstance(self.rows, Collection) and isinstance(other.rows, Collection)):
+            raise PlanError(f"{CALL}: {shown(node)}: UNION is of protected tables; unite public ones beforehand.")
+        if len(names) != len(theirs):
+            raise PlanError(f"{CALL}: {shown(node)}: both sides of a UNION have as many columns, of the same types.")
+        second = other.rows.map([pl.col(old).alias(new) for old, new in zip(theirs, names, strict=True)])
+        kinds = [", ".join(schema_of(one)[name].kind.value for name in names) for one in (self.rows, second)]
+        if kinds[0] != kinds[1]:
+            raise PlanError(
+                f"{CALL}: {shown(node)}: its columns are {kinds[0]} on one side and {kinds[1]} on the other; cast them."
+            )
+        rows = self.rows.concat(second)
+        reach = {new: hull(self.reach.get(new), other.reach.get(old)) for old, new in zip(theirs, names, strict=True)}
+        return Derived(rows.distinct() if node.args.get("distinct") else rows, reach, frozenset(names))
+
+
+def hull(one: Reach | None, other: Reach | None) -> Reach | None:
+    """What holds both ranges."""
+    return None if one is None or other is None else (min(one[0], other[0]), max(one[1], other[1]))
+
+
+def schema_of(rows: Rows) -> Schema:
+    """The columns of protected or public rows."""
+    schema: Schema = rows._node.schema if isinstance(rows, Collection) else rows.schema
+    return schema

@@ -1,0 +1,64 @@
+"""Rows of public tables in a subquery: filtered and derived like those of protected ones, and looked up later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from polars import selectors
+
+from wpinq.records import canonical
+from wpinq.records.schema import Column, Kind, Schema, polars_type
+
+
+@dataclass(frozen=True)
+class PublicRows:
+    """A public table, with the methods of a collection that subqueries use; all of it is known.
+
+    Attributes:
+        frame: Its rows.
+        schema: Its columns.
+    """
+
+    frame: pl.DataFrame
+    schema: Schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of its columns."""
+        return self.schema.names
+
+    def filter(self, condition: pl.Expr) -> PublicRows:
+        """The rows that fulfil a condition."""
+        return PublicRows(self.frame.filter(condition), self.schema)
+
+    def map(self, columns: Sequence[pl.Expr]) -> PublicRows:
+        """Other columns of each row."""
+        frame = self.frame.select(columns) if self.frame.height else self.frame.clear().select(columns).clear()
+        frame = frame.cast({selectors.integer(): pl.Int64, selectors.float(): pl.Float64})
+        kinds = {polars_type(kind): kind for kind in Kind if kind is not Kind.ANY}
+        return self._of(frame, [kinds[dtype] for dtype in frame.dtypes])
+
+    def distinct(self) -> PublicRows:
+        """Each row once."""
+        return PublicRows(self.frame.unique(maintain_order=True), self.schema)
+
+    def group_by(
+        self, keys: list[str], reduce: Callable[[Any], Any], columns: Mapping[str, Kind], *, whole: bool
+    ) -> PublicRows:
+        """One row of each key, with what a function makes of its rows."""
+        found: dict[Any, list[Any]] = {}
+        for row in self.frame.select(*keys, pl.exclude(keys)).iter_rows():
+            found.setdefault(row[: len(keys)], []).append(tuple(row))
+        made = [reduce(tuple(rows)) for rows in found.values()]
+        many = [one if len(columns) > 1 else (one,) for one in made]
+        kinds = [*(self.schema[name].kind for name in keys), *columns.values()]
+        types = dict(zip([*keys, *columns], map(polars_type, kinds), strict=True))
+        rows = [(*key, *values) for key, values in zip(found, many, strict=True)]
+        return self._of(pl.DataFrame(rows, schema=types, orient="row"), kinds)
+
+    def _of(self, frame: pl.DataFrame, kinds: Sequence[Kind]) -> PublicRows:
+        schema = Schema(tuple(Column(name, kind) for name, kind in zip(frame.columns, kinds, strict=True)))
+        return PublicRows(canonical.frame(frame, schema), schema)

@@ -1,0 +1,150 @@
+"""What a SELECT reads: the records of FROM and WHERE, its group keys, and what is computed from them.
+
+A query and the subqueries in its FROM and WITH are read by the same rules. They differ in what becomes of groups: those
+of the query are measured, those of a subquery are records again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import PlanError
+from wpinq.functions.output_columns import named as uniquely
+from wpinq.functions.sql.terms import shown, whole_number
+from wpinq.query.bounds import Declared
+from wpinq.query.derived import Rows
+from wpinq.query.names import OutputNames, bare
+from wpinq.query.numbers import LISTED, NUMBERS, unknown_function
+from wpinq.query.tables import CALL, Tables, plainly
+
+NO_SETS = "there is no ALL, CUBE, ROLLUP or GROUPING SETS here; ask one query for each set of groups"
+
+
+@dataclass
+class Reads:
+    """The clauses that a query and a subquery have in common.
+
+    Attributes:
+        select: The parsed SELECT.
+        tables: What FROM names.
+        declared: Bounds of its columns.
+        groups: Its group keys.
+        counts: The COUNTs that it asks for.
+        numbers: Its other aggregates.
+    """
+
+    select: Any
+    tables: Tables
+    bounds: Callable[[Tables, Callable[[Any], Any]], Declared]
+    groups: list[Any] = field(default_factory=list)
+    counts: list[Any] = field(default_factory=list)
+    numbers: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.declared = self.bounds(self.tables, self.canonical)
+        self.outputs = OutputNames(self.select.expressions, self.tables)
+
+    @property
+    def given(self) -> list[Any]:
+        """What is selected, without names."""
+        return [item.this if type(item).__name__ == "Alias" else item for item in self.select.expressions]
+
+    def group(self, given: list[Any]) -> None:
+        """Read GROUP BY.
+
+        Raises:
+            PlanError: It groups by an aggregate, or by several sets of keys.
+        """
+        from sqlglot import exp
+
+        clause = self.select.args.get("group")
+        if clause is None:
+            return
+        if {name for name, value in clause.args.items() if value} != {"expressions"}:
+            raise PlanError(f"{CALL}: {shown(clause)}: {NO_SETS}.")
+        result = []
+        for expression in clause.expressions:
+            if type(expression).__name__ in ("Rollup", "Cube", "GroupingSets"):
+                raise PlanError(f"{CALL}: {shown(expression)}: {NO_SETS}.")
+            result.append(self.canonical(self.outputs.in_group_by(self.numbered(expression, given))))
+            if result[-1].find(exp.AggFunc):
+                raise PlanError(f"{CALL}: GROUP BY {shown(result[-1])} groups by an aggregate; group by columns.")
+        self.groups = list(dict.fromkeys(result))
+
+    def numbered(self, node: Any, given: list[Any]) -> Any:
+        """GROUP BY 1 and ORDER BY 1 mean the first column of the answer."""
+        node = bare(node)
+        if type(node).__name__ != "Literal" or node.is_string:
+            return node
+        place = whole_number(node.this, len(given))
+        if not place:
+            raise PlanError(f"{CALL}: there is no column number {shown(node.this)} in the SELECT.")
+        return given[place - 1]
+
+    def canonical(self, node: Any) -> Any:
+        """An expression whose columns are written in one way, so that equal ones are equal."""
+        from sqlglot import exp
+
+        def canonical(one: exp.Expression) -> exp.Expression:
+            if type(one).__name__ != "Column":
+                return one
+            result = self.tables.canonical(one)
+            if result is None:
+                raise self.tables.missing(one)
+            return result
+
+        node = bare(node)
+        inner = node.find(exp.Query, exp.Exists)
+        if inner is not None:
+            raise PlanError(f"{CALL}: {shown(inner)} is a query of its own, which would look at other records; join, "
+                            "or list the values.")  # fmt: skip
+        return node.transform(canonical)
+
+    def placed(self, node: Any) -> Any:
+        """An expression over group keys and aggregates by their place: `key 0`, `count 0`, `number 0`.
+
+        Raises:
+            PlanError: It holds a column that is neither.
+        """
+        from sqlglot import exp
+
+        def place(one: exp.Expression) -> exp.Expression:
+            if one in self.groups:
+                return exp.column(f"key {self.groups.index(one)}", quoted=True)
+            kind = type(one).__name__
+            if kind == "Anonymous":
+                raise PlanError(f"{CALL}: {plainly(one)}: {unknown_function(one)}.")
+            if kind == "Count" or kind in NUMBERS:
+                what, result = ("count", self.counts) if kind == "Count" else ("number", self.numbers)
+                if one not in result:
+                    result.append(one)
+                return exp.column(f"{what} {result.index(one)}", quoted=True)
+            if isinstance(one, (exp.AggFunc, exp.Filter, exp.Window)):
+                raise PlanError(f"{CALL}: {plainly(one)}: {LISTED}; other aggregates are not, and windows look at "
+                                "other records.")  # fmt: skip
+            if kind == "Column":
+                raise PlanError(f"{CALL}: {plainly(one)} is neither in GROUP BY nor counted, so it would show records.")
+            return one
+
+        return self.canonical(node).transform(place)
+
+    def kept(self) -> Rows:
+        """The records that pass WHERE."""
+        where = self.select.args.get("where")
+        if not where:
+            return self.tables.base
+        return self.tables.base.filter(self.tables.translator.condition(self.canonical(where.this)).value)
+
+    def names(self) -> tuple[str, ...]:
+        """What the group keys are called."""
+        return uniquely([group.name if type(group).__name__ == "Column" else None for group in self.groups])
+
+    def keys(self, names: tuple[str, ...]) -> list[pl.Expr]:
+        """The group keys of a record."""
+        terms = [self.tables.bare(node) if type(node).__name__ == "Column" else self.tables.translator.term(node)
+                 for node in self.groups]  # fmt: skip
+        return [term.value.alias(name) for term, name in zip(terms, names, strict=True)]

@@ -1,0 +1,235 @@
+"""Subqueries in FROM and WITH: tables that are made of other tables, record by record or group by group.
+
+Without groups a subquery is `filter` and `map`, which cost nothing. With groups it is `group_by(whole=True)`: of the
+records of a key one is left, with what is computed from them, exactly. Who adds a record takes away one such record and
+adds another, so such a table moves twice as far. All that is done with it later, with HAVING too, looks at one of these
+records alone. SELECT DISTINCT is `distinct`, and UNION ALL `concat`. A table that is read twice is paid for twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import PlanError
+from wpinq.functions.sql.bind import translator
+from wpinq.functions.sql.terms import Term, shown
+from wpinq.functions.sql.translator import Translator
+from wpinq.query.bounds import Declared, Limits
+from wpinq.query.clauses import label, refuse_unread
+from wpinq.query.derived import Derived, Reach, Rows, schema_of
+from wpinq.query.group_values import group_column, reducer
+from wpinq.query.reads import Reads
+from wpinq.query.tables import CALL, Tables, plainly
+
+WITHIN = ("Avg", "Min", "Max", "Median")
+FIRST = (
+    "which rows come first depends on all the others, so one record would change many; leave it out, or put it at the "
+    "end of the whole query, where it is done with released numbers"
+)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What the names of tables stand for, in a query or a subquery of it.
+
+    Attributes:
+        given: Tables by name: protected, public, or made by WITH.
+        limits: The declared bounds, of all tables.
+    """
+
+    given: Mapping[str, Any]
+    limits: Limits
+
+    def within(self, clause: Any) -> Scope:
+        """The names inside of a SELECT with a WITH, each of which the later ones may use.
+
+        Raises:
+            PlanError: A table cannot be made, or is made of itself.
+        """
+        scope = self
+        if clause is not None and clause.args.get("recursive"):
+            raise PlanError(f"{CALL}: WITH RECURSIVE has no end that is known beforehand; write the steps out.")
+        for one in clause.expressions if clause is not None else ():
+            made = scope.derived(one.this).renamed(one.args["alias"])
+            scope = replace(scope, given={**_without(scope.given, one.args["alias"].this), one.alias: made})
+        return scope
+
+    def tables(self, select: Any) -> Tables:
+        """The tables that a SELECT names.
+
+        Raises:
+            PlanError: There are none, or they cannot be read.
+        """
+        if not select.args.get("from_"):
+            raise PlanError(f"{CALL}: FROM is missing; there are {', '.join(self.given)}.")
+        return Tables(self.given, select.args["from_"].this, select.args.get("joins") or [], self.derived)
+
+    def declared(self, tables: Tables, canonical: Any) -> Declared:
+        """The bounds of their columns."""
+        return Declared(self.limits, canonical, tables)
+
+    def derived(self, node: Any) -> Derived:
+        """The table that a subquery makes.
+
+        Raises:
+            PlanError: It cannot be read, or would let one record change many.
+        """
+        from sqlglot import exp
+
+        kind = type(node).__name__
+        if kind == "Subquery":
+            _only(node, {"this", "alias", "with_"})
+            return self.within(node.args.get("with_")).derived(node.this)
+        if kind == "Table":
+            joins = node.args.get("joins") or []
+            alone = node.copy()
+            alone.set("joins", None)
+            whole = exp.Select(expressions=[exp.Star()], from_=exp.From(this=alone), joins=joins)
+            return _Subquery.of(whole, self)
+        if kind == "Union":
+            _only(node, {"this", "expression", "distinct", "with_"})
+            inner = self.within(node.args.get("with_"))
+            return inner.derived(node.this).united(inner.derived(node.expression), node)
+        if kind != "Select":
+            raise PlanError(f"{CALL}: {shown(node)} is no SELECT; INTERSECT and EXCEPT look at other records.")
+        return _Subquery.of(node, self.within(node.args.get("with_")))
+
+
+def _without(given: Mapping[str, Any], identifier: Any) -> dict[str, Any]:
+    """Tables that a table of WITH does not hide."""
+    folded = identifier.name if identifier.args.get("quoted") else identifier.name.lower()
+    return {name: one for name, one in given.items() if name.lower() != folded and name != identifier.name}
+
+
+def _only(node: Any, known: set[str]) -> None:
+    unread = {name for name, value in node.args.items() if value} - known
+    if unread & {"limit", "offset"}:
+        raise PlanError(f"{CALL}: LIMIT in {shown(node)}: {FIRST}.")
+    if unread - {"order"}:
+        raise PlanError(f"{CALL}: {shown(node)}: {min(unread).strip('_').upper()} is not answered in a subquery.")
+
+
+@dataclass
+class _Subquery(Reads):
+    """Reads one SELECT that makes a table."""
+
+    @classmethod
+    def of(cls, select: Any, scope: Scope) -> Derived:
+        refuse_unread(select, subquery=True)
+        if select.args.get("limit") or select.args.get("offset"):
+            raise PlanError(f"{CALL}: LIMIT in {shown(select)}: {FIRST}.")
+        return cls(select, scope.tables(select), scope.declared).table()
+
+    def table(self) -> Derived:
+        """Its rows, and what is known of their columns."""
+        select = self.select.copy()
+        select.set("expressions", [entry for item in select.expressions for entry in self._expanded(item)])
+        self.select = select
+        self.outputs = type(self.outputs)(select.expressions, self.tables)
+        if any(type(part).__name__ == "Window" for item in self.given for part in item.walk()):
+            raise PlanError(f"{CALL}: {shown(select)}: windows look at other records; GROUP BY in a subquery.")
+        names = self._labels()
+        self.group(self.given)
+        having = self.select.args.get("having")
+        items = [self.canonical(item) for item in self.given]
+        grouped = bool(self.groups) or having is not None or any(_aggregate(item) for item in items)
+        rows = self._grouped(names, having) if grouped else self._each(names, items)
+        if self.select.args.get("distinct"):
+            rows = rows.distinct()
+        reach = {name: self._reach(item, grouped=grouped) for name, item in zip(names, items, strict=True)}
+        computed = [name for name, item in zip(names, items, strict=True) if not _passed(item, name, self.tables)]
+        return Derived(rows, reach, frozenset(computed))
+
+    def _reach(self, item: Any, *, grouped: bool) -> Reach | None:
+        """The range of a column: a group's mean and extremes are within that of its records."""
+        inner = type(item.this).__name__ not in ("Distinct", "Star", "Case")
+        if grouped and item not in self.groups:
+            return self.declared.reach(item.this) if type(item).__name__ in WITHIN and inner else None
+        return self.declared.reach(item)
+
+    def _expanded(self, item: Any) -> list[Any]:
+        """A star as the columns that it stands for."""
+        kind = type(item).__name__
+        if kind == "Star" or (kind == "Column" and type(item.this).__name__ == "Star"):
+            if any(item.args.get(name) for name in ("except_", "replace", "rename")):
+                raise PlanError(f"{CALL}: {shown(item)}: name the columns.")
+            return self.tables.all_columns(item.args.get("table"))
+        return [item]
+
+    def _labels(self) -> list[str]:
+        names = [label(item, whole=True) for item in self.select.expressions]
+        twice = [name for place, name in enumerate(names) if name in names[:place]]
+        if twice:
+            raise PlanError(f"{CALL}: two columns of a subquery are called {twice[0]}; name one with AS.")
+        return names
+
+    def _each(self, names: Sequence[str], items: Sequence[Any]) -> Rows:
+        """One record of each record."""
+        terms = [self.tables.bare(item) if type(item).__name__ == "Column" else self.tables.translator.term(item)
+                 for item in items]  # fmt: skip
+        return self.kept().map([_typed(term).alias(name) for term, name in zip(terms, names, strict=True)])
+
+    def _grouped(self, names: Sequence[str], having: Any) -> Rows:
+        """One record of each group."""
+        items = [self.placed(item) for item in self.given]
+        condition = self.placed(self.outputs.in_expression(having.this)) if having is not None else None
+        if not self.groups:
+            raise PlanError(
+                f"{CALL}: {shown(self.select)} is one row about all records; aggregate in the query itself, or "
+                "GROUP BY."
+            )
+        keys = tuple(f"key {place}" for place in range(len(self.groups)))
+        asked = {f"count {place}": node for place, node in enumerate(self.counts)}
+        asked |= {f"number {place}": node for place, node in enumerate(self.numbers)}
+        rows = self._gathered(keys, asked) if asked else self.kept().map(self.keys(keys)).distinct()
+        translate = self._translator(rows)
+        if condition is not None:
+            rows = rows.filter(translate.condition(condition).value)
+        terms = [translate.term(item) if type(item).__name__ != "Column" else translate.resolve(item) for item in items]
+        return rows.map([_typed(term).alias(name) for term, name in zip(terms, names, strict=True)])
+
+    def _gathered(self, keys: tuple[str, ...], asked: Mapping[str, Any]) -> Rows:
+        """The keys of groups with their aggregates, each under its name."""
+        found = {name: group_column(node, self.tables.translator.term) for name, node in asked.items()}
+        operands = list(dict.fromkeys(item for one in found.values() for item in one.operands))
+        terms = [_typed(self.tables.translator.term(item)) for item in operands]
+        values = [term.alias(f"value {place}") for place, term in enumerate(terms)]
+        read = self.kept().map([*self.keys(keys), *values])
+        places = [tuple(len(keys) + operands.index(item) for item in one.operands) for one in found.values()]
+        kinds = {name: one.kind for name, one in found.items()}
+        try:
+            return read.group_by(list(keys), reducer(list(found.values()), places), kinds, whole=True)
+        except PlanError as error:
+            raise PlanError(
+                f"{CALL}: GROUP BY in a subquery is of whole records, and weights are fractions here; protect with "
+                "users(COLUMN, at_most=...), or ask without a subquery."
+            ) from error
+
+    def _translator(self, rows: Rows) -> Translator:
+        """Translates what is computed from keys and aggregates of one group."""
+        kinds = {item.name: item.kind for item in schema_of(rows)}
+
+        def resolve(node: Any) -> Term:
+            return Term(pl.col(node.name), kinds[node.name], shown(node))
+
+        return translator(resolve, CALL, spelled=plainly)
+
+
+def _typed(term: Term) -> pl.Expr:
+    """Its value; the bare word NULL is a text that is missing."""
+    return term.value if term.kind is not None else pl.lit(None, pl.String)
+
+
+def _aggregate(node: Any) -> bool:
+    from sqlglot import exp
+
+    return node.find(exp.AggFunc) is not None
+
+
+def _passed(item: Any, name: str, tables: Tables) -> bool:
+    """Whether a column of a subquery is one of a given table, under its own name."""
+    return type(item).__name__ == "Column" and item.name == name and not tables.computed(item)

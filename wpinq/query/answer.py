@@ -25,13 +25,13 @@ from wpinq.measurements.publish import probability
 from wpinq.measurements.published import readable
 from wpinq.measurements.quote import Quote
 from wpinq.plan.node import sources
+from wpinq.query.derived import CALL
 from wpinq.query.lost import Told, ask_lost
 from wpinq.query.numbers import ChargeNames
 from wpinq.query.prepare import prepare
 from wpinq.query.rows import finished
 from wpinq.query.share import Share, shared
 from wpinq.query.statement import Statement
-from wpinq.query.tables import CALL
 from wpinq.records import canonical
 from wpinq.records.blocks import ROWS, Blocks, bin_blocks, plain, together
 
@@ -227,6 +227,8 @@ def _known(asked: Statement, keys: Any, delta: Amount | None) -> Blocks | None:
     """The given groups, or None where groups are to be published; nothing is charged yet."""
     if not asked.keys:
         return together(pl.DataFrame({"all": [0]}))
+    if keys is not None and not asked.counts and not asked.numbers:
+        raise PlanError(f"{CALL}: the groups are given and nothing is counted, so there is nothing to ask.")
     if keys is not None:
         given = bin_blocks(keys, asked.schema)
         if given.rows > ROWS and asked.having is not None and not asked.numbers and plain(asked.schema):

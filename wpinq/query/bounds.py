@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from math import ceil, floor, trunc
+from math import ceil, exp, floor, log, log10, sqrt, trunc
 from typing import TYPE_CHECKING, Any
 
 from wpinq.aggregates.keywords import Bounds
@@ -15,8 +15,7 @@ from wpinq.aggregates.scale import ends
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.functions.sql.bind import parsed
-from wpinq.query.derived import Reach
-from wpinq.query.tables import CALL, plainly
+from wpinq.query.derived import CALL, Reach, plainly
 
 if TYPE_CHECKING:
     from wpinq.query.tables import Tables
@@ -167,12 +166,29 @@ def _size(one: Reach) -> Reach:
     return (Fraction(0) if one[0] <= 0 <= one[1] else low), high
 
 
+def _rising(function: Callable[[float], float], above: float) -> Callable[..., Reach | None]:
+    """Of a function that rises, and is defined above a number."""
+
+    def reach(one: Reach, other: Reach | None = None) -> Reach | None:
+        if other is not None or one[0] <= above:
+            return None
+        try:
+            low, high = (Fraction(function(float(end))) for end in one)
+        except (OverflowError, ValueError):
+            return None
+        return low - ROOM, high + ROOM
+
+    return reach
+
+
 def _branches(node: Any) -> list[Any]:
     """The results of CASE; without ELSE there is NULL, which is no number."""
     default = node.args.get("default")
     return [*(arg.args["true"] for arg in node.args["ifs"]), *([] if default is None else [default])]
 
 
+ROOM = Fraction(1, 10**6)
+"""What rounding may add to the ends of a range."""
 RULES: dict[str, Callable[..., Reach | None]] = {
     "Paren": lambda one: one,
     "Neg": lambda one: (-one[1], -one[0]),
@@ -182,9 +198,13 @@ RULES: dict[str, Callable[..., Reach | None]] = {
     "Div": _quotient,
     "Mod": _remainder,
     "Abs": _size,
+    "Ln": _rising(log, 0),
+    "Log": _rising(log10, 0),
+    "Sqrt": _rising(sqrt, -1e-300),
+    "Exp": _rising(exp, float("-inf")),
     **dict.fromkeys(("Floor", "Ceil", "Round", "Cast"), _whole),
 }
 MANY: dict[str, Callable[[Any], list[Any]]] = {
     "Case": _branches,
-    "Coalesce": lambda node: [node.this, *node.expressions],
+    **dict.fromkeys(("Coalesce", "Greatest", "Least"), lambda node: [node.this, *node.expressions]),
 }

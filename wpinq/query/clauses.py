@@ -7,11 +7,22 @@ from typing import Any
 from wpinq.errors import PlanError
 from wpinq.functions.sql.bind import statement
 from wpinq.functions.sql.terms import shown, whole_number
-from wpinq.query.tables import CALL
+from wpinq.query.derived import CALL
 
-KNOWN = frozenset(["expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_"])
+KNOWN = frozenset(
+    ["expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "with_", "distinct"]
+)
+SAME = {
+    **dict.fromkeys(("VAR", "ANON_VAR"), "Variance"),
+    "VARP": "VariancePop",
+    **dict.fromkeys(("STDEV", "ANON_STDDEV"), "Stddev"),
+    "STDEVP": "StddevPop",
+    **dict.fromkeys(("MEAN", "AVERAGE", "ANON_AVG"), "Avg"),
+    "ANON_COUNT": "Count",
+    "ANON_SUM": "Sum",
+}
+"""Aggregates by the names that other databases and libraries give them."""
 INSTEAD = {
-    "distinct": "SELECT DISTINCT names records; write GROUP BY with COUNT(*)",
     "windows": "a window looks at other records",
     "qualify": "a window looks at other records",
 }
@@ -27,21 +38,34 @@ def plain_select(query: str) -> Any:
     if type(select).__name__ != "Select":
         raise PlanError(f"{CALL}: {type(select).__name__.upper()} is not answered; write one SELECT.")
     refuse_unread(select)
-    return select.transform(_unfiltered)
+    return select.transform(_meant).transform(_unfiltered)
 
 
-def refuse_unread(select: Any, *, subquery: bool = False) -> None:
+def refuse_unread(select: Any) -> None:
     """Refuse a clause that is not read.
 
     Raises:
         PlanError: There is one.
     """
-    known = KNOWN | {"distinct"} if subquery else KNOWN
-    for name in (name for name, value in select.args.items() if value and name not in known):
+    for name in (name for name, value in select.args.items() if value and name not in KNOWN):
         clause = name.strip("_").upper()
         raise PlanError(f"{CALL}: {INSTEAD.get(name, f'{clause} is not answered here')}.")
-    if subquery and (select.args.get("distinct") or select).args.get("on"):
+    if (select.args.get("distinct") or select).args.get("on"):
         raise PlanError(f"{CALL}: DISTINCT ON takes a first record of many; write GROUP BY with MIN or MAX.")
+
+
+def _meant(node: Any) -> Any:
+    """An aggregate by the name that it has in PostgreSQL."""
+    from sqlglot import exp
+
+    kind = type(node).__name__
+    if kind == "ApproxDistinct" and not node.args.get("accuracy"):
+        return exp.Count(this=exp.Distinct(expressions=[node.this]))
+    if kind == "CountIf":
+        return exp.Count(this=exp.Case(ifs=[exp.If(this=node.this, true=exp.Literal.number(1))]))
+    if kind == "Anonymous" and str(node.name).upper() in SAME and len(node.expressions) == 1:
+        return getattr(exp, SAME[str(node.name).upper()])(this=node.expressions[0])
+    return node
 
 
 def _unfiltered(node: Any) -> Any:
@@ -70,19 +94,13 @@ def label(node: Any, *, whole: bool) -> str:
     return str(inner.sql_name()).lower() if isinstance(inner, exp.AggFunc) else type(inner).__name__.lower()
 
 
-def limits_of(select: Any, ordered: bool) -> tuple[int, int | None]:
-    """How many rows, after how many.
+def limits_of(select: Any) -> tuple[int, int | None]:
+    """How many rows, after how many; without ORDER BY of rows in the order in which they are published.
 
     Raises:
-        PlanError: There is no order, or they are no whole numbers.
+        PlanError: They are no whole numbers.
     """
-    limit, offset = select.args.get("limit"), select.args.get("offset")
-    if (limit or offset) and not ordered:
-        raise PlanError(
-            f"{CALL}: {shown(limit or offset)}: without an order these would be any rows; write ORDER BY before "
-            "it, such as ORDER BY 2 DESC. It is done with released numbers and costs nothing."
-        )
-    return _whole(offset) or 0, _whole(limit)
+    return _whole(select.args.get("offset")) or 0, _whole(select.args.get("limit"))
 
 
 def _whole(clause: Any) -> int | None:

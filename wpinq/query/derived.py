@@ -83,3 +83,15 @@ def schema_of(rows: Rows) -> Schema:
     """The columns of protected or public rows."""
     schema: Schema = rows._node.schema if isinstance(rows, Collection) else rows.schema
     return schema
+
+
+def plainly(node: Any) -> str:
+    """An expression with canonical columns, as a person would write it over one table."""
+    from sqlglot import exp
+
+    def bare(one: Any) -> Any:
+        if type(one).__name__ != "Column":
+            return one
+        return exp.column(one.name, quoted=not (one.name.isidentifier() and one.name.islower()))
+
+    return shown(node.transform(bare))

@@ -9,7 +9,7 @@ from typing import Any
 
 from wpinq.errors import PlanError
 from wpinq.functions.sql.terms import NUMBERS, Term
-from wpinq.query.tables import CALL, plainly
+from wpinq.query.derived import CALL, plainly
 from wpinq.records.schema import Kind
 
 LARGEST = 2**63 - 1

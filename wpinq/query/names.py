@@ -17,7 +17,8 @@ from typing import Any
 
 from wpinq.errors import PlanError
 from wpinq.functions.sql.terms import shown
-from wpinq.query.tables import CALL, Tables
+from wpinq.query.derived import CALL
+from wpinq.query.tables import Tables
 
 NAMED = ("Count", "Sum", "Avg", "Min", "Max")
 """Aggregates whose column PostgreSQL names like the function."""

@@ -21,7 +21,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact
 from wpinq.functions.sql.terms import shown
 from wpinq.measurements.payment import Terms
-from wpinq.query.tables import CALL, plainly
+from wpinq.query.derived import CALL, plainly
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -52,13 +52,10 @@ LISTED = (
 
 
 MEANT = {
-    **dict.fromkeys(("VAR", "VARP"), "VARIANCE"),
-    **dict.fromkeys(("STD", "STDEV", "SD"), "STDDEV"),
-    **dict.fromkeys(("MEAN", "AVERAGE", "ANON_AVG"), "AVG"),
-    "ANON_COUNT": "COUNT",
-    "ANON_SUM": "SUM",
+    **dict.fromkeys(("STD", "SD"), "STDDEV, or STDDEV_POP"),
+    **dict.fromkeys(("ANON_COUNT", "ANON_SUM", "ANON_AVG"), "COUNT, SUM or AVG, whose noise epsilon= pays for"),
 }
-"""Names of aggregates in other databases and libraries, and what to write instead."""
+"""Names of aggregates in other databases and libraries that mean several things, and what to write instead."""
 
 
 def unknown_function(node: Any) -> str:
@@ -150,26 +147,25 @@ class Number:
         return grouped(self.collection._node, by, given, CALL) if by else None
 
 
-def read(node: Any) -> tuple[Any, str, Ask]:
-    """What an aggregate is of, what is measured for it, and what quotes it.
+def read(node: Any) -> tuple[Any, bool, str, Ask]:
+    """What an aggregate is of, of different values alone or not, what is measured for it, and what quotes it.
 
     Raises:
         PlanError: It has parts that are not supported.
     """
     kind = type(node).__name__
     share, what = _ranked(node) if kind in RANKS else (None, node.this)
-    if type(what).__name__ == "Distinct" and kind in ("Min", "Max") and len(what.expressions) == 1:
+    distinct = type(what).__name__ == "Distinct" and len(what.expressions) == 1 and not what.args.get("on")
+    if distinct:
         what = what.expressions[0]
     more = {name for name, value in node.args.items() if value} - {"this", "quantile", "expression"}
     if what is None or more or type(what).__name__ in ("Distinct", "Star", "Order"):
-        raise PlanError(
-            f"{CALL}: {plainly(node)} takes one number of each record, without DISTINCT or ORDER BY; {LISTED}."
-        )
+        raise PlanError(f"{CALL}: {plainly(node)} takes one number of each record, without ORDER BY; {LISTED}.")
     if share is None:
-        return what, *AGGREGATES[kind]
+        return what, distinct, *AGGREGATES[kind]
     if not 0 <= share <= 1:
         raise PlanError(f"{CALL}: {plainly(node)}: a share is between 0 and 1; the median is 0.5.")
-    return what, f"quantile {share}", partial(ask_quantile, share=share)
+    return what, distinct, f"quantile {share}", partial(ask_quantile, share=share)
 
 
 def _ranked(node: Any) -> tuple[Fraction, Any]:

@@ -6,7 +6,7 @@ a join, so keys that are NULL are taken out of one side before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -15,8 +15,8 @@ from wpinq.collection import Collection
 from wpinq.errors import PlanError
 from wpinq.functions.sql.terms import shown
 from wpinq.operators.join_rows import JoinRows
+from wpinq.query.derived import CALL
 
-CALL = "sql"
 WHY = (
     "joins two protected tables, and one record could be in any number of rows. Join ON the column of the people that "
     "both protect with unit=wpinq.users(COLUMN, at_most=...), of people in one period on the column of the time too, "
@@ -34,6 +34,40 @@ def equalities(node: Any) -> list[tuple[Any, Any]]:
     if type(node).__name__ != "EQ" or {type(side).__name__ for side in (node.this, node.expression)} != {"Column"}:
         return []
     return [(node.this, node.expression)]
+
+
+def implied(where: Any, tables: Callable[[Any], set[str]], alias: str, join: Any, most: int | None = None) -> Any:
+    """The equalities in WHERE by which FROM a, b is a join.
+
+    Args:
+        where: The clause.
+        tables: Which tables an expression reads.
+        alias: The table that is joined.
+        join: How it is written.
+        most: How many equalities are taken.
+
+    Raises:
+        PlanError: There are none, so each row would meet every other.
+    """
+    from sqlglot import exp
+
+    found = []
+    whole: Any = None if where is None else where.this
+    for part in whole.flatten() if type(whole).__name__ == "And" else [whole]:
+        if type(part).__name__ != "EQ":
+            continue
+        try:
+            sides = [tables(one) for one in (part.this, part.expression)]
+        except PlanError:  # of a table that comes later
+            continue
+        if sorted(map(len, sides)) == [1, 1] and sides.count({alias}) == 1:
+            found.append(part)
+    if not found:
+        raise PlanError(
+            f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON one equality, make no row that no record stands "
+            "for; write the equality in ON, or in WHERE with AND."
+        )
+    return exp.and_(*found[:most])
 
 
 def paired(

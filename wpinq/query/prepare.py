@@ -21,12 +21,12 @@ from wpinq.measurements.timeline import live_log, refuse_windows
 from wpinq.plan.node import steps
 from wpinq.query.bounds import Limits
 from wpinq.query.clauses import label, limits_of, plain_select
+from wpinq.query.derived import CALL, plainly
 from wpinq.query.names import bare
 from wpinq.query.numbers import LISTED, Number, read
-from wpinq.query.reads import Reads
+from wpinq.query.reads import Reads, aggregates
 from wpinq.query.statement import OutputColumn, Statement, check
 from wpinq.query.subquery import Scope
-from wpinq.query.tables import CALL, plainly
 
 if TYPE_CHECKING:
     from wpinq.aggregates.keywords import Bounds
@@ -68,18 +68,22 @@ class _Select(Reads):
 
     def read(self) -> Statement:
         """The query, planned."""
+        from sqlglot import exp
+
         given = self.given
         for item in given:
             if type(item).__name__ == "Star" or (
                 type(item).__name__ == "Column" and type(item.this).__name__ == "Star"
             ):
                 raise PlanError(f"{CALL}: SELECT * would show records; select GROUP BY columns and counts.")
+        if self.select.args.get("distinct") and not self.select.args.get("group") and not aggregates(given):
+            self.select.set("group", exp.Group(expressions=[exp.Literal.number(n + 1) for n in range(len(given))]))
         self.group(given)
         released = [self.placed(entry) for entry in given]
         having = self.select.args.get("having")
         condition = self.placed(self.outputs.in_expression(having.this)) if having else None
         order = tuple(self._order(item, given) for item in getattr(self.select.args.get("order"), "expressions", ()))
-        if not self.counts and not self.numbers:
+        if not self.counts and not self.numbers and not self.groups:
             raise PlanError(f"{CALL}: the query counts nothing, so it would show records; {LISTED}.")
         names = self.names()
         kept = self.kept()
@@ -97,7 +101,8 @@ class _Select(Reads):
             items,
             condition,
             order,
-            limits_of(self.select, bool(order)),
+            limits_of(self.select),
+            bool(self.select.args.get("distinct")),
             {"key": tuple(self.groups), "count": tuple(self.counts), "number": tuple(self.numbers)},
         )
         check(result)
@@ -130,10 +135,12 @@ class _Select(Reads):
 
     def _summed(self, kept: Collection, names: tuple[str, ...], number: Any) -> Number:
         """The group keys and the number of each record."""
-        what, measured, ask = read(number)
+        what, distinct, measured, ask = read(number)
         *_, name = uniquely([*names, what.name if type(what).__name__ == "Column" else "number"])
         term = self.tables.translator.term(what)
         records = kept.map([*self.keys(names), term.value.alias(name)])
+        if distinct and measured not in ("min", "max"):
+            records, measured = records.distinct(), f"{measured} of different values"
         return Number(records, (measured, what), ask, self.declared.of(number, what), plainly(number))
 
     def _keyed(self, names: tuple[str, ...]) -> list[pl.Expr]:

@@ -6,7 +6,7 @@ of the query are measured, those of a subquery are records again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,10 +16,10 @@ from wpinq.errors import PlanError
 from wpinq.functions.output_columns import named as uniquely
 from wpinq.functions.sql.terms import shown, whole_number
 from wpinq.query.bounds import Declared
-from wpinq.query.derived import Rows
+from wpinq.query.derived import CALL, Rows, plainly
 from wpinq.query.names import OutputNames, bare
 from wpinq.query.numbers import LISTED, NUMBERS, unknown_function
-from wpinq.query.tables import CALL, Tables, plainly
+from wpinq.query.tables import Tables
 
 NO_SETS = "there is no ALL, CUBE, ROLLUP or GROUPING SETS here; ask one query for each set of groups"
 
@@ -148,3 +148,10 @@ class Reads:
         terms = [self.tables.bare(node) if type(node).__name__ == "Column" else self.tables.translator.term(node)
                  for node in self.groups]  # fmt: skip
         return [term.value.alias(name) for term, name in zip(terms, names, strict=True)]
+
+
+def aggregates(items: Iterable[Any]) -> bool:
+    """Whether there is an aggregate among expressions."""
+    from sqlglot import exp
+
+    return any(item.find(exp.AggFunc, exp.WithinGroup) is not None for item in items)

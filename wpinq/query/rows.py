@@ -37,8 +37,12 @@ def finished(
         terms, descending, first = zip(*asked.order, strict=True)
         by = [translator.term(node).value for node in terms]
         frame = frame.sort(by, descending=descending, nulls_last=[not entry for entry in first], maintain_order=True)
+    shown = [translator.term(item.node).value.alias(item.label) for item in asked.items]
+    if asked.distinct:
+        rows = frame.select(shown).with_row_index("\0row")
+        frame = frame[rows.unique([item.label for item in asked.items], keep="first", maintain_order=True)["\0row"]]
     frame = frame.slice(*asked.limit)
-    cells = frame.select(translator.term(item.node).value.alias(item.label) for item in asked.items)
+    cells = frame.select(shown)
     measured = {item.label: item.node.name for item in asked.items if type(item.node).__name__ == "Column"}
     return cells, {
         label: (frame[f"low {name}"], frame[f"high {name}"])

@@ -11,8 +11,8 @@ from wpinq.ledger.curve import pure_within
 from wpinq.measurements.payment import BEST, GAUSSIAN, Terms
 from wpinq.operators.align import fit_noise
 from wpinq.plan.stability import Survey
+from wpinq.query.derived import CALL
 from wpinq.query.statement import Statement
-from wpinq.query.tables import CALL
 
 
 @dataclass(frozen=True)

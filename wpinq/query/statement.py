@@ -11,13 +11,13 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, positive
-from wpinq.functions.sql.bind import translator
 from wpinq.functions.sql.terms import Term
 from wpinq.functions.sql.translator import Translator
 from wpinq.plan.bias import biases
 from wpinq.plan.stability import by_ledger, sensitivities
+from wpinq.query.derived import CALL, plainly
 from wpinq.query.numbers import Number
-from wpinq.query.tables import CALL, plainly
+from wpinq.query.released import released_translator
 from wpinq.records.schema import Kind, Schema
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Statement:
         having: What released rows must fulfil.
         order: Expressions to order by, each with whether it descends and whether NULL comes first.
         limit: How many rows, after how many.
+        distinct: Whether equal rows are shown once.
         released: How the query writes what `key 0`, `count 0`, `number 0` and so on stand for in its expressions.
     """
 
@@ -56,6 +57,7 @@ class Statement:
     having: Any
     order: tuple[tuple[Any, bool, bool], ...]
     limit: tuple[int, int | None]
+    distinct: bool
     released: Mapping[str, tuple[Any, ...]]
 
     @property
@@ -100,11 +102,8 @@ class Statement:
         released |= {f"number {place}": Kind.FLOAT for place in range(len(self.numbers))}
         for place, count in enumerate(self.counts):  # weights that people share are fractions
             released[f"count {place}"] = Kind.INT if count._node.held.whole else Kind.FLOAT
-        return translator(
-            lambda node: Term(pl.col(node.name), released[node.name], self._spelled(node)),
-            CALL,
-            spelled=self._spelled,
-            known="computed from released numbers here",
+        return released_translator(
+            lambda node: Term(pl.col(node.name), released[node.name], self._spelled(node)), self._spelled
         )
 
     def _spelled(self, node: Any) -> str:

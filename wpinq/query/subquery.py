@@ -20,10 +20,10 @@ from wpinq.functions.sql.terms import Term, shown
 from wpinq.functions.sql.translator import Translator
 from wpinq.query.bounds import Declared, Limits
 from wpinq.query.clauses import label, refuse_unread
-from wpinq.query.derived import Derived, Reach, Rows, schema_of
+from wpinq.query.derived import CALL, Derived, Reach, Rows, plainly, schema_of
 from wpinq.query.group_values import group_column, reducer
-from wpinq.query.reads import Reads
-from wpinq.query.tables import CALL, Tables, plainly
+from wpinq.query.reads import Reads, aggregates
+from wpinq.query.tables import Tables
 
 WITHIN = ("Avg", "Min", "Max", "Median")
 FIRST = (
@@ -66,7 +66,8 @@ class Scope:
         """
         if not select.args.get("from_"):
             raise PlanError(f"{CALL}: FROM is missing; there are {', '.join(self.given)}.")
-        return Tables(self.given, select.args["from_"].this, select.args.get("joins") or [], self.derived)
+        first, joins = select.args["from_"].this, select.args.get("joins") or []
+        return Tables(self.given, first, joins, self.derived, select.args.get("where"))
 
     def declared(self, tables: Tables, canonical: Any) -> Declared:
         """The bounds of their columns."""
@@ -119,7 +120,7 @@ class _Subquery(Reads):
 
     @classmethod
     def of(cls, select: Any, scope: Scope) -> Derived:
-        refuse_unread(select, subquery=True)
+        refuse_unread(select)
         if select.args.get("limit") or select.args.get("offset"):
             raise PlanError(f"{CALL}: LIMIT in {shown(select)}: {FIRST}.")
         return cls(select, scope.tables(select), scope.declared).table()
@@ -136,7 +137,7 @@ class _Subquery(Reads):
         self.group(self.given)
         having = self.select.args.get("having")
         items = [self.canonical(item) for item in self.given]
-        grouped = bool(self.groups) or having is not None or any(_aggregate(item) for item in items)
+        grouped = bool(self.groups) or having is not None or aggregates(items)
         rows = self._grouped(names, having) if grouped else self._each(names, items)
         if self.select.args.get("distinct"):
             rows = rows.distinct()
@@ -222,12 +223,6 @@ class _Subquery(Reads):
 def _typed(term: Term) -> pl.Expr:
     """Its value; the bare word NULL is a text that is missing."""
     return term.value if term.kind is not None else pl.lit(None, pl.String)
-
-
-def _aggregate(node: Any) -> bool:
-    from sqlglot import exp
-
-    return node.find(exp.AggFunc) is not None
 
 
 def _passed(item: Any, name: str, tables: Tables) -> bool:

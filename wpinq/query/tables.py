@@ -22,8 +22,8 @@ from wpinq.functions.sql.translator import Translator
 from wpinq.operators.keys import keyed
 from wpinq.operators.look_up import LookUp
 from wpinq.query.catalogue import Catalogue
-from wpinq.query.derived import Derived, Reach, Rows, schema_of
-from wpinq.query.paired import WHY, equalities, paired
+from wpinq.query.derived import CALL, Derived, Reach, Rows, plainly, schema_of
+from wpinq.query.paired import WHY, equalities, implied, paired
 from wpinq.query.public_rows import PublicRows
 from wpinq.records import canonical
 from wpinq.records.schema import Column, Kind, Schema, polars_type
@@ -31,8 +31,6 @@ from wpinq.sources.public import public_table
 
 if TYPE_CHECKING:
     from sqlglot import exp
-
-CALL = "sql"
 
 
 class Tables:
@@ -44,9 +42,10 @@ class Tables:
     """
 
     def __init__(
-        self, given: Mapping[str, Any], first: Any, joins: Sequence[Any], derive: Callable[[Any], Derived]
-    ) -> None:
-        self._catalogue = Catalogue(given, derive)
+        self, given: Mapping[str, Any], first: Any, joins: Sequence[Any], derive: Callable[[Any], Derived],
+        where: Any = None,
+    ) -> None:  # fmt: skip
+        self._catalogue, self._where = Catalogue(given, derive), where
         self._columns: dict[str, dict[str, Term]] = {}
         self._derived: dict[str, Derived] = {}
         self.base: Rows
@@ -152,10 +151,9 @@ class Tables:
     def _join(self, join: Any) -> None:
         args = {name for name, value in join.args.items() if value}
         kind = (join.text("method"), join.text("side"), join.text("kind"))
-        if kind not in {("", "", ""), ("", "", "INNER"), ("", "LEFT", ""), ("", "LEFT", "OUTER")} or not args & {
-            "on",
-            "using",
-        }:
+        listed = kind in {("", "", ""), ("", "", "CROSS")} and not args & {"on", "using"}
+        known = kind in {("", "", ""), ("", "", "INNER"), ("", "LEFT", ""), ("", "LEFT", "OUTER")}
+        if not listed and not (known and args & {"on", "using"}):
             raise PlanError(f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON one equality, make no row that "
                             "no record stands for; a RIGHT JOIN is a LEFT JOIN in the other order.")  # fmt: skip
         alias, result = self._table(join.this)
@@ -197,7 +195,7 @@ class Tables:
             return [(before[one.name], one.name) for one in using if one.name in before and one.name in other.columns]
         self._columns[alias] = _base_columns(other)
         keys = []
-        for sides in equalities(join.args.get("on")):
+        for sides in equalities(join.args.get("on") or implied(self._where, self._read, alias, join)):
             found = [(side.text("table"), side.name) for side in map(self._located, sides)]
             ours, theirs = sorted(found, key=lambda place: place[0] == alias)
             if ours not in self._own or theirs[0] != alias:
@@ -208,6 +206,8 @@ class Tables:
     def _key(self, join: Any, alias: str, schema: Schema) -> tuple[Term, Term]:
         """What is looked up, and what of the public table it is looked up in: each an expression over one row."""
         using, on = join.args.get("using"), join.args.get("on")
+        if not using and on is None:
+            on = implied(self._where, self._read, alias, join, most=1)
         if using and len(using) == 1:
             others = {name: table for name, table in self._columns.items() if name != alias}
             result = [table[using[0].name] for table in others.values() if using[0].name in table]
@@ -236,6 +236,10 @@ class Tables:
         if result is None:
             raise self.missing(node)
         return result
+
+    def _read(self, node: Any) -> set[str]:
+        """The tables whose columns an expression reads, as it is written."""
+        return self._sides(node.transform(self._located))
 
     @staticmethod
     def _sides(node: Any) -> set[str]:
@@ -266,18 +270,6 @@ class Tables:
         self.base = self.base._then(made)
         for name, column_ in zip(names, made.schema.columns[len(kept) :], strict=True):
             self._columns[alias][name] = Term(pl.col(column_.name), column_.kind, f"{alias}.{name}")
-
-
-def plainly(node: Any) -> str:
-    """An expression with canonical columns, as a person would write it over one table."""
-    from sqlglot import exp
-
-    def bare(one: Any) -> Any:
-        if type(one).__name__ != "Column":
-            return one
-        return exp.column(one.name, quoted=not (one.name.isidentifier() and one.name.islower()))
-
-    return shown(node.transform(bare))
 
 
 def _identifier(name: str) -> Any:

@@ -137,7 +137,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM (SELECT 1 AS x FROM views HAVING COUNT(*) > 3) t", "one row about all records"),
     ("SELECT COUNT(*) FROM views x JOIN (SELECT x.age) t ON x.age = t.age", "FROM is missing"),
     ("SELECT COUNT(*) FROM views x JOIN (SELECT page FROM pages WHERE page = x.page) t USING (page)", "no table 'x'"),
-    ("SELECT COUNT(*) FROM views x, LATERAL (SELECT x.age AS a) t", "only JOIN and LEFT JOIN"),
+    ("SELECT COUNT(*) FROM views x, LATERAL (SELECT x.age AS a) t", "LATERAL look at many records"),
     ("SELECT COUNT(*) FROM views x JOIN LATERAL (SELECT 1 AS age) t USING (age)", "LATERAL look at many records"),
     ("WITH RECURSIVE t AS (SELECT page FROM views) SELECT COUNT(*) FROM t", "no end that is known"),
     ("SELECT COUNT(*) FROM (SELECT page, RANK() OVER (ORDER BY age) AS r FROM views) t", "other records"),

@@ -9,7 +9,7 @@ PACKAGE = Path(wpinq.__file__).parent
 
 FLOORS = [
     {"errors", "kernels"},
-    {"arguments", "exact", "failures", "progress", "storage", "records"},
+    {"arguments", "exact", "failures", "html", "progress", "storage", "records"},
     {"noise", "postprocess", "functions", "sources", "ledger", "state"},
     {"plan"},
     {"operators", "engines"},
@@ -34,8 +34,8 @@ LOOSE = 10
 
 WALLS = {
     "noise": {"errors", "exact", "kernels"},
-    "postprocess": {"arguments", "errors", "exact", "kernels", "progress", "storage"},
-    "ledger": {"errors", "exact", "records", "storage"},
+    "postprocess": {"arguments", "errors", "exact", "html", "kernels", "progress", "storage"},
+    "ledger": {"errors", "exact", "html", "records", "storage"},
     "functions": {"errors", "records"},
     "engines": {"errors", "failures", "functions", "plan", "records", "state"},
 }

@@ -117,6 +117,20 @@ def draw(
     return figure
 
 
+def draw_cdf(noisy: ArrayLike, cdf: ArrayLike, band: tuple[ArrayLike, ArrayLike], title: str) -> Picture:
+    """The left panel alone, of what a server tells of a fit: items of degree at least k, with a 90% band."""
+    from wpinq.postprocess.picture import Picture
+
+    figure = Picture(figsize=(8, 5.2), layout="constrained", facecolor="white")
+    axes = figure.subplots()
+    points, fitted = np.asarray(noisy, dtype=np.float64), np.asarray(cdf, dtype=np.float64)
+    _panel(axes, "noisy CDF", points, fitted, None)
+    _band(axes, band)
+    _label(axes, "degree k", "items of degree at least k")
+    figure.suptitle(title, x=0.012, ha="left", fontsize=14, color=INK, parse_math=False)
+    return figure
+
+
 def _panel(axes: Axes, name: str, noisy: Floats, fitted: Floats, true: NDArray[np.int64] | None) -> None:
     """Set both axes, then draw points, staircase and truth."""
     curves = [fitted] if true is None else [fitted, true.astype(np.float64)]

@@ -8,15 +8,21 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from wpinq.serve.refusals import RefusedError, refused
+from wpinq.serve.sessions import Sessions
 from wpinq.serve.tokens import Grant, Tokens
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from wpinq.serve.config import Limits
+    from wpinq.serve.config import Config, Limits
 
-OPEN = frozenset({"/api/openapi.json"})
-"""What needs no token: the contract itself."""
+STATIC = "/static/"
+OPEN = frozenset(
+    {"/api/openapi.json", "/sign-in", *(STATIC + name for name in ("page.css", "page.js", "uPlot.js", "icon.svg"))}
+)
+"""What needs no token: the contract itself, and what a browser shows before somebody has signed in."""
+API = "/api/"
+"""Where a token is asked for; elsewhere are the pages of a browser, which has a session and no token."""
 GUESSES = 30
 """Wrong tokens in a minute from one address; then they are refused as too many. Right ones are let in always."""
 REMEMBERED = 10_000
@@ -52,18 +58,65 @@ class Pace:
         return left >= 1
 
 
+class Entrance:
+    """Who is let in, and how often: by a token, or in a browser by a session that a token has begun.
+
+    Args:
+        tokens: The tokens.
+        config: Where the server is, and how many requests one token may make in a minute, everywhere together.
+    """
+
+    def __init__(self, tokens: Tokens, config: Config) -> None:
+        place = config.server
+        self._tokens, self.sessions = tokens, Sessions(secure=place.proxy or place.certificate is not None)
+        self._asked, self._guessed = Pace(config.limits.requests), Pace(GUESSES)
+
+    def by_token(self, token: str, address: str) -> Grant:
+        """What a token allows.
+
+        Raises:
+            RefusedError: It allows nothing, or there are too many requests.
+        """
+        grant = self._tokens.granted(token)
+        if grant is None:
+            raise RefusedError(401 if self._guessed.takes(address) else 429)
+        return self._paced(grant)
+
+    def by_session(self, scope: Scope) -> Grant | None:
+        """What the session of a browser allows; None where there is none. `scope["session"]` is the session then.
+
+        Raises:
+            RefusedError: There are too many requests.
+        """
+        session = self.sessions.found(scope["headers"])
+        grant = None if session is None else self._tokens.current(session.token)
+        if grant is None:
+            return None
+        scope["session"] = session
+        return self._paced(grant)
+
+    def _paced(self, grant: Grant) -> Grant:
+        if not self._asked.takes(grant.id):
+            raise RefusedError(429)
+        return grant
+
+
+def address(scope: Scope) -> str:
+    """Where a request comes from."""
+    return str((scope.get("client") or ("",))[0])
+
+
 class Door:
-    """Middleware around all routes: `scope["user"]` is the grant of the request's token.
+    """Middleware around all routes: `scope["user"]` is what the request may do, or None for a page's to ask.
 
     Args:
         app: What comes in is given to it.
-        tokens: The tokens.
-        limits: How often, how slowly, and how much.
+        entrance: Who is let in.
+        limits: How slowly, and how much.
     """
 
-    def __init__(self, app: ASGIApp, tokens: Tokens, limits: Limits) -> None:
-        self._app, self._tokens, self._limits = app, tokens, limits
-        self._asked, self._guessed = Pace(limits.requests), Pace(GUESSES)
+    def __init__(self, app: ASGIApp, entrance: Entrance, limits: Limits) -> None:
+        self._app, self._entrance, self._limits = app, entrance, limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request in, or refuse it."""
@@ -79,7 +132,8 @@ class Door:
 
         try:
             if scope["path"] not in OPEN:
-                scope["user"] = self._grant(scope)
+                api = scope["path"].startswith(API)
+                scope["user"] = self._grant(scope) if api else self._entrance.by_session(scope)
             whole = await self._arrived(scope, receive)
         except Exception as error:  # noqa: BLE001  a traceback must not reach the log; a file of tokens may be gone
             await refused(error, scope["path"])(scope, receive, answer)
@@ -87,16 +141,11 @@ class Door:
             await self._app(scope, whole, answer)
 
     def _grant(self, scope: Scope) -> Grant:
+        """By a token alone: a browser sends its cookie with what pages of others ask, too."""
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         words = given[0].decode("latin-1").split(" ") if len(given) == 1 else []
         token = words[1] if len(words) == 2 and words[0].lower() == "bearer" else ""
-        grant = self._tokens.granted(token)
-        if grant is None:
-            client = scope.get("client") or ("",)
-            raise RefusedError(401 if self._guessed.takes(str(client[0])) else 429)
-        if not self._asked.takes(grant.id):
-            raise RefusedError(429)
-        return grant
+        return self._entrance.by_token(token, address(scope))
 
     async def _arrived(self, scope: Scope, receive: Receive) -> Receive:
         """The whole body, in time and not too long, so that nothing that is decoded waits for a slow client."""

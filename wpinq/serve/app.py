@@ -1,4 +1,4 @@
-"""The server as an ASGI application: its operations, and the door before them."""
+"""The server as an ASGI application: its operations, the pages for browsers, and the door before them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from wpinq.serve.access import Door
+from wpinq.serve.access import Door, Entrance
 from wpinq.serve.catalogue import Catalogue
 from wpinq.serve.contract import JSON, Site, description
 from wpinq.serve.curating import CURATING
 from wpinq.serve.desk import Desk
 from wpinq.serve.measured import OBSERVING
 from wpinq.serve.measuring import MEASURING
+from wpinq.serve.page.routes import pages
 from wpinq.serve.questions import ASKING
 from wpinq.serve.refusals import respond
 from wpinq.serve.releases import RELEASES
@@ -38,10 +39,11 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
         return Response(content, media_type=JSON)
 
     limits = catalogue.config.limits
-    site = Site(catalogue, tokens, Desk(limits.waiting, limits.held))
+    entrance = Entrance(tokens, catalogue.config)
+    site = Site(catalogue, tokens, Desk(limits.waiting, limits.held), entrance)
     routes = [one.route(site) for one in OPERATIONS]
     return Starlette(
-        routes=[*routes, Route("/api/openapi.json", openapi)],
-        middleware=[Middleware(Door, tokens=tokens, limits=limits)],
+        routes=[*routes, Route("/api/openapi.json", openapi), *pages(site, OPERATIONS)],
+        middleware=[Middleware(Door, entrance=entrance, limits=limits)],
         exception_handlers={HTTPException: respond},
     )

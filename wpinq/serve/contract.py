@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from wpinq.remote.wire import Refused
+from wpinq.serve.access import Entrance
 from wpinq.serve.catalogue import Catalogue
 from wpinq.serve.desk import Desk
 from wpinq.serve.refusals import SAID, RefusedError, refused
@@ -32,11 +34,13 @@ class Site:
         catalogue: What is served.
         tokens: All tokens.
         desk: Where questions wait to be computed.
+        entrance: Who is let in.
     """
 
     catalogue: Catalogue
     tokens: Tokens
     desk: Desk
+    entrance: Entrance
 
 
 @dataclass(frozen=True)
@@ -80,23 +84,34 @@ class Operation:
 
     def route(self, site: Site) -> Route:
         """The route of it."""
-        decode = None if self.body is None else msgspec.json.Decoder(self.body, strict=True).decode
 
         async def endpoint(request: Request) -> Response:
             grant: Grant = request.scope["user"]
             try:
-                self._insist_on_right(grant)
-                body = None if decode is None else _decoded(decode, await request.body())
-                found = await self.handler(Call(site, grant, body, dict(request.path_params)))
+                found = await self.answered(site, grant, await request.body(), dict(request.path_params))
                 return Response(msgspec.json.encode(found), media_type=JSON)
             except Exception as error:  # noqa: BLE001  a traceback, in a log or an answer, can quote records
                 return refused(error, request.scope["path"])
 
         return Route(self.path, endpoint, methods=[self.method])
 
-    def _insist_on_right(self, grant: Grant) -> None:
+    async def answered(self, site: Site, grant: Grant, content: bytes, path: dict[str, str]) -> Any:
+        """Answer, for the API and the pages of a browser alike.
+
+        Args:
+            site: What handlers share.
+            grant: What the asker may do.
+            content: The body of the request.
+            path: The values of the parameters in the path.
+        """
         if self.curator and not grant.curator:
             raise RefusedError(403)
+        body = None if self._decoder is None else _decoded(self._decoder.decode, content)
+        return await self.handler(Call(site, grant, body, path))
+
+    @cached_property
+    def _decoder(self) -> msgspec.json.Decoder[Any] | None:
+        return None if self.body is None else msgspec.json.Decoder(self.body, strict=True)
 
     def described(self, schema: Callable[[Any], Any]) -> dict[str, Any]:
         """The operation as OpenAPI has it."""

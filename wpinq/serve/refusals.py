@@ -52,16 +52,25 @@ def refusal(status: int, message: str | None = None) -> Refused:
     return Refused(error=Problem(status=status, code=code, message=message or usual))
 
 
-def refused(error: BaseException, path: str = "") -> Response:
-    """The answer to an error. The log names its type, and its text where it is ours."""
+def problem(error: BaseException, path: str = "") -> Problem:
+    """What is told of an error. The log names its type, and its text where it is ours."""
     status, message = _told(error)
     if status >= 500:
         told = f"{type(error).__name__}: {error}" if isinstance(error, WpinqError) else type(error).__name__
         LOG.error("%s: %s", path.encode("unicode_escape").decode()[:200], told[:500])
-    body = refusal(status, message)
-    status = body.error.status
-    headers = {**MORE.get(status, {}), **dict(getattr(error, "headers", None) or {})}
-    return Response(msgspec.json.encode(body), status, headers, "application/json")
+    return refusal(status, message).error
+
+
+def headers(error: BaseException, status: int) -> dict[str, str]:
+    """The headers of the answer to an error."""
+    return {**MORE.get(status, {}), **dict(getattr(error, "headers", None) or {})}
+
+
+def refused(error: BaseException, path: str = "") -> Response:
+    """The answer to an error."""
+    found = problem(error, path)
+    content = msgspec.json.encode(Refused(error=found))
+    return Response(content, found.status, headers(error, found.status), "application/json")
 
 
 async def respond(request: Request, error: Exception) -> Response:

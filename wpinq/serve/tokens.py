@@ -132,6 +132,11 @@ class Tokens:
         equal = hmac.compare_digest(_hash(salt, secret), wanted)
         return grant if equal and grant is not None and grant.valid(_now()) else None
 
+    def current(self, name: str) -> Grant | None:
+        """What the token of a name allows now, for whoever has shown it before; None where it does no more."""
+        held = self._held(name)
+        return held[2] if held is not None and held[2].valid(_now()) else None
+
     def _held(self, name: str) -> tuple[bytes, bytes, Grant] | None:
         """One row; those that were read are kept until somebody writes to the file."""
         with self._lock:

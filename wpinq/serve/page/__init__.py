@@ -1,0 +1,1 @@
+"""Pages for browsers, made on the server: they ask the operations of the API, and show what those answer."""

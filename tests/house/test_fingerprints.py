@@ -103,7 +103,8 @@ NODES = nodes()
 def kinds(base=Node):
     """Every step that the package has."""
     for module in pkgutil.walk_packages(wpinq.__path__, "wpinq."):
-        if module.name != "wpinq.__main__" and not module.name.startswith("wpinq.kernels."):  # built, or for builds
+        apart = ("wpinq.__main__", "wpinq.kernels.", "wpinq.tools.")  # built, for builds, or over libraries of extras
+        if not module.name.startswith(apart):
             importlib.import_module(module.name)
     found = {one for one in base.__subclasses__() if one.__module__.startswith("wpinq.")}
     return sorted(found.union(*(kinds(one) for one in found)), key=lambda one: one.__name__)

@@ -22,6 +22,7 @@ FLOORS = [
     {"__init__"},
     {"scripts"},
     {"publish"},
+    {"tools"},
     {"cluster", "serve"},
     {"cli"},
     {"__main__"},

@@ -81,6 +81,17 @@ def verify(path: LedgerArgument, as_json: AsJson = False) -> None:
             typer.echo(f"{path}: {rows} rows, all intact and in order. {_summary(ledger)}")
 
 
+@app.command()
+def metrics(
+    paths: Annotated[list[Path], typer.Argument(help="Ledgers.", metavar="PATH...", show_default=False)],
+) -> None:
+    """Print budgets and caps, and what is left of them, as OpenMetrics; the label `ledger` is the path as given."""
+    from wpinq.tools.openmetrics import openmetrics
+
+    with _reported():
+        typer.echo(openmetrics({str(path): Ledger.existing(path) for path in paths}), nl=False)
+
+
 @app.command("raise")
 def raise_(path: LedgerArgument, epsilon: Amount) -> None:
     """Raise the budget to EPSILON in all; of a ledger of rho, to this rho. The ledger records it."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wpinq.cli.publishing import LogJson, Metrics, MetricsFile, Voice, followed, speaking
-from wpinq.errors import BudgetError, WpinqError
+from wpinq.errors import BudgetError, SourceError, WpinqError
 
 if TYPE_CHECKING:
     from wpinq.publish import Outcome, Release
@@ -69,12 +70,16 @@ def run(
     again: Annotated[
         bool, typer.Option("--again", help="Charge for it again, if its records are not those that it was charged for.")
     ] = False,
+    openlineage: Annotated[
+        bool, typer.Option("--openlineage", help="Tell OpenLineage what it costs, where OPENLINEAGE_URL says.")
+    ] = False,
     metrics: Metrics = None, metrics_file: MetricsFile = None, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Publish one period. Killed and started again, it is charged once, and published whole, once."""
     release = _opened(file)
     with speaking(release, metrics, metrics_file, lines=log_json) as voice:
-        _done((release.run(period, accept=accept, again=again) for _ in "1"), voice)
+        run = _lineage(release) if openlineage else release.run
+        _done((run(period, accept=accept, again=again) for _ in "1"), voice)
 
 
 @app.command()
@@ -129,6 +134,15 @@ def verify(file: File, period: Named) -> None:
     if differs:
         raise typer.Exit(DIFFERS)
     typer.echo(f"{period}: every file, every row and the computation are the same.")
+
+
+def _lineage(release: Release) -> Callable[..., Outcome]:
+    """`release.run`, of which OpenLineage is told."""
+    try:
+        from wpinq.tools.lineage import publish
+    except ImportError:
+        raise SourceError("--openlineage: pip install 'wpinq[openlineage]' brings openlineage-python.") from None
+    return partial(publish, release)
 
 
 def _ended(outcomes: Iterable[Outcome | WpinqError]) -> Iterator[Outcome | WpinqError]:

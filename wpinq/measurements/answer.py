@@ -18,6 +18,7 @@ from wpinq.measurements.charged import ChargedQuery
 from wpinq.postprocess import shown
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from matplotlib.figure import Figure
 
 LEVEL = Fraction(95, 100)
@@ -198,6 +199,18 @@ class Answer:
     def to_parquet(self, path: Place) -> None:
         """Write a Parquet file; see `save`."""
         self._save(path, (".parquet",))
+
+    def to_arrow(self) -> pa.Table:
+        """The table for whatever speaks Arrow (pyarrow, DuckDB, ADBC), described by JSON in its metadata, as `wpinq`.
+
+        What takes an Arrow stream takes the answer as it is: `pl.DataFrame(answer)`.
+        """
+        from wpinq.measurements.saved import arrow
+
+        return arrow(self.frame, self.about)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def _save(self, path: Place, suffixes: tuple[str, ...]) -> None:
         from wpinq.measurements.saved import save

@@ -144,6 +144,11 @@ class Measurement(ChargedQuery):
         steps = self._mechanism.half_width(level_of_each(exact(level, "interval(level=...)"), bins))
         return steps / self._unit
 
+    @property
+    def stddev(self) -> float:
+        """The standard deviation of the noise, in weight (of a record: 1)."""
+        return math.sqrt(self._mechanism.variance()) / self._unit
+
     def release(
         self, threshold: Amount | None = None, delta: Amount | None = None, keys: Any = None
     ) -> Answer:  # fmt: skip

@@ -131,5 +131,8 @@ class RemoteAnswer:
             raise PlanError("an answer by groups, or of several numbers, has many values; use frame.")
         return self.rows[0][0]
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.frame.__arrow_c_stream__(requested_schema)
+
     def __repr__(self) -> str:
         return f"{self.frame}"

@@ -16,6 +16,7 @@ from wpinq.serve.curating import CURATING
 from wpinq.serve.desk import Desk
 from wpinq.serve.measured import OBSERVING
 from wpinq.serve.measuring import MEASURING
+from wpinq.serve.metrics import metrics
 from wpinq.serve.page.routes import pages
 from wpinq.serve.questions import ASKING
 from wpinq.serve.refusals import respond
@@ -43,7 +44,12 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
     site = Site(catalogue, tokens, Desk(limits.waiting, limits.held), entrance)
     routes = [one.route(site) for one in OPERATIONS]
     return Starlette(
-        routes=[*routes, Route("/api/openapi.json", openapi), *pages(site, OPERATIONS)],
+        routes=[
+            *routes,
+            Route("/api/openapi.json", openapi),
+            Route("/api/metrics", metrics(site)),
+            *pages(site, OPERATIONS),
+        ],
         middleware=[Middleware(Door, entrance=entrance, limits=limits)],
         exception_handlers={HTTPException: respond},
     )

@@ -1,0 +1,71 @@
+"""Marginals for mbi: every declared cell, in mbi's order, with the deviation of its noise; run by .ci/tools."""
+
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+
+import wpinq
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    mbi = pytest.importorskip("mbi", reason="mbi is not installed; .ci/tools tries it")
+
+from wpinq.tools.mbi import domain, marginal, table
+
+VALUES = {"sex": ["f", "m"], "age": range(3), "town": ["north", "south"]}
+TRUTH = np.array([[[40, 10], [30, 0], [20, 0]], [[0, 5], [0, 15], [0, 80]]])
+
+
+@pytest.fixture
+def people():
+    rows = [
+        (sex, age, town) for i, sex in enumerate(VALUES["sex"]) for age in VALUES["age"]
+        for j, town in enumerate(VALUES["town"]) for _ in range(TRUTH[i, age, j])
+    ]  # fmt: skip
+    return wpinq.protect([*rows, ("x", 1, "north")], budget=10**6, columns={"sex": str, "age": int, "town": str})
+
+
+def test_all_cells_are_there_in_the_order_of_mbi(people):
+    found = marginal(people.map(pl.col("age", "sex")).measure(epsilon=50), VALUES)
+    assert found.clique == ("age", "sex") and found.noisy_measurement.tolist() == TRUTH.sum(axis=2).T.ravel().tolist()
+    seen = mbi.Dataset({"sex": np.array([1]), "age": np.array([2]), "town": np.array([0])}, domain(VALUES))
+    assert found.query(seen.project(found.clique)).tolist() == [0, 0, 0, 0, 0, 1]
+    assert table(seen).rows() == [("m", 2, "north")]
+
+
+@pytest.mark.parametrize("mechanism", ["geometric", "laplace", "gaussian"])
+def test_the_deviation_is_that_of_the_noise(mechanism):
+    """Over 4,000 absent bins; a right one is refused with a probability below 1e-6 (six standard errors)."""
+    budget = {"rho": 10} if mechanism == "gaussian" else {"budget": 10}
+    cost = {"rho": "1/8"} if mechanism == "gaussian" else {"epsilon": "1/2"}
+    made = wpinq.protect([(1,)], columns={"n": int}, **budget).measure(**cost, mechanism=mechanism)
+    found = marginal(made, {"n": range(10, 4010)})
+    spread = np.sqrt(np.mean(np.square(found.noisy_measurement)))
+    assert found.stddev == made.stddev and abs(spread / found.stddev - 1) < 6 * np.sqrt(5 / 4 / 4000)
+
+
+def test_what_mbi_draws_agrees_with_the_marginals(people):
+    pairs = [("sex", "age"), ("age", "town"), ("sex", "town")]
+    measured = [marginal(people.map(pl.col(*pair)).measure(epsilon=50), VALUES) for pair in pairs]
+    model = mbi.estimation.MirrorDescent().estimate(domain(VALUES), measured, iters=500)
+    drawn = table(model.synthetic_data())
+    assert drawn.columns == list(VALUES) and abs(drawn.height - TRUTH.sum()) <= 2
+    counted = drawn.group_by("sex", "town").len().rows()
+    truth = {
+        (sex, town): TRUTH[i, :, j].sum()
+        for i, sex in enumerate(VALUES["sex"])
+        for j, town in enumerate(VALUES["town"])
+    }
+    assert all(abs(many - truth[sex, town]) <= 5 for sex, town, many in counted)
+
+
+def test_what_is_not_declared_is_refused(people):
+    made = people.map("sex").measure(epsilon=1)
+    with pytest.raises(wpinq.PlanError, match="no values for sex"):
+        marginal(made, {"age": [1]})
+    with pytest.raises(wpinq.PlanError, match="more than"):
+        marginal(made, {"sex": range((1 << 24) + 1)})
+    with pytest.raises(wpinq.BinError):
+        marginal(made, {"sex": [1]})

@@ -1,0 +1,62 @@
+"""Measurements for `mbi` (Private-PGM), which fits a model to noisy marginals and draws synthetic tables from it.
+
+Source: McKenna, Sheldon, Miklau, Graphical-model based estimation and inference for differential privacy, ICML 2019.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import polars as pl
+from mbi import Domain, LinearMeasurement
+
+from wpinq.errors import PlanError
+from wpinq.measurements.measurement import Measurement
+
+MOST = 1 << 24
+"""Cells of a marginal."""
+
+
+def domain(values: Mapping[str, Sequence[Any]]) -> Domain:
+    """The domain of a table whose columns have these values; they are declared, and none is looked for in records.
+
+    Args:
+        values: For each column its values, in the order in which mbi numbers them.
+    """
+    lists = [list(one) for one in values.values()]
+    return Domain(list(values), [len(one) for one in lists], labels=lists)
+
+
+def marginal(measurement: Measurement, values: Mapping[str, Sequence[Any]]) -> LinearMeasurement:
+    """The noisy counts of all cells that a measurement's columns can make, as mbi takes them; it costs nothing more.
+
+    Each cell is observed, whether there is such a record or not. Records of other values are in no cell.
+
+    Args:
+        measurement: Of some of the columns: `people.map(pl.col("age", "sex")).measure(epsilon=1)`.
+        values: For each column its values, as in `domain`.
+
+    Raises:
+        PlanError: A column has no values here, or there are more than 2^24 cells.
+        BinError: The collection could never hold a value.
+        SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
+    """
+    names = measurement.node.schema.names
+    if missing := [name for name in names if not len(values.get(name, ()))]:
+        raise PlanError(f"marginal(values=...): there are no values for {', '.join(missing)}.")
+    shape = [len(values[name]) for name in names]
+    if prod(shape) > MOST:
+        raise PlanError(f"marginal(...): {prod(shape):,} cells are more than 2^24; measure fewer columns together.")
+    places = np.indices(shape).reshape(len(shape), -1)
+    columns = zip(names, places, strict=True)
+    cells = pl.DataFrame([pl.Series(name, list(values[name])).gather(place) for name, place in columns])
+    return LinearMeasurement(measurement.observe_many(cells).astype(float), names, measurement.stddev)
+
+
+def table(synthetic: Any) -> pl.DataFrame:
+    """A data set that a model drew (`model.synthetic_data()`), with the values of `domain` instead of their numbers."""
+    labels = zip(synthetic.domain.attributes, synthetic.domain.labels, strict=True)
+    return pl.DataFrame([pl.Series(name, list(own)).gather(synthetic.data[name]) for name, own in labels])

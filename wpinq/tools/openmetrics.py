@@ -1,0 +1,80 @@
+"""What is left of budgets as OpenMetrics, for Prometheus: of no figure a record moves anything but through charges.
+
+`prometheus-client` writes the format, as it does of the figures of `wpinq publish --metrics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wpinq.errors import SourceError
+from wpinq.ledger import Ledger, allowances, caps
+
+MEDIA = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+"""The media type of the text."""
+
+FIGURES = {
+    "budget": "What may be spent in all.",
+    "left": "What one more question may cost.",
+    "delta": "Delta that may be spent in all on thresholds and selections.",
+    "delta_left": "Delta that is left for them.",
+}
+CAPS = {"cap": "What an analyst may spend in all.", "cap_left": "What is left of an analyst's cap."}
+
+
+def openmetrics(ledgers: Mapping[str, Ledger]) -> str:
+    """Budgets as the text that Prometheus reads.
+
+    Args:
+        ledgers: Ledgers by the names that the label `ledger` is to have; a name and a ledger stand once each.
+
+    Raises:
+        SourceError: `prometheus-client` is not installed.
+        LedgerError: A ledger cannot be trusted or read.
+
+    >>> from fractions import Fraction
+    >>> ledger = Ledger.open(None, name="views", unit="record", budget=Fraction(1))
+    >>> print(openmetrics({"views": ledger}).splitlines()[2])
+    wpinq_ledger_budget{kind="epsilon",ledger="views"} 1.0
+    """
+    try:
+        from prometheus_client import CollectorRegistry
+        from prometheus_client.openmetrics.exposition import generate_latest
+    except ImportError:
+        raise SourceError("openmetrics: pip install 'wpinq[metrics]' brings prometheus-client.") from None
+    gauges = list(_gauges(ledgers))
+    registry = CollectorRegistry()
+    registry.register(_Found(gauges))
+    text: str = generate_latest(registry).decode()
+    return text
+
+
+class _Found:
+    """What was found, as prometheus-client asks for it."""
+
+    def __init__(self, gauges: list[Any]) -> None:
+        self._gauges = gauges
+
+    def collect(self) -> Iterator[Any]:
+        yield from self._gauges
+
+
+def _gauges(ledgers: Mapping[str, Ledger]) -> Iterator[Any]:
+    from prometheus_client.core import GaugeMetricFamily
+
+    def family(name: str, text: str, labels: list[str]) -> Any:
+        return GaugeMetricFamily(f"wpinq_ledger_{name}", text, labels=labels)
+
+    whole = {name: family(name, text, ["ledger", "kind"]) for name, text in FIGURES.items()}
+    own = {name: family(name, text, ["ledger", "kind", "analyst"]) for name, text in CAPS.items()}
+    for label, ledger in ledgers.items():
+        now = allowances(ledger, "")[0]
+        for name, gauge in whole.items():
+            gauge.add_metric([label, now.kind], float(getattr(now, name)))
+        for analyst in caps(ledger):
+            found = allowances(ledger, analyst)[0]
+            for name, amount in (("cap", found.cap), ("cap_left", found.own)):
+                own[name].add_metric([label, now.kind, analyst], float(amount or 0))
+    yield from whole.values()
+    yield from own.values()

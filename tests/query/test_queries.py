@@ -14,6 +14,7 @@ from strategies import distance, evaluate, leaves
 import wpinq
 from wpinq.errors import BinError, BudgetError, ExactnessError, PlanError, SourceError, WpinqError
 from wpinq.plan.node import sources
+from wpinq.plan.stability import sensitivities
 from wpinq.query import prepare
 
 SECRET = "marker-of-a-record"
@@ -74,6 +75,12 @@ QUERIES = [
     "SELECT topic, COUNT(*) AS c FROM views, pages WHERE views.page = pages.page AND age > 3 GROUP BY topic ORDER BY c",
     "SELECT COUNT(*) FROM pages, views WHERE pages.page = views.page AND weight = 2",
     "SELECT COUNT_IF(age > 3) FROM views",
+    "SELECT page, COUNT(*), GROUPING(page) AS g FROM views GROUP BY ROLLUP (page) ORDER BY g, page",
+    "SELECT page, age % 2 AS a, COUNT(*) FROM views GROUP BY GROUPING SETS ((page, age % 2), (), page) "
+    "ORDER BY 1, 2, 3",
+    "SELECT page, age % 2 AS a, COUNT(DISTINCT user), GROUPING(page), GROUPING(age % 2) FROM views "
+    "GROUP BY CUBE (page, age % 2) HAVING COUNT(*) > 10 ORDER BY 1, 2, 4, 5",
+    "SELECT page, age % 2 AS a, COUNT(*) FROM views GROUP BY page, ROLLUP (a) ORDER BY 1, 2, 3",
 ]  # fmt: skip
 
 
@@ -435,6 +442,35 @@ def test_limit_without_an_order_takes_rows_as_they_are_published(tables):
     assert wpinq.sql(query, tables, epsilon=LOUD, delta=1e-6).rows == (("Home", 2400), (None, 1200))
 
 
+def test_keys_of_several_sets_are_given_with_the_number_of_their_set(tables):
+    query = "SELECT page, COUNT(*) FROM views GROUP BY ROLLUP (page)"
+    given = [("Home", 0), (None, 0), (None, 1), ("nowhere", 0)]
+    assert [count for _, count in wpinq.sql(query, tables, epsilon=LOUD, keys=given)] == [2400, 1200, 6000, 0]
+    assert prepare(query, tables).schema.names == ("page", "grouping")
+
+
+def test_extremes_of_times_are_times():
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=i % 300) for i in range(1500)]
+    frame = pl.DataFrame({"day": days, "at": [dt.datetime.combine(day, dt.time(7)) for day in days]})
+    ask = {"epsilon": LOUD, "bounds": {"day": ("2023-06-01", dt.date(2025, 1, 1)), "at": ("2024-01-01", "2024-12-31")}}
+    tables = {"t": wpinq.protect(frame, budget=10**9)}
+    query = (
+        "SELECT MIN(day), MAX(day), MEDIAN(day), MAX(at), EXTRACT(YEAR FROM MAX(day)) FROM t WHERE day > '2020-01-01'"
+    )
+    ((low, high, middle, last, year),) = wpinq.sql(query, tables, **ask).rows
+    assert abs(low - dt.date(2024, 1, 1)).days <= 1
+    assert abs(high - dt.date(2024, 10, 26)).days <= 1
+    assert abs(middle - dt.date(2024, 5, 29)).days <= 2
+    assert abs(last - dt.datetime(2024, 10, 26, 7)) < dt.timedelta(days=1)
+    assert year == 2024
+    assert "MIN(day), clamped to 2023-06-01..2025-01-01" in prepare(query, tables, ask["bounds"]).explain(1)
+    for wrong in ("SELECT SUM(day) FROM t", "SELECT AVG(at) FROM t"):
+        with pytest.raises(PlanError, match="compute a number from it first"):
+            wpinq.sql(wrong, tables, **ask)
+    with pytest.raises(PlanError, match="bounds of a time are times"):
+        wpinq.sql("SELECT MAX(day) FROM t", tables, epsilon=1, bounds={"day": (0, 1)})
+
+
 def test_names_of_other_databases_mean_the_same(tables):
     query = "SELECT {}(age), {}(age), {}(age), {} FROM views"
     one = query.format("MEAN", "VAR", "STDEV", "ANON_COUNT(*)")
@@ -457,13 +493,16 @@ def test_equal_counts_are_measured_once(tables):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_one_record_moves_each_count_by_one_at_most(query, tables):
-    """By the reference engine, on the plans as translated: the property that the noise is paid for."""
+    """By the reference engine, on the plans as translated: what the noise is paid for, once for each set of keys."""
     rows = VIEWS.rows()[:60]
+    sets = {"ROLLUP (page)": 2, "GROUPING SETS": 3, "CUBE": 4, "ROLLUP (a)": 2}
+    most = next((many for words, many in sets.items() if words in query), 1)
     for count in prepare(query, tables).counts:
+        assert set(sensitivities(count._node).values()) == {most}
         assert len(leaves(count)) == 1
         whole = evaluate(count, rows)
         for gone in range(0, 60, 7):
-            assert distance(whole, evaluate(count, rows[:gone] + rows[gone + 1 :])) <= 1
+            assert distance(whole, evaluate(count, rows[:gone] + rows[gone + 1 :])) <= most
 
 
 REFUSED = [
@@ -517,8 +556,10 @@ REFUSED = [
     ("SELECT COUNT(*) FILTER (WHERE age > 3) OVER () FROM views", "windows look at other records"),
     ("SELECT array_agg(user) FROM views", "other aggregates are not"),
     ("SELECT CORR(age, age) FROM views", "other aggregates are not"),
-    ("SELECT COUNT(*) FROM views GROUP BY ROLLUP (page)", "no ALL, CUBE, ROLLUP or GROUPING SETS"),
-    ("SELECT COUNT(*) FROM views GROUP BY ALL", "no ALL, CUBE, ROLLUP or GROUPING SETS"),
+    ("SELECT COUNT(*) FROM views GROUP BY ROLLUP (page), ROLLUP (page)", "two sets of keys alike"),
+    ("SELECT COUNT(*) FROM views GROUP BY CUBE (user, page, age, 1, 2, 3, 4, 5)", "64 sets of keys are the most"),
+    ("SELECT COUNT(*) FROM views GROUP BY ALL", "write GROUP BY with keys"),
+    ("SELECT GROUPING(user), COUNT(*) FROM views GROUP BY ROLLUP (page)", "is of keys of GROUP BY"),
     ("SELECT STD(age) FROM views", r"STD\(age\): there is no function STD here; write STDDEV"),
     ("SELECT ANON_COUNT(*, 1) FROM views", "write COUNT, SUM or AVG, whose noise epsilon= pays for"),
     ("SELECT MD5(COUNT(*)) FROM views", r"MD5\(COUNT\(\*\)\) is not .* computed from released numbers"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
@@ -195,8 +196,8 @@ def read_keys(path: Path, schema: Schema) -> list[Any]:
     return result
 
 
-def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
-    """Read the bounds of a column or expression.
+def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction] | tuple[str, str]]:
+    """Read the bounds of a column or expression: numbers, or times as 2026-01-31.
 
     Raises:
         PlanError: It is not WHAT=LOW..HIGH.
@@ -211,6 +212,8 @@ def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction]]:
     low, dots, high = ends.partition("..")
     if not name or not equals or not dots:
         raise PlanError("--bounds: write WHAT=LOW..HIGH, for example income=0..400000.")
+    if all(re.match(r"\s*\d{4}-\d\d-\d\d", end) for end in (low, high)):
+        return name, (low.strip(), high.strip())
     return name, (exact(low, "--bounds"), exact(high, "--bounds"))
 
 

@@ -16,6 +16,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.functions.sql.bind import parsed
 from wpinq.query.derived import CALL, Reach, plainly
+from wpinq.query.moments import is_time
 
 if TYPE_CHECKING:
     from wpinq.query.tables import Tables
@@ -104,7 +105,7 @@ class Declared:
         """The range of an expression, or None where that is not known."""
         given = self._given(node)
         if given is not None:
-            return ends(given, CALL)
+            return None if any(map(is_time, given)) else ends(given, CALL)
         kind = type(node).__name__
         if kind == "Column":
             return self._tables.reach(node)

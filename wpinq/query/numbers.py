@@ -22,6 +22,8 @@ from wpinq.exact import Amount, decimal, exact
 from wpinq.functions.sql.terms import shown
 from wpinq.measurements.payment import Terms
 from wpinq.query.derived import CALL, plainly
+from wpinq.query.moments import spelled
+from wpinq.records.schema import Kind
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
@@ -43,6 +45,7 @@ AGGREGATES: dict[str, tuple[str, Ask]] = {
 
 NOISY = ("sum", "mean", "spread")
 """Of what is measured, what noise is added to."""
+DISTINCT = " of different values"
 RANKS = ("Quantile", "ApproxQuantile", "WithinGroup")
 NUMBERS = (*AGGREGATES, *RANKS)
 LISTED = (
@@ -82,6 +85,7 @@ class Number:
         ask: Quotes it.
         bounds: The least and the largest number.
         written: How the query has it.
+        kind: The type of the answer.
 
     Raises:
         PlanError: The column holds no numbers, or the bounds are none.
@@ -93,6 +97,7 @@ class Number:
     ask: Ask
     bounds: Bounds
     written: str
+    kind: Kind = Kind.FLOAT
 
     def __post_init__(self) -> None:
         limits(self.collection._node, self.collection.columns[-1], self.bounds, None, f"{CALL}: {self.written}")
@@ -100,15 +105,29 @@ class Number:
     @property
     def text(self) -> str:
         """How `explain` shows it."""
-        low, high = (decimal(exact(bound, CALL)) for bound in self.bounds)
-        return f"{self.written}, clamped to {low}..{high}"
+        return f"{self.written}, clamped to {self._range}"
 
     @property
     def bias(self) -> str:
         """What bounds do to it, as a clause."""
-        extreme = ", and its interval ends at the bound" if self.measured[0] in ("min", "max") else ""
-        low, high = (decimal(exact(bound, CALL)) for bound in self.bounds)
-        return f"numbers of {self.written} are clamped to {low}..{high}{extreme}"
+        extreme = (
+            ", and its interval ends at the bound"
+            if self.measured[0] in ("min", "max") and self.kind is Kind.FLOAT
+            else ""
+        )
+        return f"numbers of {self.written} are clamped to {self._range}{extreme}"
+
+    @property
+    def _range(self) -> str:
+        shown = [decimal(exact(bound, CALL)) for bound in self.bounds]
+        if self.kind is not Kind.FLOAT:
+            shown = [spelled(int(exact(bound, CALL)), self.kind) for bound in self.bounds]
+        return "..".join(shown)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether noise is added to what is measured, or a rank is chosen."""
+        return self.measured[0].removesuffix(DISTINCT) in NOISY
 
     def epsilon(self, within: Amount) -> Fraction:
         """The epsilon for which a rank is off by no more than so many records, with probability 0.95.
@@ -116,7 +135,7 @@ class Number:
         Raises:
             PlanError: It is no rank, or see `quantile`.
         """
-        if self.measured[0] in NOISY:
+        if self.noisy:
             raise PlanError(
                 f"{CALL}: within= speaks of counts and ranks; how far noise moves {self.text} depends on the records. "
                 "Give epsilon=, or ask for it by itself: sum(within=...), mean(within=..., records=...)."
@@ -135,7 +154,7 @@ class Number:
         """
         *by, column = self.collection.columns
         options = Options(by=by or None, keys=[] if by else None, **charged)
-        if self.measured[0] not in NOISY:
+        if not self.noisy:
             return self.ask(self.collection, column, bounds=self.bounds, epsilon=chosen, options=options)
         options = replace(options, mechanism=terms.mechanism, rho=terms.rho)
         return self.ask(self.collection, column, bounds=self.bounds, epsilon=terms.epsilon, options=options)

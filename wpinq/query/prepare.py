@@ -22,11 +22,14 @@ from wpinq.plan.node import steps
 from wpinq.query.bounds import Limits
 from wpinq.query.clauses import label, limits_of, plain_select
 from wpinq.query.derived import CALL, plainly
+from wpinq.query.grouping import NAME
+from wpinq.query.moments import TIMES, as_number
 from wpinq.query.names import bare
-from wpinq.query.numbers import LISTED, Number, read
+from wpinq.query.numbers import DISTINCT, LISTED, NOISY, Number, read
 from wpinq.query.reads import Reads, aggregates
 from wpinq.query.statement import OutputColumn, Statement, check
 from wpinq.query.subquery import Scope
+from wpinq.records.schema import Kind
 
 if TYPE_CHECKING:
     from wpinq.aggregates.keywords import Bounds
@@ -87,7 +90,7 @@ class _Select(Reads):
             raise PlanError(f"{CALL}: the query counts nothing, so it would show records; {LISTED}.")
         names = self.names()
         kept = self.kept()
-        groups = kept.map(self._keyed(names))
+        groups = self.rows(kept, names)
         counts = tuple(self._counted(kept, groups, names, item) for item in self.counts)
         whole = all(count._node.held.whole for count in counts)
         labels = uniquely([label(expression, whole=whole) for expression in self.select.expressions])
@@ -103,7 +106,7 @@ class _Select(Reads):
             order,
             limits_of(self.select),
             bool(self.select.args.get("distinct")),
-            {"key": tuple(self.groups), "count": tuple(self.counts), "number": tuple(self.numbers)},
+            {"key": (*self.groups, exp.column(NAME)), "count": tuple(self.counts), "number": tuple(self.numbers)},
         )
         check(result)
         return result
@@ -117,7 +120,6 @@ class _Select(Reads):
 
     def _counted(self, kept: Collection, groups: Collection, names: tuple[str, ...], count: Any) -> Collection:
         """The collection whose bins are the groups and whose weights are the counts."""
-        keys = self._keyed(names)
         what = count.this
         if type(what).__name__ == "Star":
             return groups
@@ -128,21 +130,22 @@ class _Select(Reads):
         terms = [self.tables.translator.term(self.canonical(item)).value for item in asked]
         kept = kept.filter(reduce(and_, [term.is_not_null() for term in terms]))
         if not distinct:
-            return kept.map(keys)
+            found: Collection = self.rows(kept, names)
+            return found
         counted = [term.alias(f"counted {place}") for place, term in enumerate(terms)]
-        pairs = kept.map([*keys, *counted]).distinct()
-        return pairs.map([pl.col(name) for name in pairs.columns[: len(keys)]])
+        pairs: Collection = self.rows(kept, names, *counted).distinct()
+        return pairs.map([pl.col(name) for name in pairs.columns[: -len(counted)]])
 
     def _summed(self, kept: Collection, names: tuple[str, ...], number: Any) -> Number:
         """The group keys and the number of each record."""
         what, distinct, measured, ask = read(number)
         *_, name = uniquely([*names, what.name if type(what).__name__ == "Column" else "number"])
-        term = self.tables.translator.term(what)
-        records = kept.map([*self.keys(names), term.value.alias(name)])
+        term, bounds = self.tables.translator.term(what), self.declared.of(number, what)
+        value, kind = term.value, Kind.FLOAT
+        if term.kind in TIMES and measured not in NOISY:
+            value, bounds = as_number(term, bounds, plainly(number))
+            kind = term.kind or kind
+        records = self.rows(kept, names, value.alias(name)) if self.groups else kept.map([value.alias(name)])
         if distinct and measured not in ("min", "max"):
-            records, measured = records.distinct(), f"{measured} of different values"
-        return Number(records, (measured, what), ask, self.declared.of(number, what), plainly(number))
-
-    def _keyed(self, names: tuple[str, ...]) -> list[pl.Expr]:
-        """The group keys, or one constant for the group of all records."""
-        return self.keys(names) or [pl.lit(0).alias("all")]
+            records, measured = records.distinct(), f"{measured}{DISTINCT}"
+        return Number(records, (measured, what), ask, bounds, plainly(number), kind)

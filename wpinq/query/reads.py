@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.functions.output_columns import named as uniquely
-from wpinq.functions.sql.terms import shown, whole_number
+from wpinq.functions.sql.terms import Term, shown, whole_number
 from wpinq.query.bounds import Declared
 from wpinq.query.derived import CALL, Rows, plainly
+from wpinq.query.grouping import NAME, grouping, missing, sets_of
 from wpinq.query.names import OutputNames, bare
 from wpinq.query.numbers import LISTED, NUMBERS, unknown_function
 from wpinq.query.tables import Tables
-
-NO_SETS = "there is no ALL, CUBE, ROLLUP or GROUPING SETS here; ask one query for each set of groups"
+from wpinq.records.schema import Kind, polars_type
 
 
 @dataclass
@@ -33,6 +34,7 @@ class Reads:
         tables: What FROM names.
         declared: Bounds of its columns.
         groups: Its group keys.
+        sets: Those that are grouped by together, where there are several such sets.
         counts: The COUNTs that it asks for.
         numbers: Its other aggregates.
     """
@@ -41,6 +43,7 @@ class Reads:
     tables: Tables
     bounds: Callable[[Tables, Callable[[Any], Any]], Declared]
     groups: list[Any] = field(default_factory=list)
+    sets: list[frozenset[Any]] = field(default_factory=list)
     counts: list[Any] = field(default_factory=list)
     numbers: list[Any] = field(default_factory=list)
 
@@ -64,16 +67,14 @@ class Reads:
         clause = self.select.args.get("group")
         if clause is None:
             return
-        if {name for name, value in clause.args.items() if value} != {"expressions"}:
-            raise PlanError(f"{CALL}: {shown(clause)}: {NO_SETS}.")
-        result = []
-        for expression in clause.expressions:
-            if type(expression).__name__ in ("Rollup", "Cube", "GroupingSets"):
-                raise PlanError(f"{CALL}: {shown(expression)}: {NO_SETS}.")
-            result.append(self.canonical(self.outputs.in_group_by(self.numbered(expression, given))))
-            if result[-1].find(exp.AggFunc):
-                raise PlanError(f"{CALL}: GROUP BY {shown(result[-1])} groups by an aggregate; group by columns.")
-        self.groups = list(dict.fromkeys(result))
+
+        def key(node: Any) -> Any:
+            result = self.canonical(self.outputs.in_group_by(self.numbered(node, given)))
+            if result.find(exp.AggFunc):
+                raise PlanError(f"{CALL}: GROUP BY {shown(result)} groups by an aggregate; group by columns.")
+            return result
+
+        self.groups, self.sets = sets_of(clause, key)
 
     def numbered(self, node: Any, given: list[Any]) -> Any:
         """GROUP BY 1 and ORDER BY 1 mean the first column of the answer."""
@@ -116,6 +117,8 @@ class Reads:
             if one in self.groups:
                 return exp.column(f"key {self.groups.index(one)}", quoted=True)
             kind = type(one).__name__
+            if kind == "Grouping" and self.sets:
+                return grouping(one, self.groups, exp.column(f"key {len(self.groups)}", quoted=True))
             if kind == "Anonymous":
                 raise PlanError(f"{CALL}: {plainly(one)}: {unknown_function(one)}.")
             if kind == "Count" or kind in NUMBERS:
@@ -141,13 +144,35 @@ class Reads:
 
     def names(self) -> tuple[str, ...]:
         """What the group keys are called."""
-        return uniquely([group.name if type(group).__name__ == "Column" else None for group in self.groups])
+        found = [group.name if type(group).__name__ == "Column" else None for group in self.groups]
+        return uniquely([*found, NAME] if self.sets else found)
 
     def keys(self, names: tuple[str, ...]) -> list[pl.Expr]:
         """The group keys of a record."""
-        terms = [self.tables.bare(node) if type(node).__name__ == "Column" else self.tables.translator.term(node)
-                 for node in self.groups]  # fmt: skip
-        return [term.value.alias(name) for term, name in zip(terms, names, strict=True)]
+        return [term.value.alias(name) for term, name in zip(self._terms(), names, strict=False)]
+
+    def rows(self, kept: Rows, names: tuple[str, ...], *more: pl.Expr) -> Rows:
+        """The group keys of each record, once for each set of them, or a constant without keys; then more columns."""
+        if not self.sets:
+            return kept.map([*(self.keys(names) or [pl.lit(0).alias("all")]), *more])
+        terms, found = self._terms(), []
+        if any(term.kind in (Kind.ANY, None) for term in terms):
+            raise PlanError(
+                f"{CALL}: several sets of keys need the types of their columns; declare them with columns=."
+            )
+        for chosen in self.sets:
+            values = [
+                term.value if key in chosen else pl.lit(None, polars_type(term.kind or Kind.ANY))
+                for key, term in zip(self.groups, terms, strict=True)
+            ]
+            values.append(pl.lit(missing(self.groups, chosen), pl.Int64))
+            named = [value.alias(name) for value, name in zip(values, names, strict=True)]
+            found.append(kept.map([*named, *more]))
+        return reduce(lambda one, other: one.concat(other), found)
+
+    def _terms(self) -> list[Term]:
+        return [self.tables.bare(node) if type(node).__name__ == "Column" else self.tables.translator.term(node)
+                for node in self.groups]  # fmt: skip
 
 
 def aggregates(items: Iterable[Any]) -> bool:

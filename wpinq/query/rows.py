@@ -9,8 +9,10 @@ import polars as pl
 
 from wpinq.measurements.answer import Answer, Released
 from wpinq.measurements.measurement import Measurement
+from wpinq.query.moments import as_time
 from wpinq.query.statement import Statement
 from wpinq.records.blocks import Blocks
+from wpinq.records.schema import Kind
 
 
 def finished(
@@ -30,7 +32,8 @@ def finished(
     bins = max(groups.rows, 1) if simultaneous else 1
     halves = [item.interval(level, bins=bins) for item in counted]
     ends = [number.table(level, simultaneous=simultaneous).get_columns()[-3:] for number in numbers]
-    kept = [_kept(asked, block, [*_counts(block, counted, halves), *_named(ends)]) for block in groups]
+    kinds = [number.kind for number in asked.numbers]
+    kept = [_kept(asked, block, [*_counts(block, counted, halves), *_named(ends, kinds)]) for block in groups]
     frame = kept[0] if len(kept) == 1 else _once(pl.concat(kept))
     translator = asked.translator()
     if asked.order:
@@ -60,13 +63,14 @@ def _counts(groups: pl.DataFrame, counted: Sequence[Measurement], halves: Sequen
     return result
 
 
-def _named(numbers: Sequence[Sequence[pl.Series]]) -> list[pl.Series]:
+def _named(numbers: Sequence[Sequence[pl.Series]], kinds: Sequence[Kind]) -> list[pl.Series]:
     """Each number of each group and the ends of its interval, by the names that expressions have for them."""
     words = ("", "low ", "high ")
     return [
-        column.alias(f"{word}number {place}")
-        for place, columns in enumerate(numbers)
+        column.alias(f"{word}number {place}") if kind is Kind.FLOAT else as_time(column, kind).alias(f"number {place}")
+        for place, (columns, kind) in enumerate(zip(numbers, kinds, strict=True))
         for word, column in zip(words, columns, strict=True)
+        if kind is Kind.FLOAT or not word  # a time has no interval
     ]
 
 

@@ -99,7 +99,7 @@ class Statement:
     def translator(self) -> Translator:
         """Translates what is computed from released numbers."""
         released = {f"key {place}": column.kind for place, column in enumerate(self.schema) if self.keys}
-        released |= {f"number {place}": Kind.FLOAT for place in range(len(self.numbers))}
+        released |= {f"number {place}": number.kind for place, number in enumerate(self.numbers)}
         for place, count in enumerate(self.counts):  # weights that people share are fractions
             released[f"count {place}"] = Kind.INT if count._node.held.whole else Kind.FLOAT
         return released_translator(

@@ -135,6 +135,9 @@ class _Subquery(Reads):
             raise PlanError(f"{CALL}: {shown(select)}: windows look at other records; GROUP BY in a subquery.")
         names = self._labels()
         self.group(self.given)
+        if self.sets:
+            raise PlanError(f"{CALL}: {shown(self.select)}: a subquery groups by one set of keys; unite one SELECT for "
+                            "each, UNION ALL.")  # fmt: skip
         having = self.select.args.get("having")
         items = [self.canonical(item) for item in self.given]
         grouped = bool(self.groups) or having is not None or aggregates(items)

@@ -442,6 +442,23 @@ def test_limit_without_an_order_takes_rows_as_they_are_published(tables):
     assert wpinq.sql(query, tables, epsilon=LOUD, delta=1e-6).rows == (("Home", 2400), (None, 1200))
 
 
+def test_explain_prices_each_measurement_and_charges_nothing(tables):
+    query = "SELECT page, COUNT(*), MAX(age) FROM (SELECT page, MAX(age) AS age FROM views GROUP BY page) GROUP BY page"
+    ask = {"epsilon": 1, "delta": 1e-6, "bounds": {"age": (0, 90)}}
+    ledger = tables["views"]._node.data.ledger
+    told = wpinq.sql(f"explain {query}", tables, **ask)
+    assert ledger.spent() == (0, 0)
+    assert told.cost == {"epsilon": 0.0, "delta": 0.0}
+    assert told.columns[:4] == ("measurement", "one unit moves", "scale of noise", "95% of noise within")
+    assert [row[:3] for row in told.rows] == [("COUNT(*)", 2.0, 4.0), ("MAX(age), clamped to 0..90", 2.0, 4.0)]
+    answer = wpinq.sql(query, tables, **ask)
+    assert ledger.spent() == (sum(Fraction(row[4]) for row in told.rows), Fraction(1, 10**6))
+    assert [float(one.scale) for one in answer.measurements] == [row[2] for row in told.rows]
+    for odd in ("EXPLAIN ANALYZE SELECT COUNT(*) FROM views", "EXPLAIN (COSTS) SELECT COUNT(*) FROM views"):
+        with pytest.raises(PlanError, match="EXPLAIN has no options"):
+            wpinq.sql(odd, tables, epsilon=1)
+
+
 def test_keys_of_several_sets_are_given_with_the_number_of_their_set(tables):
     query = "SELECT page, COUNT(*) FROM views GROUP BY ROLLUP (page)"
     given = [("Home", 0), (None, 0), (None, 1), ("nowhere", 0)]

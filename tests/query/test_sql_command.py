@@ -59,6 +59,14 @@ def test_an_answer_is_printed_and_written(run, tmp_path):
     assert run(QUERY, *common[:-2])[1] == again  # the ledger knows its budget
 
 
+def test_explain_is_a_word_of_the_query_too(run, tmp_path):
+    common = ("--from", "views=views.csv", "--epsilon", 1, "--delta", "1e-6", "--budget", 3)
+    code, out, _ = run(f"EXPLAIN {QUERY}", *common)
+    assert (code, out) == run(QUERY, *common, "--explain")[:2]
+    assert code == 0
+    assert not (tmp_path / "views.csv.ledger").exists()
+
+
 def test_a_budget_of_three_is_three_queries_with_delta(run, tmp_path):
     """A new ledger allows delta as often as epsilon, and an old one is opened by its epsilon whatever delta it has."""
     common = ("--from", "views=views.csv", "--budget", 3, "--epsilon")

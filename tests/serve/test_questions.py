@@ -39,6 +39,15 @@ def test_the_quote_is_the_charge_and_asking_again_is_free_and_the_same(site):
     assert [list(row) for row in here.rows] == found.body["rows"] and spent(site) == before + 1
 
 
+def test_explain_is_told_its_price_and_charges_nothing(site):
+    token, before = site.token("explains", 1), spent(site)
+    told = site.ask(token, "POST", "/api/sql", {**question(dry=False), "query": f"EXPLAIN {COUNT}"}).body
+    assert told["columns"][:2] == ["measurement", "one unit moves"]
+    assert told["rows"][0][0] == "COUNT(*)"
+    assert told["price"]["cost"]["epsilon"] == "1"
+    assert spent(site) == before
+
+
 def test_dry_is_what_is_done_where_nothing_is_said(site):
     token, before = site.token("dry", 1), spent(site)
     assert site.ask(token, "POST", "/api/sql", question("1/4")).body["price"]["cost"]["epsilon"] == "0.25"

@@ -116,9 +116,12 @@ def sql(
     from wpinq.plan.node import sources, steps
     from wpinq.query import prepare
     from wpinq.query import sql as answered
+    from wpinq.query.explained import explains
     from wpinq.query.share import shared
 
     places, free = place.read(source, public or [])
+    behind = explains(query)
+    query, explain = behind or query, explain or behind is not None
     _check(places, epsilon, rho, budget)
     given = {"epsilon": epsilon, "rho": rho, "delta": delta, "show-loss": show_loss, "budget": budget}
     cost, bell, chance, loss, amount = _amounts(given)

@@ -25,7 +25,8 @@ from wpinq.measurements.publish import probability
 from wpinq.measurements.published import readable
 from wpinq.measurements.quote import Quote
 from wpinq.plan.node import sources
-from wpinq.query.derived import CALL
+from wpinq.query.derived import CALL, plainly
+from wpinq.query.explained import explained, explains
 from wpinq.query.lost import Told, ask_lost
 from wpinq.query.numbers import ChargeNames
 from wpinq.query.prepare import prepare
@@ -63,7 +64,8 @@ def sql(
     NULL. Which groups there are is itself private, so they are either given as `keys`, or published by COUNT(*), or
     the first count, where its noisy value passes a threshold that costs `delta`; HAVING then only leaves out more.
     Subqueries in FROM and WITH are tables: without GROUP BY they cost nothing, and with it twice as much, for of each
-    key one record is left, and who adds a record changes it.
+    key one record is left, and who adds a record changes it. EXPLAIN SELECT ... answers with the price of each
+    measurement, for which nothing is charged.
 
     Args:
         query: One SELECT in PostgreSQL's dialect; conditions have SQL's three values.
@@ -100,11 +102,12 @@ def sql(
     >>> wpinq.sql("SELECT page, COUNT(*) AS c FROM views GROUP BY page", {"views": views}, epsilon=90, keys=["a"]).rows
     (('a', 90),)
     """
+    shown = explains(query)
     asked = quoted(
-        query, tables, epsilon=epsilon, within=within, mechanism=mechanism, rho=rho, delta=delta, keys=keys,
+        shown or query, tables, epsilon=epsilon, within=within, mechanism=mechanism, rho=rho, delta=delta, keys=keys,
         bounds=bounds, loss=loss, name=name, analyst=analyst,
     )  # fmt: skip
-    return asked.charge()
+    return asked.charge() if shown is None else asked.explained()
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,14 @@ class QuotedSql:
     def quotes(self) -> list[Quote[Any]]:
         """All that is charged."""
         return [*self.counts, *(entry.quote for entry in self.numbers), *self.losses]
+
+    def explained(self) -> Answer:
+        """What each measurement would cost, as a table; nothing is charged and no record is read."""
+        asked = self.statement
+        groups = ["COUNT(*), from which groups are published"] * (len(self.counts) - len(asked.counts))
+        written = [*map(plainly, asked.released["count"]), *groups, *(one.text for one in asked.numbers)]
+        written += ["what is left out"] * len(self.losses)
+        return explained(self.query, written, self.quotes, len(self.counts))
 
     def charge(self) -> Answer:
         """Charge for all of it or nothing, and answer.

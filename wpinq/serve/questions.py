@@ -11,6 +11,7 @@ from wpinq.exact import exact
 from wpinq.ledger import allowances
 from wpinq.query import prepare, quoted
 from wpinq.query.answer import QuotedSql
+from wpinq.query.explained import explains
 from wpinq.remote.bins import value
 from wpinq.remote.pricing import left, priced_sql
 from wpinq.remote.wire import Answered, Budget, Sql
@@ -34,6 +35,15 @@ async def sql(call: Call[Sql]) -> Answered:
     def answer() -> Answered:
         return _answered(_quoted(body, grant, catalogue), grant)
 
+    def explain() -> Answered:
+        asked = _quoted(msgspec.structs.replace(body, query=explains(body.query) or ""), grant, catalogue)
+        found = asked.explained()
+        rows, intervals = [list(row) for row in found.rows], [list(row) for row in found.intervals]
+        price = priced_sql(asked, grant.analyst)
+        return Answered(price=price, columns=list(found.columns), rows=rows, intervals=intervals, about=found.about)
+
+    if explains(body.query) is not None:
+        return await call.site.desk.quoted(grant.analyst, explain)
     if body.dry:
         return await call.site.desk.quoted(grant.analyst, price)
     key = (grant.analyst, grant.data, msgspec.json.encode(body))

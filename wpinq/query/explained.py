@@ -1,0 +1,66 @@
+"""EXPLAIN SELECT: what each measurement of a query would cost, how far one unit moves it, and how wide its noise is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import PlanError
+from wpinq.measurements.about import About
+from wpinq.measurements.answer import LEVEL, Answer, Released
+from wpinq.measurements.quote import Quote
+from wpinq.query.derived import CALL
+
+WORD = re.compile(r"\s*EXPLAIN\b\s*", re.IGNORECASE)
+
+
+def explains(query: str) -> str | None:
+    """The query behind EXPLAIN; None where there is no such word.
+
+    Raises:
+        PlanError: EXPLAIN has options, or would run the query.
+
+    >>> explains("EXPLAIN SELECT COUNT(*) FROM views"), explains("SELECT COUNT(*) FROM views")
+    ('SELECT COUNT(*) FROM views', None)
+    """
+    found = WORD.match(query)
+    if found is None:
+        return None
+    rest = query[found.end() :]
+    if re.match(r"\(|ANALY[SZ]E\b|VERBOSE\b", rest, re.IGNORECASE):
+        raise PlanError(f"{CALL}: EXPLAIN has no options here; it never runs the query. Write EXPLAIN SELECT ...")
+    return rest
+
+
+def explained(query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], counts: int) -> Answer:
+    """A row for each measurement, for which nothing is charged.
+
+    Args:
+        query: The query.
+        written: How it has each of them.
+        quotes: Their prices.
+        counts: How many of them are counts, whose noise is in records.
+    """
+    rows = [
+        (
+            text,
+            float(max(quote.sensitivities.values())),
+            float(quote.scale),
+            float(quote.mechanism.half_width(LEVEL) * quote.mechanism.grid) if place < counts else None,
+            float(quote.epsilon),
+            float(quote.rho),
+            float(quote.delta),
+        )
+        for place, (text, quote) in enumerate(zip(written, quotes, strict=True))
+    ]
+    names = ["measurement", "one unit moves", "scale of noise", "95% of noise within", "epsilon", "rho", "delta"]
+    frame = pl.DataFrame(rows, dict.fromkeys(names, pl.Float64) | {names[0]: pl.String()}, orient="row")
+
+    def found(level: Fraction, simultaneous: bool) -> Released:
+        return frame, {}
+
+    return Answer(About(f"EXPLAIN {' '.join(query.split())}", (), intervals=False), found)

@@ -1,10 +1,12 @@
 """Pages of the documentation: each block runs, each command that is shown exists, everything public is listed."""
 
+import importlib
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -86,6 +88,31 @@ def test_every_command_and_option_that_is_shown_exists(page):
             known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
             unknown = {word for word in words if re.match(r"--?[a-z]", word)} - known - {"--help"}
             assert not unknown, (line, unknown)
+
+
+def test_the_page_of_commands_has_every_command_and_option(monkeypatch):
+    """It is written from them when the site is built: no command is left out, and none is said to do nothing."""
+    monkeypatch.syspath_prepend(ROOT / ".docs")
+    commands = importlib.import_module("commands")
+    page = SimpleNamespace(file=SimpleNamespace(src_uri=commands.PAGE))
+    parts = re.split(r"^#+ wpinq (.+)$", commands.on_page_markdown("", page), flags=re.MULTILINE)
+    told = dict(zip(parts[1::2], parts[2::2], strict=True))
+
+    def walked(group, *words):
+        for name in group.list_commands(None):
+            command = group.get_command(None, name)
+            text = told.pop(" ".join([*words, name]))
+            assert text.split("- `")[0].strip(), name
+            if hasattr(command, "list_commands"):
+                walked(command, *words, name)
+            else:
+                shown = [one for one in command.params if not getattr(one, "hidden", False)]
+                options = {option for one in shown for option in one.opts if option.startswith("-")}
+                assert options <= set(re.findall(r"(?<=[` ])--?[\w-]+", text)), name
+                assert text.count("\n- `") == len(shown), name
+
+    walked(typer.main.get_command(app))
+    assert not told and (DOCUMENTS / commands.PAGE).exists() and "commands.py" in SITE
 
 
 def test_no_language_is_unknown():

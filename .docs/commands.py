@@ -1,0 +1,46 @@
+"""The page of commands, written from the commands themselves whenever the site is built, so that it is never stale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from wpinq.cli.app import app
+from wpinq.publish.evidence import plain
+
+PAGE = "reference-commands.md"
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Append the commands to their page, as MkDocs asks hooks to."""
+    return "\n".join([markdown, *written()]) if page.file.src_uri == PAGE else markdown
+
+
+def written() -> Iterator[str]:
+    """All commands, with what they do, their arguments and their options."""
+    yield from _group(typer.main.get_command(app), "wpinq", 2)
+
+
+def _group(group: Any, name: str, level: int) -> Iterator[str]:
+    for one in group.list_commands(None):
+        command, full = group.get_command(None, one), f"{name} {one}"
+        yield from (f"{'#' * level} {full}", "")
+        yield from (f"{plain(text)}\n" for text in (command.help or "").split("\n\n"))
+        if hasattr(command, "list_commands"):
+            yield from _group(command, full, level + 1)
+        else:
+            yield from (_parameter(each) for each in command.params if not getattr(each, "hidden", False))
+            yield ""
+
+
+def _parameter(one: Any) -> str:
+    """An argument or an option on a line, with its default where it has one that help would show."""
+    flags = [*one.opts, *one.secondary_opts] if one.param_type_name == "option" else []
+    kind = "|".join(getattr(one.type, "choices", ())) or one.type.name.upper()
+    value = "" if getattr(one, "is_flag", False) else one.metavar or (kind if flags else one.name.upper())
+    said = f"{', '.join(flags)} {value}".strip()
+    text = plain(getattr(one, "help", None) or "")
+    default = f" By default `{one.default}`." if getattr(one, "show_default", False) and one.default and value else ""
+    return f"- `{said}`{' (needed)' if one.required and flags else ''}: {text}{default}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING
 
 from wpinq.errors import PlanError
@@ -162,6 +163,7 @@ def in_columns(columns: Iterable[pl.Series]) -> pl.DataFrame:
     return pl.DataFrame({column.name: column for column in columns})
 
 
+@cache
 def polars_type(kind: Kind) -> pl.DataType:
     """The Polars type that holds a column of this kind."""
     import polars as pl

@@ -39,7 +39,7 @@ def compiled(folder, change=("", "")):
         patch.setattr(build, "LIBRARY", folder / "kernels.so")
         made = build.compile_kernels()
     library = kernels.ctypes.CDLL(str(made))
-    for name in ("number", "code", "spread", "put", "give", "rows"):
+    for name in ("number", "code", "add", "spread", "put", "give", "rows"):
         function = getattr(library, f"wpinq_{name}")
         function.restype, function.argtypes = kernels._SIGNATURES[f"wpinq_{name}"]
     return library
@@ -130,12 +130,16 @@ def test_a_planted_bug_is_found(bug, tmp_path):
 @given(st.lists(st.tuples(words, st.integers(1, 5)), max_size=60), st.integers(1, 60))
 def test_identities_are_counted_and_numbered(library, rows, size):
     counts, codes, times, first = Numbers(library), Numbers(library), defaultdict(int), {}
+    sums = np.zeros(len(rows), np.int64)
     for start in range(0, len(rows), size):
         ids, weights = zip(*rows[start : start + size], strict=True)
-        before = counts.count(array(ids), np.array(weights))
-        for one, found, number, weight in zip(ids, before.tolist(), codes.codes(array(ids)), weights, strict=True):
-            assert (found, number) == (times[one], first.setdefault(one, len(first)))
+        before, known = counts.count(array(ids), np.array(weights)), len(codes)
+        found = codes.codes(array(ids))
+        fresh = codes.add(found, -np.array(weights), known, sums)
+        for one, *rest, weight in zip(ids, before.tolist(), fresh.tolist(), found.tolist(), weights, strict=True):
+            assert rest == [times[one], one not in first, first.setdefault(one, len(first))]
             times[one] += weight
+    assert sums[: len(codes)].tolist() == [-times[one] for one in first]
     assert len(counts) == len(codes) == len(first)
 
 

@@ -47,6 +47,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_find": (None, (_N, _P, _P, _P, _N, _N, _P, _P)),
     "wpinq_number": (_N, (_P, _N, _P, _P, _P)),
     "wpinq_code": (_N, (_P, _N, _P, _P)),
+    "wpinq_add": (None, (_N, _P, _P, _N, _P, _P)),
     "wpinq_identities": (None, (_P, _P)),
     "wpinq_spread": (None, (_P, _P, _N, _N, _P)),
     "wpinq_put": (_N, (_P, _N, _P, _P, _P, _P)),

@@ -30,6 +30,9 @@ typedef struct {
     int64_t spare[CLASSES];            /* the first unused block of each size, whose first word names the next; or -1 */
 } Pool;
 
+/* Read ahead what something takes, which may lie in two lines of the cache. */
+#define FETCH(at) (__builtin_prefetch(at, 1), __builtin_prefetch((const char *)((at) + 1) - 1, 1))
+
 INLINE uint64_t home(const Part *part, uint64_t first) {
     return ((first << PARTS >> 32) * (uint64_t)part->size) >> 32;
 }
@@ -49,7 +52,7 @@ INLINE Slot *slot_of(Numbers *table, int64_t n, const uint64_t *ids, int64_t i) 
     if (i + 24 < n) {
         const uint64_t first = ids[2 * i + 48];
         const Part *part = table->parts + (first >> (64 - PARTS));
-        __builtin_prefetch(part->slots + home(part, first), 1);
+        FETCH(part->slots + home(part, first));
     }
 #endif
     Part *part = table->parts + (ids[2 * i] >> (64 - PARTS));
@@ -88,6 +91,20 @@ EXPORT int64_t wpinq_code(Numbers *table, int64_t n, const uint64_t *ids, int32_
         codes[i] = (int32_t)(slot->number - 1);
     }
     return n;
+}
+
+/* Add n weights to the sums of numbers, which are below `known`, or were given in order from there on: say which rows
+   are the first of a number. */
+EXPORT void wpinq_add(int64_t n, const int32_t *codes, const int64_t *weights, int64_t known, int64_t *sums,
+                      uint8_t *fresh) {
+    for (int64_t i = 0; i < n; i++) {
+#ifdef __GNUC__
+        if (i + 24 < n) __builtin_prefetch(sums + codes[i + 24], 1);
+#endif
+        sums[codes[i]] += weights[i];
+        fresh[i] = codes[i] == known;
+        known += fresh[i];
+    }
 }
 
 /* All identities that were numbered in the order in which they were seen, in this order. */
@@ -205,7 +222,7 @@ INLINE int64_t put(Pool *pool, int64_t n, const int32_t *codes, const uint64_t *
                    uint8_t *entered, int64_t words) {
     for (int64_t i = 0; i < n; i++) {
 #ifdef __GNUC__
-        if (i + 24 < n) __builtin_prefetch(pool->people + codes[i + 24], 1);
+        if (i + 24 < n) FETCH(pool->people + codes[i + 24]);
         if (i + 8 < n) {
             const Person *next = pool->people + codes[i + 8];
             __builtin_prefetch(pool->items + (next->at + next->count) * words, 1);

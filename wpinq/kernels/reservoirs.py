@@ -19,7 +19,7 @@ Rows: TypeAlias = npt.NDArray[np.uint32]
 SLOT, PARTS, CLASSES = 20, 1 << 4, 40
 """Bytes of a slot, tables beside each other, and sizes of blocks: as the C source has them."""
 FULL = 0.75
-"""A table grows when so much of it is in use: twofold, and a large one by a third."""
+"""A table grows when so much of it is in use: twofold, and a large one by half."""
 LARGE = 1 << 12
 MOST = 2**31 - 2**20
 """Identities that can be numbered, and rows that can be held, about."""
@@ -75,6 +75,15 @@ class Numbers:
         self._all(self._library.wpinq_code, ids, codes)
         return codes
 
+    def add(self, codes: Codes, weights: Weights, known: int, sums: Weights) -> npt.NDArray[np.bool_]:
+        """Add weights to the sums of codes, and say which rows are the first of theirs; so many were known before."""
+        fresh = np.empty(len(codes), np.uint8)
+        weights = np.ascontiguousarray(weights, np.int64)
+        self._library.wpinq_add(
+            len(codes), codes.ctypes.data, weights.ctypes.data, known, sums.ctypes.data, fresh.ctypes.data
+        )
+        return fresh.view(np.bool_)
+
     def ids(self) -> Words:
         """All identities, in the order of their codes."""
         ids = np.empty((len(self), 2), np.uint64)
@@ -95,7 +104,7 @@ class Numbers:
         before, slots = self._table.parts[full].size, self._slots[full]
         if self._table.used >= MOST:
             raise OverflowError("there are more identities than a table can number.")
-        size = before * 4 // 3 if before >= LARGE else max(2 * before, PARTS)
+        size = before * 3 // 2 if before >= LARGE else max(2 * before, PARTS)
         slots.resize(size * SLOT, refcheck=False)
         if len(self._copy) < before * SLOT:
             self._copy = np.empty(size * SLOT, np.uint8)

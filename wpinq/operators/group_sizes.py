@@ -11,7 +11,7 @@ from wpinq.kernels import Weights
 from wpinq.kernels.reservoirs import Codes, Numbers
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.state.bykey import KEY, RECORD, ByKey, Port
-from wpinq.state.summed import Summed, first_seen
+from wpinq.state.summed import Fresh, Summed
 
 OWNER, TIMES = "\0owner", "\0times"
 
@@ -55,7 +55,7 @@ class GroupSizes:
             self._owners.append(self._keys.codes(ids[fresh]))
             if self._port.keep:
                 rows = frame.select(self._port.keep).filter(pl.Series(fresh))
-                self._kept.append(rows.filter(pl.Series(first_seen(self._owners[-1], known))))
+                self._kept.append(rows.filter(pl.Series(_first_seen(self._owners[-1], known))))
 
     def emit(self) -> Batch:
         """How the sizes moved with the pending changes."""
@@ -99,3 +99,9 @@ def _alike(owners: Codes, weights: Weights) -> pl.DataFrame:
     }
     frame = pl.DataFrame({name: np.concatenate(parts) for name, parts in columns.items()})
     return frame.with_columns(pl.col(OWNER).cast(pl.Int32))
+
+
+def _first_seen(codes: Codes, known: int) -> Fresh:
+    """Which rows have a number that no row before had; so many numbers were known before."""
+    before = np.maximum.accumulate(np.concatenate([np.array([known - 1], np.int32), codes]))
+    return codes > before[:-1]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from wpinq.kernels import Words
-from wpinq.kernels.reservoirs import Codes, Numbers
+from wpinq.kernels.reservoirs import Numbers
 from wpinq.records.batch import Batch
 from wpinq.records.identity import column_identities, tuple_identities
 from wpinq.records.schema import Schema
@@ -54,8 +54,7 @@ class Summed:
             known = len(self)
             codes = self._numbers.codes(self.identity_of(columns))
             self._reserve(port)
-            np.add.at(self._sums[port], codes, piece.weights)
-            yield frame, columns, first_seen(codes, known)
+            yield frame, columns, self._numbers.add(codes, piece.weights, known, self._sums[port])
 
     def weights(self, port: int = 0) -> Weights:
         """The sum of each record's weights at an input."""
@@ -74,9 +73,3 @@ class Summed:
         size = len(self._sums[port])
         if len(self) > size:
             self._sums[port].resize(len(self) + size // 4 + PIECE, refcheck=False)
-
-
-def first_seen(codes: Codes, known: int) -> Fresh:
-    """Which rows have a number that no row before had; so many numbers were known before."""
-    before = np.maximum.accumulate(np.concatenate([np.array([known - 1], np.int32), codes]))
-    return codes > before[:-1]

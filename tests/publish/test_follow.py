@@ -1,10 +1,10 @@
 """Following a stream: each period that the clock closes is published once, whole, whatever is killed or late."""
 
 import datetime as dt
-import itertools
 import json
-import os
-from functools import partial
+import subprocess
+import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -106,56 +106,23 @@ def test_nothing_is_lost_while_the_process_is_away(site):
     assert [site.out()[hour]["/a"] for hour in ("09", "10", "11", "12")] == [2, 0, 1, 1]
 
 
-class KilledError(BaseException):
-    """Stands for a kill: nothing of ours catches it."""
+def killed(*options):
+    """What kills_follow.py finds: a look at a time is killed (SIGKILL) at some durable steps, and begun again."""
+    command = [sys.executable, Path(__file__).with_name("kills_follow.py"), "--together", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return json.loads(done.stdout)["kills"]
 
 
-def killing(monkeypatch, fatal):
-    """Die before the durable step of this number, and give how many there were."""
-    done = itertools.count(1)
-
-    def step(inner, *given, **words):
-        if next(done) == fatal:
-            raise KilledError
-        return inner(*given, **words)
-
-    for name in ("fsync", "rename", "replace", "mkdir", "unlink"):
-        monkeypatch.setattr(os, name, partial(step, getattr(os, name)))
-    return done
+def test_killed_at_durable_steps_it_publishes_each_hour_once():
+    """A few of them, over a log; the long mode has all, and random moments."""
+    assert killed("--stride", "29") >= 4
 
 
-def test_killed_at_any_step_it_publishes_the_same_once(tmp_path):
-    """Killed while it writes pieces and closes a period; what publishing does is killed in test_kills.py."""
-    fatal, seen = 0, []
-    while True:
-        (tmp_path / str(fatal)).mkdir()
-        site = Site(tmp_path / str(fatal))
-        site.viewed(("/a", "09:10"), ("/b", "09:20"), ("/a", "10:00"))
-        killed = False
-        with pytest.MonkeyPatch.context() as patch:
-            done = killing(patch, fatal)
-            patch.setattr("wpinq.publish.following.Follower._waiting", lambda self: [])
-            try:
-                site.look("9:30")
-                site.viewed(("/a", "09:40"))
-                site.look("10:01")
-            except KilledError:
-                killed = True
-            steps = next(done)
-        site.away()
-        site.viewed(("/b", "10:20"))
-        site.look("10:01")
-        site.look("11:01")
-        site.away()
-        assert site.out()["10"] == {"/a": 1, "/b": 1}
-        seen.append(site.out()["09"])
-        assert site.release.funds().left == 4 * EXACT
-        if fatal and not killed:
-            break
-        fatal += 1
-    assert steps > 15
-    assert all(one["/b"] == 1 and one["/a"] in (1, 2) for one in seen)  # the last one may come after the kill
-    assert seen[0] == seen[-1] == {"/a": 2, "/b": 1}
+@pytest.mark.slow
+def test_killed_at_durable_steps_it_publishes_each_hour_of_a_topic_once():
+    pytest.importorskip("confluent_kafka", reason="wpinq[kafka] is not installed")
+    assert killed("--topic", "--stride", "35") >= 3
 
 
 def test_a_budget_that_ends_is_said_once_and_records_are_kept(site):

@@ -203,6 +203,40 @@ def test_what_cannot_be_followed_is_refused_and_says_nothing_of_messages(cluster
         wpinq.kafka("a:1", "views", form="avro")
 
 
+def test_a_broker_that_is_slow_at_first_or_for_once_loses_nothing(topic, monkeypatch):
+    """What it says it holds is waited for; silence of many looks, or a long one at first, stands for no message."""
+    brokers, name, write = topic
+    write(*[json("ann", 1)] * 5, partition=0)
+    monkeypatch.setattr(room, "QUIET", 0.01)
+    followed = room.Followed(wpinq.kafka(brokers, name), Schema((Column("user", Kind.TEXT),)), {f"0-{name}": 2})
+    parts, silent, asked = followed._source, [], []
+
+    class Slow:
+        def build_part(self, *given):
+            part = parts.build_part(*given)
+            inner, until = part.next_batch, time.monotonic() + 0.2
+            part.next_batch = lambda: asked.append(1) or ([] if silent or time.monotonic() < until else inner())
+            return part
+
+    followed._source = Slow()
+    assert sum(frame.height for frame in followed.take()) == 3
+    write(json("ann", 2), partition=0)
+    silent.append("for this look")
+    assert not list(followed.take())
+    silent.clear()
+    assert next(frame.height for _ in range(900) for frame in followed.take()) == 1
+    write(json("ann", 3), partition=0)
+    silent.append("for ever")
+    monkeypatch.setattr(room, "BROKER_TIMEOUT", 3 * room.QUIET)
+    waits = []
+    for _ in range(5):
+        asked.clear()
+        assert not list(followed.take())
+        waits.append(bool(asked))
+    assert waits == [True, True, True, False, False]
+    followed.close()
+
+
 def test_what_the_broker_no_longer_holds_is_an_error_and_not_left_out(topic, monkeypatch):
     brokers, name, write = topic
     write(*[json("ann", 1)] * 5, partition=0)

@@ -13,6 +13,7 @@ from wpinq.query.moments import as_time
 from wpinq.query.statement import Statement
 from wpinq.records.blocks import Blocks
 from wpinq.records.schema import Kind
+from wpinq.state.workers import in_order
 
 
 def finished(
@@ -33,7 +34,12 @@ def finished(
     halves = [item.interval(level, bins=bins) for item in counted]
     ends = [number.table(level, simultaneous=simultaneous).get_columns()[-3:] for number in numbers]
     kinds = [number.kind for number in asked.numbers]
-    kept = [_kept(asked, block, [*_counts(block, counted, halves), *_named(ends, kinds)]) for block in groups]
+
+    def left(block: pl.DataFrame) -> pl.DataFrame:
+        return _kept(asked, block, [*_counts(block, counted, halves), *_named(ends, kinds)])
+
+    blocks = iter(groups)
+    kept = [left(next(blocks)), *in_order(left, blocks)]  # what is counted has been counted when the first is there
     frame = kept[0] if len(kept) == 1 else _once(pl.concat(kept))
     translator = asked.translator()
     if asked.order:

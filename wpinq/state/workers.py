@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import ParamSpec
+from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
+T = TypeVar("T")
+U = TypeVar("U")
 
 MOST_THREADS = 4
 FEW = 1 << 17
@@ -20,6 +22,21 @@ WAITING = 4
 def cores(beside: int = 1) -> int:
     """How many threads of a process are busy at once, where so many processes share this machine."""
     return max(1, min(os.cpu_count() or 1, MOST_THREADS) // beside)
+
+
+def in_order(function: Callable[[T], U], items: Iterable[T]) -> Iterator[U]:
+    """What a function gives for items, in their order; as many at once as there are cores, and as many held."""
+    with ThreadPoolExecutor(cores(), "wpinq works") as pool:
+        running = deque[Future[U]]()
+        try:
+            for item in items:
+                running.append(pool.submit(function, item))
+                if len(running) > cores():
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 class Workers:

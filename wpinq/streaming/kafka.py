@@ -30,7 +30,8 @@ MESSAGES_PER_CALL = 10_000
 BROKER_TIMEOUT = 10.0
 """Seconds in which a broker must answer."""
 QUIET = 1.0
-"""Seconds without a message after which what a partition still seems to hold are marks of transactions."""
+"""Seconds that a look waits for a message that a partition seems to hold, once it has sent some to this process. After
+`BROKER_TIMEOUT` of them, or from the beginning, what it seems to hold are marks of transactions."""
 CONFIG = {
     "auto.offset.reset": "error",
     "fetch.wait.max.ms": "100",
@@ -123,7 +124,8 @@ class Followed:
         self._offsets = dict(positions or {})
         self._source, self._watch = _connect(topic)
         self._parts: dict[str, Any] = {}
-        self._skipped: dict[str, int] = {}
+        self._heard = set[str]()
+        self._silent: dict[str, tuple[int, float]] = {}
         self.offered = 0
 
     def positions(self) -> dict[str, int]:
@@ -162,14 +164,18 @@ class Followed:
                 f"kafka topic {self._topic.topic!r}: the next message is held no more, or the topic was made anew; "
                 "what is missing cannot be counted, so begin anew."
             )
-        while following < high and self._skipped.get(name) != high:
+        upto, silence = self._silent.get(name, (high, 0.0))
+        while following < high and not (upto == high and silence >= BROKER_TIMEOUT):
             messages = part.next_batch()
+            patience = QUIET if name in self._heard else BROKER_TIMEOUT
             if messages:
                 following, latest = part.snapshot(), time.monotonic()
                 yield messages
                 self._offsets[name] = following
-            elif time.monotonic() - latest > (QUIET if name in self._offsets else BROKER_TIMEOUT):
-                self._skipped[name] = high
+                self._heard.add(name)
+            elif time.monotonic() - latest > patience:
+                self._silent[name] = high, patience + (silence if upto == high else 0)
+                break
 
     def _frames(self, messages: list[Any]) -> Iterator[pl.DataFrame]:
         import pyarrow as pa

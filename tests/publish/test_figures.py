@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from wpinq.cli.publish import _ended
+from wpinq.cli.publishing import Voice
 from wpinq.errors import SourceError
 from wpinq.publish import Release
 from wpinq.publish.endpoint import PATIENCE, Endpoint
@@ -97,18 +99,34 @@ def test_figures_and_health_are_served(release):
         endpoint.close()
 
 
-def test_no_figure_depends_on_records(release):
-    """Two sites alike but for their records: the same figures, but for the time since they were looked at."""
+def test_no_figure_depends_on_records(release, monkeypatch):
+    """Two sites alike but for their records, one of which has a day that cannot be read: the same figures, at one time.
+
+    What cannot be read, or was changed, is told to the curator and counted nowhere; what the budget ends is counted.
+    """
+    now = NOW.timestamp()
+    monkeypatch.setattr("wpinq.publish.figures._now", lambda: now)
     found = []
     for records in ("", "".join(f"u{n},/a\nu{n},/b\n" for n in range(500))):
-        one, figures = release(records), Figures()
-        one.run(DAYS[0])
+        one, figures = release(records, stream=None), Figures()
+        voice = Voice(one, lines=True, figures=figures)
+        whole = (one.home / f"{DAYS[1]}.csv").read_text()
+        if records:
+            (one.home / f"{DAYS[1]}.csv").write_text("user\n")
+        for day in (DAYS[1], DAYS[1], DAYS[0], DAYS[2], "2026-11-23", "2026-11-19"):
+            (one.home / f"{day}.csv").touch() if day in DAYS else (one.home / f"{day}.csv").write_text(whole)
+            for outcome in _ended(one.run(day) for _ in "1"):
+                voice.tell(outcome)
+            if records:
+                (one.home / f"{DAYS[1]}.csv").write_text(whole)
         figures.tell(one)
         samples = [sample for family in figures.collect() for sample in family.samples]
-        found.append([(one.name, one.labels, one.value) for one in samples if not one.name.endswith("_seconds")])
-        assert {one.name for one in samples if one.name.endswith("_seconds")} == {
-            "wpinq_publish_looked_seconds", "wpinq_publish_lag_seconds"}  # fmt: skip
+        found.append([(one.name, one.labels, one.value) for one in samples])
     assert found[0] == found[1]
+    assert ("wpinq_publish_refusals_total", {"release": "site", "why": "budget"}, 2.0) in found[0]
+    assert {name for name, *_ in found[0] if name.endswith("_seconds")} == {
+        f"wpinq_publish_{what}_seconds" for what in ("up", "looked", "next", "lag")}  # fmt: skip
+    assert next(value for name, _, value in found[0] if name.endswith("next_seconds")) == 18 * 3600
 
 
 @pytest.mark.parametrize("address", ["nonsense", "70000", "host.invalid:1", ":"])

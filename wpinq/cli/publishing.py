@@ -55,6 +55,8 @@ class Voice:
         """What became of a period, or what went wrong."""
         from wpinq.cli.errors import one_line, say
 
+        if self.figures is not None and isinstance(one, WpinqError):
+            self.figures.refused(one)
         if not self.lines:
             say(str(one)) if isinstance(one, WpinqError) else typer.echo(f"{one.period}: {one.done}, {one.price.text}.")
             return

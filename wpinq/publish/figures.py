@@ -1,8 +1,9 @@
 """Figures about a release for whoever runs it, as OpenMetrics: none of them depends on records.
 
-Stages of periods, the time since the last one was published, what is left of the budget and what was refused follow
-from the release file, the clock, and numbers that were released. How many records came, or how long a run took, does
-not; neither is told. `prometheus-client` writes the format.
+Stages of periods, the time since the last one was published and until the next one is over, what is left of the budget
+and what was refused for want of it, by a check of released numbers or since another process was at work, follow from
+the release file, the clock, and numbers that were released. How many records came, how long a run took, or that a
+source could not be read or was changed, does not; nothing of it is told. `prometheus-client` writes the format.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.errors import SourceError
+from wpinq.errors import BudgetError, SourceError, WpinqError
+from wpinq.publish.publisher import HeldError
+from wpinq.publish.register import BusyError
 
 if TYPE_CHECKING:
     from wpinq.publish.release import Release
 
 STAGES = ("published", "held", "computed", "begun", "refused", "missing")
+REFUSALS = {BudgetError: "budget", HeldError: "held", BusyError: "busy"}
+"""What may be counted, since no record moves it."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class Standings:
         release: Its name.
         stages: How many periods are in each stage.
         until: The end of the last published period, as seconds since 1970; None before there is one.
+        over: When the period that goes on now can be published.
         unit: What the budget is of: "epsilon" or "rho".
         budget: The budget now, in all.
         left: What is left of it.
@@ -39,6 +45,7 @@ class Standings:
     release: str
     stages: Counter[str] = field(default_factory=Counter)
     until: float | None = None
+    over: float = 0.0
     unit: str = "epsilon"
     budget: float = 0.0
     left: float = 0.0
@@ -53,8 +60,10 @@ def standings(release: Release) -> Standings:
     done = [one.period for one in all_periods if one.stage == "published"]
     zone = ZoneInfo(release.file.period.zone)
     until = release.period(done[-1]).end.replace(tzinfo=zone).timestamp() if done else None
+    late = 0.0 if release.file.stream is None else release.file.stream.lateness
+    over = release.period().next.end.replace(tzinfo=zone).timestamp() + late
     stages = Counter(one.stage for one in all_periods)
-    return Standings(release.name, stages, until, funds.unit, float(funds.total), float(funds.left), _now())
+    return Standings(release.name, stages, until, over, funds.unit, float(funds.total), float(funds.left), _now())
 
 
 class Figures:
@@ -70,6 +79,7 @@ class Figures:
         except ImportError:
             raise SourceError("--metrics: pip install 'wpinq[metrics]' brings prometheus-client.") from None
         self._last: Standings | None = None
+        self._refused, self._began = dict.fromkeys(REFUSALS.values(), 0), _now()
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
@@ -77,9 +87,14 @@ class Figures:
         """Find out how a release stands now."""
         self._last = standings(release)
 
+    def refused(self, error: WpinqError) -> None:
+        """Count a refusal, if it may be counted."""
+        for kind, why in REFUSALS.items():
+            self._refused[why] += isinstance(error, kind)
+
     def collect(self) -> Iterator[Any]:
         """What prometheus-client asks for."""
-        from prometheus_client.core import GaugeMetricFamily
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         last = self._last
         if last is None:
@@ -88,8 +103,15 @@ class Figures:
         for stage in STAGES:
             periods.add_metric([last.release, stage], last.stages[stage])
         yield periods
+        refusals = CounterMetricFamily("wpinq_publish_refusals", "Periods that this process refused or held.",
+                                       labels=["release", "why"])  # fmt: skip
+        for why, count in self._refused.items():
+            refusals.add_metric([last.release, why], count)
+        yield refusals
         numbers = [
+            ("up_seconds", "Seconds since this process began.", _now() - self._began),
             ("looked_seconds", "Seconds since the release was looked at.", _now() - last.at),
+            ("next_seconds", "Seconds until the period that goes on can be published.", last.over - _now()),
             ("budget", f"The budget in all, as {last.unit}.", last.budget),
             ("budget_left", f"What is left of the budget, as {last.unit}.", last.left),
         ]

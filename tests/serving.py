@@ -3,11 +3,13 @@
 import datetime as dt
 import http.client
 import json
+import re
 import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlencode
 
 from wpinq.ledger import Ledger
 from wpinq.serve.catalogue import opened
@@ -91,6 +93,38 @@ class Asker:
         finally:
             connection.close()
         return Answer(found.status, json.loads(content or b"null"), dict(found.getheaders()), content)
+
+
+class Visitor:
+    """A browser without scripts."""
+
+    def __init__(self, site, token=None):
+        self.site, self.token, self.cookie, self.headers = site, token, "", {}
+        if token is not None:
+            self.entered = self.post("/sign-in", token=token)
+            self.cookie = self.entered.headers.get("set-cookie", "").partition(";")[0]
+
+    def ask(self, method, path, content=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.site.port, timeout=30)
+        more = {"Cookie": self.cookie} if self.cookie else {}
+        try:
+            connection.request(method, path, content, {**more, **self.headers, **headers})
+            found = connection.getresponse()
+            found.raw = found.read()
+        finally:
+            connection.close()
+        plain = "text/" in found.headers.get("content-type", "") and "content-encoding" not in found.headers
+        found.text = found.raw.decode() if plain else ""
+        return found
+
+    def get(self, path, **given):
+        return self.ask("GET", f"{path}?{urlencode(given)}" if given else path)
+
+    def post(self, path, **given):
+        return self.ask("POST", path, urlencode(given), **{"Content-Type": "application/x-www-form-urlencoded"})
+
+    def form(self):
+        return re.search(r'name="form" value="([^"]+)"', self.get("/").text)[1]
 
 
 @contextmanager

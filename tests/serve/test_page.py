@@ -3,7 +3,6 @@
 import csv
 import gzip
 import html.parser
-import http.client
 import io
 import re
 from fractions import Fraction
@@ -12,7 +11,7 @@ from urllib.parse import quote, urlencode
 import polars as pl
 import pytest
 from browser import CHROMIUM, browser
-from serving import CONFIG, serving, written
+from serving import CONFIG, Visitor, serving, written
 
 from wpinq.ledger import Ledger
 from wpinq.serve import sessions
@@ -37,38 +36,6 @@ def site(tmp_path_factory):
     (place / "views.csv").write_text(text.replace("\n", ",1\n").replace("x>,1", "x>"))
     with serving(place) as asker:
         yield asker
-
-
-class Visitor:
-    """A browser without scripts."""
-
-    def __init__(self, site, token=None):
-        self.site, self.cookie, self.headers = site, "", {}
-        if token is not None:
-            self.entered = self.post("/sign-in", token=token)
-            self.cookie = self.entered.headers.get("set-cookie", "").partition(";")[0]
-
-    def ask(self, method, path, content=None, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.site.port, timeout=30)
-        more = {"Cookie": self.cookie} if self.cookie else {}
-        try:
-            connection.request(method, path, content, {**more, **self.headers, **headers})
-            found = connection.getresponse()
-            found.raw = found.read()
-        finally:
-            connection.close()
-        plain = "text/" in found.headers.get("content-type", "") and "content-encoding" not in found.headers
-        found.text = found.raw.decode() if plain else ""
-        return found
-
-    def get(self, path, **given):
-        return self.ask("GET", f"{path}?{urlencode(given)}" if given else path)
-
-    def post(self, path, **given):
-        return self.ask("POST", path, urlencode(given), **{"Content-Type": "application/x-www-form-urlencoded"})
-
-    def form(self):
-        return re.search(r'name="form" value="([^"]+)"', self.get("/").text)[1]
 
 
 class Reader(html.parser.HTMLParser):

@@ -2,10 +2,11 @@
 
 import datetime as dt
 import json
+import re
 
 import polars as pl
 import pytest
-from serving import CONFIG, serving, written
+from serving import CONFIG, Visitor, serving, written
 
 import wpinq
 from wpinq.errors import SourceError
@@ -106,6 +107,18 @@ def test_long_answers_come_in_pieces(followed, monkeypatch):
     told = site.ask(site.token(), "POST", "/api/releases/site/windows", {"table": "views"}).body
     assert len(told["windows"]) == 2 and told["more"] is True
     assert len(release.windows("views")) == 3
+
+
+def test_a_page_shows_windows_and_files(followed):
+    visitor = Visitor(followed, followed.token())
+    told = followed.ask(visitor.token, "POST", "/api/releases/site/windows", {"table": "views"}).body["windows"]
+    page = visitor.get("/releases/site", table="views", group="b").text
+    shown = re.findall(r"<td[^>]*>(2026[^<]*)</td><td[^>]*>([ab])</td><td[^>]*>(-?\d+) ±", page)
+    wanted = [(one["period"], group, str(count)) for one in told for group, count in one["rows"]]
+    assert shown == wanted[::-1] and "<option selected>b</option>" in page and "<polyline" in page
+    path = "/releases/site/2026-11-21T09/views.csv"
+    assert path in page and visitor.get(path).headers["content-disposition"].startswith("attachment")
+    assert visitor.get("/releases/site", table="none").status == 403
 
 
 @pytest.mark.parametrize(

@@ -67,11 +67,9 @@ def spread(size: int, most: int = MOST) -> list[int]:
     return [int(one) for one in np.unique(np.geomspace(1, size, most).astype(np.int64))]
 
 
-def counts(x: Sequence[int], values: Curve, half: float, label: str) -> Markup:
-    """Noisy counts of a range, with the interval around each."""
-    low = [None if one is None else one - half for one in values]
-    high = [None if one is None else one + half for one in values]
-    return _figure(x, (low, high), {"line": values}, (label, "noisy count"), log=False)
+def counts(x: Sequence[int], values: Curve, low: Curve, high: Curve, names: tuple[str, str]) -> Markup:
+    """Noisy counts of a range, or of windows, with the interval around each."""
+    return _figure(x, (low, high), {"line": values}, names, log=False)
 
 
 def degrees(x: Sequence[int], noisy: Curve, fitted: Curve, low: Curve, high: Curve) -> Markup:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from wpinq.errors import BinError, PlanError
 from wpinq.remote.wire import ColumnTold, DataTold
 
-WORDS = {"true": True, "false": False}
+BOOLEANS = {"true": True, "false": False}
 KINDS: dict[str, str] = {"count": "COUNT(*)", "distinct": "COUNT(DISTINCT {})", "sum": "SUM({})", "avg": "AVG({})",
                          "min": "MIN({})", "max": "MAX({})", "median": "MEDIAN({})"}  # fmt: skip
 """What the form that builds a question offers."""
@@ -110,9 +111,10 @@ def _read(typed: str, column: ColumnTold) -> Any:
         if column.type == "integer":
             return int(typed)
         if column.type == "number":
-            return float(typed)
+            number = float(typed)
+            return number if math.isfinite(number) else BOOLEANS[typed]  # JSON has no such numbers
         if column.type == "boolean":
-            return WORDS[typed.strip().lower()]
+            return BOOLEANS[typed.strip().lower()]
     except (ValueError, KeyError):
         raise BinError(f"{_named([column])}: {typed[:80]!r} is no {column.type}.") from None
     return _json(typed) if column.type == "value" else typed

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from wpinq.html.parts import look
 from wpinq.serve.access import STATIC, address
 from wpinq.serve.contract import Operation, Site
-from wpinq.serve.page import views
+from wpinq.serve.page import closing, views
 from wpinq.serve.page.asking import ask
 from wpinq.serve.page.visit import SIGN_IN, TEMPLATES, View, Visit, endpoint, insist_on_own, page, sent
 from wpinq.serve.refusals import headers, problem
@@ -27,8 +27,8 @@ VIEWS: dict[str, tuple[View, tuple[str, ...]]] = {
     "/": (views.home, ("GET",)),
     "/measurements/{name}": (views.measurement, ("GET",)),
     "/fits/{name}": (views.fit, ("GET",)),
-    "/releases/{name}": (views.release, ("GET",)),
-    "/releases/{name}/{period}/{file}": (views.published, ("GET",)),
+    "/releases/{name}": (closing.release, ("GET",)),
+    "/releases/{name}/{period}/{file}": (closing.published, ("GET",)),
     "/budget": (views.budget, ("GET",)),
     "/ask": (ask, ("GET", "POST")),
 }

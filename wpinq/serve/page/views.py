@@ -1,4 +1,4 @@
-"""What pages show: what there is, measurements, fits, releases and budgets, each as the API answers."""
+"""What pages show: what there is, measurements, fits and budgets, each as the API answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wpinq.postprocess.plot import draw_cdf
 from wpinq.postprocess.shown import beside_noise, noisy
 from wpinq.remote.wire import Described, Fitted, Listed, Observed
 from wpinq.serve.page import drawing, forms
-from wpinq.serve.page.saving import attached, framed, saved
+from wpinq.serve.page.saving import framed, saved
 from wpinq.serve.page.visit import Visit
 from wpinq.serve.refusals import RefusedError, problem
 
@@ -77,12 +77,15 @@ def _wanted(given: dict[str, str], one: Described) -> dict[str, Any]:
 def _shown(one: Described, named: list[Any], seen: Observed) -> dict[str, Any]:
     half, values = seen.half_width, seen.values
     low, high = min([0, *(value - half for value in values)]), max([0, *(value + half for value in values)])
-    rows = [(_label(name), noisy(value, half), drawing.whisker(value, half, low, high))
+    rows = [(label(name), noisy(value, half), drawing.whisker(value, half, low, high))
             for name, value in zip(named[:ROWS], values, strict=False)]  # fmt: skip
     curve = ""
     if len(named) > 2 and _whole(one) and named == sorted(named) and named[0] is not None:
         places = [at - 1 for at in _evenly(len(named))]
-        curve = drawing.counts([named[at] for at in places], [values[at] for at in places], half, one.columns[0].name)
+        counts = [values[at] for at in places]
+        bottom, top = ([value + way * half for value in counts] for way in (-1, 1))
+        names = (one.columns[0].name, "noisy count")
+        curve = drawing.counts([named[at] for at in places], counts, bottom, top, names)
     return {"rows": rows, "more": len(named) - len(rows), "curve": curve, "beside": beside_noise(one.beside_noise)}
 
 
@@ -90,8 +93,9 @@ def _evenly(size: int) -> list[int]:
     return [int(one) for one in np.unique(np.linspace(1, size, min(size, drawing.MOST)).astype(int))]
 
 
-def _label(name: Any) -> str:
-    return "NULL" if name is None else ", ".join(map(_label, name)) if isinstance(name, list) else str(name)
+def label(name: Any) -> str:
+    """A value as people read it."""
+    return "NULL" if name is None else ", ".join(map(label, name)) if isinstance(name, list) else str(name)
 
 
 async def _saved_counts(visit: Visit, one: Described, named: list[Any], seen: Observed) -> Response:
@@ -136,19 +140,6 @@ async def _saved_fit(visit: Visit, fitted: Fitted, places: list[int], seen: Obse
     title = f"{fitted.name}: {fitted.distinct:,} things, {fitted.records:,} records"
     band = (fitted.low, fitted.high)
     return await saved(visit, fitted.name, frame, lambda: draw_cdf(points, fitted.cdf, band, title))
-
-
-async def release(visit: Visit) -> Response:
-    """The published periods of a release, the newest first; the page asks again each minute."""
-    name = visit.path["name"]
-    found = await visit.ask("release", name=name)
-    return visit.page("release", name=name, periods=sorted(found.periods, key=lambda one: one.period, reverse=True))
-
-
-async def published(visit: Visit) -> Response:
-    """One file of a published period."""
-    found = await visit.ask("published", **visit.path)
-    return attached(found.content, found.file)
 
 
 async def budget(visit: Visit) -> Response:

@@ -11,6 +11,7 @@ from wpinq.errors import PlanError
 from wpinq.ledger.budget import Budget
 from wpinq.ledger.promise import PURE
 from wpinq.measurements.charged import commit
+from wpinq.measurements.explain import plan_html
 from wpinq.measurements.measuring import explain, measure, quote
 from wpinq.measurements.select import select
 from wpinq.measurements.sensitivity import epsilon_left
@@ -102,6 +103,9 @@ class Collection(Builder["Collection"]):
 
     def __repr__(self) -> str:
         return f"<protected collection {self._node.schema} by {self._node.title}>"
+
+    def _repr_html_(self) -> str:
+        return plan_html(self._node, f"Protected collection {self._node.schema}")
 
     __iter__ = None
     __contains__ = None

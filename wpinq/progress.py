@@ -10,6 +10,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
+from importlib import import_module
 
 BAR_DELAY = 2.0
 """Seconds before a bar appears."""
@@ -17,15 +19,16 @@ BAR_DELAY = 2.0
 
 @contextmanager
 def bar(title: str, total: int) -> Iterator[Callable[[int], None] | None]:
-    """Show a bar on standard error once the work has taken two seconds, if that is a terminal.
+    """Show a bar once the work has taken two seconds: on standard error, if that is a terminal, or in a notebook.
 
     Yields:
-        A function to call with the progress since the last call, or None without a terminal.
+        A function to call with the progress since the last call, or None where nobody would see it.
     """
-    if not sys.stderr.isatty() or not total:
+    kind = _Cell if _notebook() else _Bar if sys.stderr.isatty() else None
+    if kind is None or not total:
         yield None
         return
-    shown = _Bar(title, total)
+    shown = kind(title, total)
     try:
         yield shown.update
     finally:
@@ -58,6 +61,33 @@ class _Bar:
     def close(self) -> None:
         if self._close is not None:
             self._close()
+
+
+def _notebook() -> bool:
+    """Whether this is the process of a notebook; IPython is not loaded to find out."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
+class _Cell(_Bar):
+    """The same below a cell of a notebook, in whole percents; it goes when the work is done."""
+
+    _percent = 0
+
+    def _open(self) -> None:
+        shown = import_module("IPython.display")
+        handle = shown.display(shown.HTML(self._html(0)), display_id=True)
+
+        def show(done: int) -> None:
+            percent = min(100, 100 * done // self._total)
+            if percent != self._percent:
+                self._percent = percent
+                handle.update(shown.HTML(self._html(percent)))
+
+        self._show, self._close = show, lambda: handle.update(shown.HTML(""))
+
+    def _html(self, percent: int) -> str:
+        return f'<label>{escape(self._title)} <progress max="100" value="{percent}">{percent}%</progress></label>'
 
 
 @contextmanager

@@ -64,6 +64,9 @@ class Hierarchy(Mapping[Node, Fit]):
     def __len__(self) -> int:
         return len(self._fits)
 
+    def _ipython_key_completions_(self) -> list[Any]:
+        return [node[0] if len(node) == 1 else node for node in self._fits]
+
     def __repr__(self) -> str:
         root = self._fits[()]
         return f"<{len(self):,} degree distributions by {', '.join(self.by)}; in all {root!r}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache
@@ -56,6 +57,16 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Names with what they are."""
     return f"<dl>{''.join(f'<dt>{escape(name)}</dt><dd>{escape(what)}</dd>' for name, what in pairs)}</dl>"
+
+
+def pictured(picture: bytes, label: str) -> str:
+    """A picture.
+
+    Args:
+        picture: A PNG file.
+        label: What it shows, for those who do not see it.
+    """
+    return f'<img alt="{escape(label)}" src="data:image/png;base64,{b64encode(picture).decode()}">'
 
 
 def gauge(left: Fraction, whole: Fraction, label: str, asked: Fraction = Fraction(0)) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from html import escape
 
 from wpinq.errors import ExactnessError
 from wpinq.exact import Amount, decimal, positive
+from wpinq.html.parts import framed, gauge, table, text
 from wpinq.ledger.cost import Composition
 from wpinq.ledger.ledger import Ledger
 from wpinq.ledger.promise import PURE, Promise
@@ -116,12 +116,11 @@ class Budget:
         return f"{left_line(self.promise, self.left, self.told, self.name)}{delta}"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(label)}</td><td>{decimal(amount)}</td></tr>" for label, amount in self.questions.items()
-        )
-        head = f"<tr><th>question</th><th>{self.promise.kind}</th></tr>"
-        about = f"<small>Each answer protects {escape(self.unit)}.</small>"
-        return f"<div><b>{escape(str(self))}</b><table>{head}{rows}</table>{about}</div>"
+        pure = self.promise.accounting == PURE
+        left, whole = (self.left, self.total) if pure else (self.promise.limit - self.divergence, self.promise.limit)
+        rows = [(label, decimal(amount)) for label, amount in self.questions.items()]
+        spent = table(("question", self.promise.kind), rows) if rows else text("Nothing was asked yet.")
+        return framed(str(self), gauge(left, whole, str(self)), spent, text(f"Each answer protects {self.unit}."))
 
 
 def sums(ledger: Ledger) -> tuple[Promise, Composition]:

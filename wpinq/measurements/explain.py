@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from wpinq.exact import decimal
+from wpinq.html import parts
 from wpinq.operators.parallel import each_is_charged
 from wpinq.operators.window import Window
 from wpinq.plan.bias import biases
@@ -45,11 +46,22 @@ def show_measured(
         noise: Replaces the lines about one scale.
         cost: Replaces all about the cost.
     """
-    survey = Survey.of(root)
-    cost = [*(cost or _cost(survey, epsilon, mechanism, noise)), *bias_lines(root)]
-    text = "\n".join([*cost, *tree(root), "", *_uses(survey)])
+    text = "\n".join(_explained(root, epsilon, mechanism, noise, cost))
     print(text)  # noqa: T201
     return Shown(text)
+
+
+def plan_html(root: Node, heading: str) -> str:
+    """The same for a notebook, of a plan that is not measured yet."""
+    return parts.framed(heading, parts.lines(_explained(root, None)))
+
+
+def _explained(
+    root: Node, epsilon: Fraction | None, mechanism: str = "", noise: Sequence[str] = (), cost: Sequence[str] = ()
+) -> list[str]:
+    survey = Survey.of(root)
+    cost = [*(cost or _cost(survey, epsilon, mechanism, noise)), *bias_lines(root)]
+    return [*cost, *tree(root), "", *_uses(survey)]
 
 
 def tree(root: Node) -> list[str]:

@@ -22,6 +22,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
+from wpinq.html.parts import facts, framed, text
 from wpinq.measurements.about import About
 from wpinq.measurements.answer import LEVEL, Answer, Released
 from wpinq.measurements.charged import ChargedQuery, pay
@@ -39,7 +40,7 @@ from wpinq.measurements.quote import Quote, price
 from wpinq.noise import DiscreteGaussian, Mechanism
 from wpinq.noise.accuracy import level_of_each
 from wpinq.plan.stability import Survey
-from wpinq.postprocess.shown import nearly
+from wpinq.postprocess.shown import beside_noise, nearly, of_noise, whose
 from wpinq.records.bins import bin_codes
 from wpinq.records.blocks import Blocks, bin_blocks, in_blocks
 from wpinq.records.fields import Field
@@ -287,3 +288,9 @@ class Measurement(ChargedQuery):
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
         return f"<measurement {name}{self.node.schema}, {self.quote.payment.text}, scale {nearly(self.scale)}>"
+
+    def _repr_html_(self) -> str:
+        about = self.about
+        noise = f"{self._mechanism.name}, scale {nearly(self.scale)}; {of_noise(self.interval(), LEVEL, 'a bin')}"
+        told = {"bins": str(self.node.schema), "noise": noise, "cost": whose(about)}
+        return framed(f"Measurement {about['query']}", facts(told.items()), text(beside_noise(about["beside noise"])))

@@ -36,6 +36,9 @@ class PlannedBudget:
     def __getitem__(self, name: str) -> Fraction:
         return self.epsilons[name]
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.epsilons]
+
     def __repr__(self) -> str:
         rows = [("question", "epsilon", "noise moves a bin by at most, 95%")]
         rows += [(name, decimal(one), upwards(self.errors[name])) for name, one in self.epsilons.items()]

@@ -20,6 +20,7 @@ from weakref import WeakSet
 from wpinq.errors import LedgerError, PlanError
 from wpinq.exact import decimal
 from wpinq.functions.isolate import refuse_inside
+from wpinq.html.parts import framed, lines, text
 from wpinq.ledger import Charge, Cost, Price, Request, merged, price_all, wording
 from wpinq.measurements.epochs import Epochs
 from wpinq.measurements.explain import bias_lines, cost_lines, how_often
@@ -185,6 +186,9 @@ class Quote(Generic[C_co]):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _repr_html_(self) -> str:
+        return framed("Quote", lines(str(self).splitlines()), text("A quote charges nothing; measure(quote=...) does."))
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a Quote is never pickled or copied; quote again, it costs nothing.")

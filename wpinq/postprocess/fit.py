@@ -17,6 +17,7 @@ import numpy.typing as npt
 from wpinq.arguments import NAME, NOTHING, PATH, require
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import decimal, exact
+from wpinq.html.parts import framed, pictured
 from wpinq.postprocess.paths.corridor import Ints
 from wpinq.postprocess.posterior.evidence import Evidence, NoiseTerms
 from wpinq.postprocess.posterior.law import NoiseTerm
@@ -234,6 +235,9 @@ class Fit:
         from wpinq.postprocess.synthesis.synthesize import synthesize
 
         return synthesize(self, path, users=users, columns=columns, seed=seed)
+
+    def _repr_html_(self) -> str:
+        return framed(f"{self}".strip("<>"), pictured(self.plot()._repr_png_(), f"{self}"))
 
     def __repr__(self) -> str:
         size = f"{self.distinct:,} items, {self.records:,} records, largest {self.largest:,}"

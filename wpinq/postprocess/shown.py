@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from wpinq.exact import decimal
+from wpinq.html import parts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -128,15 +128,12 @@ def html(
     ends: Mapping[str, tuple[pl.Series, pl.Series]] | None = None,
 ) -> str:  # fmt: skip
     """A table for a notebook; without rows where there is no answer yet."""
-    notes = "".join(f"<br><small>{escape(one)}</small>" for one in footnotes(about))
-    table = ""
+    table = []
     if cells is not None and ends is not None:
-        rows = texts(cells, ends, MANY)
-        made = zip(("th", *["td"] * (len(rows) - 1)), rows, strict=True)
-        filled = ("".join(f"<{kind}>{escape(one)}</{kind}>" for one in row) for kind, row in made)
-        table = f"<table>{''.join(f'<tr>{row}</tr>' for row in filled)}</table>"
-        table += f"... {cells.height - MANY:,} more rows" if cells.height > MANY else ""
-    return f"<div><b>{escape(heading(about))}</b>{table}{notes}</div>"
+        head, *rows = texts(cells, ends, MANY)
+        table = [parts.table(head, rows)]
+        table += [parts.text(f"... {cells.height - MANY:,} more rows")] if cells.height > MANY else []
+    return parts.framed(heading(about), *table, *(parts.text(one) for one in footnotes(about)))
 
 
 def noisy(value: Any, half: float) -> str:

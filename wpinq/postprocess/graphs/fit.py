@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from wpinq.arguments import NOTHING, PATH, WHOLE, Expected, require, takes
 from wpinq.errors import PlanError
+from wpinq.html.parts import framed, pictured
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.graphs.counts import Floats, Graph, Ints
 from wpinq.postprocess.graphs.measured import Measurements
@@ -93,6 +94,9 @@ class GraphFit:
 
         require(path, PATH | NOTHING, "fit.plot(path=...)")
         return plot_graphs(self.measurements, self.seed_graph, self.graph, path, truth)
+
+    def _repr_html_(self) -> str:
+        return framed(f"{self}".strip("<>"), pictured(self.plot()._repr_png_(), f"{self}"))
 
     def __repr__(self) -> str:
         worst = max(self.r_hat.values(), default=1.0)

@@ -60,7 +60,7 @@ RECORD_PLAY = {
         "tests/measurements/test_selection_release.py"),
     "domain: delta of one data set": Plant(
         "record-play: domain inferred from data", "a threshold for one bin where a unit is in several",
-        "wpinq/noise/threshold.py", "    ways = (((1, l1),), ((linf, full), (1, rest)),", "    ways = (((1, 1),), ((linf, 1), (1, 0)),",
+        "wpinq/noise/threshold.py", "    return [[(1, l1)], [(linf, full), (1, rest)],", "    return [[(1, 1)], [(linf, 1), (1, 0)],",
         "tests/measurements/test_selection_threshold.py"),
     "double spending: no charge": Plant(
         "record-play: double spending", "what is measured is not charged",

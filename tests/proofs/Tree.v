@@ -19,43 +19,43 @@ Definition node : Type := Z * Z * Z.
 Definition at_level {T} (l : list T) (level : Z) (default : T) : T := nth (Z.to_nat level) l default.
 Definition node_of (epoch level : Z) : node :=
   (segment epoch, level, (epoch - start (segment epoch)) / at_level (sizes (segment epoch)) level 1).
-Definition share (n : node) : Z := let '(s, level, _) := n in if level <? 0 then 0 else at_level (shares s) level 0.
+Definition spent (n : node) : Z := let '(s, level, _) := n in if level <? 0 then 0 else at_level (shares s) level 0.
 Definition counts (n : node) (epoch : Z) : bool := let '(_, level, _) := n in same (node_of epoch level) n.
 
 (** What a node counts of a stream, which is what changes at each epoch. *)
 Definition count (epochs : list Z) (n : node) (stream : Z -> coll A) : coll A := flat_map stream (filter (counts n) epochs).
 
-Lemma share_positive n : 0 <= share n.
+Lemma spent_positive n : 0 <= spent n.
 Proof.
-  destruct n as [[s level] place]. unfold share, at_level. destruct (level <? 0); [easy|].
+  destruct n as [[s level] place]. unfold spent, at_level. destruct (level <? 0); [easy|].
   destruct (nth_in_or_default (Z.to_nat level) (shares s) 0) as [I| ->]; [now apply spends in I|easy].
 Qed.
 
 (** An epoch is in one node of each level. *)
-Lemma one_of_each_level nodes epoch : NoDup nodes -> sum (fun n => if counts n epoch then share n else 0) nodes <= whole.
+Lemma one_of_each_level nodes epoch : NoDup nodes -> sum (fun n => if counts n epoch then spent n else 0) nodes <= whole.
 Proof.
   intros N. rewrite <- (proj1 (spends (segment epoch))).
   set (levels := map Z.of_nat (seq 0 (length (shares (segment epoch))))).
-  transitivity (sum (fun level => share (node_of epoch level)) levels).
-  - transitivity (sum (fun n => sum (fun level => if same (node_of epoch level) n then share n else 0) levels) nodes).
+  transitivity (sum (fun level => spent (node_of epoch level)) levels).
+  - transitivity (sum (fun n => sum (fun level => if same (node_of epoch level) n then spent n else 0) levels) nodes).
     + apply sum_le. intros [[s level] place] _. unfold counts.
-      assert (forall l, 0 <= sum (fun level' => if same (node_of epoch level') (s, level, place) then share (s, level, place) else 0) l) as P.
-      { intros l. apply sum_nonneg. intros x _. pose proof (share_positive (s, level, place)). destruct (same _ _); lia. }
+      assert (forall l, 0 <= sum (fun level' => if same (node_of epoch level') (s, level, place) then spent (s, level, place) else 0) l) as P.
+      { intros l. apply sum_nonneg. intros x _. pose proof (spent_positive (s, level, place)). destruct (same _ _); lia. }
       destruct (same (node_of epoch level) (s, level, place)) eqn:E; [|apply P].
       destruct (in_dec Z.eq_dec level levels) as [I|O].
       * destruct (in_split _ _ I) as (u & v & ->). rewrite sum_app. cbn [sum]. rewrite E.
         pose proof (P u). pose proof (P v). lia.
-      * apply same_true in E. enough (share (s, level, place) = 0) as Zero by (pose proof (P levels); lia).
-        unfold node_of in E. injection E as <- _. unfold share, at_level.
+      * apply same_true in E. enough (spent (s, level, place) = 0) as Zero by (pose proof (P levels); lia).
+        unfold node_of in E. injection E as <- _. unfold spent, at_level.
         destruct (Z.ltb_spec level 0) as [L|L]; [easy|]. apply nth_overflow. apply Nat.nlt_ge. intros M. apply O.
         unfold levels. apply in_map_iff. exists (Z.to_nat level). split; [lia|]. apply in_seq. lia.
     + rewrite sum_swap. apply sum_le. intros level _. destruct (in_dec eq_dec (node_of epoch level) nodes) as [I|O].
-      * rewrite (sum_ext _ (fun n => if same (node_of epoch level) n then share (node_of epoch level) else 0)).
+      * rewrite (sum_ext _ (fun n => if same (node_of epoch level) n then spent (node_of epoch level) else 0)).
         { rewrite sum_at by easy. lia. }
         intros n _. destruct (same (node_of epoch level) n) eqn:E; [|easy]. apply same_true in E. now subst.
-      * rewrite sum_zero; [apply share_positive|]. intros n I. destruct (same (node_of epoch level) n) eqn:E; [|easy].
+      * rewrite sum_zero; [apply spent_positive|]. intros n I. destruct (same (node_of epoch level) n) eqn:E; [|easy].
         apply same_true in E. now subst.
-  - unfold levels. rewrite sum_map. apply Z.eq_le_incl. unfold share, node_of, at_level.
+  - unfold levels. rewrite sum_map. apply Z.eq_le_incl. unfold spent, node_of, at_level.
     rewrite (sum_ext _ (fun i => nth i (shares (segment epoch)) 0)).
     + induction (shares (segment epoch)) as [|x l IH]; [easy|]. cbn [length seq sum nth]. rewrite <- seq_shift, sum_map, IH. easy.
     + intros i _. destruct (Z.ltb_spec (Z.of_nat i) 0); [lia|]. now rewrite Nat2Z.id.
@@ -63,15 +63,15 @@ Qed.
 
 (** All nodes, each weighed by its share of epsilon: they move by no more than the changes of all epochs together. *)
 Theorem a_unit_costs_epsilon epochs nodes (c d : Z -> coll A) : NoDup nodes ->
-  sum (fun n => share n * dist (count epochs n c) (count epochs n d)) nodes
+  sum (fun n => spent n * dist (count epochs n c) (count epochs n d)) nodes
     <= whole * sum (fun epoch => dist (c epoch) (d epoch)) epochs.
 Proof.
-  intros N. transitivity (sum (fun n => sum (fun epoch => if counts n epoch then share n * dist (c epoch) (d epoch) else 0) epochs) nodes).
+  intros N. transitivity (sum (fun n => sum (fun epoch => if counts n epoch then spent n * dist (c epoch) (d epoch) else 0) epochs) nodes).
   - apply sum_le. intros n _. unfold count. etransitivity.
-    + apply Z.mul_le_mono_nonneg_l; [apply share_positive|apply dist_flat_map].
+    + apply Z.mul_le_mono_nonneg_l; [apply spent_positive|apply dist_flat_map].
     + rewrite sum_filter, <- sum_scale. apply sum_le. intros epoch _. destruct (counts n epoch); lia.
   - rewrite sum_swap, <- sum_scale. apply sum_le. intros epoch _.
-    rewrite (sum_ext _ (fun n => dist (c epoch) (d epoch) * (if counts n epoch then share n else 0)))
+    rewrite (sum_ext _ (fun n => dist (c epoch) (d epoch) * (if counts n epoch then spent n else 0)))
       by (intros n _; destruct (counts n epoch); lia).
     rewrite sum_scale. pose proof (one_of_each_level nodes epoch N). pose proof (dist_nonneg (c epoch) (d epoch)). nia.
 Qed.

@@ -62,18 +62,59 @@ Proof.
     + intros p I. specialize (N p I). rewrite Z.abs_eq by (apply Z.mul_nonneg_nonneg; lia). lia.
 Qed.
 
+(** A record that weighs less than nothing has no share. *)
+Definition above_zero (g : coll A) : coll A := filter (fun p => 0 <? snd p) g.
+
+Theorem a_user_shares_one parts u (c d : coll A) : 0 <= parts ->
+  (forall p, In p c -> user (fst p) <> u) -> (forall p, In p d -> user (fst p) = u) ->
+  dist (by_user (fun g => share parts (above_zero g)) (d ++ c)) (by_user (fun g => share parts (above_zero g)) c) <= parts.
+Proof.
+  intros P C D. etransitivity; [apply (a_user_moves_what_is_kept _ parts u); try easy|lia].
+  intros g. apply share_bounded; [easy|]. intros p I. apply filter_In in I as [_ I]. lia.
+Qed.
+
 (** operators/contribution/sample.py, [Bound.define]: the first [most] copies in the order of a keyed hash, of those that
-    the bound of each value of a column lets through. *)
-Variable allowed : list A -> list A.
-Variable copies : coll A -> list A.
-Definition sample (most : nat) (g : coll A) : coll A := map (fun x => (x, 1)) (firstn most (allowed (copies g))).
+    the bound of each place, a value of the column [per], lets through. *)
+Context {P : Type} `{Eq P}.
+Variable place : A -> P.
+Variable rank : A -> Z -> Z.
+Variable per : option nat.
+
+Definition copies (g : coll A) : list (A * Z) :=
+  flat_map (fun p => map (fun n => (fst p, Z.of_nat n)) (seq 1 (Z.to_nat (snd p)))) g.
+Definition in_order (g : coll A) : list (A * Z) := sort (fun p => rank (fst p) (snd p)) (copies g).
+Definition admits (seen : list P) (x : A) : bool :=
+  match per with None => true | Some most => Nat.ltb (length (filter (same (place x)) seen)) most end.
+Fixpoint allowed (seen : list P) (l : list (A * Z)) : list A :=
+  match l with
+  | [] => []
+  | (x, _) :: rest => if admits seen x then x :: allowed (place x :: seen) rest else allowed seen rest
+  end.
+Definition sample (most : nat) (g : coll A) : coll A := map (fun x => (x, 1)) (firstn most (allowed [] (in_order g))).
 
 Theorem sample_bounded most g : mass (sample most g) <= Z.of_nat most.
 Proof.
   unfold mass, sample. rewrite sum_map. cbn [snd].
   assert (forall l : list A, sum (fun _ => Z.abs 1) l = Z.of_nat (length l)) as E.
   { induction l as [|x l IH]; cbn [sum length]; [easy|]. rewrite IH. lia. }
-  rewrite E. pose proof (firstn_le_length most (allowed (copies g))). lia.
+  rewrite E. pose proof (firstn_le_length most (allowed [] (in_order g))). lia.
+Qed.
+
+(** No order of records matters. *)
+Lemma sample_any_order most g g' : (forall x n y m, rank x n = rank y m -> x = y /\ n = m) ->
+  Permutation g g' -> sample most g = sample most g'.
+Proof.
+  intros R Q. unfold sample, in_order. rewrite (sort_unique _ (copies g) (copies g')); [easy| |].
+  - intros [x n] [y m] _ _ E. cbn [fst snd] in E. apply R in E as [X N]. now subst.
+  - now apply Permutation_flat_map.
+Qed.
+
+Theorem a_user_moves_a_sample most u (c d : coll A) :
+  (forall p, In p c -> user (fst p) <> u) -> (forall p, In p d -> user (fst p) = u) ->
+  dist (by_user (sample most) (d ++ c)) (by_user (sample most) c) <= Z.of_nat most.
+Proof.
+  intros C D. etransitivity; [apply (a_user_moves_what_is_kept _ (Z.of_nat most) u); try easy|lia].
+  intros g. apply sample_bounded.
 Qed.
 
 End Users.

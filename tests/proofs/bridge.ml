@@ -51,6 +51,21 @@ let answer name numbers tables c d =
   | "antijoin" -> shown one (antijoin same (key (t 0)) (key (t 2)) (rank (t 1)) c d)
   | "group_by" ->
       shown (fun (k, members) -> k :: members) (group_by same (key (t 0)) (List.sort compare) c)
+  | "whole" -> shown (fun (k, members) -> k :: members) (whole_groups same (key (t 0)) (List.sort compare) c)
+  | "sample" ->
+      (* the bound, and that of each place; tables of users, of ranks of each copy, and of places *)
+      let rank record n = integer (List.nth (t 1).(record) (number n - 1)) in
+      let per = match numbers with [ _; most ] -> Some (nat most) | _ -> None in
+      shown one (by_user same (key (t 0)) (sample same (key (t 2)) rank per (nat (number_at 0))) c)
+  | "share" -> shown one (by_user same (key (t 0)) (fun g -> share (integer (number_at 0)) (above_zero g)) c)
+  | "ways" ->
+      (* no collection: of each bin of a way its units, and how many there are *)
+      let numbered i = List.map (fun (units, bins) -> ((i, units), bins)) in
+      let ways = List.mapi numbered (ways (integer (number_at 0)) (integer (number_at 1))) in
+      shown (fun (way, units) -> [ way; number units ]) (List.concat ways)
+  | "parts" ->
+      let found = parts (integer (number_at 0)) Z0 (integer (number_at 1)) (List.map integer (t 0).(0)) in
+      shown (fun (level, place) -> [ number level; number place ]) found
   | "join" ->
       (* K, a power of two, and what is subtracted, in two halves of 40 bits *)
       let cut = Z.add (Z.mul (integer (number_at 1)) (power 40)) (integer (number_at 2)) in

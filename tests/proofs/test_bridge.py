@@ -11,13 +11,20 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import pairwise
 
 import coq
 import pytest
-from strategies import Driver, expected, leaves, protected, same
+from strategies import Driver, Fine, expected, leaves, protected, same
 
+import wpinq
+from wpinq.collection import Collection
 from wpinq.engines import reference
+from wpinq.ledger.secret import Secret
+from wpinq.noise import counting_tree, threshold
 from wpinq.operators.align import record_ids, record_key
+from wpinq.operators.contribution.sample import _numbered
+from wpinq.operators.contribution.share import RESOLUTION
 from wpinq.plan.node import steps
 from wpinq.records.values import encode
 
@@ -27,14 +34,17 @@ VALUES = range(-1, 4)
 RECORDS = [(a, b) for a in VALUES for b in VALUES]
 NUMBER = {record: number for number, record in enumerate(RECORDS)}
 FINE = 4
+MOST = 20
+"""The largest whole weight."""
 
 
 @dataclass
 class Case:
     """An operator in both: the plan, and the name, integers and tables of its definition in Coq.
 
-    `finer` is how much finer the definition's weights are than the source's, `out` how much finer its answers are.
-    A last step that is looked at `alone` is given the collections itself.
+    `finer` is how much finer the definition's weights are than the source's, in `units` of 1, and `out` how much finer
+    its answers are. A last step that is looked at `alone` is given the collections itself. Columns of people's records
+    are given none of weight below 0, which a source of people does not have.
     """
 
     name: str
@@ -46,6 +56,34 @@ class Case:
     record: Callable[[list[int]], object] = lambda found: RECORDS[found[0]]
     arity: int = 1
     alone: bool = False
+    units: int = FINE
+    people: bool = False
+
+
+class Whole(Fine):
+    """A source of whole weights of both signs."""
+
+    @property
+    def resolution(self):
+        return 1
+
+
+def people(**bounds):
+    """People's records, bounded: `a` names the person."""
+    columns, unit = {"a": int, "b": int}, wpinq.users("a", **bounds)
+    secret = Secret(bytes(range(32)))
+    return wpinq.protect([], unit=unit, columns=columns, secret=secret, budget=1, name="people", version="1")
+
+
+def sampled(most, *per):
+    """A sample of people's records, with the places of all copies in the order of the keyed hash."""
+    plan = people(at_most=most, per=("b", *per) if per else None)
+    node, copies = plan._node, [(*record, n) for record in RECORDS for n in range(1, MOST + 1)]
+    ids = record_ids(copies, _numbered(node.schema), node.data.sampling_key).tolist()
+    place = {copy: number for number, (_, copy) in enumerate(sorted(zip(ids, copies, strict=True)))}
+    ranked = table(lambda a, b: [place[a, b, n] for n in range(1, MOST + 1)])
+    tables = [table(lambda a, b: [a]), ranked, table(lambda a, b: [b])]
+    return Case("sample", plan, [most, *per], tables, units=1, people=True)
 
 
 def table(function):
@@ -97,6 +135,11 @@ def cases():
     yield Case("antijoin", anti, [], [second, ranks(anti, "Fill"), second], arity=2)
     group = {"record": lambda found: (found[0], tuple(sorted((RECORDS[one] for one in found[1:]), key=encode)))}
     yield Case("group_by", fine.group_by("a"), tables=[first], out=2, **group)
+    signed = Collection(Whole(protected(name="left", a="integer", b="integer")._node.data))
+    yield Case("whole", signed.group_by("a", whole=True), tables=[first], units=1, **group)
+    yield sampled(3)
+    yield sampled(5, 2)
+    yield Case("share", people(shared=True), [RESOLUTION], [first], out=RESOLUTION, units=1, people=True)
     pair = {"record": lambda found: (*RECORDS[found[0]], RECORDS[found[1]][0])}
     rows = fine.limit("a", 2).join_rows(other.limit("b"), left="a", right="b")
     yield Case("join_rows", rows, [], [first, second], out=FINE, arity=2, alone=True, **pair)
@@ -115,11 +158,11 @@ def program(place):
     return coq.program(place)
 
 
-def drawn(draw):
-    """A collection: records and weights in units of 1/4, small and large, of both signs."""
+def drawn(draw, units):
+    """A collection: records and weights in units of 1/4 or of 1, small and large, of both signs."""
     some = draw.sample(RECORDS, draw.choice([0, 1, 2, 3, 5, 8, 12]))
-    weights = (draw.choice([draw.randint(-12, 12), draw.randint(1, 4), 4, 4 * draw.randint(-20, 20)]) for _ in some)
-    return dict(zip(some, weights, strict=True))
+    weights = (draw.choice([draw.randint(-12, 12), draw.randint(1, 4), 4, 4 * draw.randint(-MOST, MOST)]) for _ in some)
+    return {record: weight * units // FINE for record, weight in zip(some, weights, strict=True)}
 
 
 def line(case, given):
@@ -140,7 +183,7 @@ def read(case, answer):
     for found, weight in answer:
         record = case.record([int(part) for part in found.split(".")])
         out[record] = out.get(record, 0) + int(weight, 2)
-    units = FINE * case.finer * case.out
+    units = case.units * case.finer * case.out
     return {record: Fraction(weight, units) for record, weight in out.items() if weight}
 
 
@@ -155,15 +198,21 @@ def evaluated(case, inputs):
 @pytest.mark.slow
 def test_what_is_proved_is_what_runs(program):
     every, draw = list(cases()), random.Random(21)
-    tried = [(case, [drawn(draw) for _ in range(case.arity)]) for case in every for _ in range(CASES // len(every))]
+    tried = [
+        (case, [drawn(draw, case.units) for _ in range(case.arity)])
+        for case in every
+        for _ in range(CASES // len(every))
+    ]
     assert len(tried) > CASES - len(every)
     for turn, ((case, given), answer) in enumerate(
         zip(tried, answers(program, [line(*one) for one in tried]), strict=True)
     ):
-        inputs = [{record: Fraction(weight, FINE) for record, weight in one.items()} for one in given]
+        inputs = [{record: Fraction(weight, case.units) for record, weight in one.items()} for one in given]
         wanted = evaluated(case, inputs)
         assert read(case, answer) == wanted, (case.plan, inputs)
         if turn % (CASES // len(every)) < IN_COLUMNS:
+            if case.people:
+                inputs = [{record: weight for record, weight in one.items() if weight > 0} for one in inputs]
             driver = Driver(case.plan)
             driver.feed(*inputs)
             assert same(driver.histogram, case.plan._node, expected(case.plan, *inputs)), (case.plan, inputs)
@@ -174,3 +223,32 @@ def test_another_definition_is_found(program):
     distinct = next(case for case in cases() if case.name == "distinct")
     (answer,) = answers(program, [line(replace(distinct, numbers=[FINE + 1]), [{RECORDS[0]: 9}])])
     assert read(distinct, answer) == {RECORDS[0]: Fraction(5, 4)} != {RECORDS[0]: Fraction(1)}
+
+
+@pytest.mark.slow
+def test_the_threshold_looks_at_the_ways_of_the_proof(program):
+    given = [(l1, linf) for l1 in range(1, 30) for linf in range(1, l1 + 1)] + [(10**6, 10**6), (10**6, 999), (77, 76)]
+    lines = [f"ways;{linf} {l1};;;" for l1, linf in given]
+    for sensitivities, answer in zip(given, answers(program, lines), strict=True):
+        found = [[], [], []]
+        for of, bins in answer:
+            way, units = map(int, of.split("."))
+            found[way].append((units, int(bins, 2)))
+        assert found == threshold.ways(*sensitivities)
+
+
+@pytest.mark.slow
+def test_the_nodes_of_an_epoch_are_those_of_the_proof(program):
+    trees = [counting_tree.segment(number) for number in (*range(6), 9, 12)]
+    for tree in trees:  # what the theorems take for granted
+        *below, last = tree.sizes
+        assert below[0] == 1
+        assert all(larger % size == 0 for size, larger in pairwise(below))
+        assert last == tree.length >= max(below)
+        assert sum(tree.shares) == 1
+        assert min(tree.shares) > 0
+    given = [(tree, epochs) for tree in trees for epochs in range(1, tree.length + 1, 1 + tree.length // 200)]
+    lines = [f"parts;{tree.length} {epochs};{' '.join(map(str, tree.sizes))};;" for tree, epochs in given]
+    for (tree, epochs), answer in zip(given, answers(program, lines), strict=True):
+        found = [(*map(int, of.split(".")), int(sign, 2)) for of, sign in answer]
+        assert found == [(level, place, sign) for _, level, place, sign in tree.parts(epochs)]

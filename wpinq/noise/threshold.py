@@ -121,11 +121,21 @@ def seen_bounds(
         linf: The L-infinity sensitivity; by default the L1 sensitivity.
         tail: Of noise that is no discrete Laplace noise; `scale` is its parameter then.
     """
-    linf = l1 if linf is None else min(linf, l1)
-    full, rest = divmod(l1, linf)
-    ways = (((1, l1),), ((linf, full), (1, rest)), ((linf, full), (rest, 1 if rest else 0)))
-    shown = [any_bounds(((tail(scale, tau - weight * grid, bits), bins) for weight, bins in way), bits) for way in ways]
+    shown = [
+        any_bounds(((tail(scale, tau - weight * grid, bits), bins) for weight, bins in way), bits)
+        for way in ways(l1, l1 if linf is None else min(linf, l1))
+    ]
     return max(low for low, _ in shown), max(high for _, high in shown)
+
+
+def ways(l1: int, linf: int) -> list[list[tuple[int, int]]]:
+    """The three ways of which one is the worst: of each kind of bin its units, and how many there are.
+
+    >>> ways(20, 3)
+    [[(1, 20)], [(3, 6), (1, 2)], [(3, 6), (2, 1)]]
+    """
+    full, rest = divmod(l1, linf)
+    return [[(1, l1)], [(linf, full), (1, rest)], [(linf, full), (rest, 1 if rest else 0)]]
 
 
 @lru_cache(maxsize=256)

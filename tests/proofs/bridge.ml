@@ -66,6 +66,13 @@ let answer name numbers tables c d =
   | "parts" ->
       let found = parts (integer (number_at 0)) Z0 (integer (number_at 1)) (List.map integer (t 0).(0)) in
       shown (fun (level, place) -> [ number level; number place ]) found
+  | "book" ->
+      (* each row of the table an amount and its path; the total after each of them *)
+      let rec pairs row = match row with group :: name :: rest -> (group, name) :: pairs rest | _ -> [] in
+      let after (i, costs) row =
+        let costs = (pairs (List.tl row), integer (List.hd row)) :: costs in
+        ((i + 1, costs), (i, snd (composed same costs))) in
+      shown one (snd (List.fold_left_map after (0, []) (Array.to_list (t 0))))
   | "join" ->
       (* K, a power of two, and what is subtracted, in two halves of 40 bits *)
       let cut = Z.add (Z.mul (integer (number_at 1)) (power 40)) (integer (number_at 2)) in

@@ -20,6 +20,7 @@ from strategies import Driver, Fine, expected, leaves, protected, same
 import wpinq
 from wpinq.collection import Collection
 from wpinq.engines import reference
+from wpinq.ledger.cost import Total
 from wpinq.ledger.secret import Secret
 from wpinq.noise import counting_tree, threshold
 from wpinq.operators.align import record_ids, record_key
@@ -252,3 +253,25 @@ def test_the_nodes_of_an_epoch_are_those_of_the_proof(program):
     for (tree, epochs), answer in zip(given, answers(program, lines), strict=True):
         found = [(*map(int, of.split(".")), int(sign, 2)) for of, sign in answer]
         assert found == [(level, place, sign) for _, level, place, sign in tree.parts(epochs)]
+
+
+@pytest.mark.slow
+def test_the_book_of_a_ledger_is_that_of_the_proof(program):
+    draw = random.Random(47)
+    given = [
+        [(draw.randint(0, 9), [draw.randint(0, 2) for _ in range(2 * draw.randint(0, 3))]) for _ in range(20)]
+        for _ in range(100)
+    ]
+    lines = [f"book;;{','.join(' '.join(map(str, [growth, *path])) for growth, path in costs)};;" for costs in given]
+    for costs, answer in zip(given, answers(program, lines), strict=True):
+        total, amounts = Total(), []
+        for growth, path in costs:
+            total.add(tuple(batched(map(str, path))), Fraction(growth))
+            amounts.append(total.amount)
+        assert [int(amount, 2) for _, amount in answer] == amounts
+
+
+def batched(names):
+    """Names, two by two."""
+    names = iter(names)
+    return zip(names, names, strict=True)

@@ -6,6 +6,7 @@ import fcntl
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -34,6 +35,13 @@ def program(place: Path) -> Path:
     if not (place / "bridge").exists():
         pytest.skip("no OCaml is installed; .ci/proofs installs it")
     return place / "bridge"
+
+
+def answers(program: Path, lines: list[str]) -> Iterator[list[list[str]]]:
+    """What the program answers to each line: records and weights, as it writes them."""
+    done = subprocess.run([program], input="\n".join(lines), capture_output=True, text=True, check=True)
+    for text in done.stdout.splitlines():
+        yield [item.split(":") for item in text.split()]
 
 
 def run(command: list[str], place: Path) -> str:

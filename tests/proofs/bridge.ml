@@ -73,6 +73,10 @@ let answer name numbers tables c d =
         let costs = (pairs (List.tl row), integer (List.hd row)) :: costs in
         ((i + 1, costs), (i, snd (composed same costs))) in
       shown one (snd (List.fold_left_map after (0, []) (Array.to_list (t 0))))
+  | "rounded" ->
+      (* a numerator, its denominator, and a draw of 64 bits in two halves *)
+      let draw = Z.add (Z.mul (integer (number_at 2)) (power 32)) (integer (number_at 3)) in
+      shown one [ (0, rounded (power 64) (integer (number_at 1)) (integer (number_at 0)) draw) ]
   | "join" ->
       (* K, a power of two, and what is subtracted, in two halves of 40 bits *)
       let cut = Z.add (Z.mul (integer (number_at 1)) (power 40)) (integer (number_at 2)) in

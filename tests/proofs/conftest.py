@@ -14,3 +14,9 @@ def place(tmp_path_factory):
     place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "proofs"  # all workers share one
     place.mkdir(exist_ok=True)
     return coq.compiled(place)
+
+
+@pytest.fixture(scope="session")
+def program(place):
+    """The program that is made of the definitions."""
+    return coq.program(place)

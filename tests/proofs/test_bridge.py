@@ -2,16 +2,14 @@
 
 Coq makes a program of its definitions (`Extracted.v`, `bridge.ml`). It and the reference engine are given the same
 random collections, of signed and fractional weights; some are given to the column kernels as well. `WPINQ_BRIDGE_CASES`
-says how many; CI takes 100,000.
+says how many; CI takes 100,000. `test_bridge_formulas.py` compares what is no operator.
 """
 
 import os
 import random
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import pairwise
 
 import coq
 import pytest
@@ -20,9 +18,7 @@ from strategies import Driver, Fine, expected, leaves, protected, same
 import wpinq
 from wpinq.collection import Collection
 from wpinq.engines import reference
-from wpinq.ledger.cost import Total
 from wpinq.ledger.secret import Secret
-from wpinq.noise import counting_tree, threshold
 from wpinq.operators.align import record_ids, record_key
 from wpinq.operators.contribution.sample import _numbered
 from wpinq.operators.contribution.share import RESOLUTION
@@ -154,11 +150,6 @@ def cases():
         yield Case("join", joined, numbers, [first, second], out=node.scale**2, arity=2, **pair)
 
 
-@pytest.fixture(scope="module")
-def program(place):
-    return coq.program(place)
-
-
 def drawn(draw, units):
     """A collection: records and weights in units of 1/4 or of 1, small and large, of both signs."""
     some = draw.sample(RECORDS, draw.choice([0, 1, 2, 3, 5, 8, 12]))
@@ -170,12 +161,6 @@ def line(case, given):
     tables = "/".join(",".join(" ".join(map(str, row)) for row in rows) for rows in case.tables)
     units = [" ".join(f"{NUMBER[record]}:{weight * case.finer}" for record, weight in one.items()) for one in given]
     return ";".join([case.name, " ".join(map(str, case.numbers)), tables, *units, *[""] * (2 - len(units))])
-
-
-def answers(program, lines):
-    done = subprocess.run([program], input="\n".join(lines), capture_output=True, text=True, check=True)
-    for text in done.stdout.splitlines():
-        yield [item.split(":") for item in text.split()]
 
 
 def read(case, answer):
@@ -206,7 +191,7 @@ def test_what_is_proved_is_what_runs(program):
     ]
     assert len(tried) > CASES - len(every)
     for turn, ((case, given), answer) in enumerate(
-        zip(tried, answers(program, [line(*one) for one in tried]), strict=True)
+        zip(tried, coq.answers(program, [line(*one) for one in tried]), strict=True)
     ):
         inputs = [{record: Fraction(weight, case.units) for record, weight in one.items()} for one in given]
         wanted = evaluated(case, inputs)
@@ -222,56 +207,5 @@ def test_what_is_proved_is_what_runs(program):
 @pytest.mark.slow
 def test_another_definition_is_found(program):
     distinct = next(case for case in cases() if case.name == "distinct")
-    (answer,) = answers(program, [line(replace(distinct, numbers=[FINE + 1]), [{RECORDS[0]: 9}])])
+    (answer,) = coq.answers(program, [line(replace(distinct, numbers=[FINE + 1]), [{RECORDS[0]: 9}])])
     assert read(distinct, answer) == {RECORDS[0]: Fraction(5, 4)} != {RECORDS[0]: Fraction(1)}
-
-
-@pytest.mark.slow
-def test_the_threshold_looks_at_the_ways_of_the_proof(program):
-    given = [(l1, linf) for l1 in range(1, 30) for linf in range(1, l1 + 1)] + [(10**6, 10**6), (10**6, 999), (77, 76)]
-    lines = [f"ways;{linf} {l1};;;" for l1, linf in given]
-    for sensitivities, answer in zip(given, answers(program, lines), strict=True):
-        found = [[], [], []]
-        for of, bins in answer:
-            way, units = map(int, of.split("."))
-            found[way].append((units, int(bins, 2)))
-        assert found == threshold.ways(*sensitivities)
-
-
-@pytest.mark.slow
-def test_the_nodes_of_an_epoch_are_those_of_the_proof(program):
-    trees = [counting_tree.segment(number) for number in (*range(6), 9, 12)]
-    for tree in trees:  # what the theorems take for granted
-        *below, last = tree.sizes
-        assert below[0] == 1
-        assert all(larger % size == 0 for size, larger in pairwise(below))
-        assert last == tree.length >= max(below)
-        assert sum(tree.shares) == 1
-        assert min(tree.shares) > 0
-    given = [(tree, epochs) for tree in trees for epochs in range(1, tree.length + 1, 1 + tree.length // 200)]
-    lines = [f"parts;{tree.length} {epochs};{' '.join(map(str, tree.sizes))};;" for tree, epochs in given]
-    for (tree, epochs), answer in zip(given, answers(program, lines), strict=True):
-        found = [(*map(int, of.split(".")), int(sign, 2)) for of, sign in answer]
-        assert found == [(level, place, sign) for _, level, place, sign in tree.parts(epochs)]
-
-
-@pytest.mark.slow
-def test_the_book_of_a_ledger_is_that_of_the_proof(program):
-    draw = random.Random(47)
-    given = [
-        [(draw.randint(0, 9), [draw.randint(0, 2) for _ in range(2 * draw.randint(0, 3))]) for _ in range(20)]
-        for _ in range(100)
-    ]
-    lines = [f"book;;{','.join(' '.join(map(str, [growth, *path])) for growth, path in costs)};;" for costs in given]
-    for costs, answer in zip(given, answers(program, lines), strict=True):
-        total, amounts = Total(), []
-        for growth, path in costs:
-            total.add(tuple(batched(map(str, path))), Fraction(growth))
-            amounts.append(total.amount)
-        assert [int(amount, 2) for _, amount in answer] == amounts
-
-
-def batched(names):
-    """Names, two by two."""
-    names = iter(names)
-    return zip(names, names, strict=True)

@@ -167,7 +167,7 @@ class Coarse(Unary):
 
     Stability:  1 + 2^-16, relative to the input's sensitivity (1 or more), not to its actual change: all records of all
                 parts together change by at most the change of the input plus 2^-16 of the sensitivity, except with
-                probability below 2^-180.
+                probability below 2^-180 (2^-90 where signs change).
     """
 
     shown = "dither(2^-40)"

@@ -81,7 +81,7 @@ def join(
                 2^40 g units of 1/L, g the sum of their gains, and their pairs D K^2 / 4 units at the most,
                 of which L K^2 g / 4 < 2^86 makes less than 2^126. Where b would be below 32, as in a join of joins,
                 or a million of the heaviest records would reach K, pairs are divided exactly and rounded to 2^-40 by a
-                keyed dither: stability 1 + 2^-16, but for a probability below 2^-180.
+                keyed dither: stability 1 + 2^-16, but for a probability below 2^-180 (2^-90 where signs change).
                 With `at_most` N: R(D) = max(0, floor(K^2 / D) - S), S = ceil(K^2 / (L N)) >= K, in the ideal
                 self[x] * other[y] * (1 / D - 1 / N). Proof: the same with S for the K that is subtracted, because
                 A < K <= S where g > 0; where g = 0 < d, d <= K^2 / (D (D + 1)) + 1, so B A d <= K^2 / 4 + K^2 / 4.

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from wpinq.errors import BudgetError, ExactnessError, InternalError, LedgerError
-from wpinq.ledger import Charge, Cost, Ledger, chain, charge_all
+from wpinq.ledger import Charge, Cost, Ledger, caps, chain, charge_all
 from wpinq.ledger.secret import Secret
 
 Open = Callable[..., Ledger]
@@ -249,6 +249,35 @@ def test_a_cap_is_an_allocation_within_the_budget(ledger: Ledger, spend: Spend) 
     for bad in (-1, 2):
         with pytest.raises(ExactnessError):
             ledger.cap("ada", Fraction(bad))
+
+
+def test_a_cap_of_delta_binds_beside_that_of_epsilon_and_counts_what_was_before(opened: Open) -> None:
+    ledger = opened(budget=Fraction(1), delta=Fraction(1, 10))
+
+    def spend(number: int, delta: str, analyst: str = "ada") -> bool:
+        return ledger.charge(f"{number:08x}", [Cost("0.01", Fraction(delta))], version="1", label="m", analyst=analyst)
+
+    assert spend(1, "0.01")
+    ledger.cap("ada", Fraction(1, 2), Fraction(3, 100))
+    ledger.cap("ada", Fraction(1, 4))  # which leaves that of delta as it is
+    assert spend(2, "0.02")
+    for again in (ledger, opened(budget=None, delta=None)):
+        ledger = again
+        with pytest.raises(BudgetError, match=r"costs delta 0\.001, 0 is left of the delta cap of analyst 'ada'"):
+            spend(3, "0.001")
+        assert not spend(2, "0.02") and ledger.spent()[1] == Fraction(3, 100)
+    assert spend(4, "0.05", "bob")
+    ada = caps(ledger)["ada"]
+    assert (ada.cap, ada.spent, ada.delta_cap, ada.delta_spent) == tuple(
+        Fraction(one) for one in ("1/4", "1/50", "3/100", "3/100")
+    )
+    with pytest.raises(BudgetError, match=r"delta 0.03, 0.02 is left of data set"):  # the budget's own delta
+        spend(5, "0.03", "bob")
+    for bad in ("-1/10", "1/5"):
+        with pytest.raises(ExactnessError):
+            ledger.cap("ada", Fraction(1, 4), Fraction(bad))
+    first = next(row for row in ledger.entries() if "cap" in row.kind)
+    assert (first.kind, first.delta) == ("delta_cap", Fraction(3, 100))
 
 
 def test_rule_42_an_analyst_does_not_see_what_others_asked(ledger: Ledger, spend: Spend) -> None:

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from wpinq.errors import BudgetError, ExactnessError, LedgerError
-from wpinq.ledger import Asked, Charge, Cost, Ledger, charge_all
+from wpinq.ledger import Asked, Charge, Cost, Ledger, allowances, caps, charge_all
 from wpinq.ledger.budget import Budget
 from wpinq.ledger.cost import Composition, Total
 from wpinq.ledger.curve import limit, rate
@@ -304,6 +304,18 @@ def test_a_cap_is_a_part_of_both_sums():
             break
     assert number in (allowed // 2, allowed // 2 + 1)
     assert ask(ledger, 5000, pure(epsilon), analyst="bob")
+
+
+def test_a_cap_in_a_ledger_of_rho_is_a_rho():
+    ledger = Ledger.open(None, name="views", unit="record", asked=Asked.of("test", None, None, "1/10", None))
+    ledger.cap("ann", Fraction(1, 50))
+    assert ask(ledger, 1, Cost(0, rho=Fraction(1, 60)), analyst="ann")
+    with pytest.raises(BudgetError, match=r"costs rho 0\.01, .* left of the cap of analyst 'ann'"):
+        ask(ledger, 2, Cost(0, rho=Fraction(1, 100)), analyst="ann")
+    assert ask(ledger, 3, Cost(0, rho=Fraction(1, 300)), analyst="ann")
+    assert caps(ledger)["ann"].spent == Fraction(1, 50) and ledger.divergence == Fraction(1, 50)
+    now, after = allowances(ledger, "ann", [Charge("00000009", (Cost(0, rho=Fraction(1, 300)),), "1", "m", "ann")])
+    assert (now.kind, now.own, after.fits) == ("rho", 0, False) and now.left == Fraction(8, 100)
 
 
 def test_raising_the_budget_raises_both_sums(tmp_path):

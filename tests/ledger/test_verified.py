@@ -156,14 +156,14 @@ def test_a_total_that_was_noted_is_the_total_of_the_rows(opened: Open, place: Pa
         costs = [Cost(Fraction(number + 1, 7), under=under[: number % 3]), Cost(third, Fraction(1, 10**9))]
         ledger.charge(f"{number:08x}", costs, version=f"v{number % 2}", label=f"m{number % 4}",
                       analyst=(None, "ada", "Zoë")[number % 3])  # fmt: skip
-    ledger.cap("ada", Fraction(1, 3))
+    ledger.cap("ada", Fraction(1, 3), Fraction(1, 10))
     ledger.seal("00000001", "v1", b"digest")
     ledger.poison("v0")
     ledger.raise_budget(Fraction(10**7))
     noted = verified.Note(place, beside(place, ".verified"), ledger.secret).kept()
     with ledger._session() as session:
         assert noted == session.before
-    assert len(opened(budget=None).entries()) == 17, "they are entered again and compared with what was noted"
+    assert len(opened(budget=None).entries()) == 18, "they are entered again and compared with what was noted"
 
 
 # What is still seen, at the same moment

@@ -25,10 +25,12 @@ def test_the_file_on_the_page_serves(tmp_path):
 def test_tokens_are_made_listed_and_revoked(tmp_path, capsys):
     place = str(written(tmp_path) / "site.toml")
     with serving(tmp_path) as site:
-        assert main(["token", "make", place, "ann", "--data", "views", "--cap", "1/2", "--days", "3"]) == 0
+        assert main(["token", "make", place, "ann", "--data", "views", "--cap", "1/2", "--cap-delta", "1e-4",
+                     "--days", "3"]) == 0  # fmt: skip
         token = capsys.readouterr().out.strip()
         (left,) = site.ask(token, "GET", "/api/budget").body["data"]
-        assert left["cap"] == "0.5" and Ledger.existing(tmp_path / "ledger").entries()[-1].kind == "cap"
+        assert left["cap"] == "0.5" and left["delta_own"] == "0.0001"
+        assert Ledger.existing(tmp_path / "ledger").entries()[-1].kind == "cap"
         assert main(["token", "list", place]) == 0
         listed = capsys.readouterr().out
         _, name, secret = token.split("_", 2)  # the secret may hold "_" itself
@@ -45,6 +47,7 @@ def test_tokens_are_made_listed_and_revoked(tmp_path, capsys):
         (["make", "FILE", "ann", "--data", "nope"], "there are"),
         (["make", "FILE", "ann\nforged"], "letters"),
         (["make", "FILE", "ann", "--cap", "-1"], "."),
+        (["make", "FILE", "ann", "--cap-delta", "1e-6"], "goes with --cap"),
         (["revoke", "FILE", "0123"], "no token"),
         (["list", "nope.toml"], "cannot be read"),
     ],

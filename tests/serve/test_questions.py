@@ -75,6 +75,29 @@ def test_an_analyst_without_a_cap_asks_nothing(site):
     assert spent(site) == before
 
 
+def test_a_cap_of_delta_binds_too_and_without_one_nothing_is_published(tmp_path):
+    with serving(written(tmp_path, CONFIG + '\n[limits]\ndelta = "1e-4"\n')) as site:
+        token, boss = site.token("ann", 100), site.token("boss", curator=True)
+
+        def ask(name, **more):
+            asked = {"query": COUNT, "epsilon": 1, "delta": "1e-4", "name": name, **more}
+            return site.ask(token, "POST", "/api/sql", asked)
+
+        for dry in (True, False):
+            refused = ask("1", dry=dry)
+            assert refused.status == 409 and "no cap of delta" in refused.body["error"]["message"]
+        capped = {"data": "views", "analyst": "ann", "cap": 100, "delta": "2.5e-4"}
+        assert site.ask(boss, "PUT", "/api/caps", capped).body["delta_own"] == "0.00025"
+        assert ask("1").body["price"]["more"] == 1
+        assert [ask(name, dry=False).status for name in ("1", "2", "2", "3")] == [200, 200, 200, 409]
+        price = ask("3").body["price"]
+        assert (price["fits"], price["more"], price["now"][0]["delta_own"]) == (False, 0, "0.00005")
+        (told,) = site.ask(boss, "GET", "/api/ledger").body["data"]
+        assert told["caps"] == [{"analyst": "ann", "cap": "100", "spent": "2", "delta_cap": "0.00025",
+                                 "delta_spent": "0.0002"}]  # fmt: skip
+        assert Ledger.existing(tmp_path / "ledger").spent() == (3 + 2, Fraction(2, 10**4))
+
+
 def test_two_tokens_of_one_analyst_share_one_cap(site):
     one, two = site.token("twice", 1), site.token("twice")
     assert site.ask(one, "POST", "/api/sql", question("0.8", name="t1", dry=False)).status == 200

@@ -311,7 +311,7 @@ def test_curators_have_rights_that_analysts_have_not(site):
     assert site.ask(analyst, "PUT", "/api/caps", {"data": "views", "analyst": "watched", "cap": 100}).status == 403
     assert site.ask(analyst, "POST", "/api/sql", {**COUNT, "name": "seen", "dry": False}).status == 200
     (ledger,) = site.ask(curator, "GET", "/api/ledger").body["data"]
-    assert {"analyst": "watched", "cap": "1", "spent": "0.1"} in ledger["caps"]
+    assert {"analyst": "watched", "cap": "1", "spent": "0.1", "delta_cap": None, "delta_spent": "0"} in ledger["caps"]
     mine = site.ask(analyst, "GET", "/api/history").body["asked"]
     assert [row["epsilon"] for row in mine] == ["0.1"] and mine[0]["analyst"] == "watched"
     raised = site.ask(curator, "PUT", "/api/caps", {"data": "views", "analyst": "watched", "cap": "1/2"})

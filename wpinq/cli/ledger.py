@@ -102,13 +102,19 @@ def raise_(path: LedgerArgument, epsilon: Amount) -> None:
 
 
 @app.command()
-def cap(path: LedgerArgument, analyst: str, epsilon: Amount) -> None:
+def cap(
+    path: LedgerArgument, analyst: str, epsilon: Amount,
+    delta: Annotated[str | None, typer.Option(help="What ANALYST may spend of its delta.", show_default=False)] = None,
+) -> None:  # fmt: skip
     """Cap what ANALYST may spend, within the budget."""
     with _reported():
         ledger = Ledger.existing(path)
-        ledger.cap(analyst, exact(epsilon, "wpinq ledger cap"))
+        amount = exact(epsilon, "wpinq ledger cap")
+        chance = None if delta is None else exact(delta, "wpinq ledger cap --delta")
+        ledger.cap(analyst, amount, chance)
         kind = "rho" if ledger.promise.accounting == RHO else "epsilon"
-        typer.echo(f"{_shown(analyst)} may spend {kind} {decimal(exact(epsilon, 'cap'))}. {_summary(ledger)}")
+        more = "" if chance is None else f" and delta {decimal(chance)}"
+        typer.echo(f"{_shown(analyst)} may spend {kind} {decimal(amount)}{more}. {_summary(ledger)}")
 
 
 @contextmanager

@@ -29,6 +29,9 @@ def make(
     cap: Annotated[
         str | None, typer.Option(help="Epsilon, or rho, that may be spent of each data set.", metavar="EPSILON")
     ] = None,
+    cap_delta: Annotated[
+        str | None, typer.Option(help="Delta that may be spent of each data set, with --cap.", metavar="DELTA")
+    ] = None,
     days: Annotated[int, typer.Option(help="For how long it is valid.", min=1, max=3_650)] = 90,
     curator: Annotated[bool, typer.Option("--curator", help="May see the ledger, set caps and revoke tokens.")] = False,
 ) -> None:  # fmt: skip
@@ -40,13 +43,17 @@ def make(
     if unknown := set(wanted) - set(config.data):
         raise PlanError(f"--data {min(unknown)!r}: there are {', '.join(config.data)}.")
     amount = None if cap is None else exact(cap, "--cap")
+    chance = None if cap_delta is None else exact(cap_delta, "--cap-delta")
+    if amount is None and chance is not None:
+        raise PlanError("--cap-delta: it goes with --cap.")
     if amount is not None:
         for place in dict.fromkeys(file.parent / config.data[name].ledger for name in wanted):
-            Ledger.existing(place).cap(analyst, amount)
+            Ledger.existing(place).cap(analyst, amount, chance)
     expires = dt.datetime.now(dt.UTC) + dt.timedelta(days=days)
     token, grant = tokens.make(analyst, wanted, expires, curator=curator)
     typer.echo(token)
-    told = "" if amount is None else f", epsilon {decimal(amount)} each"
+    told = "" if amount is None else f", {decimal(amount)} of each budget"
+    told += "" if chance is None else f" and delta {decimal(chance)}"
     typer.echo(f"{grant.id}: {analyst}, {', '.join(wanted)}{told}, until {expires:%Y-%m-%d}.", err=True)
 
 

@@ -22,7 +22,8 @@ from wpinq.ledger.promise import PURE, RHO, Promise
 
 BYTES = "bytes of files"
 """The question under which the digest of what files hold is sealed."""
-MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "tables", "asked", "lost")
+MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "tables", "asked", "lost", "delta_caps",
+        "failed")  # fmt: skip
 SCALARS = ("identity", "name", "unit", "promise", "last")
 
 
@@ -65,6 +66,8 @@ class Accountant:
         caps: Of the budget, what each of some analysts may spend.
         paid: Epsilon by analyst.
         lost: Divergence by analyst, where divergences are kept.
+        delta_caps: Of the delta that thresholds and selections may spend, what each of some analysts may.
+        failed: Delta by analyst.
         labels: By analyst and label, epsilon, or divergence where these are kept.
         contents: The versions whose bytes are known.
         asked: The version that a question was charged on last, by what people take for one question.
@@ -88,6 +91,8 @@ class Accountant:
     tables: MutableMapping[str, str] = field(default_factory=dict)
     asked: MutableMapping[str, str] = field(default_factory=dict)
     lost: MutableMapping[str | None, Fraction] = field(default_factory=dict)
+    delta_caps: MutableMapping[str | None, Fraction] = field(default_factory=dict)
+    failed: MutableMapping[str | None, Fraction] = field(default_factory=dict)
     torn: bool = False
 
     @property
@@ -172,6 +177,8 @@ class Accountant:
             self.asked[body["asked"]] = charge.version
         who, on = charge.analyst, (charge.analyst, charge.label)
         self.paid[who] = self.paid.get(who, ZERO) + epsilon
+        if delta:
+            self.failed[who] = self.failed.get(who, ZERO) + delta
         if curves:
             self.lost[who] = self.lost.get(who, ZERO) + divergence
         self.labels[on] = self.labels.get(on, ZERO) + (divergence if curves else epsilon)
@@ -195,6 +202,10 @@ class Accountant:
         self.caps[body["analyst"]] = amount = read(body["epsilon"])
         return {"analyst": body["analyst"], **self._amount(amount)}
 
+    def _delta_cap(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.delta_caps[body["analyst"]] = amount = read(body["delta"])
+        return {"analyst": body["analyst"], "delta": amount}
+
     def _raise(self, body: dict[str, Any]) -> dict[str, Any]:
         self.promise = self.promise.raised(read(body["epsilon"]))
         return self._amount(self.promise.budget)
@@ -209,7 +220,7 @@ class Accountant:
             raise self.refusal(charge, sum((cost.rho for cost in charge.costs), ZERO), ZERO, GAUSSIAN.format(self.name))
 
     def _admit(self, charge: Charge, after: Composition) -> None:
-        """Refuse a charge that does not fit the budget, its delta or the analyst's cap.
+        """Refuse a charge that does not fit the budget, its delta or the analyst's caps.
 
         Args:
             charge: The charge.
@@ -224,19 +235,26 @@ class Accountant:
             short = ROUNDED if ZERO < costs - left < costs / 10**9 else ""
             told = f"{self.promise.asks(after, self.spent)}, {decimal(left)} is left {where}{self.told}{short}"
             raise self.refusal(charge, costs, left, told)
+        own = self.by(charge.analyst, after)
         if charge.analyst in self.caps:
-            own, before = self.promise.share(self.caps[charge.analyst]), self.by(charge.analyst, self.spent)
-            if not own.holds(self.by(charge.analyst, after)):
-                left = own.left(before)
+            share, before = self.promise.share(self.caps[charge.analyst]), self.by(charge.analyst, self.spent)
+            if not share.holds(own):
+                left = share.left(before)
                 cap = f"{decimal(left)} is left of the cap of analyst {charge.analyst!r} {where}"
                 told = f"{self.promise.asks(after, self.spent)}, {cap}"
                 raise self.refusal(charge, costs, min(left, self.left), told)
+        if own.delta > self.delta_caps.get(charge.analyst, own.delta):
+            asks = after.delta - self.spent.delta
+            left = max(self.delta_caps[charge.analyst] - own.delta + asks, ZERO)
+            cap = f"{decimal(left)} is left of the delta cap of analyst {charge.analyst!r} {where}"
+            raise self.refusal(charge, costs, self.left, f"costs delta {decimal(asks)}, {cap}")
 
     def by(self, analyst: str | None, after: Composition) -> Composition:
         """What an analyst has spent, with what all have beyond what the ledger holds now."""
         epsilon = self.paid.get(analyst, ZERO) + after.epsilon - self.spent.epsilon
         lost = self.lost.get(analyst, ZERO) + after.divergence - self.spent.divergence
-        return replace(after, pure=Total(epsilon), renyi=Total(lost))
+        delta = self.failed.get(analyst, ZERO) + after.delta - self.spent.delta
+        return replace(after, pure=Total(epsilon), renyi=Total(lost), delta=delta)
 
     def other_unit(self, unit: str, own: str) -> RefusedError:
         """The error of a question with another privacy unit: what to do, and what that costs."""

@@ -10,6 +10,7 @@ from wpinq.ledger.accountant import Accountant
 from wpinq.ledger.charge import Charge
 from wpinq.ledger.cost import Composition
 from wpinq.ledger.ledger import Ledger
+from wpinq.ledger.promise import RHO
 
 MANY = 1_000
 """As many questions of one kind are counted, and no more."""
@@ -28,6 +29,8 @@ class Allowance:
         own: What is left of that.
         delta: Delta that may be spent in all.
         delta_left: Delta that is left, for everybody.
+        delta_cap: The analyst's cap of delta; None where there is none.
+        delta_own: What is left of that.
         more: How many further questions of this kind both allow, `MANY` at most; 0 where none was given.
         fits: Whether both allow what was given.
     """
@@ -40,6 +43,8 @@ class Allowance:
     own: Fraction | None
     delta: Fraction
     delta_left: Fraction
+    delta_cap: Fraction | None = None
+    delta_own: Fraction | None = None
     more: int = 0
     fits: bool = True
 
@@ -68,26 +73,47 @@ def allowances(ledger: Ledger, analyst: str | None, asked: Sequence[Charge] = ()
         return _said(known, analyst, known.spent), _said(known, analyst, after, more, fits=not new or fits(after))
 
 
-def caps(ledger: Ledger) -> dict[str, tuple[Fraction, Fraction]]:
-    """The cap of each analyst that has one, and the epsilon that each has spent; for the curator.
+@dataclass(frozen=True)
+class Capped:
+    """What one analyst may spend, and has spent.
+
+    Attributes:
+        cap: Of epsilon, or of rho in a ledger of rho.
+        spent: Of the same.
+        delta_cap: Of delta; None where there is none.
+        delta_spent: Of the same.
+    """
+
+    cap: Fraction
+    spent: Fraction
+    delta_cap: Fraction | None
+    delta_spent: Fraction
+
+
+def caps(ledger: Ledger) -> dict[str, Capped]:
+    """The caps of each analyst that has one, and what each has spent; for the curator.
 
     Raises:
         LedgerError: The ledger cannot be trusted or read.
     """
     with ledger._session() as session:
         known = session.accountant
-        found = {name or "": (cap, known.paid.get(name, Fraction(0))) for name, cap in known.caps.items()}
-        return dict(sorted(found.items()))
+        paid, none = known.lost if known.promise.accounting == RHO else known.paid, Fraction(0)
+        return {
+            name or "": Capped(cap, paid.get(name, none), known.delta_caps.get(name), known.failed.get(name, none))
+            for name, cap in sorted(known.caps.items(), key=lambda one: one[0] or "")
+        }
 
 
 def _fitting(known: Accountant, analyst: str | None) -> Callable[[Composition], bool]:
     """Whether the accountant would admit charges of the analyst that come to these totals."""
     cap = known.caps.get(analyst)
-    own = None if cap is None else known.promise.share(cap)
+    own, delta = None if cap is None else known.promise.share(cap), known.delta_caps.get(analyst)
 
     def fits(after: Composition) -> bool:
+        mine = known.by(analyst, after)
         whole = after.delta <= known.promise.failing and known.promise.holds(after)
-        return whole and (own is None or own.holds(known.by(analyst, after)))
+        return whole and (own is None or own.holds(mine)) and (delta is None or mine.delta <= delta)
 
     return fits
 
@@ -105,15 +131,13 @@ def _most(fits: Callable[[int], bool]) -> int:
 
 
 def _said(known: Accountant, analyst: str | None, spent: Composition, more: int = 0, *, fits: bool = True) -> Allowance:
-    promise, cap = known.promise, known.caps.get(analyst)
-    kind = "rho" if promise.accounting == "rho" else "epsilon"
+    promise, cap, delta = known.promise, known.caps.get(analyst), known.delta_caps.get(analyst)
+    kind = "rho" if promise.accounting == RHO else "epsilon"
     left = promise.rho_left if kind == "rho" else promise.left
-    share = None if cap is None else promise.share(cap)
-    own = None
-    if share is not None:
-        of = share.rho_left if kind == "rho" else share.left
-        own = of(known.by(analyst, spent))
+    share, mine = None if cap is None else promise.share(cap), known.by(analyst, spent)
     return Allowance(
-        known.name, kind, promise.budget, left(spent), cap, own, promise.failing, promise.failing - spent.delta, more,
-        fits,
+        known.name, kind, promise.budget, left(spent), cap,
+        None if share is None else (share.rho_left if kind == "rho" else share.left)(mine),
+        promise.failing, promise.failing - spent.delta,
+        delta, None if delta is None else max(delta - mine.delta, Fraction(0)), more, fits,
     )  # fmt: skip

@@ -235,20 +235,18 @@ class Ledger:
         with self._session() as session:
             session.close(version)
 
-    def cap(self, analyst: str, epsilon: Fraction) -> None:
+    def cap(self, analyst: str, epsilon: Fraction, delta: Fraction | None = None) -> None:
         """Cap what one analyst may spend of the budget. It limits spending only: answers are shared by all analysts.
 
-        With Renyi accounting an analyst may spend the same part of the divergences instead.
+        With Renyi accounting an analyst may spend the same part of the divergences instead. Without `delta`, a cap of
+        delta stays as it is.
 
         Raises:
-            ExactnessError: The cap is negative or above the budget.
+            ExactnessError: A cap is negative or above what all may spend together.
         """
-        epsilon = exact(epsilon, "cap(epsilon=...)")
+        amounts = exact(epsilon, "cap(epsilon=...)"), None if delta is None else exact(delta, "cap(delta=...)")
         with self._session() as session:
-            budget = session.accountant.promise.budget
-            if not 0 <= epsilon <= budget:
-                raise ExactnessError(f"cap: {decimal(epsilon)} is not between 0 and the budget, {decimal(budget)}.")
-            session.stage({"kind": "cap", "analyst": analyst, "epsilon": write(epsilon)})
+            session.cap(analyst, *amounts)
             session.commit()
 
     def raise_budget(self, epsilon: Fraction) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from fractions import Fraction
 from hmac import compare_digest
 from itertools import islice
 from typing import Any
 
-from wpinq.errors import LedgerError, WpinqError
+from wpinq.errors import ExactnessError, LedgerError, WpinqError
+from wpinq.exact import decimal
 from wpinq.ledger import chain
 from wpinq.ledger.accountant import Accountant, Entry
 from wpinq.ledger.chain import RefusedError, Row
 from wpinq.ledger.charge import Charge, key
+from wpinq.ledger.cost import ZERO, write
 from wpinq.ledger.secret import Secret
 from wpinq.ledger.store import Pages
 from wpinq.records.fields import encode
@@ -137,6 +140,20 @@ class Session:
         if held != charge.code:
             raise LedgerError(f"{charge.label}: it was charged before at another cost; give the measurement a name=.")
         return False
+
+    def cap(self, analyst: str, epsilon: Fraction, delta: Fraction | None) -> None:
+        """Stage an analyst's caps.
+
+        Raises:
+            ExactnessError: One is negative or above what all may spend together.
+        """
+        promise = self.accountant.promise
+        for amount, most, what in ((epsilon, promise.budget, "budget"), (delta or ZERO, promise.failing, "delta")):
+            if not 0 <= amount <= most:
+                raise ExactnessError(f"cap: {decimal(amount)} is not between 0 and the {what}, {decimal(most)}.")
+        if delta is not None:
+            self.stage({"kind": "delta_cap", "analyst": analyst, "delta": write(delta)})
+        self.stage({"kind": "cap", "analyst": analyst, "epsilon": write(epsilon)})
 
     def seal(self, question: str, version: str, digest: bytes) -> None:
         """Set a digest or compare it with the one that is set; close the version when they differ."""

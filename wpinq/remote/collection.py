@@ -44,7 +44,7 @@ class RemoteCollection(Collection):
     def _bound(self, function: object, call: str, columns: Any = None, *, condition: bool = False) -> grammar.Function:
         """A function as it is sent."""
         if isinstance(function, str) and (condition or function not in self.columns):
-            return grammar.Sql(text=function)
+            return grammar.Written(text=function)
         bound = bind(function, self._node.schema, call, columns=columns, condition=condition)
         if bound.projection is not None and bound.output.names == bound.projection and not condition:
             return grammar.Chosen(names=list(bound.projection))

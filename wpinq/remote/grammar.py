@@ -45,7 +45,7 @@ class Do(Part, frozen=True, kw_only=True):
 Expression: TypeAlias = Column | Constant | Do
 
 
-class Sql(Part, frozen=True, kw_only=True):
+class Written(Part, frozen=True, tag="sql", kw_only=True):
     """A function as SQL text: a condition, or expressions with names."""
 
     text: Text
@@ -65,7 +65,7 @@ class Traced(Part, frozen=True, kw_only=True):
     values: list[Expression]
 
 
-Function: TypeAlias = Sql | Chosen | Traced
+Function: TypeAlias = Written | Chosen | Traced
 
 
 class Step(msgspec.Struct, forbid_unknown_fields=True, frozen=True, tag_field="do", tag=str.lower, kw_only=True):
@@ -93,7 +93,7 @@ class Map(Unary, frozen=True, kw_only=True):
 class Filter(Unary, frozen=True, kw_only=True):
     """Records of which a condition holds."""
 
-    function: Sql | Traced
+    function: Written | Traced
 
 
 class Shave(Unary, frozen=True, kw_only=True):

@@ -9,19 +9,22 @@ from wpinq.remote.wire import Amount, Left, Request, Told, Word
 
 
 class Cap(Request, frozen=True, kw_only=True):
-    """What an analyst may spend of a data set."""
+    """What an analyst may spend of a data set: epsilon, or rho, and delta; without it a cap of delta stays as it is."""
 
     data: Word
     analyst: Word
     cap: Amount
+    delta: Amount | None = None
 
 
 class Capped(Told, frozen=True):
-    """An analyst's cap, and the epsilon that was spent."""
+    """An analyst's caps, and what was spent of them."""
 
     analyst: str
     cap: str
     spent: str
+    delta_cap: str | None
+    delta_spent: str
 
 
 class Row(Told, frozen=True):

@@ -48,10 +48,12 @@ def priced(
 
 def left(one: Allowance) -> Left:
     """What is left of a data set, as it is told."""
+    cap, own, delta_cap, delta_own = (
+        None if amount is None else told(amount) for amount in (one.cap, one.own, one.delta_cap, one.delta_own)
+    )
     return Left(
-        data=one.name, kind=one.kind, budget=told(one.budget), left=told(one.left),
-        cap=None if one.cap is None else told(one.cap), own=None if one.own is None else told(one.own),
-        delta=told(one.delta), delta_left=told(one.delta_left),
+        data=one.name, kind=one.kind, budget=told(one.budget), left=told(one.left), cap=cap, own=own,
+        delta=told(one.delta), delta_left=told(one.delta_left), delta_cap=delta_cap, delta_own=delta_own,
     )  # fmt: skip
 
 

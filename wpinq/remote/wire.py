@@ -178,7 +178,7 @@ class Expected(Told, frozen=True):
 
 
 class Left(Told, frozen=True):
-    """What may still be spent of one data set: `left` by everybody together, `own` by this analyst."""
+    """What may still be spent of one data set: `left` by all together, `own` by this analyst; the same of delta."""
 
     data: str
     kind: str
@@ -188,6 +188,8 @@ class Left(Told, frozen=True):
     own: str | None
     delta: str
     delta_left: str
+    delta_cap: str | None
+    delta_own: str | None
 
 
 class Priced(Told, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from wpinq.ledger import allowances
@@ -12,8 +13,16 @@ from wpinq.serve.refusals import RefusedError
 CAPLESS = "the curator has set no cap for this analyst, so nothing can be asked: wpinq token make ... --cap EPSILON."
 
 
-def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str) -> None:
+DELTA = (
+    "the curator has set no cap of delta for this analyst, so groups are given, and not published: keys=[...], or"
+    " wpinq token make ... --cap-delta DELTA."
+)
+
+
+def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str, delta: Fraction | None = None) -> None:
     """Refuse an analyst without a cap: a budget that one analyst may spend alone is no allocation.
+
+    What costs delta needs a cap of delta too.
 
     A cap is never taken away, so whoever has one now has one when it is charged; the ledger checks both in one
     transaction.
@@ -22,5 +31,8 @@ def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str) -> None:
         RefusedError: The analyst has none in one of the ledgers.
     """
     for ledger in {data.ledger.identity: data.ledger for quote in quotes for data in quote.sources}.values():
-        if allowances(ledger, analyst)[0].cap is None:
+        own = allowances(ledger, analyst)[0]
+        if own.cap is None:
             raise RefusedError(409, CAPLESS)
+        if delta and own.delta_cap is None:
+            raise RefusedError(409, DELTA)

@@ -38,7 +38,8 @@ async def cap(call: Call[Cap]) -> Left:
 
     def done() -> Left:
         account = wanted[0].ledger
-        account.cap(call.body.analyst, exact(call.body.cap, "cap"))
+        delta = None if call.body.delta is None else exact(call.body.delta, "delta")
+        account.cap(call.body.analyst, exact(call.body.cap, "cap"), delta)
         return left(allowances(account, call.body.analyst)[0])
 
     return await call.site.desk.quoted(call.grant.analyst, done)
@@ -88,15 +89,17 @@ def _granted(one: Grant) -> GrantTold:
     )  # fmt: skip
 
 
-def _told(one: Opened, curator: str) -> LedgerTold:
-    account = one.ledger
+def _told(of: Opened, curator: str) -> LedgerTold:
+    account = of.ledger
     found = [
-        Capped(analyst=name, cap=told(amount), spent=told(spent)) for name, (amount, spent) in caps(account).items()
-    ]
+        Capped(analyst=name, cap=told(one.cap), spent=told(one.spent), delta_spent=told(one.delta_spent),
+               delta_cap=None if one.delta_cap is None else told(one.delta_cap))
+        for name, one in caps(account).items()
+    ]  # fmt: skip
     rows = [row for row in account.entries() if row.kind != "seal"]
     return LedgerTold(
         unit=account.unit, left=left(allowances(account, curator)[0]), caps=found, rows=len(rows),
-        entries=_rows(rows[-LAST:], one),
+        entries=_rows(rows[-LAST:], of),
     )  # fmt: skip
 
 

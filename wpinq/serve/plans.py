@@ -122,7 +122,7 @@ def function(given: grammar.Function, schema: Schema, call: str) -> tuple[Any, l
     Raises:
         PlanError: See `received`.
     """
-    if isinstance(given, grammar.Sql):
+    if isinstance(given, grammar.Written):
         return given.text, None
     if isinstance(given, grammar.Chosen):
         return tuple(given.names), None
@@ -161,7 +161,7 @@ class _Size:
         growth = max((self._growth[one] for one in reads), default=1)
         for field in ("function", "key", "left_key", "right_key"):
             given = getattr(step, field, None)
-            if isinstance(given, grammar.Sql):
+            if isinstance(given, grammar.Written):
                 growth *= SQL_GROWTH
             elif isinstance(given, grammar.Traced):
                 growth *= max(1, sum(self._of(one, 1, call) for one in given.values))

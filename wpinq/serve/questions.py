@@ -29,7 +29,7 @@ async def sql(call: Call[Sql]) -> Answered:
 
     def price() -> Answered:
         asked = _quoted(body, grant, catalogue)
-        insist_on_cap(asked.quotes, grant.analyst)
+        insist_on_cap(asked.quotes, grant.analyst, asked.lost)
         return Answered(price=priced_sql(asked, grant.analyst))
 
     def answer() -> Answered:
@@ -99,7 +99,7 @@ def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
 
 
 def _answered(asked: QuotedSql, grant: Grant) -> Answered:
-    insist_on_cap(asked.quotes, grant.analyst)
+    insist_on_cap(asked.quotes, grant.analyst, asked.lost)
     found = asked.charge()
     rows, intervals = [list(row) for row in found.rows], [list(row) for row in found.intervals]
     return Answered(columns=list(found.columns), rows=rows, intervals=intervals, about=found.about)

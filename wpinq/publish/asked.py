@@ -127,7 +127,7 @@ def _sql(question: Question, views: Collection, table: str, home: Path, promise:
         return Answered({question.name: (cells, ends)}, {question.name: found.about}, {question.name: found.plot})
 
     labels = [item.label for item in asked.statement.items if type(item.node).__name__ == "Column"]
-    measured = [label for label in labels if label not in asked.statement.keys]
+    measured = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
     price = Price.of(asked.quotes, asked.lost or Fraction(0), promise)
     return Asked(question, " ".join(text.split()), asked.quotes, price, _expected(asked.quotes, measured), answer)
 

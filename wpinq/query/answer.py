@@ -15,7 +15,7 @@ from wpinq.arguments import MAPPING, NAME, TEXT, takes
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.measurements.about import About
-from wpinq.measurements.answer import Answer, Released
+from wpinq.measurements.answer import LEVEL, Answer, Released
 from wpinq.measurements.charged import commit
 from wpinq.measurements.measurement import Measurement
 from wpinq.measurements.measuring import quote_terms
@@ -30,7 +30,7 @@ from wpinq.query.explained import explained, explains
 from wpinq.query.lost import Told, ask_lost
 from wpinq.query.numbers import ChargeNames
 from wpinq.query.prepare import prepare
-from wpinq.query.rows import finished
+from wpinq.query.rows import finished, half_of
 from wpinq.query.share import Share, shared
 from wpinq.query.statement import Statement
 from wpinq.records import canonical
@@ -64,7 +64,8 @@ def sql(
     NULL. Which groups there are is itself private, so they are either given as `keys`, or published by COUNT(*), or
     the first count, where its noisy value passes a threshold that costs `delta`; HAVING then only leaves out more.
     Subqueries in FROM and WITH are tables: without GROUP BY they cost nothing, and with it twice as much, for of each
-    key one record is left, and who adds a record changes it. EXPLAIN SELECT ... answers with the price of each
+    key one record is left, and who adds a record changes it. How many keys have c records is asked of a `shave`, with
+    half of that variance. EXPLAIN SELECT ... answers with the price of each
     measurement, for which nothing is charged.
 
     Args:
@@ -145,7 +146,8 @@ class QuotedSql:
         groups = ["COUNT(*), from which groups are published"] * (len(self.counts) - len(asked.counts))
         written = [*map(plainly, asked.released["count"]), *groups, *(one.text for one in asked.numbers)]
         written += ["what is left out"] * len(self.losses)
-        return explained(self.query, written, self.quotes, len(self.counts))
+        halves = [half_of(asked, quote.query, LEVEL) for quote in self.counts]
+        return explained(self.query, written, self.quotes, halves)
 
     def charge(self) -> Answer:
         """Charge for all of it or nothing, and answer.
@@ -171,7 +173,7 @@ class QuotedSql:
         about = About(" ".join(self.query.split()), made, self.lost or Fraction(0), threshold, asked.bias)
 
         def found(level: Fraction, simultaneous: bool) -> Released:
-            return finished(asked, groups, counted, answers, level, simultaneous=simultaneous)
+            return finished(asked, groups, counted, answers, level, simultaneous=simultaneous, least=threshold)
 
         left_out = None
         if self.told is not None:
@@ -199,7 +201,7 @@ def quoted(
     Raises:
         PlanError, BinError, BudgetError: See `sql`.
     """
-    asked = prepare(query, tables, bounds)
+    asked = prepare(query, tables, bounds, shaved=within is None and loss is None)
     known = _known(asked, keys, delta)
     given = known is not None
     share = shared(asked, Terms(epsilon, mechanism, rho, delta, within, call=CALL), given=given)

@@ -22,6 +22,21 @@ Reach: TypeAlias = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True)
+class Degrees:
+    """A subquery that counts the records of each key, and nothing else: `SELECT page, COUNT(*) AS c .. GROUP BY page`.
+
+    Attributes:
+        read: The keys of each record.
+        keys: The subquery's columns that are keys, with the names of these in `read`.
+        counts: Its columns that are the count.
+    """
+
+    read: Rows
+    keys: Mapping[str, str]
+    counts: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Derived:
     """What a subquery makes.
 
@@ -29,11 +44,13 @@ class Derived:
         rows: Its records.
         reach: The range of a column, where declared bounds say it.
         computed: Its columns that are none of a given table under their own name.
+        degrees: How it counts records by key, if that is all it does.
     """
 
     rows: Rows
     reach: Mapping[str, Reach | None] = field(default_factory=dict)
     computed: frozenset[str] = frozenset()
+    degrees: Degrees | None = None
 
     def renamed(self, alias: Any) -> Derived:
         """With the names of columns that an alias gives: `AS t (page, n)`.

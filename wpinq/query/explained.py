@@ -11,7 +11,7 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.measurements.about import About
-from wpinq.measurements.answer import LEVEL, Answer, Released
+from wpinq.measurements.answer import Answer, Released
 from wpinq.measurements.quote import Quote
 from wpinq.query.derived import CALL
 
@@ -36,21 +36,21 @@ def explains(query: str) -> str | None:
     return rest
 
 
-def explained(query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], counts: int) -> Answer:
+def explained(query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], halves: Sequence[float]) -> Answer:
     """A row for each measurement, for which nothing is charged.
 
     Args:
         query: The query.
         written: How it has each of them.
         quotes: Their prices.
-        counts: How many of them are counts, whose noise is in records.
+        halves: Of the first ones, which are counts, by how much noise moves them with probability 0.95.
     """
     rows = [
         (
             text,
             float(max(quote.sensitivities.values())),
             float(quote.scale),
-            float(quote.mechanism.half_width(LEVEL) * quote.mechanism.grid) if place < counts else None,
+            float(halves[place]) if place < len(halves) else None,
             float(quote.epsilon),
             float(quote.rho),
             float(quote.delta),

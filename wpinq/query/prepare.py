@@ -35,13 +35,16 @@ if TYPE_CHECKING:
     from wpinq.aggregates.keywords import Bounds
 
 
-def prepare(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None = None) -> Statement:
+def prepare(
+    query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None = None, *, shaved: bool = True
+) -> Statement:
     """Read a query; nothing is charged, and nothing of protected tables is read.
 
     Args:
         query: One SELECT over one protected table, which may join public ones.
         tables: Protected collections and public tables (what `protect` takes: frames, paths) by name.
         bounds: The least and the largest number of each column or expression that is summed or ranked.
+        shaved: Whether a degree distribution may be asked as differences of a `shave`; see `_Select._distribution`.
 
     Raises:
         ExactnessError: A bound is no finite number.
@@ -59,7 +62,7 @@ def prepare(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] 
             raise PlanError(
                 f"{CALL}: a query is answered at once, and a live source when an epoch closes; measure(...)."
             )
-        statement = _Select(select, result, scope.declared).read()
+        statement = _Select(select, result, scope.declared).read(shaved=shaved)
     except RecursionError:
         raise PlanError(f"{CALL}: the query is nested too deeply.") from None
     limits.check()
@@ -69,7 +72,7 @@ def prepare(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] 
 class _Select(Reads):
     """Reads the clauses of a query in their logical order."""
 
-    def read(self) -> Statement:
+    def read(self, *, shaved: bool) -> Statement:
         """The query, planned."""
         from sqlglot import exp
 
@@ -91,6 +94,9 @@ class _Select(Reads):
         names = self.names()
         kept = self.kept()
         groups = self.rows(kept, names)
+        stepped, steps_of = self._distribution(names) if shaved else (None, None)
+        if steps_of is not None:
+            groups = steps_of
         counts = tuple(self._counted(kept, groups, names, item) for item in self.counts)
         whole = all(count._node.held.whole for count in counts)
         labels = uniquely([label(expression, whole=whole) for expression in self.select.expressions])
@@ -106,10 +112,33 @@ class _Select(Reads):
             order,
             limits_of(self.select),
             bool(self.select.args.get("distinct")),
+            stepped,
             {"key": (*self.groups, exp.column(NAME)), "count": tuple(self.counts), "number": tuple(self.numbers)},
         )
         check(result)
         return result
+
+    def _distribution(self, names: tuple[str, ...]) -> tuple[str | None, Collection | None]:
+        """The count among the keys of a degree distribution, and the plan that it is asked of.
+
+        `SELECT c, COUNT(*) FROM (SELECT page, COUNT(*) AS c FROM views GROUP BY page) GROUP BY c` asks how many pages
+        have c records. A `shave` has as many records of index c as there are pages of c records or more, so the answer
+        is the difference of two neighbours. One record moves one of these by 1, while it moves two of the counts that
+        `group_by` would give: with half of the noise each, a difference has half of the variance.
+        """
+        known, where = self.tables.degrees, self.select.args.get("where")
+        counted = [type(one.this).__name__ for one in self.counts] == ["Star"] and not self.numbers and not self.sets
+        if known is None or where or not counted or any(type(one).__name__ != "Column" for one in self.groups):
+            return None, None
+        asked = [one.name for one in self.groups]
+        found = [place for place, name in enumerate(asked) if name in known.counts]
+        if len(found) != 1 or not set(asked) <= known.counts | known.keys.keys():
+            return None, None
+        steps_of = known.read.shave()
+        index = steps_of.columns[-1]
+        columns = [pl.col(known.keys.get(one, index)).alias(name) for one, name in zip(asked, names, strict=True)]
+        result: Collection = steps_of.map(columns)
+        return names[found[0]], result
 
     def _order(self, node: Any, given: list[Any]) -> tuple[Any, bool, bool]:
         inner = self.numbered(node.this, given)

@@ -21,8 +21,12 @@ from wpinq.query.derived import CALL, Rows, plainly
 from wpinq.query.grouping import NAME, grouping, missing, sets_of
 from wpinq.query.names import OutputNames, bare
 from wpinq.query.numbers import LISTED, NUMBERS, unknown_function
+from wpinq.query.public_rows import PublicRows
 from wpinq.query.tables import Tables
 from wpinq.records.schema import Kind, polars_type
+
+MOST = 100_000
+"""Values of a list."""
 
 
 @dataclass
@@ -98,12 +102,29 @@ class Reads:
                 raise self.tables.missing(one)
             return result
 
-        node = bare(node)
+        node = bare(node).transform(self._listed)
         inner = node.find(exp.Query, exp.Exists)
         if inner is not None:
-            raise PlanError(f"{CALL}: {shown(inner)} is a query of its own, which would look at other records; join, "
-                            "or list the values.")  # fmt: skip
+            raise PlanError(f"{CALL}: {shown(inner)} is a query of its own, which would look at other records; JOIN a "
+                            "public table, or take its values by IN (SELECT ...); ask for a number first, and write the "
+                            "one that was released.")  # fmt: skip
         return node.transform(canonical)
+
+    def _listed(self, node: Any) -> Any:
+        """IN (SELECT ...) of a public table as a list of its values."""
+        from sqlglot import exp
+
+        query = node.args.get("query") if isinstance(node, exp.In) else None
+        if query is None:
+            return node
+        made = self.tables.derive(query).rows
+        if not isinstance(made, PublicRows):
+            raise PlanError(f"{CALL}: {shown(query)} is a query of its own over a protected table, whose records would "
+                            "decide on others; JOIN it, or take semijoin in Python and give the result.")  # fmt: skip
+        values = made.distinct().frame.to_series() if len(made.columns) == 1 else None
+        if values is None or len(values) > MOST:
+            raise PlanError(f"{CALL}: {shown(query)}: IN takes one column of {MOST:,} values or fewer; JOIN the table.")
+        return exp.In(this=node.this, expressions=[_literal(value) for value in values])
 
     def placed(self, node: Any) -> Any:
         """An expression over group keys and aggregates by their place: `key 0`, `count 0`, `number 0`.
@@ -173,6 +194,20 @@ class Reads:
     def _terms(self) -> list[Term]:
         return [self.tables.bare(node) if type(node).__name__ == "Column" else self.tables.translator.term(node)
                 for node in self.groups]  # fmt: skip
+
+
+def _literal(value: Any) -> Any:
+    """A value of a public table, as a query would write it."""
+    from sqlglot import exp
+
+    if value is None:
+        return exp.Null()
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, (int, float)):
+        number = exp.Literal.number(abs(value))
+        return number if value >= 0 else exp.Neg(this=number)
+    return exp.Literal.string(str(value))
 
 
 def aggregates(items: Iterable[Any]) -> bool:

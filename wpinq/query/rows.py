@@ -9,6 +9,8 @@ import polars as pl
 
 from wpinq.measurements.answer import Answer, Released
 from wpinq.measurements.measurement import Measurement
+from wpinq.postprocess.fit import half_width
+from wpinq.postprocess.posterior.law import NoiseTerm
 from wpinq.query.moments import as_time
 from wpinq.query.statement import Statement
 from wpinq.records.blocks import Blocks
@@ -18,7 +20,7 @@ from wpinq.state.workers import in_order
 
 def finished(
     asked: Statement, groups: Blocks, counted: Sequence[Measurement], numbers: Sequence[Answer], level: Fraction, *,
-    simultaneous: bool,
+    simultaneous: bool, least: float | None = None,
 ) -> Released:  # fmt: skip
     """The columns of the answer, and the ends of intervals; of each block of groups what HAVING leaves is held.
 
@@ -29,18 +31,21 @@ def finished(
         numbers: Its other aggregates, of all groups, which are one block then.
         level: How often an interval holds.
         simultaneous: Whether all intervals of a column do together.
+        least: Where differences of what was published are shown, the threshold that they pass too.
     """
     bins = max(groups.rows, 1) if simultaneous else 1
-    halves = [item.interval(level, bins=bins) for item in counted]
+    halves = [half_of(asked, item, level, bins) for item in counted]
     ends = [number.table(level, simultaneous=simultaneous).get_columns()[-3:] for number in numbers]
     kinds = [number.kind for number in asked.numbers]
 
     def left(block: pl.DataFrame) -> pl.DataFrame:
-        return _kept(asked, block, [*_counts(block, counted, halves), *_named(ends, kinds)])
+        return _kept(asked, block, [*_counts(asked, block, counted, halves), *_named(ends, kinds)])
 
     blocks = iter(groups)
     kept = [left(next(blocks)), *in_order(left, blocks)]  # what is counted has been counted when the first is there
     frame = kept[0] if len(kept) == 1 else _once(pl.concat(kept))
+    if asked.stepped is not None and least is not None:
+        frame = frame.filter(pl.col("count 0") >= least)
     translator = asked.translator()
     if asked.order:
         terms, descending, first = zip(*asked.order, strict=True)
@@ -60,13 +65,37 @@ def finished(
     }
 
 
-def _counts(groups: pl.DataFrame, counted: Sequence[Measurement], halves: Sequence[float]) -> list[pl.Series]:
+def half_of(asked: Statement, count: Measurement, level: Fraction, bins: int = 1) -> float:
+    """Half of the interval of a count, which is a difference of two measured numbers in a degree distribution."""
+    if asked.stepped is None:
+        return count.interval(level, bins=bins)
+    noise = NoiseTerm(float(count.scale), 2, count.rho > 0)
+    return half_width((noise,), float(1 - (1 - level) / bins))
+
+
+def _counts(
+    asked: Statement, groups: pl.DataFrame, counted: Sequence[Measurement], halves: Sequence[float]
+) -> list[pl.Series]:
     """Each count of each group, and the ends of its interval."""
     result = []
     for place, (item, half) in enumerate(zip(counted, halves, strict=True)):
-        count = pl.Series(f"count {place}", item.observe_many(groups if groups.width > 1 else groups.to_series()))
+        count = pl.Series(f"count {place}", _observed(item, groups))
+        if asked.stepped is not None:
+            count = _difference(item, groups, count, asked.stepped)
         result += [count, (count - half).alias(f"low count {place}"), (count + half).alias(f"high count {place}")]
     return result
+
+
+def _observed(item: Measurement, groups: pl.DataFrame) -> pl.Series:
+    return pl.Series(item.observe_many(groups if groups.width > 1 else groups.to_series()))
+
+
+def _difference(item: Measurement, groups: pl.DataFrame, count: pl.Series, step: str) -> pl.Series:
+    """What is measured of each group, less what is measured of the next number; of numbers below 1 there is nothing."""
+    has_next = (pl.col(step) >= 1) & (pl.col(step) < 2**63 - 1)
+    following = groups.with_columns(pl.when(has_next).then(pl.col(step) + 1).otherwise(pl.col(step)))
+    known = groups.select(has_next.fill_null(value=False)).to_series()
+    return count - pl.select(pl.when(known).then(_observed(item, following)).otherwise(0)).to_series()
 
 
 def _named(numbers: Sequence[Sequence[pl.Series]], kinds: Sequence[Kind]) -> list[pl.Series]:

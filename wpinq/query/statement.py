@@ -46,6 +46,8 @@ class Statement:
         order: Expressions to order by, each with whether it descends and whether NULL comes first.
         limit: How many rows, after how many.
         distinct: Whether equal rows are shown once.
+        stepped: The group key of which a count is what is measured of it, less what is measured of the next number;
+            None where a count is what is measured.
         released: How the query writes what `key 0`, `count 0`, `number 0` and so on stand for in its expressions.
     """
 
@@ -58,6 +60,7 @@ class Statement:
     order: tuple[tuple[Any, bool, bool], ...]
     limit: tuple[int, int | None]
     distinct: bool
+    stepped: str | None
     released: Mapping[str, tuple[Any, ...]]
 
     @property

@@ -14,13 +14,14 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.collection import Collection
 from wpinq.errors import PlanError
 from wpinq.functions.sql.bind import translator
 from wpinq.functions.sql.terms import Term, shown
 from wpinq.functions.sql.translator import Translator
 from wpinq.query.bounds import Declared, Limits
 from wpinq.query.clauses import label, refuse_unread
-from wpinq.query.derived import CALL, Derived, Reach, Rows, plainly, schema_of
+from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, plainly, schema_of
 from wpinq.query.group_values import group_column, reducer
 from wpinq.query.reads import Reads, aggregates
 from wpinq.query.tables import Tables
@@ -146,7 +147,7 @@ class _Subquery(Reads):
             rows = rows.distinct()
         reach = {name: self._reach(item, grouped=grouped) for name, item in zip(names, items, strict=True)}
         computed = [name for name, item in zip(names, items, strict=True) if not _passed(item, name, self.tables)]
-        return Derived(rows, reach, frozenset(computed))
+        return Derived(rows, reach, frozenset(computed), self._degrees(names, having) if grouped else None)
 
     def _reach(self, item: Any, *, grouped: bool) -> Reach | None:
         """The range of a column: a group's mean and extremes are within that of its records."""
@@ -195,6 +196,20 @@ class _Subquery(Reads):
             rows = rows.filter(translate.condition(condition).value)
         terms = [translate.term(item) if type(item).__name__ != "Column" else translate.resolve(item) for item in items]
         return rows.map([_typed(term).alias(name) for term, name in zip(terms, names, strict=True)])
+
+    def _degrees(self, names: Sequence[str], having: Any) -> Degrees | None:
+        """How records are counted by key, if that is all that is done."""
+        alone = [type(one.this).__name__ for one in self.counts] == ["Star"] and not self.numbers
+        if not alone or having is not None or self.select.args.get("distinct"):
+            return None
+        rows = self.kept()
+        if not isinstance(rows, Collection):
+            return None
+        found = dict(zip(names, [self.placed(item) for item in self.given], strict=True))
+        columns = {name: item.name for name, item in found.items() if type(item).__name__ == "Column"}
+        keys = tuple(f"key {place}" for place in range(len(self.groups)))
+        counts = frozenset(name for name, place in columns.items() if place == "count 0")
+        return Degrees(rows.map(self.keys(keys)), {name: columns[name] for name in columns.keys() - counts}, counts)
 
     def _gathered(self, keys: tuple[str, ...], asked: Mapping[str, Any]) -> Rows:
         """The keys of groups with their aggregates, each under its name."""

@@ -22,7 +22,7 @@ from wpinq.functions.sql.translator import Translator
 from wpinq.operators.keys import keyed
 from wpinq.operators.look_up import LookUp
 from wpinq.query.catalogue import Catalogue
-from wpinq.query.derived import CALL, Derived, Reach, Rows, plainly, schema_of
+from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, plainly, schema_of
 from wpinq.query.paired import WHY, equalities, implied, paired
 from wpinq.query.public_rows import PublicRows
 from wpinq.records import canonical
@@ -119,10 +119,20 @@ class Tables:
         """All columns, for messages."""
         return ", ".join(f"{alias}.{name}" for alias, columns in self._columns.items() for name in columns)
 
+    def derive(self, node: Any) -> Derived:
+        """The table that a subquery makes."""
+        return self._catalogue.derive(node)
+
     def reach(self, node: exp.Expression) -> Reach | None:
         """The bounds of a canonical column that a subquery made, where it says them."""
         made = self._derived.get(node.text("table"))
         return None if made is None else made.reach.get(node.name)
+
+    @property
+    def degrees(self) -> Degrees | None:
+        """How the only table counts records by key, if that is all that it does."""
+        made = list(self._derived.values())
+        return made[0].degrees if len(self._columns) == 1 and made else None
 
     def computed(self, node: exp.Expression) -> bool:
         """Whether a canonical column is what a subquery computed."""

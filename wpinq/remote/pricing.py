@@ -80,5 +80,5 @@ def priced_sql(asked: QuotedSql, analyst: str | None) -> Priced:
         LedgerError: See `priced`.
     """
     labels = [item.label for item in asked.statement.items if type(item.node).__name__ == "Column"]
-    names = [label for label in labels if label not in asked.statement.keys]
+    names = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
     return priced(asked.quotes, analyst, names, asked.lost or Fraction(0))

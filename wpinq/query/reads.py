@@ -106,8 +106,8 @@ class Reads:
         inner = node.find(exp.Query, exp.Exists)
         if inner is not None:
             raise PlanError(f"{CALL}: {shown(inner)} is a query of its own, which would look at other records; JOIN a "
-                            "public table, or take its values by IN (SELECT ...); ask for a number first, and write the "
-                            "one that was released.")  # fmt: skip
+                            "public table, or take its values by IN (SELECT ...); ask for a number first, and write "
+                            "the one that was released.")  # fmt: skip
         return node.transform(canonical)
 
     def _listed(self, node: Any) -> Any:

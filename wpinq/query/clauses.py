@@ -36,7 +36,9 @@ def plain_select(query: str) -> Any:
     """
     select = statement(query, CALL)
     if type(select).__name__ != "Select":
-        raise PlanError(f"{CALL}: {type(select).__name__.upper()} is not answered; write one SELECT.")
+        kind = type(select).__name__
+        word = str(select.name if kind == "Command" else kind).upper()
+        raise PlanError(f"{CALL}: {word} is not answered here; write one SELECT.")
     refuse_unread(select)
     return select.transform(_meant).transform(_unfiltered)
 

@@ -30,6 +30,9 @@ def told(text: str, error: dict[str, Any], skip: int = 0) -> str:
         alike = [] if word in WORDS else difflib.get_close_matches(word, WORDS, 1, 0.75)
         if token.token_type.name == "VAR" and alike and abs(len(alike[0]) - len(word)) < 2:
             return f"{_at(token, skip)}: did you mean {alike[0]}? Found {token.text}"
+    words = [token.text.upper() for token in tokens]
+    if "TOP" in words and place - words.index("TOP") in (0, 1):
+        return f"{_at(tokens[words.index('TOP')], skip)}: TOP is of other databases; write LIMIT 10 at the end"
     said = re.sub("^Required keyword: .* missing for .*", "something is missing", error.get("description") or "")
     said = re.sub(" but got <Token.*", "", said).rstrip(".") or "unreadable"
     if "Unexpected token" in said and tokens:

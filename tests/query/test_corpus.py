@@ -48,11 +48,12 @@ def asked(query):
     tables = {
         name: wpinq.protect(frame, budget=1, delta="1e-5", name=name, unit=wpinq.users("id", at_most=MOST[name]))
         for name, frame in FRAMES.items()
+        if name in query
     }
     words = [word for word in BOUNDS if re.search(rf"\b{word}\b", query) and (len(word) > 1 or f"({word})" in query)]
     bounds = {word: BOUNDS[word] for word in words}
     delta = "1e-6" if any(word in query for word in ("GROUP BY", "DISTINCT")) else None
-    spent = lambda: max(one._node.data.ledger.spent()[0] for one in tables.values())  # noqa: E731
+    spent = lambda: max((one._node.data.ledger.spent()[0] for one in tables.values()), default=0)  # noqa: E731
     return spent, lambda: wpinq.sql(query, {**tables, **PUBLIC}, epsilon=1, delta=delta, bounds=bounds)
 
 

@@ -113,14 +113,13 @@ MOVES = [
 @pytest.mark.parametrize(("query", "stability"), MOVES)
 def test_one_unit_moves_a_subquery_no_further_than_it_is_paid_for(query, stability):
     """Between neighbours with nulls, NaN, empty text, and persons with more records than their bound."""
-    for unit, bound in ((None, 1), (wpinq.users("user", at_most=2), 2)):
-        views = wpinq.protect([], budget=1, unit=unit, columns=COLUMNS)
-        groups = prepare(query, {"views": views}).groups
-        assert set(sensitivities(groups._node).values()) == {stability * bound}
-        check_stability(groups, examples=25)
+    views = wpinq.protect([], budget=1, unit=wpinq.users("user", at_most=2), columns=COLUMNS)
+    groups = prepare(query, {"views": views}).groups
+    assert set(sensitivities(groups._node).values()) == {2 * stability}
+    check_stability(groups, examples=15)
 
 
-@pytest.mark.parametrize("query", [MOVES[3][0], MOVES[7][0], MOVES[11][0]])
+@pytest.mark.parametrize("query", [MOVES[3][0], MOVES[11][0]])
 def test_no_answer_loses_more_than_is_charged(query):
     """Joint loss between neighbours, in all engines, with the publication of groups."""
     unit = wpinq.users("user", at_most=2)
@@ -155,6 +154,8 @@ REFUSED = [
     ("SELECT COUNT(*) FROM (SELECT page FROM views EXCEPT SELECT page FROM views) t", "INTERSECT and EXCEPT"),
     ("SELECT COUNT(*) FROM (SELECT age FROM views UNION ALL SELECT page FROM views) t", "on the other; cast them"),
     ("SELECT COUNT(*) FROM (SELECT age, age FROM views) t", "two columns of a subquery are called age"),
+    ("SELECT COUNT(*) FROM (SELECT age, page AS AGE FROM views) t", "two columns of a subquery are called AGE"),
+    ('WITH t (a) AS (SELECT age AS "^a.*$" FROM views) SELECT COUNT(*) FROM t', "which Polars reads as a pattern"),
     ("SELECT COUNT(*) FROM (SELECT age FROM views) t (a, b)", "no more columns than there are"),
     ("SELECT age, COUNT(*) FROM (SELECT page FROM views) t GROUP BY age", "no column age; there are t.page"),
     ("SELECT t.c FROM (SELECT page, COUNT(*) AS c FROM views GROUP BY page) t", "neither in GROUP BY nor counted"),

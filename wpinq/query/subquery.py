@@ -167,9 +167,15 @@ class _Subquery(Reads):
 
     def _labels(self) -> list[str]:
         names = [label(item, whole=True) for item in self.select.expressions]
-        twice = [name for place, name in enumerate(names) if name in names[:place]]
+        folded = [name.lower() for name in names]
+        twice = [name for place, name in enumerate(names) if folded[place] in folded[:place]]
         if twice:
             raise PlanError(f"{CALL}: two columns of a subquery are called {twice[0]}; name one with AS.")
+        odd = [name for name in names if name == "*" or name.startswith("^")]
+        if odd:
+            raise PlanError(
+                f"{CALL}: a column of a subquery is called {shown(odd[0])}, which Polars reads as a pattern."
+            )
         return names
 
     def _each(self, names: Sequence[str], items: Sequence[Any]) -> Rows:

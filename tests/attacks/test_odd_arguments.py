@@ -14,9 +14,12 @@ import polars as pl
 import pytest
 
 import wpinq
+from wpinq import publish
 from wpinq.errors import WpinqError
 from wpinq.plan.node import sources
+from wpinq.publish import Release
 
+NOW = dt.datetime(2026, 11, 22, 6, tzinfo=dt.UTC)
 MARKER = "text-of-a-foreign-object"
 
 
@@ -80,6 +83,7 @@ def calls(place):
         "name": None,
         "analyst": None,
     }
+    release, parts, clock = published(place)
     curved = wpinq.protect(ROWS, rho=10**9, columns=TYPED)
     gaussian, numbers = (
         {"mechanism": "gaussian", "epsilon": 1, "rho": None, "delta": 1e-6},
@@ -195,8 +199,32 @@ def calls(place):
                                                "by": ["user"], "nodes": ["ann"]}),
         "connect": (wpinq.connect, {"url": "http://127.0.0.1:9", "timeout": 1,
                                     "token": f"wpinq_{'0' * 16}_{'a' * 43}"}),
+        "Release": (Release, {"file": parts, "name": "site", "home": place, "clock": clock}),
+        "Release.read": (Release.read, {"path": place / "site.toml", "clock": clock}),
+        "Release.period": (release.period, {"text": "2026-11-21"}),
+        "Release.plan": (release.plan, {"period": "2026-11-21"}),
+        "Release.run": (release.run, {"period": "2026-11-21", "accept": False, "again": False}),
+        "Release.backfill": (release.backfill, {"periods": "2026-11-21..2026-11-21"}),
+        "Release.verify": (release.verify, {"period": "2026-11-21"}),
         "synthesize": (fit.synthesize, {"path": str(place / "s.parquet"), "seed": 1}),
     }  # fmt: skip
+
+
+def published(place):
+    """A release of which a period was published, what its file says, and its clock."""
+    parts = {
+        "data": {"source": "{date}.csv", "ledger": "release"}, "budget": {"epsilon": 9},
+        "question": [{"name": "views", "counts": ["page"], "keys": ["a"], "epsilon": 1, "plot": False}],
+        "sink": [{"directory": "out/{date}"}],
+    }  # fmt: skip
+    (place / "2026-11-21.csv").write_text("user,page\nann,a\n")
+    (place / "site.toml").write_text(
+        '[data]\nsource="{date}.csv"\nledger="release"\n[budget]\nepsilon=9\n'
+        '[[question]]\nname="views"\ncounts=["page"]\nkeys=["a"]\nepsilon=1\n[[sink]]\ndirectory="out/{date}"\n'
+    )
+    release = Release(parts, "site", place, clock=lambda: NOW)
+    release.run()
+    return release, parts, lambda: NOW
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +250,8 @@ NAMES = [
     "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
     "quantile of a fit", "plot", "synthesize", "answers", "histogram", "users auto", "draw",
-    "plan_budget", "degrees by", "connect",
+    "plan_budget", "degrees by", "connect", "Release", *(
+        f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify")),
     *(f"gaussian {name}" for name in ("count", "mean", "variance", "histogram", "sql", "degrees")),
 ]  # fmt: skip
 
@@ -237,6 +266,8 @@ UNTRIED = {
     "Measurement.explain": "takes no argument", "Measurement.answer_from": "the engine hands it a histogram",
     "wpinq.degrees.Fit": "reconcile and release make it", "Fit.frequencies": "takes no argument",
     "wpinq.degrees.Hierarchy": "release makes it",
+    **{f"Release.{one}": "takes no argument" for one in ("follow", "status", "funds", "alert", "budget_line")},
+    **{f"wpinq.publish.{one}": "a release makes it" for one in ("Outcome", "Plan", "Standing")},
     **{f"wpinq.graphs.{one}": "plain numbers, which measure and fit make"
        for one in ("Graph", "GraphFit", "Measurements", "Noisy", "Summary", "SyntheticGraph")},
 }  # fmt: skip
@@ -248,12 +279,13 @@ def test_every_call_is_tried(known):
     assert not unnamed, f"{sorted(unnamed)}: each call stands in `calls` and in NAMES"
     tried = [getattr(call, "__func__", call) for call, _ in known[1].values()]
     owners = {"wpinq": wpinq, "Collection": wpinq.Collection, "Measurement": wpinq.Measurement, "Live": wpinq.Live,
-              "Answer": wpinq.Answer,
+              "Answer": wpinq.Answer, "wpinq.publish": publish, "Release": Release,
               "wpinq.degrees": wpinq.degrees, "wpinq.graphs": wpinq.graphs, "Fit": wpinq.degrees.Fit}  # fmt: skip
     missing = []
     for where, owner in owners.items():
         for name in getattr(owner, "__all__", [one for one in dir(owner) if not one.startswith("_")]):
             found = getattr(owner, name, None)  # a field without a default is no attribute of its class
+            found = getattr(found, "__func__", found)
             error = isinstance(found, type) and issubclass(found, Exception)
             if callable(found) and not error and not any(found is one for one in tried):
                 missing.append(f"{where}.{name}")

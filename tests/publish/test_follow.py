@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from wpinq.cli.app import app
 from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError
 from wpinq.publish import BusyError, Release
+from wpinq.publish.following import Follower
 
 EXACT = 1000
 START = dt.datetime(2026, 11, 21, 9, tzinfo=dt.UTC)
@@ -141,6 +142,20 @@ def test_records_are_kept_for_as_many_periods_as_the_file_says(tmp_path):
         site.look(f"{hour}:01")
     site.away()
     assert [one.name for one in (tmp_path / "ledger.stream" / "site").glob("2*")] == ["2026-11-21T11"]
+
+
+def test_a_clock_that_jumps_closes_nothing(site):
+    """A year ahead would close, and charge for, 8,760 hours in which nobody came."""
+    ticks = [0.0]
+    site.open = Follower(site.release._publisher, ticks=lambda: ticks[0])
+    site.viewed(("/a", "09:10"))
+    assert site.look("9:30") == []
+    for day in (20, 25):
+        with pytest.raises(SourceError, match=r"from 2026-11-21 09:30 to 2026-11-\d+ 10:01 within 0 seconds; nothing"):
+            site.look("10:01", day=day)
+    assert not (site.home / "ledger").exists()
+    ticks[0] += 31 * 60
+    assert site.look("10:01") == [("2026-11-21T09", "published")]
 
 
 def test_one_process_follows(site):

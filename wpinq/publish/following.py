@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from wpinq.errors import BudgetError, PlanError, WpinqError
+from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError
 from wpinq.publish.periods import Period
 from wpinq.publish.publisher import Outcome, Publisher
 from wpinq.publish.spool import Spool
@@ -18,11 +19,21 @@ if TYPE_CHECKING:
     from wpinq.streaming.kafka import Followed
 
 
+JUMP = 3600.0
+"""Seconds by which the clock may be set while a process follows."""
+
+
+def ticks() -> float:
+    """Seconds that no clock's setting moves, those in which the machine slept included where the system counts them."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 class Follower:
     """Follows the stream of a release: one process at a time. Killed at any moment, another one goes on from there.
 
     Args:
         publisher: Publishes the periods.
+        ticks: Seconds that no setting of the clock moves, by which it is compared; None where the clock is no real one.
 
     Raises:
         PlanError: The release file names no stream, or no column of times.
@@ -30,7 +41,7 @@ class Follower:
         SourceError: The stream is not there, or its columns are not those of the release file.
     """
 
-    def __init__(self, publisher: Publisher) -> None:
+    def __init__(self, publisher: Publisher, ticks: Callable[[], float] | None = None) -> None:
         file, home = publisher.file, publisher.home
         if file.stream is None:
             raise PlanError("follow: the release file has no [stream]; publish its periods with run.")
@@ -42,6 +53,8 @@ class Follower:
         self._spool = Spool(place, self._schema, at, file.period, publisher.clock())
         self._reader: Growing | Followed | None = None
         self._told: dict[str, str] = {}
+        self._ticks = ticks
+        self._seen: tuple[dt.datetime, float] | None = None
 
     def step(self) -> Iterator[Outcome | WpinqError]:
         """Take in what came, close the periods that are over, and publish what is closed; say what is new.
@@ -49,7 +62,7 @@ class Follower:
         Raises:
             SourceError: The stream cannot be read, or what came not kept. The next step begins where this one did.
         """
-        now = self._publisher.clock()
+        now = self._now()
         try:
             self._reader = self._reader or self._opened()
             self._spool.take(self._reader, now)
@@ -75,6 +88,21 @@ class Follower:
         """Leave the stream."""
         self._left()
         self._spool.release()
+
+    def _now(self) -> dt.datetime:
+        """The time, which closes periods and so charges for them: not one that has jumped since the last look."""
+        now = self._publisher.clock()
+        if self._ticks is None:
+            return now
+        ticked = self._ticks()
+        before, last = self._seen or (now, ticked)
+        if abs((now - before).total_seconds() - (ticked - last)) > JUMP:
+            raise SourceError(
+                f"the clock went from {before:%Y-%m-%d %H:%M} to {now:%Y-%m-%d %H:%M} within {ticked - last:.0f} "
+                "seconds; nothing is published. Set it, or if it is right now, start again."
+            )
+        self._seen = now, ticked
+        return now
 
     def _waiting(self) -> list[Period]:
         """Closed periods that are not published yet, the oldest first."""

@@ -87,6 +87,8 @@ def wanted(given: str | list[Any], home: Path, call: str) -> list[Any]:
 
 
 def _read(path: Path, call: str) -> pl.LazyFrame:
+    if not path.is_file():
+        raise SourceError(f"{call}: {path}: no such file.")
     try:
         if path.suffix.lower() == ".parquet":
             pl.read_parquet_schema(path)

@@ -6,8 +6,9 @@ import datetime as dt
 import difflib
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
@@ -31,6 +32,10 @@ from wpinq.publish.declared import (
     Words,
 )
 
+TABLES: dict[str, type[Table]] = {
+    "data": Data, "data.unit": Person, "budget": Budget, "period": Schedule, "question": Question, "sink": Sink,
+    "checks": Checks, "words": Words, "stream": Stream, "alerts": Alerts,
+}  # fmt: skip
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 """Names of releases and questions: they become names of files and tables."""
 
@@ -74,6 +79,8 @@ def decode(given: object, call: str) -> File:
     """
     try:
         file = msgspec.convert(given, File)
+    except UnicodeEncodeError:
+        raise PlanError(f"{call}: holds a text that is none.") from None
     except msgspec.ValidationError as error:
         raise PlanError(f"{call}: {_plain(str(error))}") from None
     _check(file, call)
@@ -89,23 +96,40 @@ def _plain(message: str) -> str:
     missing = re.search("missing required field `(.*)`", what)
     if missing:
         return f"key {missing[1]!r} is missing {where}."
+    own = TABLES.get(table.partition("[")[0], File)
     if unknown:
-        fields = {name for table in _tables(File) for name in table.__struct_fields__}
+        fields = own.__struct_fields__
         near = difflib.get_close_matches(unknown[1], sorted(fields), 1)
         return f"key {unknown[1]!r} is not known {where}{f'; {near[0]!r} is' if near else ''}."
+    if what.startswith("Invalid enum value"):
+        inside, _, key = table.rpartition(".")
+        kind = get_type_hints(TABLES.get(inside.partition("[")[0], File)).get(key)
+        return f"{table}: {what.partition('value ')[2]} is not known; there are {', '.join(_words(kind))}."
     return f"{what[0].lower()}{what[1:]} {where}."
 
 
-def _tables(table: type[Table]) -> list[type[Table]]:
-    return [table, Data, Person, Budget, Schedule, Question, Sink, Checks, Words, Stream, Alerts]
+def _words(kind: Any) -> Iterator[str]:
+    """The words that a type allows."""
+    for one in get_args(kind):
+        yield from [one] if isinstance(one, str) else _words(one)
+
+
+def named(name: str, call: str) -> str:
+    """A name that can be a file's, and a table's.
+
+    Raises:
+        PlanError: It cannot.
+    """
+    if not NAME.fullmatch(name):
+        raise PlanError(f"{call}: the name {name[:80]!r} becomes a file's: write letters, digits, - and _.")
+    return name
 
 
 def _check(file: File, call: str) -> None:
     """Refuse what the types alone do not."""
     names = [question.name for question in file.question]
     for name in [*names, *([file.name] if file.name else [])]:
-        if not NAME.fullmatch(name):
-            raise PlanError(f"{call}: the name {name[:80]!r} becomes a file's: write letters, digits, - and _.")
+        named(name, call)
     if not names or len({name.lower() for name in names}) < len(names):
         raise PlanError(f"{call}: [[question]] is needed, each with a name of its own.")
     if not file.sink:

@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from wpinq.errors import BudgetError, LedgerError, SourceError, WpinqError
+from wpinq.arguments import FLAG, NAME, NOTHING, PATH, TEXT, Expected, takes
+from wpinq.errors import BudgetError, LedgerError, PlanError, SourceError, WpinqError
 from wpinq.exact import decimal
 from wpinq.ledger import Ledger
 from wpinq.ledger.budget import sums
@@ -21,20 +22,35 @@ from wpinq.ledger.promise import RHO, Promise
 from wpinq.publish import alerts
 from wpinq.publish.budgets import Allowance, Funds, check, new_promise, said
 from wpinq.publish.declared import File
-from wpinq.publish.following import Follower
+from wpinq.publish.following import Follower, ticks
 from wpinq.publish.periods import Period, span, through
 from wpinq.publish.plan import Plan, Priced
 from wpinq.publish.prices import Price
 from wpinq.publish.publisher import Outcome, Publisher
-from wpinq.publish.reading import decode, read
+from wpinq.publish.reading import decode, named, read
 from wpinq.publish.sinks import Edition, opened
 
 LATER = ("rho", "mechanism")
 """Keys of a question that digests of older releases know nothing of."""
 
 
+CLOCK = Expected("a function that gives the time", callable)
+
+
 def _now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
+
+
+def zoned(clock: Callable[[], dt.datetime]) -> Callable[[], dt.datetime]:
+    """A clock whose times are refused if they are none, or have no zone."""
+
+    def checked() -> dt.datetime:
+        at: object = clock()
+        if not isinstance(at, dt.datetime) or at.utcoffset() is None:
+            raise PlanError("Release(clock=...): gives no time with a zone, as datetime.now(UTC) is.")
+        return at
+
+    return checked
 
 
 @dataclass(frozen=True)
@@ -71,13 +87,15 @@ class Release:
     <release 'views' of every day: views>
     """
 
+    @takes("Release", name=NAME, home=PATH, clock=CLOCK)
     def __init__(
         self, file: File | dict[str, Any], name: str, home: str | os.PathLike[str] = ".",
         clock: Callable[[], dt.datetime] = _now,
     ) -> None:  # fmt: skip
-        self.file = decode(file, "Release(...)") if isinstance(file, dict) else file
+        self.file = file if isinstance(file, File) else decode(file, "Release(...)")
         check(self.file.budget, self.file.period.every)
-        self.name, self.home = self.file.name or name, Path(home)
+        self.name, self.home = named(self.file.name or name, "Release(name=...)"), Path(home)
+        self._real, clock = clock is _now, zoned(clock)
         places = [opened(sink, self.home) for sink in self.file.sink]
         self._publisher = Publisher(
             self.file, self.name, self.home, definition=self._definition(), places=places, clock=clock
@@ -85,6 +103,7 @@ class Release:
         self._clock = clock
 
     @classmethod
+    @takes("Release.read", path=PATH, clock=CLOCK)
     def read(cls, path: str | os.PathLike[str], clock: Callable[[], dt.datetime] = _now) -> Release:
         """Read a release file (TOML); paths in it start from its directory.
 
@@ -93,8 +112,10 @@ class Release:
             PlanError: It says what cannot be.
         """
         place = Path(path)
-        return cls(read(place), place.stem, place.parent, clock)
+        file = read(place)
+        return cls(file, named(file.name or place.stem, f"{place}, without a name of its own"), place.parent, clock)
 
+    @takes(text=TEXT | NOTHING)
     def period(self, text: str | None = None) -> Period:
         """A period by its name; by default the last one that is over."""
         every = self.file.period.every
@@ -105,6 +126,7 @@ class Release:
         here = self._clock().astimezone(ZoneInfo(self.file.period.zone)).replace(tzinfo=None)
         return Period.of(here, every).previous
 
+    @takes(period=TEXT | NOTHING)
     def plan(self, period: str | None = None) -> Plan:
         """Price a period without looking at records: of its source, names and types of columns are read.
 
@@ -126,6 +148,7 @@ class Release:
         promise = new_promise(self.file.budget)
         return promise, promise.begun()
 
+    @takes(period=TEXT | NOTHING, accept=FLAG, again=FLAG)
     def run(self, period: str | None = None, *, accept: bool = False, again: bool = False) -> Outcome:
         """Publish one period: exactly once, however often it is run, and wherever it was killed.
 
@@ -144,6 +167,7 @@ class Release:
         with self._publisher.register.locked():
             return self._publisher.run(self.period(period), accept=accept, again=again)
 
+    @takes(periods=TEXT)
     def backfill(self, periods: str) -> Iterator[Outcome | WpinqError]:
         """Publish each of a range of periods, `A..B`, in order; one that is held or cannot be read stops no other.
 
@@ -169,7 +193,7 @@ class Release:
             BusyError: Another process follows it.
             SourceError: The stream is not there.
         """
-        return Follower(self._publisher)
+        return Follower(self._publisher, ticks if self._real else None)
 
     def status(self) -> list[Standing]:
         """Where each period stands, from the first to the last one that is over."""
@@ -190,6 +214,7 @@ class Release:
                 result.append(Standing(period.name, stage, "; ".join(record.notes) if record else ""))
         return result
 
+    @takes(period=TEXT)
     def verify(self, period: str) -> list[str]:
         """Compute a published period anew, which costs nothing, and compare every file and every row of its sinks.
 

@@ -25,6 +25,7 @@ class Directory:
     def __init__(self, pattern: str, formats: tuple[str, ...], home: Path) -> None:
         self._pattern, self._home, self.name = pattern, home, f"directory {pattern}"
         self._suffixes = {TABLES[one] for one in formats}
+        self._place(Period.parse("2000", "year"))  # whatever the period, it is refused now if it is for none
 
     def check(self, period: Period, *, fresh: bool) -> None:
         """See `Place.check`."""

@@ -114,8 +114,8 @@ def test_a_page_shows_windows_and_files(followed):
     told = followed.ask(visitor.token, "POST", "/api/releases/site/windows", {"table": "views"}).body["windows"]
     page = visitor.get("/releases/site", table="views", group="b").text
     shown = re.findall(r"<td[^>]*>(2026[^<]*)</td><td[^>]*>([ab])</td><td[^>]*>(-?\d+) ±", page)
-    wanted = [(one["period"], group, str(count)) for one in told for group, count in one["rows"]]
-    assert shown == wanted[::-1] and "<option selected>b</option>" in page and "<polyline" in page
+    wanted = [(one["period"], group, str(count)) for one in told[::-1] for group, count in one["rows"]]
+    assert shown == wanted and "<option selected>b</option>" in page and "<polyline" in page
     path = "/releases/site/2026-11-21T09/views.csv"
     assert path in page and visitor.get(path).headers["content-disposition"].startswith("attachment")
     assert visitor.get("/releases/site", table="none").status == 403

@@ -39,7 +39,7 @@ async def published(visit: Visit) -> Response:
 
 
 def _shown(told: Windows, wanted: str | None) -> dict[str, Any]:
-    lines = [(window.period, row, ends) for window in told.windows
+    lines = [(window.period, row, ends) for window in reversed(told.windows)
              for row, ends in zip(window.rows, window.intervals, strict=True)]  # fmt: skip
     counted = sorted({place for _, _, ends in lines for place, end in enumerate(ends) if end is not None})
     keys = [place for place in range(len(told.columns)) if place not in counted]
@@ -47,21 +47,25 @@ def _shown(told: Windows, wanted: str | None) -> dict[str, Any]:
     def group(row: list[Any]) -> str:
         return ", ".join(label(row[place]) for place in keys)
 
-    groups = list(dict.fromkeys(group(row) for _, row, _ in reversed(lines)))
+    groups = list(dict.fromkeys(group(row) for _, row, _ in lines))
     chosen = wanted if wanted in groups else groups[0] if groups else ""
     rows = [
         [
             period,
             *(noisy(cell, (end[1] - end[0]) / 2) if end else label(cell) for cell, end in zip(row, ends, strict=True)),
         ]
-        for period, row, ends in reversed(lines)
+        for period, row, ends in lines
     ]
     curve: Any = ""
     if counted:
-        points = [(row[counted[0]], ends[counted[0]] or (None, None)) for _, row, ends in lines if group(row) == chosen]
+        points = [
+            (row[counted[0]], ends[counted[0]] or (None, None))
+            for _, row, ends in reversed(lines)
+            if group(row) == chosen
+        ]
         if len(points) > 1:
             low, high = ([end[way] for _, end in points] for way in (0, 1))
-            names = (f"window, from {lines[0][0]} on", told.columns[counted[0]])
+            names = (f"window, from {lines[-1][0]} on", told.columns[counted[0]])
             curve = drawing.counts([*range(1, len(points) + 1)], [value for value, _ in points], low, high, names)
     return {"rows": rows[:ROWS], "groups": groups if keys else [], "group": chosen, "curve": curve,
             "columns": told.columns}  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 from strategies import expected, protected
 
 from wpinq import graphs, kernels
+from wpinq.postprocess.graphs.chain import off
 from wpinq.postprocess.graphs.counts import Graph
 from wpinq.postprocess.graphs.walker import ONE, Target, Walker, buckets_of
 
@@ -19,10 +20,10 @@ def walker(graph, seed=0):
     return Walker(made, buckets_of(made.degrees), np.random.default_rng(seed))
 
 
-def target(one, scale=0.5, seed=0):
+def target(one, scale=0.5, seed=0, slack=0.0):
     counts = one.counts()
     wanted = np.abs(counts * np.random.default_rng(seed).uniform(0.5, 3, len(counts)))
-    return Target(wanted, np.full(len(counts), scale), one.buckets)
+    return Target(wanted, np.full(len(counts), scale), np.full(len(counts), slack), one.buckets)
 
 
 def test_counts_are_those_of_networkx():
@@ -40,7 +41,7 @@ def test_compiled_as_in_python(seed, monkeypatch):
     for library in (kernels.LIB, None):
         monkeypatch.setattr(kernels, "LIB", library)
         one = walker(nx.powerlaw_cluster_graph(60, 4, 0.5, seed=seed), seed)
-        taken = one.walk(target(one, 20.0 * seed), 1500)
+        taken = one.walk(target(one, 20.0 * seed, slack=0.5 * (seed % 2)), 1500)
         found.append((taken, one.edges.tobytes(), one.triangles.tobytes(), one._crowd.tobytes(), one.rng.random()))
     assert found[0] == found[1]
     assert taken > 20
@@ -89,8 +90,8 @@ def all_graphs(degrees):
             yield frozenset(chosen)
 
 
-@pytest.mark.parametrize("wedges", [0.0, 0.5])
-def test_the_chain_tends_to_the_likelihood(wedges):
+@pytest.mark.parametrize(("wedges", "slack"), [(0.0, 0.0), (0.5, 0.0), (0.5, 1.5)])
+def test_the_chain_tends_to_the_likelihood(wedges, slack):
     """How often it is at each graph with these degrees, by chi square; red by chance less than once in 10^6."""
     degrees = [3, 2, 2, 2, 2, 1]
     every = list(all_graphs(degrees))
@@ -99,14 +100,17 @@ def test_the_chain_tends_to_the_likelihood(wedges):
     name = np.empty(6, int)
     name[order] = range(6)
     weigh = Target(
-        one.counts() * 0, np.where(np.arange(len(one.counts())) == len(one.counts()) - 1, 1.0, 0.0), one.buckets
+        one.counts() * 0,
+        np.where(np.arange(len(one.counts())) == len(one.counts()) - 1, 1.0, 0.0),
+        np.full(len(one.counts()), slack),
+        one.buckets,
     )
 
     def whole(edges):
         graph = nx.Graph(list(edges))
         return sum(found / degrees[node] for node, found in nx.triangles(graph).items())
 
-    law = np.exp([-whole(edges) for edges in every])
+    law = np.exp([-off(whole(edges), slack) for edges in every])
     law /= law.sum()
     seen = Counter()
     for _ in range(8_000):

@@ -9,8 +9,9 @@ import wpinq
 from wpinq import graphs
 from wpinq.errors import BudgetError, ExactnessError, PlanError, SourceError
 from wpinq.postprocess.fit import Fit
-from wpinq.postprocess.graphs.counts import Graph
+from wpinq.postprocess.graphs.counts import Graph, middle, shares
 from wpinq.postprocess.graphs.fit import degrees_of, split_r_hat
+from wpinq.postprocess.graphs.measured import Noisy, common_share, shrunken
 from wpinq.postprocess.graphs.synthetic import Summary, with_degrees
 
 CLUSTERED = nx.powerlaw_cluster_graph(400, 6, 0.9, seed=1)
@@ -176,3 +177,21 @@ def test_r_hat_of_chains_that_stand_apart():
     assert split_r_hat(same + np.arange(4)[:, None]) > 1.4
     assert split_r_hat(same + np.linspace(0, 5, 400)) > 1.4
     assert split_r_hat(np.ones((2, 10))) == 1
+
+
+def test_answers_that_noise_swamps_are_moved_to_what_degrees_let_one_expect():
+    """Few triangles at much noise: on average over draws the total is nearer than that of the answers, or of none."""
+    sparse = Graph.of(np.array(nx.gnm_random_graph(600, 1500, seed=1).edges))
+    degrees, rng = sparse.degrees, np.random.default_rng(1)
+    mix = shares(degrees, 4)
+    true, pairs = middle(sparse.at_nodes(), degrees, mix), np.maximum(degrees - 1, 0) @ mix / 2
+    off = np.zeros((200, 3))
+    for row in off:
+        noisy = Noisy(true + rng.laplace(0, 4, 4), 4.0)
+        best, unsure = shrunken(noisy, common_share(noisy, pairs) * pairs, 1.0)
+        assert np.all(unsure > 0) and np.all(unsure <= noisy.scale)
+        row[:] = [abs(values - true).sum() for values in (best, np.maximum(noisy.values, 0), 0 * true)]
+    ours, raw, none = off.mean(axis=0)
+    assert ours < 0.7 * raw and ours < none
+    sure = Noisy(1000 * true, 1.0)
+    assert shrunken(sure, common_share(sure, pairs) * pairs, 1.0)[0] == pytest.approx(sure.values, rel=0.001)

@@ -39,6 +39,7 @@ and their total is what people look at, so they get half. Degrees err by less th
 this already, but all else rests on them; joint degrees carry assortativity alone."""
 LEVEL = Fraction(95, 100)
 QUERIES: Mapping[str, Callable[[Collection], Collection]] = {
+    "degrees": lambda both: corner(both.map(lambda src: src)),
     "joint": joint_buckets,
     "triangles": triangle_buckets,
     "intersect": triangles_by_intersect,
@@ -57,7 +58,14 @@ class Asked:
         return sum((quote.epsilon for quote in self.quotes.values()), Fraction(0))
 
 
-@takes("graphs.measure", edges=COLLECTION, shares=MAPPING | NOTHING, mutual=FLAG, name=NAME | NOTHING)
+@takes(
+    "graphs.measure",
+    edges=COLLECTION,
+    shares=MAPPING | NOTHING,
+    mutual=FLAG,
+    name=NAME | NOTHING,
+    analyst=NAME | NOTHING,
+)
 def measure(
     edges: Collection,
     epsilon: Amount,
@@ -115,19 +123,18 @@ def quoted(
     whole = positive(epsilon, "graphs.measure(epsilon=...)")
     split = _split(SHARES if shares is None else shares)
     both = undirected(edges, mutual)
-    collections = {"degrees": corner(both.map(lambda src: src)), **{key: query(both) for key, query in QUERIES.items()}}
     quotes = {}
-    for key in ("degrees", *QUERIES):
+    for key, query in QUERIES.items():
         if key in split:
             terms = Terms(split[key] * whole, call="graphs.measure")
             widest = WIDEST if key == "degrees" else LARGEST_SCALE
-            (quotes[key],) = at_once([(collections[key], terms, f"{name or 'graph'}: {key}")], widest, analyst)
+            (quotes[key],) = at_once([(query(both), terms, f"{name or 'graph'}: {key}")], widest, analyst)
     return Asked(quotes)
 
 
 def _split(shares: Mapping[str, Amount]) -> dict[str, Fraction]:
     """The share of each query in the whole."""
-    unknown = sorted(map(str, set(shares) - {"degrees", *QUERIES}))
+    unknown = sorted(map(str, set(shares) - set(QUERIES)))
     if unknown or "degrees" not in shares:
         found = f"found {', '.join(unknown)}" if unknown else "degrees are missing, which all others rest on"
         raise PlanError(f"graphs.measure(shares=...): of degrees, joint, triangles and intersect; {found}.")

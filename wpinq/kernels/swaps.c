@@ -100,10 +100,16 @@ static void movement(const Chain *g, const Swap *w, double *moved) {
     middle[k] = total;
 }
 
-static double worse(Floats moved, Floats gap, Floats weight) {
+static inline double off(double gap, double slack) {
+    gap = fabs(gap);
+    return gap < slack ? gap * gap / (2 * slack) : gap - slack / 2;
+}
+
+static double worse(Floats moved, Floats gap, Floats weight, Floats slack) {
     double sum = 0;
     for (int64_t i = 0; i < moved.length; i++)
-        sum += weight.at[i] * (fabs(gap.at[i] + moved.at[i]) - fabs(gap.at[i]));
+        if (moved.at[i] != 0)
+            sum += weight.at[i] * (off(gap.at[i] + moved.at[i], slack.at[i]) - off(gap.at[i], slack.at[i]));
     return MAX(sum, -700);
 }
 
@@ -182,7 +188,7 @@ static int64_t make(Chain *g, const Swap *w, const Row *x, const Row *c, int64_t
 
 EXPORT int64_t wpinq_walk(Ints starts, Indices owner, Indices other, Indices mate, Ints triangles, Ints crowding,
                           Ints share, Floats closing, Floats mix, Indices octave, Floats gap, Floats weight,
-                          Floats moved, Indices room, int64_t buckets, int64_t most, double wedges, int64_t steps,
+                          Floats slack, Floats moved, Indices room, int64_t buckets, int64_t most, double wedges, int64_t steps,
                           Draws draws) {
     const int64_t nodes = starts.length - 1;
     int32_t *const at = room.at;
@@ -206,7 +212,7 @@ EXPORT int64_t wpinq_walk(Ints starts, Indices owner, Indices other, Indices mat
             chances(&g, &w, &x, &c, x_c);
             movement(&g, &w, moved.at);
             const double odds = (any + wedges * w.back) / (any + wedges * w.forth);
-            if (draws.next(draws.state) < odds * exp(-worse(moved, gap, weight)) && make(&g, &w, &x, &c, most)) {
+            if (draws.next(draws.state) < odds * exp(-worse(moved, gap, weight, slack)) && make(&g, &w, &x, &c, most)) {
                 mark(&g, g.near, w.a, 0); /* the rows that were marked have changed: a has c instead of x */
                 mark(&g, g.far, w.y, 0);
                 g.near[w.x] = g.far[w.c] = 0;

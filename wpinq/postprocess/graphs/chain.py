@@ -3,8 +3,9 @@
 A step takes two edges a-x and c-y and would make a-c and x-y of them. Half of the proposals take two random edges, and
 half two that close a random path of two edges from a to c; a step is taken with the probability of Metropolis and
 Hastings, the chances of both proposals there and back included. So what the chain tends to is
-`exp(-sum of weight * |count - answer|)` over the simple graphs with these degrees: the likelihood of the answers under
-Laplace noise, to a power.
+`exp(-sum of weight * off(count - answer))` over the simple graphs with these degrees: the likelihood of the answers
+under Laplace noise, to a power; but within an answer's own noise its square counts (Huber's loss). Counts that had to
+be exactly the answers would hold the chain fast: hardly any swap leaves all of them as they are.
 
 Counts follow a swap from what it changes alone: the common neighbours of its four pairs. The number of triangles at
 each node is a whole number and never drifts; the counts over buckets are computed from it.
@@ -12,7 +13,8 @@ each node is a whole number and never drifts; the counts over buckets are comput
 A graph is not entered where paths of two edges weigh more than one at an edge that they close: there
 `graphs.triangle_buckets` would keep a part of them, and the chain's counts are then exactly the query's.
 
-Source: Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 (sec. 4); Hastings, Biometrika 57(1), 1970.
+Source: Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 (sec. 4); Hastings, Biometrika 57(1), 1970; Huber, Annals of
+Mathematical Statistics 35(1), 1964.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ Rows = tuple[Ints, Indices, Indices, Indices]
 @compiled_items
 def walk(
     graph: tuple[Rows, tuple[Ints, Ints], tuple[Ints, Floats, Floats, Indices]],
-    answers: tuple[Floats, Floats, Floats],
+    answers: tuple[Floats, Floats, Floats, Floats],
     room: Indices,
     limits: tuple[int, int, float, int],
     rng: np.random.Generator,
@@ -47,7 +49,8 @@ def walk(
             the same edge in the neighbour's row. What is kept: the triangles at each node; at the lower place of each
             edge, what paths weigh that it closes. And of each node: what a path through it weighs, in the same units;
             1/(d - 1); its shares of the buckets, in a row; its highest bucket.
-        answers: Counts minus answers, all joint degrees and then triangles and the intersection; their weights; room.
+        answers: Counts minus answers, all joint degrees and then triangles and the intersection; their weights; what
+            is near enough to an answer (see `off`); room.
         room: Room for five numbers of each node, all zero.
         limits: The number of buckets; what paths may weigh at an edge; the share of proposals that close a path; and
             how many proposals there are.
@@ -55,7 +58,7 @@ def walk(
     """
     buckets, most, wedges, steps = limits
     chain = _Chain(*graph, buckets)
-    gap, weight, moved = answers
+    gap, weight, slack, moved = answers
     any_two, taken = (1 - wedges) / (len(chain.other) / 2), 0
     for _ in range(steps):
         swap = chain.propose(rng, wedges)
@@ -71,12 +74,19 @@ def walk(
         odds = (any_two + wedges * back) / (any_two + wedges * forth)
         worse = 0.0
         for i in range(len(gap)):
-            worse += weight[i] * (abs(gap[i] + moved[i]) - abs(gap[i]))
+            if moved[i]:
+                worse += weight[i] * (off(gap[i] + moved[i], slack[i]) - off(gap[i], slack[i]))
         if rng.random() < odds * math.exp(-max(worse, -700.0)) and chain.make(swap, one, two, most):
             taken += 1
             for i in range(len(gap)):
                 gap[i] += moved[i]
     return taken
+
+
+def off(gap: float, slack: float) -> float:
+    """How far a count is off its answer, beyond the slack as a distance and within it as a square (Huber)."""
+    gap = abs(gap)
+    return gap * gap / (2 * slack) if gap < slack else gap - slack / 2
 
 
 @dataclass

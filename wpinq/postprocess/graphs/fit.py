@@ -19,7 +19,7 @@ from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.graphs.counts import Floats, Graph, Ints
 from wpinq.postprocess.graphs.measured import Measurements
 from wpinq.postprocess.graphs.synthetic import Summary, SyntheticGraph, with_degrees
-from wpinq.postprocess.graphs.walker import Target, Walker, buckets_of
+from wpinq.postprocess.graphs.walker import Target, Walker
 from wpinq.postprocess.synthesis.synthesize import SEED
 from wpinq.progress import bar
 
@@ -43,7 +43,7 @@ class GraphFit:
         graph: The graph at the end of the first chain.
         seed_graph: The graph that the first chain began with: fitted degrees and, where measured, joint degrees.
         r_hat: For some numbers of a graph, whether the chains agree and have settled: near 1 where they have. With one
-            chain its two halves are compared.
+            chain its two halves are compared, which tells less.
         counts: Of the graph, what the queries weigh: as `target` of the measurements has it.
     """
 
@@ -114,8 +114,10 @@ def fit(
     """Search for graphs that give the released answers, as near as they can be.
 
     Each chain begins with a random graph of the fitted degrees, fits the joint degrees, and then all answers, at first
-    told softly and then louder (simulated tempering by a falling temperature). It ends in sampling graphs with about
-    the probability that Laplace noise of the answers' scales, raised to a power, gives the answers.
+    told softly and then louder (annealing: a falling temperature, no exchange between chains). It ends in sampling
+    graphs with about the probability that noise of the answers' scales, raised to a power, gives the answers.
+
+    Answers that noise swamps are first moved to what the degrees let one expect (see `shrunken` in `measured.py`).
 
     Args:
         measurements: What `graphs.measure` released; or plain numbers.
@@ -130,7 +132,7 @@ def fit(
     if not isinstance(measurements, Measurements):
         raise PlanError("graphs.fit(measurements): takes what graphs.measure(...) returns.")
     first = with_degrees(degrees_of(measurements.degrees))
-    target = measurements.target(buckets_of(first.degrees))
+    target = measurements.target(first.degrees)
     wanted = steps if steps is not None else max(STEPS * len(first.edges), LEAST)
     spawned = np.random.default_rng(seed).spawn(chains)
     work = chains * (wanted + (MIXING + JOINING) * len(first.edges))

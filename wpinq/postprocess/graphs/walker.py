@@ -21,11 +21,13 @@ class Target:
     Attributes:
         wanted: As many numbers as there are counts, in one row.
         weight: What a difference of one costs; 0 where nothing was asked.
+        slack: Within so much of the answer a difference costs less than that, its square (Huber's loss).
         buckets: How many there are.
     """
 
     wanted: Floats
     weight: Floats
+    slack: Floats
     buckets: int
 
     def times(self, factor: float, triangles: bool = True) -> Target:
@@ -33,7 +35,7 @@ class Target:
         weight = self.weight * factor
         if not triangles:
             weight[self.buckets**2 :] = 0
-        return Target(self.wanted, weight, self.buckets)
+        return Target(self.wanted, weight, self.slack, self.buckets)
 
 
 @dataclass(eq=False)
@@ -95,7 +97,7 @@ class Walker:
         if len(self._owner) < 4:
             return 0
         gap = self.counts() - target.wanted
-        answers = (gap, target.weight, np.zeros_like(gap))
+        answers = (gap, target.weight, target.slack, np.zeros_like(gap))
         kept = (self.triangles, self._crowd)
         limits = (self.buckets, ONE, wedges, steps)
         return walk((self._rows, kept, self._nodes), answers, self._room, limits, self.rng)

@@ -1,10 +1,10 @@
 """How near synthetic graphs come to real ones: relative errors at some epsilons, beside published ones where given.
 
-    python tests/benchmarks/bench_graphs.py [GRAPH ...] [--epsilon 1] [--runs 10] [--shares 3,2,5] [--published FILE]
+    python tests/benchmarks/bench_graphs.py [GRAPH ...] [--epsilon 1] [--runs 10] [--shares 3,2,5,0] [--published FILE]
 
 The unit is an edge. Degrees are released by `wpinq.degrees.release`; the other answers are computed by the columns of
 `postprocess/graphs/counts.py`, which `tests/graphs` holds to the queries, and get Laplace noise of the scale that the
-plan says (8 and 12 over their share of epsilon): the engine's own answers are the same, and take up to a minute a run.
+plan says (8, 12 and 6 over their share of epsilon): the engine's own are the same, and take up to a minute a run.
 `--published` is a file of relative errors by graph, question and algorithm, at epsilon 0.1, 0.5, 1, 2, 5, 10; the best
 of its algorithms is shown for each number by itself.
 
@@ -26,7 +26,7 @@ import polars as pl
 
 import wpinq
 from wpinq.graphs import Graph, Measurements, Noisy, Summary, SyntheticGraph, fit
-from wpinq.postprocess.graphs.counts import joint, middle, shares
+from wpinq.postprocess.graphs.counts import intersected, joint, middle, shares
 from wpinq.postprocess.graphs.walker import buckets_of
 
 DATA = Path(wpinq.__file__).parents[2] / "shared" / "data"
@@ -52,14 +52,18 @@ def load(name: str) -> Graph:
 
 def measure(graph: Graph, epsilon: float, split: list[float], rng: np.random.Generator) -> Measurements:
     """What `graphs.measure` would release."""
-    degrees, one, two = (epsilon * part / sum(split) for part in split)
+    degrees, *rest = (epsilon * part / sum(split) for part in split)
     rows = wpinq.protect(pl.DataFrame({"node": graph.edges.ravel()}), budget=10**6)
     released = wpinq.degrees.release(rows, epsilon=f"{degrees / 2:.6f}")
     found = buckets_of([released.interval("largest", 0.999)[1], *released.sequence[:1]])
-    mix = shares(graph.degrees, found)
-    pairs = np.triu(joint(graph.edges, mix) + rng.laplace(0, 8 / one, (found, found)))
-    at = middle(graph.at_nodes(), graph.degrees, mix) + rng.laplace(0, 12 / two, found)
-    return Measurements(released, Noisy(pairs, 8 / one), Noisy(at, 12 / two))
+    mix, triangles = shares(graph.degrees, found), graph.at_nodes()
+    whole = np.array([intersected(triangles, graph.degrees)])
+    true = np.triu(joint(graph.edges, mix)), middle(triangles, graph.degrees, mix), whole
+    asked = []
+    for values, uses, share in zip(true, (8, 12, 6), [*rest, 0.0], strict=False):
+        noisy = Noisy(values + rng.laplace(0, uses / share, values.shape), uses / share) if share else None
+        asked.append(noisy)
+    return Measurements(released, *asked)
 
 
 def divergence(true: np.ndarray, other: np.ndarray) -> float:
@@ -83,11 +87,11 @@ def summary(graph: Graph) -> dict[str, float]:
 
 
 def run(
-    graph: Graph, true: dict[str, float], epsilon: float, split: list[float], seed: int, steps: int | None
+    graph: Graph, true: dict[str, float], epsilon: float, split: list[float], seed: int, steps: int | None, chains: int
 ) -> list[float]:
     rng = np.random.default_rng(seed)
     began = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-    made = fit(measure(graph, epsilon, split, rng), seed=seed, steps=steps)
+    made = fit(measure(graph, epsilon, split, rng), seed=seed, steps=steps, chains=chains)
     seconds = resource.getrusage(resource.RUSAGE_SELF).ru_utime - began
     found = summary(made.graph)
     errors = {name: abs(found[name] - true[name]) / (abs(true[name]) if name != "assort" else 1) for name in true}
@@ -113,8 +117,9 @@ def main() -> None:
     parser.add_argument("graphs", nargs="*", default=list(GRAPHS))
     parser.add_argument("--epsilon", nargs="*", default=list(EPSILONS))
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--shares", default="3,2,5")
+    parser.add_argument("--shares", default="3,2,5,0", help="Degrees, joint, triangles, intersect.")
     parser.add_argument("--steps", type=int)
+    parser.add_argument("--chains", type=int, default=1, help="R-hat of one chain compares its halves alone.")
     parser.add_argument("--published", type=Path)
     parser.add_argument("--smoke", action="store_true", help="A made-up graph, in seconds.")
     given = parser.parse_args()
@@ -128,7 +133,9 @@ def main() -> None:
         graph = made if given.smoke else load(name)
         true = summary(graph)
         for epsilon in given.epsilon:
-            runs = [run(graph, true, float(epsilon), split, seed, given.steps) for seed in range(given.runs)]
+            runs = [
+                run(graph, true, float(epsilon), split, seed, given.steps, given.chains) for seed in range(given.runs)
+            ]
             mean = [f"{value:.3g}" for value in np.mean(runs, axis=0)]
             print(f"| {name} | {epsilon} | {given.runs} | " + " | ".join(mean) + " |", flush=True)
             if any(told := best(published, name, float(epsilon))):

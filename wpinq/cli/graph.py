@@ -44,7 +44,7 @@ def graph(
     chains: Annotated[int, typer.Option(help="Searches, of which R-hat tells whether they agree.", min=1, max=64)] = 1,
     steps: Annotated[
         int | None,
-        typer.Option(help="Swaps that each search proposes, by default 300 for each edge.", min=0, show_default=False),
+        typer.Option(help="Swaps that each search proposes, by default 600 for each edge.", min=0, show_default=False),
     ] = None,
     analyst: options.Analyst = None,
     json: options.JsonPath = None,

@@ -26,7 +26,7 @@ from wpinq.progress import bar
 if TYPE_CHECKING:
     from wpinq.postprocess.picture import Picture
 
-MIXING, JOINING, STEPS, LEAST = 10, 20, 300, 10_000_000
+MIXING, JOINING, STEPS, LEAST = 10, 20, 600, 30_000_000
 """Swaps proposed for each edge: to mix the first graph, to fit the joint degrees, and all answers; and at the least."""
 BLOCKS, COOLING, HOT = 40, 24, 50.0
 """The last in so many blocks, of which so many warm up from a likelihood that is told so much less loudly."""
@@ -122,8 +122,8 @@ def fit(
     Args:
         measurements: What `graphs.measure` released; or plain numbers.
         seed: Seed or generator; the same seed gives the same graphs.
-        steps: Swaps that each chain proposes, 300 for each edge by default and at least ten million: some seconds for
-            10,000 edges, a minute for 100,000.
+        steps: Swaps that each chain proposes, 600 for each edge by default and at least thirty million: ten seconds for
+            10,000 edges, a minute or two for 100,000.
         chains: How many chains are run, one after the other; `r_hat` tells whether they agree.
 
     Raises:

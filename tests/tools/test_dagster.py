@@ -105,6 +105,13 @@ def test_what_a_library_says_of_a_record_is_not_kept(place, monkeypatch):
     assert "RuntimeError" in data.user_failure_data.description and " ".join(MARKER) not in text
 
 
+def test_the_block_of_the_page_defines_the_asset(place, block, monkeypatch):
+    monkeypatch.chdir(place().parent)
+    names = {}
+    exec(block("Dagster"), names)
+    assert [one.to_user_string() for one in names["defs"].resolve_all_asset_keys()] == ["site"]
+
+
 def test_a_release_without_a_first_period_has_no_partitions(place):
     with pytest.raises(PlanError, match="first"):
         publishing(place(first=""))

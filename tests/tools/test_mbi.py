@@ -35,6 +35,12 @@ def test_all_cells_are_there_in_the_order_of_mbi(people):
     assert table(seen).rows() == [("m", 2, "north")]
 
 
+def test_the_block_of_the_page_draws_a_table(people, block):
+    names = {"people": people, "pl": pl, "values": VALUES}
+    exec(block("mbi"), names)
+    assert names["drawn"].columns == list(VALUES)
+
+
 @pytest.mark.parametrize("mechanism", ["geometric", "laplace", "gaussian"])
 def test_the_deviation_is_that_of_the_noise(mechanism):
     """Over 4,000 absent bins; a right one is refused with a probability below 1e-6 (six standard errors)."""

@@ -1,7 +1,8 @@
 """Periods of a release as OpenLineage events, which carry what each of them cost: `wpinq publish run --openlineage`.
 
-Where events go is said as everywhere: `OPENLINEAGE_URL`, or a file `openlineage.yml`. They hold names and prices, and
-nothing else: no place of records, which can hold a password, and no number that depends on one.
+Where events go is said as everywhere: `OPENLINEAGE_URL`, or a file `openlineage.yml`. They hold names, prices and when
+the run began and ended, which depends on how many records there are; nothing else does. They hold no place of records,
+which can hold a password.
 """
 
 from __future__ import annotations

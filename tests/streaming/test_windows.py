@@ -338,6 +338,16 @@ def test_windows_joined_with_what_is_no_window_are_charged_each(live):
     assert live._data.ledger.spent()[0] == Fraction(2), "half for all windows, and half for each"
 
 
+def test_windows_of_a_live_source_beside_a_file_are_charged_each(live):
+    """Some record of the stream may let another one in, in a later epoch: the file beside it does not change that."""
+    known = wpinq.protect([("ann",)], budget=9, columns=["user"])
+    m = live.semijoin(known, on="user").window("1h", at="time").map(lambda user: user).measure(1)
+    for hour in range(3):
+        live.advance(until=at(hour + 1))
+        m.observe("ann", window=at(hour))
+    assert live._data.ledger.spent()[0] == 3, "each closes at an epoch of its own"
+
+
 def test_windows_of_a_file_of_people_are_bounded_all_together():
     rows = views(*range(10))
     m = wpinq.protect(rows, budget=1000, columns=COLUMNS, unit=wpinq.users("user", at_most=2)).window("1h", "time")

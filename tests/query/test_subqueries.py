@@ -138,6 +138,21 @@ def test_a_table_that_is_read_twice_is_paid_for_twice():
     assert list(sensitivities(both.groups._node).values()) == [18]
 
 
+@pytest.mark.parametrize(("query", "moves"), [
+    ("SELECT c, town, COUNT(*) FROM (SELECT user, COUNT(*) AS c FROM views GROUP BY user) t JOIN people USING (user) "
+     "GROUP BY c, town", {"views": 4, "people": 1}),
+    ("SELECT c, COUNT(*) FROM (SELECT page, COUNT(*) AS c FROM views GROUP BY page) t JOIN (SELECT page, COUNT(*) AS d "
+     "FROM views GROUP BY page) s USING (page) WHERE d > 1 GROUP BY c", {"views": 8}),
+])  # fmt: skip
+def test_groups_of_a_subquery_are_joined_for_each_key_has_one(query, moves):
+    views = wpinq.protect([], budget=1, unit=wpinq.users("user", at_most=2), columns=COLUMNS, name="views")
+    words = {"columns": {"user": "text", "town": "text"}, "name": "people"}
+    people = wpinq.protect([], budget=1, unit=wpinq.users("user", at_most=1), **words)
+    groups = prepare(query, {"views": views, "people": people}).groups
+    assert {data.name: move for data, move in sensitivities(groups._node).items()} == moves
+    check_stability(groups, examples=25)
+
+
 REFUSED = [
     ("SELECT COUNT(*) FROM (SELECT user FROM views ORDER BY user LIMIT 3) t", "which rows come first"),
     ("SELECT COUNT(*) FROM (SELECT age FROM views UNION ALL SELECT age FROM views LIMIT 3) t", "which rows come first"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -21,7 +21,7 @@ from wpinq.operators.group_sizes import TIMES, GroupSizes
 from wpinq.operators.keys import Extend, keyed
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.forms import Unary
-from wpinq.plan.node import Record, Weighted
+from wpinq.plan.node import Node, Record, Weighted
 from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.batch import WEIGHT
 from wpinq.records.kinds import codes, declared, joined_codes
@@ -128,6 +128,10 @@ class GroupBy(Unary):
     def stability(self) -> tuple[Fraction, ...]:
         """1, and 2 for whole groups."""
         return (Fraction(2 if self.whole else 1),)
+
+    def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
+        """A key has one whole group, of weight 1, whatever the data."""
+        return Fraction(1) if self.whole and columns.issuperset(self.keys) else None
 
     @property
     def record_moves(self) -> Fraction | None:

@@ -41,7 +41,7 @@ def prepare(
     """Read a query; nothing is charged, and nothing of protected tables is read.
 
     Args:
-        query: One SELECT over one protected table, which may join public ones.
+        query: One SELECT over protected tables, subqueries and public tables.
         tables: Protected collections and public tables (what `protect` takes: frames, paths) by name.
         bounds: The least and the largest number of each column or expression that is summed or ranked.
         shaved: Whether a degree distribution may be asked as differences of a `shave`; see `_Select._distribution`.

@@ -246,6 +246,58 @@ def test_slow_clients_are_let_go(tmp_path, monkeypatch):
         assert site.ask(token, "GET", "/api/measurements").status == 200
 
 
+def test_no_request_is_sent_elsewhere(site):
+    """An address with a slash at its end would be redirected to the host that the request names, token and all."""
+    for path in ("/api/budget/", "/api/sql/", "//evil.example/api/budget", "/api/openapi.json/"):
+        found = site.ask(site.token(), "GET", path, headers={"Host": "evil.example"})
+        assert found.status == 404 and "location" not in {name.lower() for name in found.headers}
+
+
+SMUGGLED = {
+    "two lengths": b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "two lengths of one kind": b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} ",
+    "an odd encoding": b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "a folded header": b"X: a\r\n b\r\nContent-Length : 0\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", SMUGGLED)
+def test_a_request_that_proxies_may_read_otherwise_is_refused_and_no_line_is_logged(site, name, capfd, caplog):
+    """A second request in what a proxy takes for the body would be asked with another client's connection."""
+    head = f"POST /api/sql HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {site.token()}\r\n".encode()
+    second = b"GET /api/budget HTTP/1.1\r\nHost: a\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", site.port), timeout=10) as client:
+        client.sendall(head + SMUGGLED[name] + second)
+        found = b""
+        with contextlib.suppress(ConnectionError):
+            while part := client.recv(65_536):
+                found += part
+    assert found.startswith(b"HTTP/1.1 400") and found.count(b"HTTP/1.1") == 1
+    assert not caplog.records and capfd.readouterr().err == ""  # a stranger cannot fill the log
+
+
+def test_nobody_fills_the_ledger_with_questions_that_cost_nothing(site):
+    token, before = site.token("filler", 1), Ledger.existing(site.place / "ledger").spent()
+    for dry in (True, False):
+        body = {**COUNT, "epsilon": "1e-6", "dry": dry}
+        for found in (
+            site.ask(token, "POST", "/api/sql", body),
+            measure(site, token, [TABLE], epsilon="1e-6", dry=dry),
+        ):
+            assert found.status == 422 and "the least here" in found.body["error"]["message"]
+    assert Ledger.existing(site.place / "ledger").spent() == before
+
+
+def test_whoever_asks_for_the_history_again_and_again_holds_up_no_charge(site, monkeypatch):
+    """All rows are read under the ledger's lock; they are read once for as long as none was added."""
+    token, read, entries = site.token("historian", 1), [], Ledger.entries
+    monkeypatch.setattr(Ledger, "entries", lambda self: read.append(1) or entries(self))
+    for number in (1, 2):
+        assert site.ask(token, "POST", "/api/sql", {**COUNT, "name": f"h{number}", "dry": False}).status == 200
+        told = [site.ask(token, "GET", "/api/history").body["asked"] for _ in range(5)]
+        assert [len(one) for one in told] == [number] * 5 and len(read) == number
+
+
 def test_a_lying_length_or_two_tokens_are_refused(site):
     token = site.token()
     found = site.ask(token, "POST", "/api/sql", raw=b"{}", headers={"Content-Length": "999999999"})

@@ -43,7 +43,7 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
     entrance = Entrance(tokens, catalogue.config)
     site = Site(catalogue, tokens, Desk(limits.waiting, limits.held), entrance)
     routes = [one.route(site) for one in OPERATIONS]
-    return Starlette(
+    result = Starlette(
         routes=[
             *routes,
             Route("/api/openapi.json", openapi),
@@ -53,3 +53,5 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
         middleware=[Middleware(Door, entrance=entrance, limits=limits)],
         exception_handlers={HTTPException: respond},
     )
+    result.router.redirect_slashes = False  # it would send a client, with its token, to whatever Host a request named
+    return result

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from wpinq.errors import PlanError
+from wpinq.exact import exact
 from wpinq.ledger import allowances
 from wpinq.measurements.quote import Quote
+from wpinq.serve.config import Limits
 from wpinq.serve.refusals import RefusedError
 
 CAPLESS = "the curator has set no cap for this analyst, so nothing can be asked: wpinq token make ... --cap EPSILON."
@@ -19,17 +22,21 @@ DELTA = (
 )
 
 
-def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str, delta: Fraction | None = None) -> None:
+def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str, limits: Limits, delta: Fraction | None = None) -> None:
     """Refuse an analyst without a cap: a budget that one analyst may spend alone is no allocation.
 
-    What costs delta needs a cap of delta too.
+    What costs delta needs a cap of delta too, and what costs next to nothing is refused.
 
     A cap is never taken away, so whoever has one now has one when it is charged; the ledger checks both in one
     transaction.
 
     Raises:
         RefusedError: The analyst has none in one of the ledgers.
+        PlanError: It costs less than the least.
     """
+    least = exact(limits.least, "limits.least")
+    if any(quote.epsilon < least and 2 * quote.rho < least**2 for quote in quotes):
+        raise PlanError(f"a part of it costs less than epsilon {limits.least}, the least here; spend more on it.")
     for ledger in {data.ledger.identity: data.ledger for quote in quotes for data in quote.sources}.values():
         own = allowances(ledger, analyst)[0]
         if own.cap is None:

@@ -43,6 +43,8 @@ class Limits(Table, frozen=True):
         gain: How far one unit may move what is measured, as a multiple of its bound.
         query: Characters of an SQL query.
         delta: Delta that one question may cost. With 0 groups are given, never published.
+        least: Epsilon that one question costs at least, and of rho half its square: a ledger keeps a row of each, for
+            ever, so that whoever asked for next to nothing could fill it.
     """
 
     body: int = 65_536
@@ -59,6 +61,7 @@ class Limits(Table, frozen=True):
     gain: int = 1_000
     query: int = 10_000
     delta: Number = 0
+    least: Number = "1e-5"
 
 
 class Server(Table, frozen=True):

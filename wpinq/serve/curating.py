@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from wpinq.exact import exact
-from wpinq.ledger import Entry, allowances, caps
+from wpinq.ledger import Entry, Ledger, allowances, caps
+from wpinq.ledger.budget import last_row
 from wpinq.plan.dataset import code_of
 from wpinq.remote.overseen import Cap, Capped, GrantTold, History, Ledgers, LedgerTold, Row, Tokens
 from wpinq.remote.pricing import left
@@ -65,11 +67,22 @@ async def history(call: Call[None]) -> History:
     def found() -> History:
         rows: list[Row] = []
         for one in _mine(call):
-            own = [row for row in one.ledger.entries() if row.kind == "charge" and row.analyst == call.grant.analyst]
+            own = [row for row in _entries(one.ledger) if row.kind == "charge" and row.analyst == call.grant.analyst]
             rows += _rows(own, one)
         return History(analyst=call.grant.analyst, asked=sorted(rows, key=lambda row: row.at)[-LAST:])
 
     return await call.site.desk.quoted(call.grant.analyst, found)
+
+
+_READ: WeakKeyDictionary[Ledger, tuple[tuple[int, str], list[Entry]]] = WeakKeyDictionary()
+
+
+def _entries(ledger: Ledger) -> list[Entry]:
+    """The rows of a ledger, read once for as long as none was added: reading all of them keeps charges waiting."""
+    last, found = last_row(ledger), _READ.get(ledger)
+    if found is None or found[0] != last:
+        found = _READ[ledger] = last, ledger.entries()
+    return found[1]
 
 
 def _mine(call: Call[Any]) -> list[Opened]:

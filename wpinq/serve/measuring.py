@@ -31,12 +31,12 @@ async def measure(call: Call[Measure]) -> Measured:
 
     def price() -> Measured:
         quote = _quoted(body, grant, site.catalogue)
-        insist_on_cap([quote], grant.analyst)
+        insist_on_cap([quote], grant.analyst, site.catalogue.config.limits)
         return Measured(price=priced([quote], grant.analyst, ["weight"]))
 
     def charged() -> Served:
         quote = _quoted(body, grant, site.catalogue)
-        insist_on_cap([quote], grant.analyst)
+        insist_on_cap([quote], grant.analyst, site.catalogue.config.limits)
         (made,) = commit([quote])
         settle(made)
         (data, *_) = (name for name, one in site.catalogue.data.items() if one.ledger is made.key_owner.ledger)

@@ -29,11 +29,13 @@ async def sql(call: Call[Sql]) -> Answered:
 
     def price() -> Answered:
         asked = _quoted(body, grant, catalogue)
-        insist_on_cap(asked.quotes, grant.analyst, asked.lost)
+        insist_on_cap(asked.quotes, grant.analyst, catalogue.config.limits, asked.lost)
         return Answered(price=priced_sql(asked, grant.analyst))
 
     def answer() -> Answered:
-        return _answered(_quoted(body, grant, catalogue), grant)
+        asked = _quoted(body, grant, catalogue)
+        insist_on_cap(asked.quotes, grant.analyst, catalogue.config.limits, asked.lost)
+        return _answered(asked)
 
     def explain() -> Answered:
         asked = _quoted(msgspec.structs.replace(body, query=explains(body.query) or ""), grant, catalogue)
@@ -98,8 +100,7 @@ def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
     )  # fmt: skip
 
 
-def _answered(asked: QuotedSql, grant: Grant) -> Answered:
-    insist_on_cap(asked.quotes, grant.analyst, asked.lost)
+def _answered(asked: QuotedSql) -> Answered:
     found = asked.charge()
     rows, intervals = [list(row) for row in found.rows], [list(row) for row in found.intervals]
     return Answered(columns=list(found.columns), rows=rows, intervals=intervals, about=found.about)

@@ -104,7 +104,7 @@ def runner(catalogue: Catalogue, tokens: Tokens) -> uvicorn.Server:
     pem = [None if one is None else str(catalogue.home / one) for one in (place.certificate, place.key)]
     logging.getLogger("wpinq.serve").setLevel(logging.INFO)
     config = uvicorn.Config(
-        application(catalogue, tokens), http=Impatient, ws="none", access_log=False, log_level="warning",
+        application(catalogue, tokens), http=Impatient, ws="none", access_log=False, log_level="error",
         server_header=False, date_header=False, timeout_keep_alive=IDLE,
         backlog=BACKLOG, ssl_certfile=pem[0], ssl_keyfile=pem[1], proxy_headers=False,
     )  # fmt: skip

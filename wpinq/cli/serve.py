@@ -42,6 +42,6 @@ def insist() -> None:
     Raises:
         PlanError: They are not installed.
     """
-    for name in ("starlette", "uvicorn", "httptools"):
+    for name in ("starlette", "uvicorn", "httptools", "jinja2"):
         if find_spec(name) is None:
             raise PlanError(f"wpinq serve: {name} is not installed; run pip install 'wpinq[serve]'.")

@@ -200,10 +200,10 @@ DEGREES = "SELECT c, COUNT(*) AS n FROM (SELECT age, COUNT(*) AS c FROM views GR
 
 
 def test_a_degree_distribution_has_half_of_the_variance_that_grouping_would_give_it():
-    """Differences of two Laplace noises of scale 1 have a variance of 3.68; 4,000 are within 0.6 of it but for 1e-6."""
+    """Differences of two Laplace noises of scale 1 have a variance of 3.68; 4,000 are within 0.7 of it but for 1e-6."""
     keys = list(range(100, 4100))
     counts = asked(DEGREES, epsilon=1, keys=keys).frame
-    assert counts["n"].var() == pytest.approx(3.68, abs=0.6)
+    assert counts["n"].var() == pytest.approx(3.68, abs=0.7)
     missed = counts.filter((pl.col("low") > 0) | (pl.col("high") < 0)).height
     assert missed < 0.05 * len(keys)
     ((*_, half, _, _, _),) = asked(f"EXPLAIN {DEGREES}", epsilon=1, keys=keys).rows

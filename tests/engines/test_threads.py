@@ -13,11 +13,13 @@ from algebra import STEPS, UNITS, apply, source
 import wpinq
 from wpinq.engines import threads
 from wpinq.engines.job import Job
+from wpinq.engines.sharing import Lowered
 from wpinq.errors import EngineError
 from wpinq.ledger.secret import Secret
 from wpinq.operators.align import fit_noise
 from wpinq.operators.thicknesses import Thicknesses
 from wpinq.plan.node import sources
+from wpinq.plan.shapes import Keyed
 from wpinq.records.batch import WEIGHT, Batch
 from wpinq.records.schema import Column, Kind, Schema
 from wpinq.state import memory, waiting, workers
@@ -85,6 +87,13 @@ def test_people_have_the_same_records_in_any_number_of_threads(unit, monkeypatch
         others.append(counted(plan, 3, monkeypatch, limit="3000"))  # some parts go to disk in the middle, some at once
         assert len(one[1])
         assert all(np.array_equal(*pair) for other in others for pair in zip(one, other, strict=True))
+
+
+def test_large_files_are_cut_into_more_parts_and_small_ones_take_no_memory_for_them():
+    plan = Lowered(Job([people(PEOPLE[0])._node], bytes(16)))
+    (shape,) = [shape for shape in plan.shapes.values() if isinstance(shape, Keyed)]
+    sizes = {None: threads.PARTS, 0: 2, 10 * threads.BYTES: 10, 10**15: threads.PARTS}
+    assert {size: threads.state_of(shape, bytes(16), 2, size)._count for size in sizes} == sizes
 
 
 def test_each_thread_has_the_records_of_its_keys_and_ends(monkeypatch):

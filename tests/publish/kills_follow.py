@@ -121,6 +121,7 @@ class Story:
             with contextlib.suppress(ImportError):
                 if "confluent" not in module:
                     importlib.import_module(module)
+        self.told({})  # which takes as long as all that follow
 
     def told(self, kills: dict[int, list[int | float]]) -> list[str]:
         """Tell it, with kills before steps or after seconds of some looks. What is wrong?"""
@@ -219,13 +220,12 @@ def main() -> int:
         many.update(f"look {number}: {story.steps[number][fatal - 1]}" for number, fatal in steps)
         for some in [steps] if asked.together else [[one] for one in steps]:
             wrong += story.told({number: [fatal for other, fatal in some if other == number] for number, _ in some})
-        left = asked.kills
-        while left:
+        wanted = story.kills + asked.kills
+        while story.kills < wanted:
             kills: dict[int, list[int | float]] = {}
-            for _ in range(min(left, draw.randint(1, 5))):
+            for _ in range(draw.randint(1, 5)):
                 number = draw.randrange(len(LOOKS))
                 kills.setdefault(number, []).append(draw.random() * story.seconds[number])
-                left -= 1
             wrong += story.told(kills)
     if broker is not None:
         broker.end()

@@ -150,7 +150,7 @@ class Lowering:
     ) -> Stream[StepBatches]:
         ports = [self._routed(f"{name}_{port}", node.inputs[port], up, shape, port) for port, up in enumerate(ups)]
         threads = None if self.eager else cores(self.job.beside)
-        make = partial(state_of, shape, self.job.key, threads)
+        make = partial(state_of, shape, self.job.key, threads, self.plan.size)
         guard = partial(self.job.failure.guard, node.title)
         logic = _builder(lambda: _Step(guard, make(), follows, self._count, eager=self.eager))
         changed = op.stateful_batch(name, op.merge(f"{name}_ports", *ports), logic)

@@ -68,7 +68,7 @@ class Loop:
         self._states: dict[Node, State] = {}
         for node, shape in self._plan.shapes.items():
             if isinstance(shape, Keyed):
-                state = self._states[node] = state_of(shape, job.key, threads)
+                state = self._states[node] = state_of(shape, job.key, threads, self._plan.size)
                 for port, up in enumerate(node.inputs):
                     absorb = job.failure.guard(node.title, partial(state.absorb, port), None)
                     self._takers[self._plan.chosen[up]].append(absorb)

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from wpinq.engines.job import Job
 from wpinq.engines.linear import Linear
 from wpinq.plan.node import Node, Source, fingerprints, steps
-from wpinq.plan.shapes import Keyed, Shape
+from wpinq.plan.shapes import Keyed, Read, Shape
 
 
 class Lowered:
@@ -16,6 +16,7 @@ class Lowered:
     Attributes:
         chosen: For each step the one that is computed in its place.
         shapes: The shape of each step that is computed, inputs first.
+        size: Bytes of the files that are read; None if that is not known.
         read: The steps whose output is read by a measurement or by a step with a state, in the same order in all
             processes.
     """
@@ -25,6 +26,8 @@ class Lowered:
         needed = needed_columns(job.roots, self.chosen)
         order = [node for node in steps(*job.roots) if self.chosen[node] is node]
         self.shapes: dict[Node, Shape] = {node: node.lower(needed[node]) for node in order}
+        sizes = [shape.data.reader.total_bytes for shape in self.shapes.values() if isinstance(shape, Read)]
+        self.size = None if None in sizes else sum(size or 0 for size in sizes)
         readers = [node.inputs for node, shape in self.shapes.items() if isinstance(shape, Keyed)] + [job.roots]
         self.read = list(dict.fromkeys(self.chosen[one] for some in readers for one in some))
 

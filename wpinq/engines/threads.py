@@ -24,26 +24,28 @@ from wpinq.state.overflow import Disk, Overflow, Sized
 from wpinq.state.states import Ending, Piecewise, State
 from wpinq.state.workers import FEW, Workers
 
-PARTS = 64
-"""Of a step whose state is large: a part of all records has to fit in memory for each thread."""
+PARTS, BYTES = 64, 1 << 26
+"""Parts of a step whose state is large, of which one has to fit in memory for each thread: at the most so many, and so
+many bytes of files in each, since every part takes some memory of its own."""
 WORTH = 1 << 14
 """Rows of a part that are worth a call."""
 
 
-def state_of(shape: Keyed, key: bytes, threads: int | None) -> State:
+def state_of(shape: Keyed, key: bytes, threads: int | None, size: int | None = None) -> State:
     """The state of a step: of one that answers once in so many threads, where it allows that.
 
     Args:
         shape: The step.
         key: The key of identities.
         threads: How many there may be; None if it answers again and again.
+        size: Bytes of the files that are read; None if that is not known.
     """
     first = shape.state(key)
     if threads is None or shape.hashed or shape.alone or not all(shape.keys) or isinstance(first, Piecewise):
         return first
     if isinstance(first, Sized):
-        disk = Disk(LIMIT)
-        return Threads(shape.keys, key, lambda: Overflow(cast("Sized", shape.state(key)), disk), threads, PARTS)
+        disk, parts = Disk(LIMIT), PARTS if size is None else min(PARTS, max(threads, size // BYTES))
+        return Threads(shape.keys, key, lambda: Overflow(cast("Sized", shape.state(key)), disk), threads, parts)
     return first if threads == 1 else Threads(shape.keys, key, lambda: shape.state(key), threads, threads)
 
 

@@ -267,6 +267,14 @@ def test_periods_that_cannot_be(tmp_path):
     assert site.plan().left == 27
 
 
+def test_another_budget_than_the_ledgers_is_refused_by_the_plan_too(tmp_path):
+    wrote(tmp_path, 21)
+    release(tmp_path).run()
+    for epsilon in ("0.5", 40):
+        with pytest.raises(PlanError, match=r"the ledger's is epsilon 30, delta 0, and not epsilon (0.5|40)"):
+            release(tmp_path, budget={"epsilon": epsilon}).plan()
+
+
 def test_keys_that_do_not_fit(tmp_path):
     wrote(tmp_path, 21)
     (tmp_path / "keys.csv").write_text("a,b\n")

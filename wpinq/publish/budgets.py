@@ -77,6 +77,18 @@ def new_promise(budget: Budget) -> Promise:
     return promise
 
 
+def unchanged(budget: Budget, held: Promise) -> None:
+    """Refuse a budget that is not that of the ledger, which is raised by hand alone.
+
+    Raises:
+        PlanError: It is another one.
+    """
+    wanted = new_promise(budget)
+    if budget.per is None and float(wanted.budget) != float(held.budget):
+        raise PlanError(f"[budget]: the ledger's is {held.text}, and not {wanted.text}; write what it holds, or to "
+                        "spend more: `wpinq ledger raise PATH EPSILON`.")  # fmt: skip
+
+
 def asked_of(budget: Budget, total: Fraction | None) -> Asked:
     """What a ledger is asked for, with a budget of so much in all; None for what it holds."""
     if budget.rho is not None:

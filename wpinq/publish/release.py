@@ -20,7 +20,7 @@ from wpinq.ledger.budget import sums
 from wpinq.ledger.cost import Composition
 from wpinq.ledger.promise import RHO, Promise
 from wpinq.publish import alerts
-from wpinq.publish.budgets import Allowance, Funds, check, new_promise, said
+from wpinq.publish.budgets import Allowance, Funds, check, new_promise, said, unchanged
 from wpinq.publish.declared import File
 from wpinq.publish.following import Follower, ticks
 from wpinq.publish.periods import Period, span, through
@@ -135,6 +135,7 @@ class Release:
         """
         wanted = self.period(period)
         promise, spent = self._books()
+        unchanged(self.file.budget, promise)
         views = self._publisher.opening.imagined(wanted, curves=spent.curves)
         asked = self._publisher.asked(views, promise)
         priced = [Priced(one.question.name, one.text, one.price, one.expected) for one in asked]

@@ -105,6 +105,8 @@ def main():
     bad = 0
     with tempfile.TemporaryDirectory() as folder, serving(written(Path(folder), CONFIG + limits)) as site:
         token = site.token("fuzzer", 900, curator=True)
+        revoke, name = site.tokens.revoke, token.split("_", 2)[1]
+        site.tokens.revoke = lambda one: None if one == name else revoke(one)  # it finds its own name in what is told
         own = site.ask(None, "GET", "/api/openapi.json").body
         places = [Path(folder) / name for name in ("openapi.json", "known.json")]
         places[0].write_text(json.dumps(own))

@@ -135,6 +135,7 @@ def ask(tmp_path):
     pages = views.map(lambda user, page: page.lower())
     m = pages.shave().measure("0.01")
     m.beside = wpinq.degrees.sequence(pages).measure("0.01")  # it runs with the other, while somebody holds it
+    m.plain = pages.measure("0.01")  # what no keyed step counts is counted in parts, and added up
     return m
 
 
@@ -170,6 +171,7 @@ def test_steps_that_fail_say_nothing(place, failure, broken, tmp_path, capfd, ca
         m.observe((MARK, 1))
         m.observe_many([(MARK, 1)])
         m.beside.observe(1)  # what fails in its plan alone
+        m.plain.observe(MARK)
     clean(told(caught.value))
     expected = {interrupts: KeyboardInterrupt, exits: SystemExit}.get(failure, wpinq.WpinqError)
     assert isinstance(caught.value, expected)
@@ -201,6 +203,7 @@ for place, (owner, name) in t.PLACES.items():
         setattr(owner, name, classmethod(instead) if isinstance(raw, classmethod) else instead)
         try:
             m.observe((t.MARK, 1))
+            m.plain.observe(t.MARK)
         except BaseException:
             traceback.print_exc()
             count += 1

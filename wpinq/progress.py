@@ -24,7 +24,7 @@ def bar(title: str, total: int) -> Iterator[Callable[[int], None] | None]:
     Yields:
         A function to call with the progress since the last call, or None where nobody would see it.
     """
-    kind = _Cell if _notebook() else _Bar if sys.stderr.isatty() else None
+    kind = _Cell if notebook() else _Bar if sys.stderr.isatty() else None
     if kind is None or not total:
         yield None
         return
@@ -63,7 +63,7 @@ class _Bar:
             self._close()
 
 
-def _notebook() -> bool:
+def notebook() -> bool:
     """Whether this is the process of a notebook; IPython is not loaded to find out."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

@@ -189,7 +189,7 @@ def test_a_function_that_reads_no_column_counts_everything():
 
 
 def test_attack_37_no_answer_before_the_run_is_over_and_no_function_runs_after_it(tmp_path):
-    """The time of a function shows in the first answer only, which waits for all of the data; the README says so."""
+    """The time of a function shows in the first answer only, which waits for all of the data; the documents say so."""
     told = SimpleNamespace(calls=[])  # a list of its own would be copied when the function is bound
     calls = told.calls
 
@@ -209,8 +209,10 @@ def test_attack_37_no_answer_before_the_run_is_over_and_no_function_runs_after_i
         m.observe("alice")
     assert len(calls) == seen
     assert time.perf_counter() - start < 0.3
-    readme = Path(__file__).parents[2] / "README.md"
-    assert "how long a run takes, the user's own functions in it" in " ".join(readme.read_text().split())
+    limits = Path(__file__).parents[2] / "wpinq" / "docs" / "vulnerabilities.md"
+    assert "the time and memory of a user's function depend on the records that it meets" in " ".join(
+        limits.read_text().split()
+    )
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, MemoryError, RuntimeError])

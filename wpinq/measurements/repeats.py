@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import BudgetError
 from wpinq.plan.dataset import UNNAMED
+from wpinq.progress import notebook
 
 if TYPE_CHECKING:
     from wpinq.measurements.quote import Quote
@@ -65,11 +66,11 @@ def _said(quote: Quote[Any], version: str, *, same: bool) -> str:
 
 def _agreed(what: str) -> bool:
     """Ask at a terminal or in a notebook; nobody agrees where nobody can be asked."""
-    if not ("ipykernel" in sys.modules or (sys.stdin.isatty() and sys.stderr.isatty())):
+    if not (notebook() or (sys.stdin.isatty() and sys.stderr.isatty())):
         return False
     sys.stderr.write(f"{what}. Charge it? [y/N] ")
     sys.stderr.flush()
     try:
         return input().strip().lower() in ("y", "yes")
-    except EOFError:
+    except (EOFError, OSError):
         return False

@@ -5,16 +5,16 @@
 
 #include "common.h"
 
-#define PARTS 16                       /* tables of identities, at most */
+#define PARTS 4                        /* bits that choose a table of identities */
 #define CLASSES 40                     /* sizes of blocks, each twice the one before */
 #define GIVEN ((uint64_t)1 << 63)      /* of an item's row: it was given out */
 #define MOST_WORDS 5
 
-/* Identities and a number of each, in open tables, one for each value of the first `bits` bits: 0 marks an empty slot.
-   Each table grows by itself, so growing takes little memory; `full` names the one that must. */
+/* Identities and a number of each, in open tables, one for each value of the first bits: 0 marks an empty slot. Each
+   table grows by itself, so growing takes little memory; `full` names the one that must. */
 typedef struct { uint32_t id[4], number; } Slot;
 typedef struct { Slot *slots; int64_t size, used, limit; } Part;
-typedef struct { Part parts[PARTS]; int64_t bits, used, full; } Numbers;
+typedef struct { Part parts[1 << PARTS]; int64_t used, full; } Numbers;
 
 /* A person: ranks must not be above `limit`; items are at `at`, `count` of `room`, `kind` says which size that is. */
 typedef struct { uint64_t limit; int64_t at; uint32_t count, room; int32_t kind, moved; } Person;
@@ -33,12 +33,12 @@ typedef struct {
 /* Read ahead what something takes, which may lie in two lines of the cache. */
 #define FETCH(at) (__builtin_prefetch(at, 1), __builtin_prefetch((const char *)((at) + 1) - 1, 1))
 
-INLINE uint64_t home(const Numbers *table, const Part *part, uint64_t first) {
-    return ((first << table->bits >> 32) * (uint64_t)part->size) >> 32;
+INLINE uint64_t home(const Part *part, uint64_t first) {
+    return ((first << PARTS >> 32) * (uint64_t)part->size) >> 32;
 }
 
-INLINE Slot *found(const Numbers *table, const Part *part, const uint64_t *id) {
-    uint64_t at = home(table, part, id[0]);
+INLINE Slot *found(const Part *part, const uint64_t *id) {
+    uint64_t at = home(part, id[0]);
     for (;;) {
         Slot *slot = part->slots + at;
         if (!slot->number || !memcmp(slot->id, id, 16)) return slot;
@@ -51,16 +51,16 @@ INLINE Slot *slot_of(Numbers *table, int64_t n, const uint64_t *ids, int64_t i) 
 #ifdef __GNUC__
     if (i + 24 < n) {
         const uint64_t first = ids[2 * i + 48];
-        const Part *part = table->parts + (first >> 32 >> (32 - table->bits));
-        FETCH(part->slots + home(table, part, first));
+        const Part *part = table->parts + (first >> (64 - PARTS));
+        FETCH(part->slots + home(part, first));
     }
 #endif
-    Part *part = table->parts + (ids[2 * i] >> 32 >> (32 - table->bits));
+    Part *part = table->parts + (ids[2 * i] >> (64 - PARTS));
     if (part->used >= part->limit) {
         table->full = part - table->parts;
         return 0;
     }
-    Slot *slot = found(table, part, ids + 2 * i);
+    Slot *slot = found(part, ids + 2 * i);
     if (!slot->number) {
         memcpy(slot->id, ids + 2 * i, 16);
         part->used++;
@@ -109,7 +109,7 @@ EXPORT void wpinq_add(int64_t n, const int32_t *codes, const int64_t *weights, i
 
 /* All identities that were numbered in the order in which they were seen, in this order. */
 EXPORT void wpinq_identities(const Numbers *table, uint64_t *ids) {
-    for (const Part *part = table->parts; part < table->parts + (1 << table->bits); part++)
+    for (const Part *part = table->parts; part < table->parts + (1 << PARTS); part++)
         for (const Slot *slot = part->slots; slot < part->slots + part->size; slot++)
             if (slot->number) memcpy(ids + 2 * (uint64_t)(slot->number - 1), slot->id, 16);
 }
@@ -127,7 +127,7 @@ EXPORT void wpinq_spread(Numbers *table, Slot *slots, int64_t size, int64_t limi
         if (copy[i].number) {
             uint64_t id[2];
             memcpy(id, copy[i].id, 16);
-            *found(table, part, id) = copy[i];
+            *found(part, id) = copy[i];
         }
 }
 

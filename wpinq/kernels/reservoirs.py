@@ -6,8 +6,6 @@ Arrays grow in place where the system can move their pages, so that growing take
 from __future__ import annotations
 
 import ctypes
-import mmap
-import sys
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,13 +16,11 @@ from wpinq.kernels import Weights, Words
 Codes: TypeAlias = npt.NDArray[np.int32]
 Rows: TypeAlias = npt.NDArray[np.uint32]
 
-SLOT, PARTS, CLASSES = 20, 16, 40
-"""Bytes of a slot, tables beside each other at most, and sizes of blocks: as the C source has them."""
-FULL = 0.8
-"""A table grows when so much of it is in use: twofold, and a large one by a third."""
+SLOT, PARTS, CLASSES = 20, 1 << 4, 40
+"""Bytes of a slot, tables beside each other, and sizes of blocks: as the C source has them."""
+FULL = 0.75
+"""A table grows when so much of it is in use: twofold, and a large one by half."""
 LARGE = 1 << 12
-OWN = 1 << 18
-"""Bytes from which on a table has pages of its own."""
 MOST = 2**31 - 2**20
 """Identities that can be numbered, and rows that can be held, about."""
 
@@ -34,7 +30,7 @@ class _Part(ctypes.Structure):
 
 
 class _Numbers(ctypes.Structure):
-    _fields_ = (("parts", _Part * PARTS), *((name, ctypes.c_int64) for name in ("bits", "used", "full")))
+    _fields_ = (("parts", _Part * PARTS), ("used", ctypes.c_int64), ("full", ctypes.c_int64))
 
 
 class _Pool(ctypes.Structure):
@@ -46,51 +42,17 @@ class _Pool(ctypes.Structure):
     )
 
 
-class Zeros:
-    """Bytes that are zero at first, and grow in place.
-
-    Many of them are grown in turn. Where the system can move pages, each has pages of its own: among blocks of the
-    allocator, which are left for larger ones again and again, a quarter of the memory would be gaps.
-    """
-
-    def __init__(self) -> None:
-        self._bytes: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self._pages: mmap.mmap | None = None
-
-    @property
-    def size(self) -> int:
-        """How many there are."""
-        return len(self._bytes) if self._pages is None else len(self._pages)
-
-    def resize(self, size: int) -> int:
-        """Have so many, and say where they begin."""
-        if sys.platform != "linux" or size < OWN:
-            self._bytes.resize(size, refcheck=False)
-            return int(self._bytes.ctypes.data)
-        if self._pages is None:
-            self._pages = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            self._pages[: len(self._bytes)] = self._bytes.data
-            self._bytes = np.zeros(0, np.uint8)
-        else:
-            self._pages.resize(size)
-        return int(np.frombuffer(self._pages, np.uint8).ctypes.data)
-
-
 class Numbers:
     """A number of each identity: how often it was counted, or when it was first seen.
-
-    Args:
-        library: The compiled kernels.
-        bits: Of identities, which choose one of so many tables as they have values; up to 4. One table where many
-            `Numbers` grow side by side: the system then moves its pages, and leaves no gaps in memory.
 
     Raises:
         OverflowError: There are more than 2^31 identities, about.
     """
 
-    def __init__(self, library: ctypes.CDLL, bits: int = 4) -> None:
-        self._library, self._table = library, _Numbers(bits=bits)
-        self._slots = [Zeros() for _ in range(2**bits)]
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library, self._table = library, _Numbers()
+        self._slots = [np.empty(0, np.uint8) for _ in range(PARTS)]
+        self._copy = np.empty(0, np.uint8)
 
     def __len__(self) -> int:
         return int(self._table.used)
@@ -98,7 +60,7 @@ class Numbers:
     @property
     def size(self) -> int:
         """Bytes of the tables."""
-        return sum(slots.size for slots in self._slots)
+        return self._copy.nbytes + sum(slots.nbytes for slots in self._slots)
 
     def count(self, ids: Words, weights: Weights | None = None) -> Weights:
         """Count records, each by its weight or by 1, and say how often each was counted before."""
@@ -142,12 +104,13 @@ class Numbers:
         before, slots = self._table.parts[full].size, self._slots[full]
         if self._table.used >= MOST:
             raise OverflowError("there are more identities than a table can number.")
-        size = before * 4 // 3 if before >= LARGE else max(2 * before, PARTS)
-        address = slots.resize(size * SLOT)
-        copy = np.empty(before * SLOT, np.uint8)
+        size = before * 3 // 2 if before >= LARGE else max(2 * before, PARTS)
+        slots.resize(size * SLOT, refcheck=False)
+        if len(self._copy) < before * SLOT:
+            self._copy = np.empty(size * SLOT, np.uint8)
         room = int(size * FULL)
         self._library.wpinq_spread(
-            ctypes.byref(self._table), address, size, room, copy.ctypes.data
+            ctypes.byref(self._table), slots.ctypes.data, size, room, self._copy.ctypes.data
         )  # fmt: skip
 
 

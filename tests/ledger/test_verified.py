@@ -418,6 +418,21 @@ def test_attack_20_a_row_that_is_changed_while_the_ledger_is_in_use_is_seen_at_t
     assert opened().remaining() == 1 - Fraction(ROWS - 4, 100) - Fraction(1, 1000)
 
 
+def test_a_note_of_another_version_is_written_anew_at_the_first_use(
+    opened: Open, spend: Spend, place: Path, counted: dict[str, int], monkeypatch
+) -> None:
+    """Rows are read once after an upgrade, and not at each opening until many more have come."""
+    monkeypatch.setattr(verified, "FEW", 5)
+    ledger = opened()
+    for number in range(20):
+        spend(ledger, number, "1/100")
+    monkeypatch.setattr(verified, "FORM", ("another",))
+    assert opened().spent()[0] == Fraction(20, 100)
+    counted.update(codes=0)
+    assert opened().spent()[0] == Fraction(20, 100)
+    assert counted["codes"] <= 6
+
+
 def test_many_charges_at_once_are_noted(opened: Open, place: Path, counted: dict[str, int]) -> None:
     """SQLite would move its log to the file in between, which could not be told from what others write."""
     ledger = opened(budget=Fraction(10**6))

@@ -87,6 +87,7 @@ class Note:
             content = self._place.read_bytes()[HEADER:]
             if compare_digest(content[:CODE], self._secret.mac("ledger note", content[CODE:])):
                 return _read(content[CODE:])
+        self._count = 0  # it is written anew as soon as there are rows enough: an upgrade reads all of them once
         return Accountant()
 
     def keep(self, accountant: Accountant) -> None:

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 from prompt_toolkit.completion import CompleteEvent
@@ -24,9 +25,9 @@ from wpinq.ledger.budget import SPENT_ALL
 
 @pytest.fixture
 def shell(wpinq, views, loud, tmp_path, monkeypatch):
-    def say(*lines):
+    def say(*lines, budget="150"):
         monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-        return wpinq("shell", loud, views, "--budget", "150", "--ledger", tmp_path / "ledger")
+        return wpinq("shell", loud, views, "--budget", budget, "--ledger", tmp_path / "ledger")
 
     return say
 
@@ -112,12 +113,8 @@ def _until(terminal: int, text: str, seconds: float = 20) -> None:
 
 
 @pytest.fixture
-def rich(wpinq, views, loud, tmp_path, monkeypatch):
-    def say(*lines):
-        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
-        return wpinq("shell", loud, views, "--budget", "1000", "--ledger", tmp_path / "ledger")
-
-    return say
+def rich(shell):
+    return partial(shell, budget="1000")
 
 
 def test_new_questions_are_priced_first_and_charged_once_after_a_yes(rich, views, tmp_path, remaining):

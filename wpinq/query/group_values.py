@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import fsum, sqrt
 from typing import Any
 
@@ -121,22 +122,6 @@ def _root(values: Sequence[Any], *, sample: bool) -> Any:
     return None if found is None else sqrt(found)
 
 
-def _sample_spread(values: Sequence[Any]) -> Any:
-    return _spread(values, sample=True)
-
-
-def _whole_spread(values: Sequence[Any]) -> Any:
-    return _spread(values, sample=False)
-
-
-def _sample_root(values: Sequence[Any]) -> Any:
-    return _root(values, sample=True)
-
-
-def _whole_root(values: Sequence[Any]) -> Any:
-    return _root(values, sample=False)
-
-
 def _least(values: Sequence[Any]) -> Any:
     return min(values, default=None)
 
@@ -153,9 +138,9 @@ RULES: dict[str, Callable[[Sequence[Any]], Any]] = {
     "Min": _least,
     "Max": _largest,
     "Median": _median,
-    "Variance": _sample_spread,
-    "VariancePop": _whole_spread,
-    "Stddev": _sample_root,
-    "StddevSamp": _sample_root,
-    "StddevPop": _whole_root,
+    "Variance": partial(_spread, sample=True),
+    "VariancePop": partial(_spread, sample=False),
+    "Stddev": partial(_root, sample=True),
+    "StddevSamp": partial(_root, sample=True),
+    "StddevPop": partial(_root, sample=False),
 }

@@ -30,6 +30,7 @@ from wpinq.engines.exchange import (
 )
 from wpinq.engines.job import Job
 from wpinq.engines.linear import Linear, StepBatches
+from wpinq.engines.matching import match
 from wpinq.engines.placement import labels
 from wpinq.engines.reading import until_failure
 from wpinq.engines.sharing import Lowered
@@ -115,9 +116,12 @@ class Lowering:
         """For each representative step that a measurement or a keyed step reads, the stream of its batches."""
         plan = self.plan
         result: dict[Node, list[Stream[Batch]]] = {node: [] for node in plan.read}
+        every = {node: plan.follows(node) for node, shape in plan.shapes.items() if isinstance(shape, Read | Keyed)}
+        if not self.eager and not self.job.own and self.job.shards == 1:
+            match(plan.shapes, plan.chosen, self.job.roots, every.values())
         for number, (node, shape) in enumerate(plan.shapes.items()):
             if isinstance(shape, Read | Keyed):
-                follows = plan.follows(node)
+                follows = every[node]
                 ups = [_merged(f"step_{number}_up_{i}", result[plan.chosen[up]]) for i, up in enumerate(node.inputs)]
                 out = self._step(f"step_{number}", node, shape, ups, follows)
                 for i, end in enumerate(follows.ends):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import TypeAlias
 
 from wpinq.failures import Failure
@@ -36,6 +37,8 @@ class Linear:
 
     Attributes:
         ends: Those of the steps, or the origin itself, whose output leaves.
+        note, keep, finish: Who sees the batches of an end, what is kept of them, and who is told when the last one was
+            there; see `matching.py`.
     """
 
     def __init__(
@@ -54,13 +57,22 @@ class Linear:
                 if edges:
                     self._steps[node] = edges
         self.ends = [node for node in self._steps if node in read]
+        self.origin = origin
+        self.note: dict[Node, list[Callable[[Batch], None]]] = {}
+        self.keep: dict[Node, Callable[[Batch], Batch]] = {}
+        self.finish: list[Callable[[Node], None]] = []
 
     def push(self, batch: Batch) -> StepBatches:
-        """The output for a batch."""
+        """The output for a batch, or what is kept of it."""
         result: dict[Node, list[Batch]] = {}
         for node, edges in self._steps.items():
             made = (kernel(item) for up, kernel in edges for item in result[up])
             result[node] = [entry for entry in (made if edges else [batch]) if entry]
+        for end, notes in self.note.items():
+            for note, entry in product(notes, result[end]):
+                note(entry)
+        for end, keep in self.keep.items():
+            result[end] = [entry for entry in map(keep, result[end]) if entry]
         return {end: result[end] for end in self.ends if result[end]}
 
     def changes(self, state: State, *, last: bool = False) -> Iterator[StepBatches]:
@@ -69,6 +81,13 @@ class Linear:
             yield from map(self.push, state.last())
         else:
             yield self._push_all(state.pieces()) if isinstance(state, Piecewise) else self.push(state.emit())
+        if last:
+            self.finished()
+
+    def finished(self) -> None:
+        """Tell that nothing more comes from the origin."""
+        for finish in self.finish:
+            finish(self.origin)
 
     def _push_all(self, pieces: Iterator[Batch]) -> StepBatches:
         """The output for a change that comes in pieces; equal records are added up as they come."""

@@ -14,7 +14,8 @@ from functools import partial
 from typing import TypeAlias
 
 from wpinq.engines.job import FlowItem, Job
-from wpinq.engines.linear import StepBatches
+from wpinq.engines.linear import Linear, StepBatches
+from wpinq.engines.matching import match
 from wpinq.engines.reading import until_failure
 from wpinq.engines.sharing import Lowered
 from wpinq.engines.threads import state_of
@@ -86,22 +87,31 @@ class Loop:
         for root, histogram in zip(self._job.roots, result, strict=True):
             takers[self._plan.chosen[root]].append(guard("measure", histogram.absorb, None))
 
+        follows = {node: self._plan.follows(node) for node in self._plan.shapes if self._begins(node)}
+        if last:
+            match(self._plan.shapes, self._plan.chosen, self._job.roots, follows.values())
+
         def give(parts: StepBatches) -> None:
             for end, some in parts.items():
                 for batch in some:
                     for take in takers[end]:
                         take(batch)
 
-        for node, shape in self._plan.shapes.items():
+        for node, linear in follows.items():
+            shape = self._plan.shapes[node]
             if isinstance(shape, Read):
-                push = guard("exchange", self._plan.follows(node).push, {})
+                push = guard("exchange", linear.push, {})
                 for batch in read(shape):
                     give(push(batch))
-            elif isinstance(shape, Keyed):
-                guard(node.title, self._change, None)(node, give, last)
+                linear.finished()
+            else:
+                guard(node.title, self._change, None)(node, linear, give, last)
 
-    def _change(self, node: Node, give: Callable[[StepBatches], None], last: bool) -> None:
-        for parts in self._plan.follows(node).changes(self._states[node], last=last):
+    def _begins(self, node: Node) -> bool:
+        return isinstance(self._plan.shapes[node], Read | Keyed)
+
+    def _change(self, node: Node, linear: Linear, give: Callable[[StepBatches], None], last: bool) -> None:
+        for parts in linear.changes(self._states[node], last=last):
             give(parts)
 
 

@@ -8,7 +8,7 @@ above it, and a limit what is below a constant.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,6 +26,9 @@ from wpinq.records.batch import WEIGHT
 from wpinq.records.schema import Schema
 from wpinq.records.weights import CAPACITY
 from wpinq.state.bykey import KEY, RECORD, ByKey, Port
+
+ROWS_PER_LOT = 1 << 19
+"""Rows that are sorted at a time."""
 
 
 def semijoin(self: Builder[C], other: Builder[C], on: object = None, *, left: object = None, right: object = None) -> C:
@@ -176,7 +179,8 @@ class Fill(Node):
             for side, keys in zip(self.sides[1:], self.keys[1:], strict=True)
         ]
         schema, key = self.schema.select(keep), record_key(self)
-        return Keyed(self.keys, lambda _: ByKey([first, *others], self._compute, schema, key))
+        made: Callable[[bytes], ByKey] = lambda _: ByKey([first, *others], self._compute, schema, key)  # noqa: E731
+        return Keyed(self.keys, made, matched=len(self.sides) == 2 and not self.above)
 
     def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
         """Order the records of each key, and cut their cumulative weight at the bound."""
@@ -196,7 +200,13 @@ class Fill(Node):
             out[_pick(record, schema, self.own)] = choose(sums[key], bound) - choose(before, bound)
         return out
 
-    def _compute(self, sides: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    def _compute(self, sides: Sequence[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+        """The records of some keys at a time."""
+        lots = 1 + sides[0].height // ROWS_PER_LOT
+        for lot in range(lots):
+            yield self._cut([side.filter(pl.col(KEY[0]) % lots == lot) if lots > 1 else side for side in sides])
+
+    def _cut(self, sides: Sequence[pl.DataFrame]) -> pl.DataFrame:
         """Cumulative weights, cut at the bound."""
         kind = self.held.column
         zero = pl.lit(0, kind)
@@ -212,7 +222,7 @@ class Fill(Node):
         cut = pl.max_horizontal if self.above else pl.min_horizontal
         share = cut(total, "\0bound") - cut(total - pl.col(WEIGHT), "\0bound")
         kept = [name for name in self.own if name in rows.columns]
-        return [rows.select(*kept, share.alias(WEIGHT)).filter(pl.col(WEIGHT) != 0)]
+        return rows.select(*kept, share.alias(WEIGHT)).filter(pl.col(WEIGHT) != 0)
 
 
 def _pick(record: Record, schema: Schema, names: Sequence[str]) -> Record:

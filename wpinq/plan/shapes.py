@@ -39,12 +39,14 @@ class Keyed:
         hashed: Whether the one key is the whole record, and the state a `HashedState`.
         alone: Whether one thread holds all keys: the state calls a function of the user, which two must not call at
             once, or has so little to do that cutting records would take longer.
+        matched: Whether there are two inputs, and no output for a key that one of them has not.
     """
 
     keys: tuple[tuple[str, ...], ...]
     state: Callable[[bytes], State]
     hashed: bool = False
     alone: bool = False
+    matched: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from importlib import import_module
 
 BAR_DELAY = 2.0
 """Seconds before a bar appears."""
+MODULES = 4
+"""How many times more objects there are after loading, if nearly all of them are of modules."""
 
 
 @contextmanager
@@ -92,19 +94,23 @@ class _Cell(_Bar):
 
 @contextmanager
 def loading(name: str) -> Iterator[None]:
-    """Pause the collector while a module is loaded for the first time, and give what it made to the oldest generation.
+    """Pause the collector while a module is loaded for the first time: nothing of a module is garbage.
 
-    Nothing of a module is garbage, but the collector would look through all of them again and again, for a twentieth of
-    the time of a short run. Freezing and thawing moves objects without a look at them; it frees none and keeps none.
+    What it made goes to the oldest generation without a look at it. Where nearly all objects of the process are now of
+    what was loaded, as in a process that begins with wpinq, all are frozen for good: the collector would look through
+    them again and again, and once more at the end of the process, for a fifth of the time of a short run. The others
+    are few then, are still freed when nothing refers to them, and only cycles among them stay.
     """
     pausing = name not in sys.modules and gc.isenabled()
     if pausing:
         gc.disable()
+        before = len(gc.get_objects())
     try:
         yield
     finally:
         if pausing:
-            if not gc.get_freeze_count():  # else the objects are frozen by the caller already
+            if not gc.get_freeze_count():  # else the objects are frozen already
                 gc.freeze()
-                gc.unfreeze()
+                if gc.get_freeze_count() < MODULES * before:
+                    gc.unfreeze()
             gc.enable()

@@ -1,4 +1,4 @@
-"""Loading a module pauses the garbage collector, and nothing else of it changes."""
+"""Loading a module pauses the garbage collector, and leaves what a young process has loaded out of it."""
 
 import gc
 import sys
@@ -41,6 +41,15 @@ def test_what_became_garbage_meanwhile_is_collected_later():
     assert garbage() is not None, "it is in the oldest generation"
     gc.collect()
     assert garbage() is None
+
+
+def test_a_young_process_is_frozen_for_good_and_a_used_one_is_not(monkeypatch):
+    before = len(gc.get_objects())
+    for others, kept in ((before, False), (before // 8, True)):
+        monkeypatch.setattr(gc, "get_objects", lambda others=others: range(others))
+        with loading(NEW):
+            pass
+        assert bool(gc.get_freeze_count()) is kept
 
 
 def test_it_goes_on_after_an_error():

@@ -35,6 +35,7 @@ from wpinq.kernels.partitions import SIGNATURES as PARTITIONS
 from wpinq.kernels.repeats import SIGNATURES as REPEATS
 from wpinq.kernels.sums import SIGNATURES as SUMS
 from wpinq.kernels.sums import Sums as Sums
+from wpinq.kernels.views import Views as Views
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 Weights: TypeAlias = npt.NDArray[np.int64]
@@ -88,12 +89,10 @@ def hash_words(library: ctypes.CDLL, key: bytes, words: Sequence[Words]) -> Word
     return out
 
 
-def hash_views(library: ctypes.CDLL, key: bytes, array: Any, family: int) -> Words:
-    """Hash each item of an Arrow array of views, followed by a family byte unless that is negative."""
-    _, views, *buffers = array.buffers()
-    out = np.empty((len(array), 2), np.uint64)
-    pointers = (_P * max(len(buffers), 1))(*(buffer.address for buffer in buffers))
-    library.wpinq_hash_views(key, len(array), views.address + 16 * array.offset, pointers, family, out.ctypes.data)
+def hash_views(library: ctypes.CDLL, key: bytes, views: Views, family: int) -> Words:
+    """Hash each item of a column of views, followed by a family byte unless that is negative."""
+    out = np.empty((views.size, 2), np.uint64)
+    library.wpinq_hash_views(key, views.size, views.start, views.buffers, family, out.ctypes.data)
     return out
 
 

@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.kernels.views import Views
+
 Words: TypeAlias = npt.NDArray[np.uint64]
 Rows: TypeAlias = npt.NDArray[np.int64]
 Counts: TypeAlias = npt.NDArray[np.int64]
@@ -21,11 +23,9 @@ BITS = 15
 """The table has 2^15 places, of 786 kilobytes, and stays in the cache."""
 
 
-def of_views(library: ctypes.CDLL, array: Any) -> tuple[Rows, Counts]:
-    """Of an Arrow array of views without nulls; all counts sum to its length."""
-    _, views, *buffers = array.buffers()
-    pointers = (_P * max(len(buffers), 1))(*(buffer.address for buffer in buffers))
-    return _repeats(len(array), library.wpinq_repeats_of_views, views.address + 16 * array.offset, pointers)
+def of_views(library: ctypes.CDLL, views: Views) -> tuple[Rows, Counts]:
+    """Of a column of views without nulls; all counts sum to its length."""
+    return _repeats(views.size, library.wpinq_repeats_of_views, views.start, views.buffers)
 
 
 def of_words(library: ctypes.CDLL, words: Words) -> tuple[Rows, Counts]:

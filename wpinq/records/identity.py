@@ -13,10 +13,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import polars as pl
 
-from wpinq.kernels import LIB, Words, hash_views
+from wpinq.kernels import LIB, Views, Words, hash_views
 from wpinq.records.schema import Kind, Schema
 from wpinq.records.siphash import hash_message, siphash, siphash_bytes
-from wpinq.records.text import views
 from wpinq.records.values import NULL, items
 
 _CLOSE = np.uint64(9 << 56)  # eight bytes and a family byte: the second and last word of a fixed-size value
@@ -92,7 +91,7 @@ def _messages(series: pl.Series, family: bytes, key: bytes) -> Words:
     if series.null_count():
         series = series.fill_null("" if text else b"")
     if LIB is not None:
-        return hash_views(LIB, key, views(series), family[0] if family else -1)
+        return hash_views(LIB, key, Views(series.rechunk()), family[0] if family else -1)
     import pyarrow as pa
 
     closed = series + family.decode() if text else pl.Series([column + family for column in series], dtype=pl.Binary)

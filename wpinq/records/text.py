@@ -58,13 +58,6 @@ def series(array: Any, name: str = "") -> pl.Series:
     return column.alias(name)
 
 
-def views(column: pl.Series) -> Any:
-    """Texts or bytes as one Arrow array of views, by the C interface again."""
-    import pyarrow as pa
-
-    return pa.chunked_array(column.rechunk()).chunk(0)
-
-
 def valid_text(array: Any, name: str = "") -> pl.Series:
     """Bytes as text, where they are UTF-8, else null. Those with 32-bit offsets, as files are read, are quickest."""
     import pyarrow as pa

@@ -9,7 +9,6 @@ from wpinq import kernels
 from wpinq.kernels import repeats
 from wpinq.records.batch import WEIGHT
 from wpinq.records.schema import Kind, Schema
-from wpinq.records.text import views
 
 FEW = 0.75
 """Where more of the rows than that are left, little repeats near by, and the next frames go on as they are."""
@@ -34,7 +33,7 @@ class Repeats:
         missing = column.null_count()
         values = column.drop_nulls() if missing else column
         if self._kind in VIEWS:
-            rows, counts = repeats.of_views(kernels.LIB, views(values))
+            rows, counts = repeats.of_views(kernels.LIB, kernels.Views(values.rechunk()))
         else:
             rows, counts = repeats.of_words(kernels.LIB, _words(values))
         self._pause = PAUSE if len(rows) > FEW * frame.height else 0

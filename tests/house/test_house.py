@@ -47,6 +47,11 @@ import wpinq
 pages = wpinq.protect(sys.argv[1], budget=1).map({page})
 wpinq.degrees.cdf(pages).measure(1).observe_many(range(10))
 """
+PARQUET = """
+import polars
+polars.read_csv(sys.argv[1]).write_parquet(sys.argv[1] + ".parquet")
+sys.argv[1] += ".parquet"
+"""
 LOADED = {
     "import wpinq": set(),
     "from wpinq import protect": {"cryptography", "numpy", "polars"},
@@ -60,6 +65,7 @@ LOADED = {
     },
     ASKED.format(page="'page'"): {"cryptography", "numpy", "polars", "pyarrow"},
     ASKED.format(page="lambda page: page"): {"cryptography", "numpy", "polars", "pyarrow"},
+    PARQUET + ASKED.format(page="'page'"): {"cryptography", "numpy", "polars"},
 }
 
 
@@ -70,7 +76,7 @@ def test_only_what_is_needed_is_loaded(code, tmp_path):
     path.write_text("user,page\nann,home\nbob,home\n")
     told = f"import sys\n{code}\nprint(*sorted({HEAVY} & set(sys.modules)), file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", told, path], capture_output=True, text=True, check=True)
-    without_kernels = {"pyarrow.compute"} if kernels.LIB is None else set()
+    without_kernels = {"pyarrow", "pyarrow.compute"} if kernels.LIB is None else set()
     assert set(done.stderr.split()) <= LOADED[code] | without_kernels
 
 

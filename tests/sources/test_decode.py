@@ -89,11 +89,31 @@ def test_every_type_is_read_as_arrow_reads_it(written, name):
 
 def test_plain_types_are_decoded_by_polars_alone(written, monkeypatch):
     reader = open_source(written)
-    assert set(reader.plain[0]) >= PLAIN
-    assert not any(name.startswith("at ") for name in reader.plain[0])
+    (footer,) = reader.footers
+    assert set(footer.plain) >= PLAIN
+    assert not any(name.startswith("at ") for name in footer.plain)
     expected = by_arrow(reader, sorted(PLAIN))
     expect_polars(monkeypatch)
     assert str(frames(reader, sorted(PLAIN)).rows()) == str(expected.rows())
+
+
+@pytest.mark.parametrize("writing", WRITINGS)
+def test_without_arrow_the_columns_are_those_that_arrow_tells(tmp_path, writing, monkeypatch):
+    """A file of plain columns alone is opened by Polars, to the same schema; of any other Arrow is asked."""
+    kept = {"json": pa.array(["{}"] * 5, pa.json_()), "eight": pa.array([1] * 5, pa.bool8()), **AWKWARD}
+    alone = set()
+    for number, (name, column) in enumerate(kept.items()):
+        path = tmp_path / f"{number}.parquet"
+        options = {one: value for one, value in WRITINGS[writing].items() if one != "column_encoding"}
+        pq.write_table(pa.table({name: column, "n": pa.array([0] * 5, pa.int16())}), path, **options)
+        reader = open_source(path)
+        if reader.footers[0].alone is not None:
+            alone.add(name)
+        with monkeypatch.context() as patch:
+            patch.setattr(decode, "all_plain", lambda _: None)
+            assert open_source(path).schema == reader.schema, name
+    assert alone >= PLAIN or (writing == "bare" and not alone)
+    assert not any(name.startswith("at ") for name in alone)
 
 
 @pytest.mark.parametrize("kinds", [{"text": int}, {"int8": str}, {"double": int}, {"uint32": float}, {"bool": int}])
@@ -105,7 +125,9 @@ def test_declared_types_are_those_of_arrow(written, kinds, monkeypatch):
     assert frames(reader, [name]).equals(expected)
 
 
-def test_files_of_other_writers(tmp_path, monkeypatch):
+@pytest.mark.parametrize("whole", [0, parquet.WHOLE])
+def test_files_of_other_writers(tmp_path, monkeypatch, whole):
+    monkeypatch.setattr(parquet, "WHOLE", whole)
     rows = pl.DataFrame({"user": [f"u{i % 900}" for i in range(20_000)], "page": [i * i % 977 for i in range(20_000)]})
     rows.write_parquet(tmp_path / "polars.parquet", row_group_size=3_000)
     rows.to_pandas().to_parquet(tmp_path / "pandas.parquet")
@@ -128,6 +150,7 @@ def test_files_of_other_writers(tmp_path, monkeypatch):
 @pytest.mark.parametrize("bad", [0, 555, 999])
 def test_a_text_that_is_no_utf_8_is_null_and_no_other_row_moves(tmp_path, monkeypatch, group, unit, bad):
     """Polars refuses such a file, after some of its rows; Arrow goes on where they end."""
+    monkeypatch.setattr(parquet, "WHOLE", 1 << 20 if unit == 250 else 0)
     monkeypatch.setattr(decode, "ROWS_PER_FRAME", 7)
     monkeypatch.setattr(decode, "ROWS_PER_SCAN", unit)
     texts = [str(i).encode() if i != bad else b"\xff" for i in range(1000)]
@@ -145,6 +168,7 @@ def test_a_text_that_is_no_utf_8_is_null_and_no_other_row_moves(tmp_path, monkey
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "rows.parquet"
     frame = pl.DataFrame({"x": [f"{i}" for i in range(5_000)]})
+    monkeypatch.setattr(parquet, "WHOLE", 0)
     for change in ("rewritten", "cut"):
         frame.write_parquet(path, row_group_size=500)
         monkeypatch.setattr(decode, "ROWS_PER_SCAN", 500)

@@ -105,13 +105,18 @@ def compatible(type_: pa.DataType | None, kind: Kind) -> bool:
     if type_ is None:
         return True
     own, type_ = public_kind(type_), storage(type_)
-    if own is kind or own is Kind.TEXT or (own, kind) in CASTS:
+    if fits(own, kind):
         return True
     return (
         kind in {Kind.INT, Kind.FLOAT, Kind.TEXT}
         if types.is_uint64(type_)
         else (kind is Kind.FLOAT and types.is_decimal(type_))
     )
+
+
+def fits(own: Kind | None, kind: Kind) -> bool:
+    """Whether every column of the one kind can be read as the other."""
+    return own is kind or own is Kind.TEXT or (own, kind) in CASTS
 
 
 def frame(batch: pa.RecordBatch, schema: Schema) -> pl.DataFrame:

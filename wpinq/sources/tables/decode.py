@@ -37,35 +37,64 @@ KINDS: Mapping[pl.DataType, Kind] = {
     pl.Float64(): Kind.FLOAT,
 }
 """Their kinds, but of integers."""
+PLAIN = frozenset(type_() for type_ in TYPES.values())
+ARROW = "ARROW:schema"
+"""Where Polars, pyarrow and pandas keep the types of Arrow in a file."""
 
 
-def plain(schema: Any) -> dict[str, str]:
-    """The names of an Arrow schema's columns of plain types, and these."""
-    return {field.name: str(field.type) for field in schema if str(field.type) in TYPES}
+def plain(schema: Any) -> dict[str, pl.DataType]:
+    """The names of an Arrow schema's columns of plain types, and what these are in Polars."""
+    return {field.name: TYPES[str(field.type)]() for field in schema if str(field.type) in TYPES}
+
+
+def all_plain(file: File) -> dict[str, pl.DataType] | None:
+    """The columns of a file with their types, where all are plain, without Arrow; None where it has to be asked.
+
+    Where the file holds no schema of Arrow, the two may differ: a column that is always null is one of integers here.
+    """
+    try:
+        if ARROW not in pl.read_parquet_metadata(file.path):
+            return None
+        types = dict(_scan(file).collect_schema())
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        return None
+    return types if types and set(types.values()) <= PLAIN else None
+
+
+def kind(type_: pl.DataType) -> Kind:
+    """The kind of a plain type."""
+    return KINDS.get(type_, Kind.INT)
 
 
 class RefusedError(Exception):
     """Polars does not read the file, or not to its end; the message of Polars is not shown."""
 
 
-def frames(file: File, types: Mapping[str, str], start: int, heights: Sequence[int]) -> Iterator[pl.DataFrame]:
+def frames(
+    file: File, types: Mapping[str, pl.DataType], start: int, heights: Sequence[int] | None
+) -> Iterator[pl.DataFrame]:
     """Row groups of these heights, the first of which begins at a row, in order, in frames of columns of these types.
+
+    Without heights it is the whole file.
 
     Raises:
         RefusedError: Polars refuses the file, or reads a column as another type.
     """
     try:
-        scan = pl.scan_parquet(file.path, glob=False, hive_partitioning=False, use_statistics=False, cache=False)
-        scan = scan.select(cs.by_name(*types))
-        if dict(scan.collect_schema()) != {name: TYPES[one] for name, one in types.items()}:
+        scan = _scan(file).select(cs.by_name(*types))
+        if dict(scan.collect_schema()) != types:
             raise RefusedError
-        for rows in _units(heights):
+        for rows in [None] if heights is None else _units(heights):
             found = scan.slice(start, rows).collect_batches(chunk_size=ROWS_PER_FRAME, maintain_order=True)
             while (frame := next(found, None)) is not None:
                 yield frame
-            start += rows
+            start += rows or 0
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         raise RefusedError from None
+
+
+def _scan(file: File) -> pl.LazyFrame:
+    return pl.scan_parquet(file.path, glob=False, hive_partitioning=False, use_statistics=False, cache=False)
 
 
 def _units(heights: Sequence[int]) -> Iterator[int]:
@@ -85,6 +114,6 @@ def canonical(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     return in_columns([_column(frame[column.name], column.kind) for column in schema])
 
 
-def _column(series: pl.Series, kind: Kind) -> pl.Series:
-    own = KINDS.get(series.dtype, Kind.INT)
-    return declared(series.cast(polars_type(own)), own, kind)
+def _column(series: pl.Series, wanted: Kind) -> pl.Series:
+    own = kind(series.dtype)
+    return declared(series.cast(polars_type(own)), own, wanted)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -14,12 +15,54 @@ import polars as pl
 from wpinq.errors import SourceError
 from wpinq.progress import loading
 from wpinq.records.schema import Schema
-from wpinq.sources.columns import Columns, listed, wanted
+from wpinq.sources.columns import Columns, check_names, chosen, listed, wanted
 from wpinq.sources.files import File, Files, reading
 from wpinq.sources.readers import FileReader
 from wpinq.sources.tables import arrays, decode
 
 ROWS_PER_FRAME = 1 << 19  # rows of a frame
+WHOLE = 1 << 20
+"""Bytes of a file from which on it is shared by row groups. A smaller one belongs to one share as a whole."""
+
+
+class Footer:
+    """What a file says of itself. Arrow reads it when it has to: to load Arrow takes longer than to read a small file.
+
+    Args:
+        file: The file.
+    """
+
+    def __init__(self, file: File) -> None:
+        self.file, self._all = file, decode.all_plain(file)
+
+    @property
+    def alone(self) -> Mapping[str, pl.DataType] | None:
+        """The types of all columns, if they are plain; None if Arrow has to be asked."""
+        return self._all
+
+    @cached_property
+    def plain(self) -> Mapping[str, pl.DataType]:
+        """The types of the columns that Polars decodes as Arrow does."""
+        return decode.plain(self.schema) if self._all is None else self._all
+
+    @property
+    def metadata(self) -> Any:
+        """Its row groups."""
+        return self._read[0]
+
+    @property
+    def schema(self) -> Any:
+        """Its columns, with Arrow's types."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[Any, Any]:
+        with loading("pyarrow.parquet"):
+            from pyarrow import parquet
+
+        self.file.check()
+        with decoding(self.file.given), parquet.ParquetFile(self.file.path) as opened:
+            return opened.metadata, opened.schema_arrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,48 +70,45 @@ class ParquetReader(FileReader):
     """Rows of Parquet files that have the same columns.
 
     Attributes:
-        metadata: Each file's footer.
-        plain: The types of the columns that Polars decodes as Arrow does, in each file.
+        footers: What each file says of itself.
     """
 
-    metadata: tuple[Any, ...] = field(repr=False)
-    plain: tuple[Mapping[str, str], ...] = field(repr=False)
+    footers: tuple[Footer, ...] = field(repr=False)
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Frames of these columns; see `Reader.batches`. The shares are made of row groups.
+        """Frames of these columns; see `Reader.batches`. The shares are made of row groups, and of small files.
 
         Polars decodes columns of plain types, Arrow all others, and what Polars refuses.
         """
         schema = wanted(self.schema, columns, self.found.given)
-        for part, types in self._parts(share):
+        for part in self._parts(share):
             told = _Told(part, progress)
-            for frame in _decoded(part, schema, types):
-                yield frame
-                told.rows(frame.height)
-            for batch in part.batches(schema.names, skip=told.done):
-                with decoding(self.found.given):
-                    frame = arrays.frame(batch, schema)
-                yield frame
-                told.rows(batch.num_rows)
+            if not (yield from _decoded(part, schema, told)):
+                for batch in part.batches(schema.names, skip=told.done):
+                    with decoding(self.found.given):
+                        frame = arrays.frame(batch, schema)
+                    yield frame
+                    told.rows(batch.num_rows)
             told.rows(0)
 
     def raw(self, schema: Schema) -> Iterator[Any]:
         """All record batches, as the files hold them."""
-        for part, _ in self._parts((0, 1)):
+        for part in self._parts((0, 1)):
             yield from part.batches(schema.names)
 
-    def _parts(self, share: tuple[int, int]) -> Iterator[tuple[_Part, Mapping[str, str]]]:
-        """What a share reads of each file, with the types of its plain columns."""
+    def _parts(self, share: tuple[int, int]) -> Iterator[_Part]:
+        """What a share reads of each file."""
         low, high = (self.total_bytes * edge // share[1] for edge in (share[0], share[0] + 1))
         base = 0
-        for file, metadata, types in zip(self.found.files, self.metadata, self.plain, strict=True):
-            starts = _starts(file, metadata)
+        for footer in self.footers:
+            size = footer.file.size
+            starts = [0, size] if size < WHOLE else _starts(footer)
             groups = [group for group, start in enumerate(starts[:-1]) if low <= base + start < high]
             if groups:
-                yield _Part(file, metadata, groups, starts), types
-            base += file.size
+                yield _Part(footer, None if size < WHOLE else groups, starts)
+            base += size
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,33 +116,30 @@ class _Part:
     """Row groups of a file, one after another.
 
     Attributes:
-        file: The file.
-        metadata: Its footer.
-        groups: Their numbers.
-        starts: Where each group of the file begins, about, and the end, in bytes.
+        footer: The file.
+        groups: Their numbers; None for all of a small file.
+        starts: Where each group of the file begins, about, and the end, in bytes; of a small file, its own.
     """
 
-    file: File
-    metadata: Any
-    groups: list[int]
+    footer: Footer
+    groups: list[int] | None
     starts: list[int]
 
     def height(self, groups: Iterable[int]) -> int:
         """How many rows some groups have."""
-        return sum(self.metadata.row_group(group).num_rows for group in groups)
+        return sum(self.footer.metadata.row_group(group).num_rows for group in groups)
 
     def batches(self, names: Sequence[str], skip: int = 0) -> Iterator[Any]:
         """Record batches of these columns behind the first rows, decoded by Arrow."""
+        metadata, file = self.footer.metadata, self.footer.file
         from pyarrow import parquet
 
-        if skip and skip == self.height(self.groups):
-            return
-        self.file.check()
+        file.check()
         with (
-            decoding(self.file.given),
-            parquet.ParquetFile(self.file.path, metadata=self.metadata, coerce_int96_timestamp_unit="us") as opened,
+            decoding(file.given),
+            parquet.ParquetFile(file.path, metadata=metadata, coerce_int96_timestamp_unit="us") as opened,
         ):
-            for group in self.groups:
+            for group in range(metadata.num_row_groups) if self.groups is None else self.groups:
                 rows = self.height([group])
                 if skip >= rows:
                     skip -= rows
@@ -113,7 +150,7 @@ class _Part:
                     if batch.num_rows > skip:
                         yield batch.slice(skip)
                     skip = max(skip - batch.num_rows, 0)
-        self.file.check()
+        file.check()
 
 
 class _Told:
@@ -125,9 +162,10 @@ class _Told:
 
     def __init__(self, part: _Part, progress: Callable[[int], None] | None) -> None:
         self.done, self._progress = 0, progress
-        edges = accumulate(part.height([group]) for group in part.groups)
-        sizes = (part.starts[group + 1] - part.starts[group] for group in part.groups)
-        self._ends = deque(zip(edges, sizes, strict=True))
+        groups = part.groups or []
+        edges = accumulate(part.height([group]) for group in groups)
+        sizes = (part.starts[group + 1] - part.starts[group] for group in groups)
+        self._ends = deque(zip(edges, sizes, strict=True) if groups else [(0, part.starts[-1])])
 
     def rows(self, more: int) -> None:
         """So many rows more were read."""
@@ -144,16 +182,24 @@ def open_parquet(found: Files, columns: Columns) -> ParquetReader:
     Raises:
         SourceError: One is not a Parquet file, they differ in their columns, or columns are not declared well.
     """
-    with loading("pyarrow.parquet"):
-        from pyarrow import parquet
+    footers = tuple(map(Footer, found.files))
+    schema = _plain_alike(found, footers, columns)
+    return ParquetReader(found, schema or columns_alike(found, [one.schema for one in footers], columns), footers)
 
-    metadata, schemas = [], []
-    for file in found.files:
-        with decoding(file.given), parquet.ParquetFile(file.path) as opened:
-            metadata.append(opened.metadata)
-            schemas.append(opened.schema_arrow)
-    schema = columns_alike(found, schemas, columns)
-    return ParquetReader(found, schema, tuple(metadata), tuple(map(decode.plain, schemas)))
+
+def _plain_alike(found: Files, footers: Sequence[Footer], columns: Columns) -> Schema | None:
+    """The columns of files that have the same of plain types; None where Arrow has to say what they are."""
+    all_kinds = []
+    for footer in footers:
+        if footer.alone is None:
+            return None
+        all_kinds.append({name: decode.kind(type_) for name, type_ in footer.alone.items()})
+    kinds = all_kinds[0]
+    if any(list(other.items()) != list(kinds.items()) for other in all_kinds):
+        return None
+    check_names(list(kinds), found.given)
+    schema = chosen(kinds, columns, found.given)
+    return schema if all(arrays.fits(kinds[column.name], column.kind) for column in schema) else None
 
 
 def columns_alike(found: Files, schemas: Sequence[Any], columns: Columns) -> Schema:
@@ -195,8 +241,9 @@ def _columns(schema: Any) -> list[tuple[str, str]]:
     return [(name, "unknown" if kind is None else kind.value) for name, kind in kinds]
 
 
-def _starts(file: File, metadata: Any) -> list[int]:
+def _starts(footer: Footer) -> list[int]:
     """Where each row group begins, about, and the end, in bytes of the file."""
+    metadata, file = footer.metadata, footer.file
     sizes = [metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)]
     total, starts, done = max(sum(sizes), 1), [0], 0
     for size in sizes:
@@ -205,15 +252,19 @@ def _starts(file: File, metadata: Any) -> list[int]:
     return starts
 
 
-def _decoded(part: _Part, schema: Schema, types: Mapping[str, str]) -> Iterator[pl.DataFrame]:
-    """The rows of a part from the first on, as far as Polars decodes them."""
+def _decoded(part: _Part, schema: Schema, told: _Told) -> Generator[pl.DataFrame, None, bool]:
+    """The rows of a part from the first on, as far as Polars decodes them, and whether these were all."""
+    types, file, groups = part.footer.plain, part.footer.file, part.groups
     if not all(name in types for name in schema.names):
-        return
-    part.file.check()
-    start, heights = part.height(range(part.groups[0])), [part.height([group]) for group in part.groups]
+        return False
+    file.check()
+    start = part.height(range(groups[0])) if groups else 0
+    heights = [part.height([group]) for group in groups] if groups else None
     try:
-        for frame in decode.frames(part.file, {name: types[name] for name in schema.names}, start, heights):
+        for frame in decode.frames(file, {name: types[name] for name in schema.names}, start, heights):
             yield decode.canonical(frame, schema)
+            told.rows(frame.height)
     except decode.RefusedError:
-        return
-    part.file.check()
+        return False
+    file.check()
+    return groups is None or told.done == part.height(groups)

@@ -111,6 +111,50 @@ def test_a_budget_for_each_month_comes_anew(tmp_path, budget, says):
     assert Ledger.existing(tmp_path / "ledger").budget == 2 * Fraction(budget.get("rho", 1))
 
 
+NIGHT = dt.datetime(2026, 12, 5, 6, tzinfo=dt.UTC)
+
+
+def months(home):
+    for day in ("2026-10-01", "2026-11-28", "2026-11-29"):
+        path = wrote(home, 1, people=5)
+        path.rename(path.with_name(f"{day}.csv"))
+
+
+def site_of(home, epsilon, **changes):
+    question = [{**LAPLACE, "epsilon": epsilon}]
+    return release(home, now=NIGHT, question=question, budget={"epsilon": 1, "per": "month"}, **changes)
+
+
+def test_what_a_killed_process_was_charged_for_counts_in_its_month(tmp_path, monkeypatch):
+    """Its price was known to the ledger alone, so that another day could spend November's budget a second time."""
+    months(tmp_path)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("wpinq.publish.publisher.compose", lambda *_: exec("raise KeyboardInterrupt"))
+        site_of(tmp_path, 1).run("2026-11-28")
+    site_of(tmp_path, "1/100").run("2026-10-01")  # a month more, of which much is left in the ledger
+    site = site_of(tmp_path, "9/10")
+    with pytest.raises(BudgetError, match="0 is left in 2026-11"):
+        site.run("2026-11-29")
+    wrote(tmp_path, 28, people=6)
+    with pytest.raises(BudgetError, match="0 is left in 2026-11"):
+        site.run("2026-11-28", again=True)
+    assert Ledger.existing(tmp_path / "ledger").spent()[0] == Fraction(101, 100)
+    wrote(tmp_path, 28, people=5)
+    assert site_of(tmp_path, 1).run("2026-11-28").done == "published"
+    assert Ledger.existing(tmp_path / "ledger").spent()[0] == Fraction(101, 100)
+
+
+def test_releases_over_one_ledger_share_what_a_month_has(tmp_path):
+    months(tmp_path)
+    for day in ("2026-10-01", "2026-11-28"):
+        site_of(tmp_path, "1/2").run(day)
+    other = site_of(tmp_path, "3/4", name="other", sink=[{"directory": "other/{date}"}])
+    with pytest.raises(BudgetError, match="0.5 is left in 2026-11"):
+        other.run("2026-11-28")
+    assert site_of(tmp_path, "1/2", name="third", sink=[{"directory": "third/{date}"}]).run("2026-11-29").epsilon > 0
+    assert (other.funds().left, Ledger.existing(tmp_path / "ledger").spent()[0]) == (1, Fraction(3, 2))
+
+
 @pytest.mark.parametrize(("changes", "says"), [
     ({"question": [BELL]}, "no epsilon bounds Gaussian noise"),
     ({"question": [{**BELL, "epsilon": 1}], "budget": {"rho": 1}}, "give one of them"),

@@ -15,8 +15,10 @@ from wpinq.ledger.promise import RENYI, RHO, Promise
 from wpinq.publish.declared import Budget, Every, amount
 from wpinq.publish.periods import FORMS, Period
 from wpinq.publish.prices import SHOWN, Price
-from wpinq.publish.register import Register
+from wpinq.publish.register import Record, Register
 
+COST, BEFORE = "cost", "cost before"
+"""Of a period's facts: what it costs, and what was charged for it before, of other records or questions."""
 LENGTHS: tuple[Every, ...] = ("hour", "day", "week", "month", "year")
 
 
@@ -132,17 +134,19 @@ class Allowance:
         """Epsilon, or rho, that the ledger holds in all by now."""
         if self.budget.per is None:
             return _each(self.budget)
-        stretches = {self._stretch(name, record.every) for name, record in self.register.records().items()}
-        return _each(self.budget) * len(stretches | {Period.of(self.period.start, self.budget.per).name})
+        stretches = {Period.of(_of(record).start, self.budget.per) for _, record in self.register.everybody()}
+        return _each(self.budget) * len(stretches | {Period.of(self.period.start, self.budget.per)})
 
-    def insist(self, price: Price, promise: Promise) -> None:
+    def insist(self, price: Price, before: Price, promise: Promise) -> None:
         """Refuse a period whose stretch has too little left.
 
         Each stretch keeps the promise by itself: its epsilons, or its divergences at the ledger's order, add up to
-        what the budget of one allows. The sums of n stretches then fit the ledger, whose limit grows by more.
+        what the budget of one allows, for all releases over the ledger together. The sums of n stretches then fit the
+        ledger, whose limit grows by more.
 
         Args:
             price: What the period costs.
+            before: What was charged for it before, of other records or questions.
             promise: What the ledger promises in all.
 
         Raises:
@@ -150,7 +154,7 @@ class Allowance:
         """
         if self.budget.per is None:
             return
-        own, spent = self._stretch(self.period.name, self.period.every), self.spent(but=self.period.name)
+        own, spent = Period.of(self.period.start, self.budget.per).name, self.spent(but=self.period.name) + before
         one = promise.raised(_each(self.budget))
         if not one.holds((spent + price).spent(one)):
             left = one.rho_left(spent.spent(one)) if price.rho else one.left(spent.spent(one))
@@ -164,14 +168,14 @@ class Allowance:
             )
 
     def spent(self, but: str | None = None) -> Price:
-        """What the periods in the stretch of this one cost, but for one of them."""
-        own = self._stretch(self.period.name, self.period.every)
-        costs = [
-            Price.read(record.facts["cost"])
-            for name, record in self.register.records().items()
-            if "cost" in record.facts and name != but and self._stretch(name, record.every) == own
-        ]
-        return sum(costs, Price())
+        """What the periods in the stretch of this one cost, of all releases over the ledger, but for one of this one's.
+
+        What is begun counts: it was charged, or is about to be.
+        """
+        assert self.budget.per is not None  # noqa: S101
+        own, ours = Period.of(self.period.start, self.budget.per), (self.register.release, but)
+        found = [record for release, record in self.register.everybody() if (release, record.period) != ours]
+        return sum((paid(one) for one in found if _of(one).start < own.end and own.start < _of(one).end), Price())
 
     def funds(self, sums: tuple[Promise, Composition]) -> Funds:
         """What is left, in all or in the stretch of this period.
@@ -182,13 +186,19 @@ class Allowance:
         promise, spent = sums
         stretch = None
         if self.budget.per is not None:
-            stretch = self._stretch(self.period.name, self.period.every)
+            stretch = Period.of(self.period.start, self.budget.per).name
             promise = promise.raised(_each(self.budget))
             spent = self.spent().spent(promise)
         if promise.accounting == RHO:
             return Funds("rho", promise.budget, promise.rho_left(spent), stretch)
         return Funds("epsilon", promise.budget, promise.left(spent), stretch)
 
-    def _stretch(self, name: str, every: str) -> str:
-        assert self.budget.per is not None and every in FORMS  # noqa: S101
-        return Period.of(Period.parse(name, every).start, self.budget.per).name  # type: ignore[arg-type]
+
+def _of(record: Record) -> Period:
+    assert record.every in FORMS  # noqa: S101
+    return Period.parse(record.period, record.every)  # type: ignore[arg-type]
+
+
+def paid(record: Record) -> Price:
+    """What was charged for a period, or is about to be: for all records and questions that it had."""
+    return sum((Price.read(record.facts[one]) for one in (COST, BEFORE) if one in record.facts), Price())

@@ -16,7 +16,7 @@ from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError
 from wpinq.measurements.charged import commit
 from wpinq.plan.node import sources
 from wpinq.publish.asked import Asked, ask
-from wpinq.publish.budgets import Allowance
+from wpinq.publish.budgets import BEFORE, COST, Allowance, paid
 from wpinq.publish.checks import PAST, Column, columns, doubts
 from wpinq.publish.declared import File
 from wpinq.publish.edition import Known, compose, restored, tabled
@@ -159,13 +159,16 @@ class Publisher:
         asked = self.asked(views, promise)
         if not again:
             self._same(period, asked)
-        began = self._began(period, data)
+        price = sum((one.price for one in asked), Price())
+        began, before = self._began(period, data, price)
         try:
-            allowance.insist(sum((one.price for one in asked), Price()), promise)
+            allowance.insist(price, Price.read(began.facts[BEFORE]), promise)
+            self.register.enter(began)  # what it costs counts from here on, wherever this process is killed
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # of what is charged again, which was asked for
                 commit([quote for one in asked for quote in one.quotes])
         except BudgetError as error:
+            self.register.enter(before)
             self.register.refuse(period.name, self._now(), str(error))
             raise
         answers = {one.question.name: one.answer() for one in asked}
@@ -177,6 +180,7 @@ class Publisher:
         put(place, files, "publish", 0o700)
         tables = {name: table for one in answers.values() for name, table in one.tables.items()}
         notes = tuple(doubts(list(columns(tables)), self._past(period), self.file.checks))
+        facts = {**facts, BEFORE: began.facts[BEFORE]}
         record = replace(began, stage="held" if notes else "computed", facts=facts, notes=notes)
         self.register.enter(record)
         return record
@@ -199,18 +203,21 @@ class Publisher:
         tables = [(name, *table, one.abouts[name]) for one in answers for name, table in one.tables.items()]
         return {file: content for table in tables for file, content in tabled(*table).items()}
 
-    def _began(self, period: Period, data: DataSet) -> Record:
-        """Note when a period was begun, once, so that its evidence says the same however often it is computed."""
-        old = self.register.records().get(period.name)
-        version = self.opening.code(data)
-        if old is not None and (old.version, old.definition) == (version, self.definition):
-            return old
-        record = Record(period.name, period.every, "begun", version, self.definition, {
-            "at": self._now(), "spent before": str(data.ledger.spent()[0]),
-            **({"sums before": data.ledger.told} if data.ledger.curves else {}),
-        })  # fmt: skip
-        self.register.enter(record)
-        return record
+    def _began(self, period: Period, data: DataSet, price: Price) -> tuple[Record, Record]:
+        """When a period was begun, once, so that its evidence says the same however often it is computed.
+
+        Returns:
+            Its record with what it costs, and the one that holds if nothing is charged for that.
+        """
+        old, version = self.register.records().get(period.name), self.opening.code(data)
+        same = old
+        if same is None or (same.version, same.definition) != (version, self.definition):
+            earlier = Price() if same is None else paid(same)
+            same = Record(period.name, period.every, "begun", version, self.definition, {
+                "at": self._now(), "spent before": str(data.ledger.spent()[0]), BEFORE: earlier.facts,
+                **({"sums before": data.ledger.told} if data.ledger.curves else {}),
+            })  # fmt: skip
+        return replace(same, facts={BEFORE: Price().facts, **same.facts, COST: price.facts}), old or same
 
     def _same(self, period: Period, asked: list[Asked]) -> None:
         """Refuse records other than those that the period was charged for."""

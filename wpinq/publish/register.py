@@ -4,7 +4,7 @@ It lies beside the ledger and holds released numbers, public names and codes onl
 one order. What each stage needs from the one before is durable by then, so that a process that was killed at any moment
 is followed by one that goes on where it stopped:
 
-    begun      the version of its records is fixed; its questions are charged from here on, once for all times
+    begun      the version of its records is fixed, and what it costs; its questions are charged from here on, once
     computed   its answers and evidence lie as files beside the register; the records are not needed any more
     held       the same, and a check wants the curator to look first
     published  every sink has it
@@ -50,7 +50,8 @@ class Record:
         stage: See above.
         version: A code for the version of its records.
         definition: A digest of the questions that were asked.
-        facts: What its evidence was written from: times, costs, digests of files; nothing that was not released.
+        facts: What its evidence was written from: times, costs, digests of files; nothing that was not released. Of
+            what is begun, what it costs, and what was charged for it before, of other records or questions.
         notes: Why it is held back, for the curator.
     """
 
@@ -72,7 +73,7 @@ class Register:
     """
 
     def __init__(self, ledger: Path, release: str) -> None:
-        self._file, self._release = ledger.with_name(f"{ledger.name}.periods"), release
+        self._file, self.release = ledger.with_name(f"{ledger.name}.periods"), release
         self.files = ledger.with_name(f"{ledger.name}.published") / release
         """Where the files of each period are kept."""
 
@@ -99,20 +100,23 @@ class Register:
 
     def records(self) -> dict[str, Record]:
         """All periods, by name, in order of their names."""
+        return {one.period: one for release, one in self.everybody() if release == self.release}
+
+    def everybody(self) -> list[tuple[str, Record]]:
+        """The periods of all releases over this ledger, each with its release, in order of their names."""
         if not self._file.exists():
-            return {}
+            return []
         with self._opened() as connection:
             rows = connection.execute(
-                "SELECT period, every, stage, version, definition, facts, notes FROM periods WHERE release = ?"
-                " ORDER BY period", (self._release,),
-            ).fetchall()  # fmt: skip
-        return {row[0]: Record(row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), tuple(json.loads(row[6])))
-                for row in rows}  # fmt: skip
+                "SELECT release, period, every, stage, version, definition, facts, notes FROM periods ORDER BY period"
+            ).fetchall()
+        return [(release, Record(*row, json.loads(facts), tuple(json.loads(notes))))
+                for release, *row, facts, notes in rows]  # fmt: skip
 
     def enter(self, record: Record) -> None:
         """Write what is known of a period, durably."""
         row = (
-            self._release, record.period, record.every, record.stage, record.version, record.definition,
+            self.release, record.period, record.every, record.stage, record.version, record.definition,
             json.dumps(record.facts), json.dumps(record.notes),
         )  # fmt: skip
         with self._opened() as connection:
@@ -122,7 +126,7 @@ class Register:
     def refuse(self, period: str, at: str, why: str) -> None:
         """Note that a period was refused, and why."""
         with self._opened() as connection:
-            connection.execute("INSERT OR REPLACE INTO refusals VALUES (?, ?, ?, ?)", (self._release, period, at, why))
+            connection.execute("INSERT OR REPLACE INTO refusals VALUES (?, ?, ?, ?)", (self.release, period, at, why))
 
     def refusals(self) -> dict[str, tuple[str, str]]:
         """When and why periods were refused last, that have not gone on since."""
@@ -130,7 +134,7 @@ class Register:
             return {}
         with self._opened() as connection:
             rows = connection.execute(
-                "SELECT period, at, why FROM refusals WHERE release = ? ORDER BY period", (self._release,)
+                "SELECT period, at, why FROM refusals WHERE release = ? ORDER BY period", (self.release,)
             ).fetchall()
         return {period: (at, why) for period, at, why in rows}
 
@@ -138,12 +142,12 @@ class Register:
         """Whether the curator was told this."""
         with self._opened() as connection:
             query = "SELECT at FROM alerts WHERE release = ? AND what = ?"
-            return connection.execute(query, (self._release, what)).fetchone() is not None
+            return connection.execute(query, (self.release, what)).fetchone() is not None
 
     def alert(self, what: str, at: str) -> None:
         """Note that the curator was told."""
         with self._opened() as connection:
-            connection.execute("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?)", (self._release, what, at))
+            connection.execute("INSERT OR REPLACE INTO alerts VALUES (?, ?, ?)", (self.release, what, at))
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:

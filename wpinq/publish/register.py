@@ -110,8 +110,8 @@ class Register:
             rows = connection.execute(
                 "SELECT release, period, every, stage, version, definition, facts, notes FROM periods ORDER BY period"
             ).fetchall()
-        return [(release, Record(*row, json.loads(facts), tuple(json.loads(notes))))
-                for release, *row, facts, notes in rows]  # fmt: skip
+        return [(row[0], Record(row[1], row[2], row[3], row[4], row[5], json.loads(row[6]), tuple(json.loads(row[7]))))
+                for row in rows]  # fmt: skip
 
     def enter(self, record: Record) -> None:
         """Write what is known of a period, durably."""

@@ -3,6 +3,7 @@
 import datetime as dt
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -226,3 +227,30 @@ def test_far_dates_of_parquet_are_null(tmp_path):
     pq.write_table(pa.table({"u": ["a", "a"], "d": days, "m": pa.array([0, 2**62], pa.timestamp("us"))}), path)
     v = wpinq.protect(path, budget=10**6)
     assert v.map("d").measure(1000).observe(None) == v.map("m").measure(1000).observe(None) == 1
+
+
+@pytest.mark.parametrize("type_", [pa.decimal32(5, 2), pa.decimal64(10, 2), pa.decimal128(20, 2), pa.decimal256(50, 2)])
+@pytest.mark.parametrize("kind", [None, float])
+def test_decimals_of_every_width_are_read(type_, kind, tmp_path):
+    """Narrow ones had no dictionary in Arrow, so that a run failed where there was a record."""
+    made = pa.table({"x": pa.array([Decimal("1.50"), None, Decimal("1.5")], type_)})
+    pq.write_table(made, tmp_path / "x.parquet")
+    for source in (made, made.to_reader(), str(tmp_path / "x.parquet")):
+        asked = wpinq.protect(source, budget=10**6, columns={"x": kind}, ledger=tmp_path / "l").measure(10**5)
+        assert asked.observe_many([1.5, None]).tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(("link", "given"), [
+    (lambda home: (home / "v" / "b.csv").symlink_to("a.csv"), "v"),
+    (lambda home: (home / "v" / "b.csv").hardlink_to(home / "v" / "a.csv"), "v/*.csv"),
+    (lambda home: (home / "v" / "now").symlink_to(home / "v"), "v/**/a.csv"),
+])  # fmt: skip
+def test_one_file_under_two_names_is_refused(link, given, tmp_path, monkeypatch):
+    """Its records counted twice, at the price of one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v").mkdir()
+    (tmp_path / "v" / "a.csv").write_text("x\n1\n")
+    assert wpinq.protect(given, budget=1, ledger=tmp_path / "l").columns == ("x",)
+    link(tmp_path)
+    with pytest.raises(wpinq.SourceError, match=r"is the same file as .*a\.csv, so each record would count twice"):
+        wpinq.protect(given, budget=1, ledger=tmp_path / "l")

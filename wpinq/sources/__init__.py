@@ -138,7 +138,7 @@ def _open_files(source: str | Path, columns: Columns, form: Form) -> Reader:
     from wpinq.sources.files import Files
     from wpinq.sources.form import file_form
 
-    return _of_files(Files.find(source, file_form(form.format)), columns, form)
+    return _of_files(Files.find(source, file_form(form.format)).insist_on_once(), columns, form)
 
 
 def _of_files(found: Files, columns: Columns, form: Form) -> Reader:

@@ -122,6 +122,22 @@ class Files:
         form = next(form for form in forms if form)
         return cls(given, form, tuple(_file(path) for path in paths), _place(given, single))
 
+    def insist_on_once(self) -> Files:
+        """The same, after checking that no file is there under two names: each record would count twice, and pay once.
+
+        Raises:
+            SourceError: One is.
+        """
+        known: dict[tuple[int, int], File] = {}
+        for file in self.files:
+            with reading(file.given):
+                status = file.path.stat()
+            other = known.setdefault((status.st_dev, status.st_ino), file)
+            if other is not file:
+                raise SourceError(f"{file.given}: is the same file as {other.given}, so each record would count twice;"
+                                  " name it once, or copy it if its records are others.")  # fmt: skip
+        return self
+
     @property
     def name(self) -> str:
         """The file's name, or the pattern's last part."""

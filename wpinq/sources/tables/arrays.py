@@ -171,7 +171,7 @@ def declared(natural: pl.Series, own: Kind | None, kind: Kind) -> pl.Series:
 
 
 def plain(array: pa.Array) -> pa.Array:
-    """The values under dictionaries, runs and extensions."""
+    """The values under dictionaries, runs and extensions; narrow decimals as wide ones."""
     import pyarrow as pa
 
     while True:
@@ -183,6 +183,8 @@ def plain(array: pa.Array) -> pa.Array:
             from pyarrow.compute import run_end_decode
 
             array = run_end_decode(array)
+        elif pa.types.is_decimal32(array.type) or pa.types.is_decimal64(array.type):  # which Arrow does little with
+            array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
         else:
             return array
 

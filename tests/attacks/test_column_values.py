@@ -254,3 +254,22 @@ def test_one_file_under_two_names_is_refused(link, given, tmp_path, monkeypatch)
     link(tmp_path)
     with pytest.raises(wpinq.SourceError, match=r"is the same file as .*a\.csv, so each record would count twice"):
         wpinq.protect(given, budget=1, ledger=tmp_path / "l")
+
+
+TWICE = {
+    "limit": lambda c, key: c.limit(key, 2),
+    "group_by": lambda c, key: c.group_by(key, len),
+    "semijoin": lambda c, key: c.semijoin(c, left=key, right=["a", "b"]),
+    "antijoin": lambda c, key: c.antijoin(c, left=["a", "b"], right=key),
+    "partition": lambda c, key: c.partition(key, [(1, 1)])[1, 1],
+}
+
+
+@pytest.mark.parametrize("step", TWICE.values(), ids=TWICE)
+def test_a_column_that_stands_twice_in_a_key_fails_no_run(step):
+    """A limit failed where there was a record, and a semijoin in another way than where there was none."""
+    for rows in ([], [(1, 1), (1, 2)]):
+        records = wpinq.protect(rows, budget=10**6, columns={"a": int, "b": int})
+        with pytest.raises(wpinq.PlanError, match="a column stands twice in the key"):
+            step(records, ["a", "a"])
+        assert len(step(records, lambda a: (a, a)).measure(1000).observe_many([])) == 0

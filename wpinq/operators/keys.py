@@ -37,9 +37,11 @@ def keyed(node: Node, key: object, call: str, name: str = "key") -> tuple[Node, 
     if isinstance(key, Sequence) and all(isinstance(item, str) for item in key):
         names = tuple(key)
         node.schema.select([node.schema[entry].name for entry in names])
+        if len(set(names)) < len(names):
+            raise PlanError(f"{call}: a column stands twice in the key; name it once.")
         return node, names
     function = bind(key, node.schema, call)
-    if function.projection is not None:
+    if function.projection is not None and len(set(function.projection)) == len(function.projection):
         return node, function.projection
     every = node.schema.names
     made = Extend(node, function, name, every, every)

@@ -3,6 +3,7 @@
 import datetime as dt
 import resource
 import sqlite3
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,9 @@ from tests.servers import postgres
 from wpinq.cli import main
 from wpinq.errors import SourceError
 from wpinq.publish import Release
+from wpinq.publish.declared import Data
+from wpinq.publish.periods import Period
+from wpinq.publish.records import Opening
 
 DAY = "2026-11-21"
 FILE = """
@@ -225,3 +229,10 @@ def test_postgres_killed_in_the_transaction(server, tmp_path):
         cursor.execute("DROP TRIGGER cut ON wpinq_published")
     assert site.run().done == "published"
     assert (site.plan().left, site.verify(DAY)) == (27, [])
+
+
+@pytest.mark.parametrize("given", ["u:word@host/db", "u:w@word@host/db", "u:w/word@host/db", "host/db?password=word"])
+def test_no_message_shows_a_password(given):
+    """One before the host was cut off up to its first @ or /, and one among the parameters was shown."""
+    opening = Opening(Data(source=f"postgresql://{given}", ledger="ledger"), Path())
+    assert opening.shown(Period.parse(DAY, "day")) == "postgresql://host/db"

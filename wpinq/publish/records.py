@@ -42,8 +42,10 @@ class Opening:
         self.ledger = home / data.ledger
 
     def shown(self, period: Period) -> str:
-        """The source of a period, without passwords."""
-        return re.sub(r"//[^@/]*@", "//", period.filled(self._data.source))
+        """The source of a period, without passwords, which a URL holds before its host or among its parameters."""
+        text = period.filled(self._data.source)
+        scheme, _, rest = text.partition("://")
+        return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if URL.match(text) else text
 
     def protect(self, period: Period, allowance: Allowance | None) -> Collection:
         """Protect the records of a period as a table of its own, `NAME PERIOD`, so that its questions are its own.

@@ -11,6 +11,7 @@
       NotReadyError(RuntimeError)     observed before its version, window or epoch closed
       EngineError(RuntimeError)       an engine failed; names the step, never the data
       InternalError(AssertionError)   our own bug
+      ExtraError(ImportError)         a library is not installed that only an extra brings
 
 Rule for every message: name the call, what was found, and what to do. No message, attribute or
 chained cause may hold a record, a weight, a row count or a true count: an error text is a release.
@@ -92,3 +93,44 @@ class EngineError(WpinqError, RuntimeError):
 
 class InternalError(WpinqError, AssertionError):
     """A promise that wpinq makes to itself was broken: please report it."""
+
+
+class ExtraError(WpinqError, ImportError):
+    """A library is not installed that only an extra brings. Nothing was charged."""
+
+
+EXTRAS = {
+    "graphs": ("networkx",),
+    "kafka": ("confluent_kafka",),
+    "metrics": ("prometheus_client",),
+    "openlineage": ("openlineage",),
+    "plot": ("matplotlib",),
+    "postgres": ("adbc_driver_postgresql",),
+    "serve": ("sqlglot", "matplotlib", "starlette", "uvicorn", "httptools", "jinja2"),
+    "shell": ("prompt_toolkit",),
+    "sql": ("sqlglot",),
+    "testing": ("hypothesis",),
+}
+"""The extras of an installation, and what of each is looked for."""
+
+
+def lacking(extra: str) -> str:
+    """How to install what an extra brings, where it is not there; an empty text where it is."""
+    from importlib.util import find_spec
+
+    missing = [name for name in EXTRAS[extra] if find_spec(name) is None]
+    return f"there is no {' and no '.join(missing)}; pip install 'wpinq[{extra}]' brings it" if missing else ""
+
+
+def needs(extra: str, call: str) -> None:
+    """Insist that what an extra brings is there.
+
+    Args:
+        extra: Its name, as `pip install` takes it.
+        call: What cannot be done without it, for the message.
+
+    Raises:
+        ExtraError: It is not.
+    """
+    if missing := lacking(extra):
+        raise ExtraError(f"{call}: {missing}.")

@@ -79,6 +79,17 @@ def test_a_period_is_published_once_and_verified(tmp_path):
     assert "views.csv" in found
 
 
+def test_without_what_draws_a_period_has_no_pictures(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    wrote(tmp_path, 21)
+    question = {name: value for name, value in given()["question"][0].items() if name != "plot"}
+    with pytest.warns(RuntimeWarning, match="2026-11-21: is without pictures: there is no matplotlib") as told:
+        release(tmp_path, question=[question]).run("2026-11-21")
+    assert len(told) == 1
+    names = {one.name for one in (tmp_path / "out" / "2026-11-21").iterdir()}
+    assert "views.csv" in names and not [name for name in names if name.endswith(".png")]
+
+
 def test_noise_differs_between_periods_of_equal_records(tmp_path):
     wrote(tmp_path, 20)
     wrote(tmp_path, 21)

@@ -15,7 +15,7 @@ from wpinq.cli import arguments, options
 from wpinq.cli.errors import say
 from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
-from wpinq.errors import ExactnessError
+from wpinq.errors import ExactnessError, needs
 from wpinq.exact import decimal, exact, positive
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def degrees(
 
     terms, share = terms_of(budget, rho), share_of(split, method, prior)
     outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
+    if plot is not None:
+        needs("plot", "--plot")
     check_outputs(outputs, place.places())
     schema = place.limitless()._node.schema
     pair = (next((one for one in schema.names if one != of), "user"), schema[of].name)

@@ -12,6 +12,7 @@ import typer
 from wpinq.cli import arguments, options
 from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
+from wpinq.errors import needs
 from wpinq.exact import decimal, positive
 
 if TYPE_CHECKING:
@@ -76,6 +77,9 @@ def graph(
 
     epsilon = positive(budget, "--budget")
     outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
+    needs("graphs", "wpinq graph")
+    if plot is not None:
+        needs("plot", "--plot")
     check_outputs(outputs, place.places())
     edges, measured = measure(place, epsilon, mutual=mutual, analyst=analyst)
     found = fit(measured, seed=seed, steps=steps, chains=chains)

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq.cli import questions
+from wpinq.cli.errors import say
+from wpinq.errors import lacking
 
 if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import Completer
     from prompt_toolkit.history import History
 
@@ -18,23 +21,29 @@ if TYPE_CHECKING:
 
 def lines(commands: Commands) -> Iterator[str]:
     """Ask for lines until the terminal is closed; an interrupt clears the line."""
+    ask = input if (missing := lacking("shell")) else _session(commands).prompt
+    if missing:
+        say(f"lines are neither completed nor kept: {missing}.")
+    while True:
+        try:
+            yield ask("wpinq> ")
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+
+
+def _session(commands: Commands) -> PromptSession[str]:
+    """A prompt that completes lines and keeps them."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.shortcuts import CompleteStyle
 
-    session: PromptSession[str] = PromptSession(
-        "wpinq> ",
+    return PromptSession(
         history=_history(),
         completer=_completer(commands),
         complete_style=CompleteStyle.READLINE_LIKE,
         complete_while_typing=False,
     )
-    while True:
-        try:
-            yield session.prompt()
-        except KeyboardInterrupt:
-            continue
-        except EOFError:
-            return
 
 
 def _completer(commands: Commands) -> Completer:

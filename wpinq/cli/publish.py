@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wpinq.cli.publishing import LogJson, Metrics, MetricsFile, Voice, followed, speaking
-from wpinq.errors import BudgetError, SourceError, WpinqError
+from wpinq.errors import BudgetError, WpinqError, needs
 
 if TYPE_CHECKING:
     from wpinq.publish import Outcome, Release
@@ -138,10 +138,9 @@ def verify(file: File, period: Named) -> None:
 
 def _lineage(release: Release) -> Callable[..., Outcome]:
     """`release.run`, of which OpenLineage is told."""
-    try:
-        from wpinq.tools.lineage import publish
-    except ImportError:
-        raise SourceError("--openlineage: pip install 'wpinq[openlineage]' brings openlineage-python.") from None
+    needs("openlineage", "--openlineage")
+    from wpinq.tools.lineage import publish
+
     return partial(publish, release)
 
 

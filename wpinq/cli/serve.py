@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wpinq.errors import PlanError
+from wpinq.errors import needs
 
 File = Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="The file of the server.", show_default=False)]
 
@@ -18,7 +17,7 @@ def serve(file: File) -> None:
 
     What its scripts measure is charged, once, and computed before the first request.
     """
-    insist()
+    needs("serve", "wpinq serve")
     from wpinq.serve.catalogue import opened
     from wpinq.serve.config import read
     from wpinq.serve.run import listening
@@ -34,14 +33,3 @@ def serve(file: File) -> None:
         kind = "https" if config.server.certificate else "http"
         typer.echo(f"Serving {', '.join(catalogue.data)} at {kind}://{f'[{host}]' if ':' in host else host}:{port}")
         run(catalogue, tokens, place)
-
-
-def insist() -> None:
-    """Refuse to serve without the libraries for it.
-
-    Raises:
-        PlanError: They are not installed.
-    """
-    for name in ("starlette", "uvicorn", "httptools", "jinja2"):
-        if find_spec(name) is None:
-            raise PlanError(f"wpinq serve: {name} is not installed; run pip install 'wpinq[serve]'.")

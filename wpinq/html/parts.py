@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cache
 from html import escape
 from pathlib import Path
+from typing import Any
+
+from wpinq.errors import lacking
 
 WIDTH = 1000
 """Units of a gauge; it is as wide as there is room."""
@@ -59,14 +62,16 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
     return f"<dl>{''.join(f'<dt>{escape(name)}</dt><dd>{escape(what)}</dd>' for name, what in pairs)}</dl>"
 
 
-def pictured(picture: bytes, label: str) -> str:
-    """A picture.
+def pictured(draw: Callable[[], Any], label: str) -> str:
+    """A picture, or how to install what draws it.
 
     Args:
-        picture: A PNG file.
+        draw: Gives a figure.
         label: What it shows, for those who do not see it.
     """
-    return f'<img alt="{escape(label)}" src="data:image/png;base64,{b64encode(picture).decode()}">'
+    if missing := lacking("plot"):
+        return text(f"No picture: {missing}.")
+    return f'<img alt="{escape(label)}" src="data:image/png;base64,{b64encode(draw()._repr_png_()).decode()}">'
 
 
 def gauge(left: Fraction, whole: Fraction, label: str, asked: Fraction = Fraction(0)) -> str:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from wpinq.postprocess.picture import Picture
 from wpinq.postprocess.style import BAND, FAINT, FITTED, GRID, INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from wpinq.postprocess.picture import Picture
 
 BARS = 40
 """Bars in one picture; the others are said to be left out."""
@@ -37,6 +38,8 @@ def chart(
     Raises:
         SourceError: The suffix is unknown, or the path cannot be written.
     """
+    from wpinq.postprocess.picture import Picture
+
     figure = Picture(figsize=(8, 1.6 + 3.2 * min(max(len(ends), 1), PANELS)), layout="constrained", facecolor="white")
     names = list(ends)[:PANELS]
     keys = [name for name in cells.columns if name not in ends]

@@ -237,7 +237,7 @@ class Fit:
         return synthesize(self, path, users=users, columns=columns, seed=seed)
 
     def _repr_html_(self) -> str:
-        return framed(f"{self}".strip("<>"), pictured(self.plot()._repr_png_(), f"{self}"))
+        return framed(f"{self}".strip("<>"), pictured(self.plot, f"{self}"))
 
     def __repr__(self) -> str:
         size = f"{self.distinct:,} items, {self.records:,} records, largest {self.largest:,}"

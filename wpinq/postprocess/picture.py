@@ -7,11 +7,16 @@ import os
 from pathlib import Path
 from typing import Any
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-
+from wpinq.errors import needs
 from wpinq.postprocess.style import SUFFIXES
 from wpinq.postprocess.synthesis.writers import replacing
+
+try:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+except ImportError:
+    needs("plot", "drawing")
+    raise
 
 
 class Picture(Figure):

@@ -86,13 +86,13 @@ def draw(
     cut: float | None = None,
 ) -> Picture:  # fmt: skip
     """Make the figure, without pyplot and so without any global state."""
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
     from wpinq.postprocess.picture import Picture
 
     cdf, sequence, noisy_cdf, noisy_sequence = (
         np.asarray(item, dtype=np.float64) for item in (fit.cdf, fit.sequence, fit.noisy_cdf, fit.noisy_sequence)
     )
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08, wspace=0.04)
     figure = Picture(figsize=(11, 5.2), layout=layout, facecolor="white")
     left, right = figure.subplots(1, 2)

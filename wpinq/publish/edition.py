@@ -6,6 +6,7 @@ import io
 import json
 import platform
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from wpinq.errors import lacking
 from wpinq.ledger.budget import last_row
 from wpinq.ledger.promise import RHO
 from wpinq.publish.evidence import page, report
@@ -65,11 +67,14 @@ def compose(
         answers: Their answers, by name.
     """
     files: dict[str, bytes] = {}
+    missing = any(one.question.plot for one in asked) and lacking("plot")
+    if missing:
+        warnings.warn(f"{known.period.name}: is without pictures: {missing}.", RuntimeWarning, stacklevel=2)
     for one in asked:
         answer = answers[one.question.name]
         for name, (cells, ends) in answer.tables.items():
             files |= tabled(name, cells, ends, answer.abouts[name])
-        if one.question.plot:
+        if one.question.plot and not missing:
             files |= {f"{name}.png": _picture(draw) for name, draw in answer.draw.items()}
     facts = _facts(known, asked, answers)
     facts["files"] = {name: sha256(content).hexdigest() for name, content in sorted(files.items())}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.errors import BudgetError, SourceError, WpinqError
+from wpinq.errors import BudgetError, SourceError, WpinqError, needs
 from wpinq.publish.publisher import HeldError
 from wpinq.publish.register import BusyError
 
@@ -70,14 +70,13 @@ class Figures:
     """The last standings, for a scraper that may ask at any time, or for a file.
 
     Raises:
-        SourceError: `prometheus-client` is not installed.
+        ExtraError: `prometheus-client` is not installed.
     """
 
     def __init__(self) -> None:
-        try:
-            from prometheus_client import CollectorRegistry
-        except ImportError:
-            raise SourceError("--metrics: pip install 'wpinq[metrics]' brings prometheus-client.") from None
+        needs("metrics", "--metrics")
+        from prometheus_client import CollectorRegistry
+
         self._last: Standings | None = None
         self._refused, self._began = dict.fromkeys(REFUSALS.values(), 0), _now()
         self.registry = CollectorRegistry()

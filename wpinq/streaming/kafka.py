@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import polars as pl
 
 from wpinq.arguments import MAPPING, NAME, NAMES, NOTHING, takes
-from wpinq.errors import SourceError
+from wpinq.errors import SourceError, needs
 from wpinq.records.schema import Kind, Schema
 from wpinq.streaming.messages import log_of, read_as
 
@@ -238,11 +238,10 @@ def _connect(topic: Topic) -> tuple[Any, Any]:
 
     if not installed():
         raise SourceError("kafka(...): the connector is part of bytewax, which needs Python 3.11 or 3.12.")
-    try:
-        from bytewax.connectors.kafka import KafkaSource
-        from confluent_kafka import Consumer
-    except ImportError:
-        raise SourceError("kafka(...): install wpinq[kafka], which brings confluent-kafka.") from None
+    needs("kafka", "kafka(...)")
+    from bytewax.connectors.kafka import KafkaSource
+    from confluent_kafka import Consumer
+
     config = CONFIG | dict(topic.config)
     with _said(topic):
         source = KafkaSource(topic.brokers, [topic.topic], add_config=config, batch_size=MESSAGES_PER_CALL)

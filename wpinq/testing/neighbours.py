@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wpinq.collection import Collection
-from wpinq.errors import PlanError
+from wpinq.errors import needs
 from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Record, Source
 from wpinq.records.schema import Kind
@@ -93,16 +93,12 @@ def needed(module: str) -> ModuleType:
     """Hypothesis, where it is installed.
 
     Raises:
-        PlanError: It is not.
+        ExtraError: It is not.
     """
     from importlib import import_module
 
-    try:
-        return import_module(module)
-    except ImportError:
-        raise PlanError(
-            "wpinq.testing draws its inputs with hypothesis; install wpinq with it: pip install 'wpinq[testing]'."
-        ) from None
+    needs("testing", "wpinq.testing")
+    return import_module(module)
 
 
 def _records(source: Source, values: Values) -> Any:

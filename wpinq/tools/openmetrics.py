@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wpinq.errors import SourceError
+from wpinq.errors import needs
 from wpinq.ledger import Ledger, allowances, caps
 
 MEDIA = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -30,7 +30,7 @@ def openmetrics(ledgers: Mapping[str, Ledger]) -> str:
         ledgers: Ledgers by the names that the label `ledger` is to have; a name and a ledger stand once each.
 
     Raises:
-        SourceError: `prometheus-client` is not installed.
+        ExtraError: `prometheus-client` is not installed.
         LedgerError: A ledger cannot be trusted or read.
 
     >>> from fractions import Fraction
@@ -38,11 +38,10 @@ def openmetrics(ledgers: Mapping[str, Ledger]) -> str:
     >>> print(openmetrics({"views": ledger}).splitlines()[2])
     wpinq_ledger_budget{kind="epsilon",ledger="views"} 1.0
     """
-    try:
-        from prometheus_client import CollectorRegistry
-        from prometheus_client.openmetrics.exposition import generate_latest
-    except ImportError:
-        raise SourceError("openmetrics: pip install 'wpinq[metrics]' brings prometheus-client.") from None
+    needs("metrics", "openmetrics")
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.openmetrics.exposition import generate_latest
+
     gauges = list(_gauges(ledgers))
     registry = CollectorRegistry()
     registry.register(_Found(gauges))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, needs
 from wpinq.functions.polars.expressions import Expressions, expressions
 from wpinq.functions.sql.calls import NAMES
 from wpinq.functions.sql.mistakes import near, told
@@ -85,9 +85,11 @@ def statement(text: str, call: str, skip: int = 0) -> Any:
 
     Raises:
         PlanError: It does not parse, or is not one.
+        ExtraError: There is no sqlglot to parse it.
     """
     if "\0" in text or len(text) > LONGEST:
         raise PlanError(f"{call}: the SQL text holds a NUL or more than {LONGEST:,} characters.")
+    needs("sql", call)
     import sqlglot
     from sqlglot.errors import ParseError, SqlglotError
 

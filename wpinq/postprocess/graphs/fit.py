@@ -96,7 +96,7 @@ class GraphFit:
         return plot_graphs(self.measurements, self.seed_graph, self.graph, path, truth)
 
     def _repr_html_(self) -> str:
-        return framed(f"{self}".strip("<>"), pictured(self.plot()._repr_png_(), f"{self}"))
+        return framed(f"{self}".strip("<>"), pictured(self.plot, f"{self}"))
 
     def __repr__(self) -> str:
         worst = max(self.r_hat.values(), default=1.0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wpinq.errors import needs
 from wpinq.postprocess.graphs.counts import Floats, Graph, Ints
 from wpinq.postprocess.synthesis.writers import WRITERS, replacing, write_pairs
 
@@ -82,6 +83,7 @@ class SyntheticGraph(Graph):
 
     def to_networkx(self) -> nx.Graph[int]:
         """The graph of networkx."""
+        needs("graphs", "to_networkx()")
         import networkx as nx
 
         graph: nx.Graph[int] = nx.Graph()
@@ -110,8 +112,9 @@ class SyntheticGraph(Graph):
 def with_degrees(degrees: Sequence[int] | Ints) -> Graph:
     """A simple graph with these degrees, or nearly: an odd one is lowered, and those that no simple graph has.
 
-    Raises nothing: the degrees are noisy, and so a little less of the largest is as good a guess.
+    None are refused: they are noisy, and so a little less of the largest is as good a guess.
     """
+    needs("graphs", "graphs.fit(...)")
     import networkx as nx
 
     wanted = np.sort(np.asarray(degrees, np.int64))[::-1]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from wpinq.arguments import NOTHING, WHOLE, Expected, instance, takes
-from wpinq.errors import SourceError
+from wpinq.errors import SourceError, needs
 from wpinq.postprocess.paths.corridor import Ints
 from wpinq.postprocess.synthesis import gale_ryser
 from wpinq.postprocess.synthesis.gale_ryser import Indices
@@ -114,6 +114,7 @@ def to_networkx(table: pa.Table) -> nx.Graph[Any]:
     >>> sorted(graph.degree)
     [(('page', 1), 2), (('page', 2), 1), (('user', 1), 2), (('user', 2), 1)]
     """
+    needs("graphs", "to_networkx(...)")
     import networkx as nx
 
     graph: nx.Graph[Any] = nx.Graph()

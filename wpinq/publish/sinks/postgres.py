@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from wpinq.errors import SourceError
+from wpinq.errors import SourceError, needs
 from wpinq.publish.periods import Period
 from wpinq.publish.sinks.place import Edition
 from wpinq.publish.sinks.rows import DONE, column_of, dated, digest_of, named
@@ -69,10 +69,9 @@ class PostgresTables:
     @contextmanager
     def _cursor(self) -> Iterator[Any]:
         """A cursor in a transaction, which is undone unless it was committed."""
-        try:
-            import adbc_driver_postgresql.dbapi as driver
-        except ImportError:
-            raise SourceError(f"{self.name}: pip install 'wpinq[postgres]' brings its driver.") from None
+        needs("postgres", self.name)
+        import adbc_driver_postgresql.dbapi as driver
+
         try:
             with driver.connect(self._url) as connection, connection.cursor() as cursor:
                 yield cursor

@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import polars as pl
 
 from wpinq.arguments import NAME, NOTHING, takes
-from wpinq.errors import SourceError
+from wpinq.errors import SourceError, needs
 from wpinq.records.schema import Kind, Schema, in_columns
 from wpinq.sources.columns import Columns, declared, wanted
 from wpinq.sources.readers import ObjectReader
@@ -203,12 +203,9 @@ def _connection(place: Postgres) -> Iterator[Any]:
     Raises:
         SourceError: Instead of any other error: what a driver says may quote records and passwords.
     """
-    try:
-        from adbc_driver_postgresql import dbapi
-    except ImportError:
-        raise SourceError(
-            "PostgreSQL needs its driver; install wpinq with it: pip install 'wpinq[postgres]'."
-        ) from None
+    needs("postgres", "PostgreSQL")
+    from adbc_driver_postgresql import dbapi
+
     try:
         with dbapi.connect(place.url) as connection, connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from wpinq.errors import SourceError
+from wpinq.errors import SourceError, needs
 from wpinq.streaming.kafka import from_url
 from wpinq.streaming.sinks.sink import Release
 
@@ -22,10 +22,9 @@ class KafkaTopic:
 
     def __init__(self, url: str) -> None:
         topic = from_url(url)
-        try:
-            from confluent_kafka import Producer
-        except ImportError:
-            raise SourceError("--to kafka://...: pip install 'wpinq[kafka]' brings its client.") from None
+        needs("kafka", "--to kafka://...")
+        from confluent_kafka import Producer
+
         self.name, self._topic = f"kafka topic {topic.topic!r}", topic.topic
         self._config = {
             "bootstrap.servers": ",".join(topic.brokers),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wpinq.errors import SourceError
+from wpinq.errors import SourceError, needs
 from wpinq.sources.databases.postgres import from_url, quoted, reason
 from wpinq.streaming.sinks.sink import Release
 
@@ -22,10 +22,9 @@ class PostgresTable:
         place = from_url(url)
         if place.table is None:
             raise SourceError("--to postgresql://...: name the table, postgresql://user@host/database?table=answers.")
-        try:
-            import adbc_driver_postgresql.dbapi as driver
-        except ImportError:
-            raise SourceError("--to postgresql://...: pip install 'wpinq[postgres]' brings its driver.") from None
+        needs("postgres", "--to postgresql://...")
+        import adbc_driver_postgresql.dbapi as driver
+
         self._driver: Any = driver
         self._url, self._table, self.name = place.url, place.rows, place.where
 

@@ -13,9 +13,9 @@ from dagster import (
 )  # fmt: skip
 
 from wpinq.errors import PlanError, WpinqError
-from wpinq.failures import redacted
 from wpinq.publish import BusyError, Release
 from wpinq.publish.periods import Period
+from wpinq.tools.orchestrated import published
 
 CRON = {"hour": "0 * * * *", "day": "0 0 * * *", "week": "0 0 * * 1", "month": "0 0 1 * *", "year": "0 0 1 1 *"}
 """When the windows of each kind of period begin."""
@@ -48,34 +48,22 @@ def publishing(path: str | os.PathLike[str], *, openlineage: bool = False) -> As
 
     @asset(name=release.name, partitions_def=partitions, description=f"{release!r}, protects {release.protects}",
            kinds={"wpinq"})  # fmt: skip
-    def published(context: AssetExecutionContext) -> MaterializeResult[Any]:
+    def one(context: AssetExecutionContext) -> MaterializeResult[Any]:
         """Publish the partition's period."""
         start = context.partition_time_window.start.replace(tzinfo=None)
         return _published(release, Period.of(start, every).name, openlineage=openlineage)
 
-    return published
+    return one
 
 
 def _published(release: Release, period: str, *, openlineage: bool) -> MaterializeResult[Any]:
     """Publish a period.
 
     Raises:
-        Failure: It could not be. Dagster keeps tracebacks, and those of other errors can quote records.
+        Failure: It could not be.
     """
-    run = release.run
-    if openlineage:
-        from functools import partial
-
-        from wpinq.tools.lineage import publish
-
-        run = partial(publish, release)
     try:
-        outcome = redacted("publish", lambda: run(period))
+        return MaterializeResult(metadata=published(release, period, openlineage=openlineage))
     except WpinqError as error:
         failed = Failure(str(error), allow_retries=isinstance(error, BusyError))
-    else:
-        funds = release.funds()
-        prices = {name: float(amount) for name, amount in vars(outcome.price).items() if amount}
-        left = {f"{funds.unit} left": float(funds.left), f"{funds.unit} in all": float(funds.total)}
-        return MaterializeResult(metadata={"period": period, "done": outcome.done, **prices, **left})
     raise failed

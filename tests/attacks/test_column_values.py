@@ -1,5 +1,6 @@
 """What a column may hold: no record decides what becomes of others, and none makes a step fail or print."""
 
+import base64
 import datetime as dt
 import subprocess
 import sys
@@ -273,3 +274,16 @@ def test_a_column_that_stands_twice_in_a_key_fails_no_run(step):
         with pytest.raises(wpinq.PlanError, match="a column stands twice in the key"):
             step(records, ["a", "a"])
         assert len(step(records, lambda a: (a, a)).measure(1000).observe_many([])) == 0
+
+
+@pytest.mark.parametrize("kind", [None, int])
+def test_bytes_that_only_the_schema_of_arrow_calls_texts(kind, tmp_path):
+    """Polars takes its word and Arrow does not: one record that is no UTF-8 failed the run."""
+    told = pa.schema({"x": pa.string()}).serialize().to_pybytes()
+    for odd in ([], [b"caf\xe9"]):
+        records, path = pa.table({"x": pa.array([b"7"] * 300 + odd, pa.binary())}), tmp_path / f"{len(odd)}.parquet"
+        with pq.ParquetWriter(path, records.schema, store_schema=False) as file:
+            file.write_table(records)
+            file.add_key_value_metadata({"ARROW:schema": base64.b64encode(told).decode()})
+        asked = wpinq.protect(path, budget=10**6, columns={"x": kind}).measure(10**5)
+        assert asked.observe_many(["7" if kind is None else 7, None]).tolist() == [300, len(odd)]

@@ -156,6 +156,8 @@ def column(array: pa.Array, column: Column) -> pl.Series:
         return series(array.cast(pa.float64()), column.name)
     if pa.types.is_uint64(type_):
         return series(array, column.name).cast(polars_type(kind), strict=False)
+    if own is Kind.BYTES and kind is not own:  # a file whose schema of Arrow calls them texts (`decode.all_plain`)
+        return declared(valid_text(array.cast(pa.large_binary()), column.name), Kind.TEXT, kind)
     return declared(_natural(array, own).alias(column.name), own, kind)
 
 

@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -42,6 +43,14 @@ class Chance:
 MEMORY, ROOM = Path("/dev/shm"), 4 << 30
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+# Tests start hundreds of processes, and three workers read each file. Where no bytecode may lie beside a source
+# (PYTHONDONTWRITEBYTECODE) it lies with pytest's own files; else each of them would compile all that it imports anew.
+if sys.dont_write_bytecode and not sys.pycache_prefix:
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    del os.environ["PYTHONDONTWRITEBYTECODE"]
 
 
 def pytest_configure(config):

@@ -100,16 +100,21 @@ def nodes():
 NODES = nodes()
 
 
-def kinds(base=Node):
-    """Every step that the package has."""
+def load():
+    """Every module of the package, so that every step is known."""
     for module in pkgutil.walk_packages(wpinq.__path__, "wpinq."):
         apart = ("wpinq.__main__", "wpinq.kernels.", "wpinq.tools.")  # built, for builds, or over libraries of extras
         if not module.name.startswith(apart):
             importlib.import_module(module.name)
+
+
+def kinds(base=Node):
+    """Every step that was loaded."""
     found = {one for one in base.__subclasses__() if one.__module__.startswith("wpinq.")}
     return sorted(found.union(*(kinds(one) for one in found)), key=lambda one: one.__name__)
 
 
+load()
 KINDS = [one for one in kinds() if not inspect.isabstract(one)]
 DATA = [one.name for one in fields(DataSet) if one.name not in ("turn", "repeat", "before")]
 """What a data set is; whose turn it is to read it, and what is said first, tell nothing of its records; what is done to

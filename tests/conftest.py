@@ -52,6 +52,14 @@ if sys.dont_write_bytecode and not sys.pycache_prefix:
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     del os.environ["PYTHONDONTWRITEBYTECODE"]
 
+# Frames of ten rows are handed from thread to thread for longer than they are computed, a third of all processor time.
+# So each of several workers has a pool of one thread; what is run alone, and processes that tests start, have them all.
+if "PYTEST_XDIST_WORKER" in os.environ and "POLARS_MAX_THREADS" not in os.environ:
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    import polars  # noqa: F401 - it reads this while it is imported
+
+    del os.environ["POLARS_MAX_THREADS"]
+
 
 def pytest_configure(config):
     if WAY == "same":

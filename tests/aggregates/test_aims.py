@@ -93,9 +93,9 @@ def answers(aim, mass, runs, rng):
     for place in np.unique(drawn):
         rows = np.flatnonzero(drawn == place)
         second = drawn_from(all_losses(aim, mass, int(place))[1], len(rows), rng)
-        for row, other in zip(rows, second, strict=True):
+        for other in np.unique(second):
             chosen = iter([int(place), int(other)])
-            found[row] = aim.choose(mass, lambda turn, places, *_, it=chosen: int(places[next(it)]))
+            found[rows[second == other]] = aim.choose(mass, lambda turn, places, *_, it=chosen: int(places[next(it)]))
     return found
 
 

@@ -39,6 +39,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -122,22 +123,22 @@ class RankAim:
         """Losses are whole numbers of 1/unit of a unit of 1/resolution."""
         return self.share.denominator
 
-    @property
+    @cached_property
     def rate(self) -> Fraction:
         """The rate: the difference to the wanted rank changes by the larger of both shares of a unit's weight."""
         return self.terms.rate(2 * max(self.share, 1 - self.share) * self.unit)
 
-    @property
+    @cached_property
     def fine(self) -> int:
         """Losses of widths are whole numbers of 1/fine of a rank's, so that a tilt is one where a rank is many nats."""
         return math.ceil(FINE * self.rate)
 
-    @property
+    @cached_property
     def tilt(self) -> int:
         """What each width loses more than the next wider one, in 1/fine of a rank."""
         return math.ceil(NARROWER * self.fine / self.rate)
 
-    @property
+    @cached_property
     def spare(self) -> int:
         """The margin: how many ranks the interval holds on both sides of the wanted one."""
         return self.terms.spare(1 / math.expm1(float(self.tilt * self.rate / self.fine)), self.rate)
@@ -192,22 +193,22 @@ class ExtremeAim:
     largest: bool
     terms: Terms
 
-    @property
+    @cached_property
     def inner_rate(self) -> Fraction:
         """Of half a unit of weight. Losses inwards move by what comes beyond, outwards by `TILT` times the less."""
         return self.terms.rate(2 * (1 + TILT))
 
-    @property
+    @cached_property
     def inwards(self) -> int:
         """The weight, in half units, that lies beyond the beginning of the interval; half a unit is the extreme."""
         return self.terms.spare(max(self.terms.size - 1, 1), self.inner_rate * TILT)
 
-    @property
+    @cached_property
     def fine(self) -> int:
         """Losses of the answer are whole numbers of 1/fine of a unit of 1/resolution."""
         return math.ceil(FINE * self.terms.rate(1))
 
-    @property
+    @cached_property
     def rate(self) -> Fraction:
         """The rate: the weight beyond a point changes in the same direction for all points."""
         return self.terms.rate(1) / self.fine

@@ -16,6 +16,7 @@ _SMALL = 400
 """From this sigma^2 on the moments are those of the continuous law, to ten digits and more."""
 
 
+@lru_cache(maxsize=1024)  # a search for a threshold asks for most of them several times
 def tail_bounds(square: Fraction, k: int, bits: int) -> tuple[int, int]:
     """Bound 2^bits * P(N >= k) for discrete Gaussian noise; the lower bound is 0, or that of the other side.
 

@@ -29,6 +29,7 @@ from wpinq.ledger import Ledger
 from wpinq.measurements.naming import Tap
 from wpinq.operators.align import Align, Coarse
 from wpinq.operators.contribution.first import First
+from wpinq.operators.group_columns import GroupColumn, group_columns
 from wpinq.operators.look_up import LookUp
 from wpinq.operators.periods import Periods
 from wpinq.operators.thicknesses import Thicknesses
@@ -78,7 +79,9 @@ def samples():
         c.shave(lambda n: n or 1, step=2),
         c.flat_map(lambda page: [page, "x"]), c.flat_map(lambda page: [page, "x"], at_most=2, whole=True),
         c.concat(views()), c.union(views()), c.group_by("user", len),
-        c.group_by("user", lambda group: len(group) + 1), c.join(c, on="user", at_most=3),
+        c.group_by("user", lambda group: len(group) + 1),
+        c._then(group_columns(source, ["user"], [GroupColumn("a", "Sum", ("n",), False)])),
+        c.join(c, on="user", at_most=3),
         people.join_rows(people, on="user"), people.join_rows(people, on="user", how="left"), c.window(2, at="n"),
         c.semijoin(c, on="user"), c.limit("user", 2), c.partition("page", ["home", "news"])["home"],
         people, views(unit=wpinq.users("user", shared=True)), views(weight="n", max_weight=3),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 from polars import selectors
 
+from wpinq.operators.group_columns import GroupColumn, aggregated
 from wpinq.records import canonical
+from wpinq.records.batch import WEIGHT
 from wpinq.records.schema import Column, Kind, Schema, polars_type
 
 
@@ -45,19 +46,13 @@ class PublicRows:
         """Each row once."""
         return PublicRows(self.frame.unique(maintain_order=True), self.schema)
 
-    def group_by(
-        self, keys: list[str], reduce: Callable[[Any], Any], columns: Mapping[str, Kind], *, whole: bool
-    ) -> PublicRows:
-        """One row of each key, with what a function makes of its rows."""
-        found: dict[Any, list[Any]] = {}
-        for row in self.frame.select(*keys, pl.exclude(keys)).iter_rows():
-            found.setdefault(row[: len(keys)], []).append(tuple(row))
-        made = [reduce(tuple(rows)) for rows in found.values()]
-        many = [one if len(columns) > 1 else (one,) for one in made]
-        kinds = [*(self.schema[name].kind for name in keys), *columns.values()]
-        types = dict(zip([*keys, *columns], map(polars_type, kinds), strict=True))
-        rows = [(*key, *values) for key, values in zip(found, many, strict=True)]
-        return self._of(pl.DataFrame(rows, schema=types, orient="row"), kinds)
+    def aggregated(self, keys: Sequence[str], columns: Sequence[GroupColumn]) -> PublicRows:
+        """One row of each key, with aggregates of its rows."""
+        rows = self.frame.with_columns(pl.lit(1, pl.Int64).alias(WEIGHT))
+        found = aggregated(rows, keys, keys, columns, self.schema).drop(WEIGHT)
+        return self._of(
+            found, [*(self.schema[name].kind for name in keys), *(one.kind(self.schema) for one in columns)]
+        )
 
     def _of(self, frame: pl.DataFrame, kinds: Sequence[Kind]) -> PublicRows:
         schema = Schema(tuple(Column(name, kind) for name, kind in zip(frame.columns, kinds, strict=True)))

@@ -19,12 +19,14 @@ from wpinq.errors import PlanError
 from wpinq.functions.sql.bind import translator
 from wpinq.functions.sql.terms import Term, shown
 from wpinq.functions.sql.translator import Translator
+from wpinq.operators.group_columns import GroupColumn, group_columns
 from wpinq.query.bounds import Declared, Limits
 from wpinq.query.clauses import label, refuse_unread
 from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, plainly, schema_of
-from wpinq.query.group_values import group_column, reducer
+from wpinq.query.group_values import group_value
 from wpinq.query.reads import Reads, aggregates
 from wpinq.query.tables import Tables
+from wpinq.records.schema import Kind
 
 WITHIN = ("Avg", "Min", "Max", "Median")
 FIRST = (
@@ -219,15 +221,21 @@ class _Subquery(Reads):
 
     def _gathered(self, keys: tuple[str, ...], asked: Mapping[str, Any]) -> Rows:
         """The keys of groups with their aggregates, each under its name."""
-        found = {name: group_column(node, self.tables.translator.term) for name, node in asked.items()}
-        operands = list(dict.fromkeys(item for one in found.values() for item in one.operands))
+        found = {name: group_value(node, self.tables.translator.term) for name, node in asked.items()}
+        operands = list(dict.fromkeys(item for _, of, _ in found.values() for item in of))
         terms = [_typed(self.tables.translator.term(item)) for item in operands]
         values = [term.alias(f"value {place}") for place, term in enumerate(terms)]
         read = self.kept().map([*self.keys(keys), *values])
-        places = [tuple(len(keys) + operands.index(item) for item in one.operands) for one in found.values()]
-        kinds = {name: one.kind for name, one in found.items()}
+        columns = [
+            GroupColumn(name, rule, tuple(f"value {operands.index(item)}" for item in of), distinct)
+            for name, (rule, of, distinct) in found.items()
+        ]
+        if not isinstance(read, Collection):
+            return read.aggregated(keys, columns)
         try:
-            return read.group_by(list(keys), reducer(list(found.values()), places), kinds, whole=True)
+            if [one.rule for one in columns] == ["Rows"]:
+                return read.group_by(list(keys), len, {columns[0].name: Kind.INT}, whole=True)
+            return read._then(group_columns(read._node, keys, columns))
         except PlanError as error:
             raise PlanError(
                 f"{CALL}: GROUP BY in a subquery is of whole records, and weights are fractions here; protect with "

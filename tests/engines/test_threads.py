@@ -51,6 +51,7 @@ def counted(collection, count, monkeypatch, pieces=7, limit=""):
     monkeypatch.setenv(memory.MEMORY, limit)
     monkeypatch.setenv(memory.SPILL, tempfile.gettempdir())
     monkeypatch.setattr(threads, "WORTH", count)
+    monkeypatch.setattr(threads, "LOT", 40 * count)
     monkeypatch.setattr(flow, "cores", lambda _: count)
     monkeypatch.setattr(waiting, "cores", lambda: count)
     monkeypatch.setattr(threads, "FEW", -1)
@@ -96,12 +97,16 @@ def test_large_files_are_cut_into_more_parts_and_small_ones_take_no_memory_for_t
     assert {size: threads.state_of(shape, bytes(16), 2, size)._count for size in sizes} == sizes
 
 
-def test_each_thread_has_the_records_of_its_keys_and_ends(monkeypatch):
-    used, absorb = set(), Pointwise.absorb
+def test_each_state_has_the_records_of_its_keys_in_one_thread_at_a_time_and_threads_end(monkeypatch):
+    used, busy, absorb = set(), set(), Pointwise.absorb
 
     def noted(self, port, batch):
-        used.update((value, threading.get_ident()) for value in batch.frame["a"].unique())
+        assert self not in busy
+        busy.add(self)
+        used.update((value, id(self), threading.get_ident()) for value in batch.frame["a"].unique())
+        time.sleep(0.001)
         absorb(self, port, batch)
+        busy.remove(self)
 
     monkeypatch.setattr(Pointwise, "absorb", noted)
     monkeypatch.setattr(threads, "FEW", -1)
@@ -110,8 +115,9 @@ def test_each_thread_has_the_records_of_its_keys_and_ends(monkeypatch):
     numbers = source("l", fine=False, records=[(number % 40, 0) for number in range(2000)])
     root = fit_noise(numbers.distinct()._node)
     flow.run(Job([root], sources(root)[0].identity_key))
-    assert len(used) == 40
-    assert len({thread for _, thread in used}) == 3
+    assert len({(value, state) for value, state, _ in used}) == 40
+    assert len({state for _, state, _ in used}) == 3
+    assert len({thread for *_, thread in used}) > 1
     for _ in range(500):
         if threading.active_count() <= before:
             return

@@ -55,12 +55,13 @@ def test_answers_are_the_same_from_disk(monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def people(size, monkeypatch, memory_limit=""):
+def people(size, monkeypatch, memory_limit="", lot=0):
     """What is counted of some people's sample, the most that was held, and the most that one part held."""
     views = pl.DataFrame({"user": [f"person {i * 7919 % (size // 3)}" for i in range(size)], "page": range(size)})
     plan = wpinq.protect(views, budget=9, unit=wpinq.users("user", at_most=2), secret=Secret(bytes(32)), version="v")
     monkeypatch.setattr(threads, "FEW", 0)
     monkeypatch.setattr(threads, "WORTH", 20)
+    monkeypatch.setattr(threads, "LOT", lot)
     monkeypatch.setattr(shards, "PIECE", 2000)
     monkeypatch.setenv(memory.MEMORY, memory_limit)
     monkeypatch.setattr(threads, "LIMIT", memory.Memory())
@@ -92,6 +93,9 @@ def test_people_are_bounded_within_memory_part_by_part(monkeypatch, tmp_path):
         assert written
         assert held <= 300_000 < whole
         assert part < 4 * whole / threads.PARTS
+        waited, held, _ = people(size, monkeypatch, "300000", 1 << 20)  # an eighth waits before it is taken in
+        assert waited == expected
+        assert held <= 300_000
         content = os.pread(written[-1]._file, 10**6, 0)
         assert len(content) > 10_000
         assert b"person" not in content

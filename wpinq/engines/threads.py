@@ -4,13 +4,17 @@ Kernels and Polars let other threads run, so each thread has a core. The output 
 key alone, so that it is the same in any number of threads and parts, as it is in any number of shards. Which part a key
 belongs to follows from its identity, never from the data that came before. A step whose state is large is cut into more
 parts than there are threads: what does not fit in memory waits on disk, part by part (`state/overflow.py`).
+
+Records wait in memory until there are many of a part, so that its tables are in the cache while they are taken in.
+Where all of them fit, a part is begun and ended at once, and few are there at a time.
 """
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import cast
 
 import polars as pl
@@ -24,11 +28,14 @@ from wpinq.state.overflow import Disk, Overflow, Sized
 from wpinq.state.states import Ending, Piecewise, State
 from wpinq.state.workers import FEW, Workers
 
-PARTS, BYTES = 64, 1 << 26
+PARTS, BYTES = 64, 1 << 21
 """Parts of a step whose state is large, of which one has to fit in memory for each thread: at the most so many, and so
 many bytes of files in each, since every part takes some memory of its own."""
 WORTH = 1 << 14
 """Rows of a part that are worth a call."""
+LOT, SHARE = 1 << 25, 8
+"""Bytes of a part that wait before they are taken in, at the most; and the share of memory that may wait in all parts,
+an eighth."""
 
 
 def state_of(shape: Keyed, key: bytes, threads: int | None, size: int | None = None) -> State:
@@ -67,18 +74,19 @@ class Threads:
         self._threads, self._count = threads, parts
         self._parts: list[Part] = []
         self._few: list[tuple[int, Batch]] = []
-        self._rows = 0
+        self._rows = self._turn = 0
         self._workers: Workers | None = None
 
     def absorb(self, port: int, batch: Batch) -> None:
-        """Take in a change, or hand each thread what is of its keys."""
+        """Take in a change, or let a thread cut it into parts."""
         self._few.append((port, batch))
         self._rows += len(batch)
         if self._rows > FEW:
             self._workers = self._workers or self._started()
             few, self._few = self._few, []
             for one in few:
-                self._hand(self._workers, *one)
+                self._turn = (self._turn + 1) % self._threads
+                self._workers.hand(self._turn, self._cut, *one)
 
     def emit(self) -> Batch:
         """The change of the step's output; it is asked for once."""
@@ -100,32 +108,44 @@ class Threads:
             yield from pieces
 
     def _started(self) -> Workers:
-        self._parts = [Part(self._make()) for _ in range(self._count)]
+        size = min(LOT, LIMIT.most // (SHARE * self._count))
+        taken = size * self._count if LIMIT.take(size * self._count) else 0
+        weakref.finalize(self, LIMIT.give, taken)
+        self._parts = [Part(self._make(), size if taken else 0) for _ in range(self._count)]
         return Workers(self._threads)
 
-    def _hand(self, workers: Workers, port: int, batch: Batch) -> None:
+    def _cut(self, port: int, batch: Batch) -> None:
+        width = batch.frame.estimated_size() / max(len(batch), 1)
         for some in divided(batch, self._keys[port], self._key, self._count):
-            for number, piece in enumerate(some):
-                if work := self._parts[number].add(port, piece):
-                    workers.hand(number % self._threads, work)
+            for part, piece in zip(self._parts, some, strict=True):
+                part.add(port, piece, width * len(piece))
 
 
 class Part:
-    """The state of some keys, and records of theirs that wait until there are enough for a call."""
+    """The state of some keys, and records of theirs that wait until there are enough for a call.
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    Args:
+        state: The state.
+        size: Bytes that wait, and no fewer than `WORTH` rows.
+    """
+
+    def __init__(self, state: State, size: int) -> None:
+        self._state, self._most = state, size
+        self._adding, self._taking = threading.Lock(), threading.Lock()
         self._waiting: dict[int, list[Batch]] = {}
-        self._rows = 0
+        self._rows, self._size = 0, 0.0
 
-    def add(self, port: int, batch: Batch) -> Callable[[], None] | None:
-        """Let records wait; what takes them in, if there are enough."""
-        self._waiting.setdefault(port, []).append(batch)
-        self._rows += len(batch)
-        if self._rows < WORTH:
-            return None
-        waiting, self._waiting, self._rows = self._waiting, {}, 0
-        return partial(self._take, waiting)
+    def add(self, port: int, batch: Batch, size: float) -> None:
+        """Let records wait, or take them in with all that wait; in any thread."""
+        with self._adding:
+            self._waiting.setdefault(port, []).append(batch)
+            self._rows += len(batch)
+            self._size += size
+            if self._rows < WORTH or self._size < self._most:
+                return
+            waiting, self._waiting, self._rows, self._size = self._waiting, {}, 0, 0.0
+        with self._taking:
+            self._take(waiting)
 
     def last(self) -> Iterator[Batch]:
         """The change of the output, with all that waited taken in."""
@@ -134,9 +154,12 @@ class Part:
         return _pieces(self._state)
 
     def _take(self, waiting: dict[int, list[Batch]]) -> None:
-        for port, batches in waiting.items():
+        while waiting:
+            port, batches = waiting.popitem()
             frame = pl.concat([batch.frame for batch in batches], how="vertical_relaxed", rechunk=True)
-            self._state.absorb(port, Batch(frame, batches[0].schema))
+            schema = batches[0].schema
+            batches.clear()  # the rows are there once
+            self._state.absorb(port, Batch(frame, schema))
 
 
 def _each(parts: deque[Part]) -> Iterator[Batch]:

@@ -114,20 +114,18 @@ EXPORT void wpinq_identities(const Numbers *table, uint64_t *ids) {
             if (slot->number) memcpy(ids + 2 * (uint64_t)(slot->number - 1), slot->id, 16);
 }
 
-/* Spread what the part that is full holds, which are `before` slots, over a table that was made larger, by a copy. */
-EXPORT void wpinq_spread(Numbers *table, Slot *slots, int64_t size, int64_t limit, Slot *copy) {
+/* Spread what the part that is full held, over slots that are all empty. */
+EXPORT void wpinq_spread(Numbers *table, Slot *slots, int64_t size, int64_t limit, const Slot *held) {
     Part *part = table->parts + table->full;
     const int64_t before = part->size;
-    memcpy(copy, slots, before * sizeof *slots);
-    memset(slots, 0, before * sizeof *slots);
     part->slots = slots;
     part->size = size;
     part->limit = limit;
     for (int64_t i = 0; i < before; i++)
-        if (copy[i].number) {
+        if (held[i].number) {
             uint64_t id[2];
-            memcpy(id, copy[i].id, 16);
-            *found(part, id) = copy[i];
+            memcpy(id, held[i].id, 16);
+            *found(part, id) = held[i];
         }
 }
 

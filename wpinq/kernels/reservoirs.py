@@ -19,8 +19,10 @@ Rows: TypeAlias = npt.NDArray[np.uint32]
 SLOT, PARTS, CLASSES = 20, 1 << 4, 40
 """Bytes of a slot, tables beside each other, and sizes of blocks: as the C source has them."""
 FULL = 0.75
-"""A table grows when so much of it is in use: twofold, and a large one by half."""
-LARGE = 1 << 12
+"""A table grows when so much of it is in use: fourfold, one of the middle twofold, and a large one by half."""
+LEAST, SMALL, LARGE = 1 << 4, 1 << 12, 1 << 16
+ITEMS, MANY = 1 << 6, 1 << 17
+"""Items that a pool grows by at the least; it grows twofold up to so many, and from there on by a quarter."""
 MOST = 2**31 - 2**20
 """Identities that can be numbered, and rows that can be held, about."""
 
@@ -104,14 +106,19 @@ class Numbers:
         before, slots = self._table.parts[full].size, self._slots[full]
         if self._table.used >= MOST:
             raise OverflowError("there are more identities than a table can number.")
-        size = before * 3 // 2 if before >= LARGE else max(2 * before, PARTS)
-        slots.resize(size * SLOT, refcheck=False)
-        if len(self._copy) < before * SLOT:
-            self._copy = np.empty(size * SLOT, np.uint8)
+        size = max(before * 3 // 2 if before >= LARGE else 4 * before if before < SMALL else 2 * before, LEAST)
+        if before >= LARGE:
+            if len(self._copy) < before * SLOT:
+                self._copy = np.empty(size * SLOT, np.uint8)
+            self._copy[: before * SLOT] = slots
+            slots[:] = 0
+            slots.resize(size * SLOT, refcheck=False)
+            held = self._copy
+        else:
+            held, slots = slots, np.zeros(size * SLOT, np.uint8)
+            self._slots[full] = slots
         room = int(size * FULL)
-        self._library.wpinq_spread(
-            ctypes.byref(self._table), slots.ctypes.data, size, room, self._copy.ctypes.data
-        )  # fmt: skip
+        self._library.wpinq_spread(ctypes.byref(self._table), slots.ctypes.data, size, room, held.ctypes.data)
 
 
 class Pool:
@@ -164,7 +171,8 @@ class Pool:
             places = [None if array is None else array[done:].ctypes.data for array in arrays]
             done += self._library.wpinq_put(self._current(), len(codes) - done, *places)
             if done < len(codes):
-                more = max(self._pool.wanted, len(self._items) // self._words // 8)
+                held = len(self._items) // self._words
+                more = max(self._pool.wanted, ITEMS, held // 4 if held >= MANY else held)
                 self._items.resize(len(self._items) + more * self._words, refcheck=False)
         return entered.view(np.bool_)
 

@@ -38,7 +38,7 @@ def limit_memory(most: int | str | None = None, spill: str | os.PathLike[str] | 
     """Bound the memory that counting, and bounding people's records, takes in this process; the rest waits on disk.
 
     It holds for what is counted by identity, with compiled kernels: a measured histogram, `shave`; and for what is kept
-    of each person of a finite source, of which a part at a time is held beyond it for each core: of files 64 MB
+    of each person of a finite source, of which a part at a time is held beyond it for each core: of files 2 MB
     or a 64th, of other sources a 64th. Records that other steps hold are in memory in any case.
 
     Args:
@@ -69,10 +69,15 @@ class Memory:
         self._lock, self._held = threading.Lock(), 0
         self._beside: Path | None = None
 
+    @property
+    def most(self) -> int:
+        """How many bytes there are, of which others may hold some."""
+        return int(os.environ.get(MEMORY) or _half())
+
     def take(self, size: int) -> bool:
         """Take so many bytes, if they are left."""
         with self._lock:
-            fits = self._held + size <= int(os.environ.get(MEMORY) or _half())
+            fits = self._held + size <= self.most
             self._held += size if fits else 0
             return fits
 

@@ -147,7 +147,7 @@ class Rows:
     """
 
     def __init__(self, empty: pl.DataFrame) -> None:
-        self._empty, self._width = empty, 0
+        self._empty = empty
         self._hold([])
 
     def __len__(self) -> int:
@@ -156,12 +156,12 @@ class Rows:
     @property
     def size(self) -> int:
         """Bytes that are held, about: as if texts of all rows were as long as those that came last."""
-        return len(self) * self._width
+        last = next((frame for frame in reversed([*self._frames, *self._coming]) if frame.height), None)
+        return 0 if last is None else len(self) * _width(last)
 
     def add(self, frame: pl.DataFrame) -> None:
         """Number more rows."""
         self._coming.append(frame)
-        self._width = _width(frame) if frame.height else self._width
         self._more += frame.height
         if self._more > ROWS:
             self._gather()

@@ -102,6 +102,7 @@ class ExtraError(WpinqError, ImportError):
 EXTRAS = {
     "graphs": ("networkx",),
     "kafka": ("confluent_kafka",),
+    "mbi": ("mbi",),
     "metrics": ("prometheus_client",),
     "openlineage": ("openlineage",),
     "plot": ("matplotlib",),

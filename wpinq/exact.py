@@ -118,6 +118,8 @@ def decimal(number: Fraction, digits: int = 6) -> str:
 
     >>> decimal(Fraction(1, 10)), decimal(Fraction(1, 3)), decimal(Fraction(20))
     ('0.1', '1/3', '20')
+    >>> decimal(Fraction(16787, 30000))
+    '0.559567'
     >>> decimal(Fraction(10) ** 400), decimal(Fraction(2, 3) / 10**400)
     ('1.00000e+400', '6.66667e-401')
     """
@@ -130,7 +132,7 @@ def decimal(number: Fraction, digits: int = 6) -> str:
     near = PRECISION.divide(Decimal(number.numerator), Decimal(number.denominator))
     text = f"{near:f}"
     long = number.denominator.bit_length() > 64 or len(text) > LONGEST
-    if denominator != 1 and not long and len(str(number)) <= 2 * digits + 3:
+    if denominator != 1 and not long and len(str(number)) <= digits + 1:
         return str(number)
     if denominator != 1 or long:
         return f"{near:.{digits}g}"

@@ -194,6 +194,7 @@ def calls(place):
         "quantile of a fit": (fit.quantile, {"q": 0.5}),
         "plot": (fit.plot, {"path": str(place / "p.png")}),
         "draw": (fit.draw, {"seed": 1}),
+        "to_mbi": (fit.to_mbi, {"attribute": "pages"}),
         "plan_budget": (wpinq.plan_budget, {"questions": {"pages": pages}, "epsilon": 1, "wanted": None}),
         "degrees by": (wpinq.degrees.release, {"collection": views.map([pl.col("user"), pl.col("page")]), "epsilon": 1,
                                                "by": ["user"], "nodes": ["ann"]}),
@@ -249,7 +250,7 @@ NAMES = [
     "answer plot", "count within", "continual observe", "continual select",
     "continual release", "continual interval", "continual deviation", "send", "advance",
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
-    "quantile of a fit", "plot", "synthesize", "answers", "histogram", "users auto", "draw",
+    "quantile of a fit", "plot", "synthesize", "answers", "histogram", "users auto", "draw", "to_mbi",
     "plan_budget", "degrees by", "connect", "Release", *(
         f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify")),
     *(f"gaussian {name}" for name in ("count", "mean", "variance", "histogram", "sql", "degrees")),

@@ -18,11 +18,12 @@ from wpinq.degrees.cells import CornerBin
 from wpinq.degrees.observed import observe_corner
 from wpinq.errors import BudgetError, ExactnessError, PlanError
 from wpinq.plan.node import fingerprints
-from wpinq.postprocess.fit import Fit, half_width
+from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.paths.path import conjugate
 from wpinq.postprocess.posterior import diagonal as durfee
 from wpinq.postprocess.posterior import law
 from wpinq.postprocess.posterior.evidence import Cornered
+from wpinq.postprocess.posterior.law import half_width
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 

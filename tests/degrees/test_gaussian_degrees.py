@@ -13,9 +13,10 @@ from wpinq.degrees import release, volume
 from wpinq.degrees.observed import observe_corner
 from wpinq.errors import BudgetError, PlanError
 from wpinq.plan.node import sources
-from wpinq.postprocess.fit import Fit, half_width
+from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.paths.path import conjugate
 from wpinq.postprocess.posterior.evidence import Cornered
+from wpinq.postprocess.posterior.law import half_width
 
 BELL = {"mechanism": "gaussian"}
 

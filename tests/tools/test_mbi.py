@@ -36,9 +36,30 @@ def test_all_cells_are_there_in_the_order_of_mbi(people):
 
 
 def test_the_block_of_the_page_draws_a_table(people, block):
-    names = {"people": people, "pl": pl, "values": VALUES}
+    names = {"people": people, "pl": pl, "values": VALUES, "wpinq": wpinq}
     exec(block("mbi"), names)
     assert names["drawn"].columns == list(VALUES)
+
+
+def test_a_fit_is_a_linear_measurement_of_a_column_of_degrees():
+    """At epsilon 50 the noise is zero but for a chance of exp(-50); of 7 items 4 have more than the corner's side."""
+    rows = [(user, f"page {page}") for page, many in enumerate([9, 7, 5, 5, 4, 2, 1]) for user in range(many)]
+    pages = wpinq.protect(rows, budget=50, columns={"user": int, "page": str}).map("page")
+    fit = wpinq.degrees.release(pages, epsilon=50)
+    found = fit.to_mbi("views")
+    assert (found.clique, found.noisy_measurement.tolist()) == (("views",), [7, 6, 5, 5])
+    assert found.stddev == pytest.approx(2**0.5 / 50)
+    degrees = mbi.Domain(["views"], [4])
+    seen = mbi.Dataset({"views": np.array([0, 1, 3, 3, 3, 3, 3])}, degrees)
+    assert found.query(seen.project(["views"])).tolist() == [7, 6, 5, 5]
+    model = mbi.estimation.MirrorDescent().estimate(degrees, [found], known_total=fit.distinct, iters=500)
+    assert model.project(["views"]).datavector().tolist() == pytest.approx([1, 1, 0, 5], abs=0.1)
+
+
+def test_two_whole_curves_give_their_cdf_with_its_own_noise():
+    fit = wpinq.degrees.reconcile([3.5, 1.25], [2.0, 1.0, 1.0], scales=(3, 1))
+    found = fit.to_mbi()
+    assert found.noisy_measurement.tolist() == [3.5, 1.25] and found.stddev == pytest.approx(3 * 2**0.5)
 
 
 @pytest.mark.parametrize("mechanism", ["geometric", "laplace", "gaussian"])

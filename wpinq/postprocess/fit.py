@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,14 +18,12 @@ from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import decimal, exact
 from wpinq.html.parts import framed, pictured
 from wpinq.postprocess.paths.corridor import Ints
-from wpinq.postprocess.posterior.evidence import Evidence, NoiseTerms
-from wpinq.postprocess.posterior.law import NoiseTerm
+from wpinq.postprocess.posterior.evidence import Evidence
+from wpinq.postprocess.posterior.law import half_width
 from wpinq.postprocess.shown import beside_noise, whose
 
 if TYPE_CHECKING:
     from wpinq.postprocess.picture import Picture
-
-DRAWS = 100_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -236,6 +233,19 @@ class Fit:
 
         return synthesize(self, path, users=users, columns=columns, seed=seed)
 
+    def to_mbi(self, attribute: str = "degree") -> Any:
+        """The released CDF as a linear measurement of a column, for `mbi` (see `linear.measured`).
+
+        Raises:
+            PlanError: Nothing was released of the CDF.
+            ExtraError: `mbi` is not installed.
+        """
+        from wpinq.postprocess.linear import measured
+
+        require(attribute, NAME, "fit.to_mbi(attribute=...)")
+        (_, (noise, *_)) = self.evidence.distinct()
+        return measured(self.noisy_cdf, noise.stddev, attribute)
+
     def _repr_html_(self) -> str:
         return framed(f"{self}".strip("<>"), pictured(self.plot, f"{self}"))
 
@@ -267,29 +277,3 @@ def number(value: object, call: str) -> Fraction:
         return exact(value, call)
     except ExactnessError as error:
         raise PlanError(str(error)) from None
-
-
-@cache
-def half_width(noise: NoiseTerms, level: float) -> int:
-    """Return what the sum of independent noises exceeds with probability 1 - `level` at most.
-
-    Of one noise, or of Gaussian ones, by their distribution, else by drawing: a sum of Laplace variables is a
-    difference of two gamma ones.
-
-    >>> half_width(((10.0, 1),), 0.9), 230 < half_width(((10.0, 100),), 0.9) < 236, half_width(((10.0, 4, True),), 0.9)
-    (24, True, 33)
-    """
-    terms = [term for one in noise if (term := NoiseTerm(*one)).many]
-    if all(term.gaussian for term in terms):
-        spread = math.sqrt(sum(term.many * term.scale**2 for term in terms))
-        return math.ceil(spread * NormalDist().inv_cdf((1 + level) / 2)) if spread else 0
-    if sum(term.many for term in terms) == 1:
-        return math.ceil(sum(term.scale * math.log(1 / (1 - level)) for term in terms))
-    rng = np.random.default_rng(0)
-    total = np.zeros(DRAWS)
-    for scale, count, gaussian in terms:
-        if gaussian:
-            total += scale * math.sqrt(count) * rng.standard_normal(DRAWS)
-        else:
-            total += scale * (rng.standard_gamma(count, DRAWS) - rng.standard_gamma(count, DRAWS))
-    return math.ceil(float(np.quantile(np.abs(total), level)))

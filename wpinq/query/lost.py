@@ -16,8 +16,7 @@ from wpinq.measurements.measurement import Measurement
 from wpinq.measurements.quote import Quote
 from wpinq.operators.contribution.sample import Bound
 from wpinq.plan.node import steps
-from wpinq.postprocess.fit import half_width
-from wpinq.postprocess.posterior.law import NoiseTerm
+from wpinq.postprocess.posterior.law import NoiseTerm, half_width
 from wpinq.query.numbers import ChargeNames
 from wpinq.query.statement import Statement
 

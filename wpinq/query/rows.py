@@ -9,8 +9,7 @@ import polars as pl
 
 from wpinq.measurements.answer import Answer, Released
 from wpinq.measurements.measurement import Measurement
-from wpinq.postprocess.fit import half_width
-from wpinq.postprocess.posterior.law import NoiseTerm
+from wpinq.postprocess.posterior.law import NoiseTerm, half_width
 from wpinq.query.moments import as_time
 from wpinq.query.statement import Statement
 from wpinq.records.blocks import Blocks

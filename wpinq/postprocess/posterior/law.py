@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy.typing as npt
 
 REACH = 12
 """Nats against noise beyond which nothing is looked at."""
+DRAWS = 100_000
 
 
 class NoiseTerm(NamedTuple):
@@ -25,6 +28,11 @@ class NoiseTerm(NamedTuple):
     scale: float
     many: int
     gaussian: bool = False
+
+    @property
+    def stddev(self) -> float:
+        """The standard deviation of one of them."""
+        return self.scale if self.gaussian else math.sqrt(2) * self.scale
 
 
 @dataclass(frozen=True)
@@ -57,3 +65,29 @@ class Law:
     def of(self, many: int) -> NoiseTerm:
         """So many independent ones."""
         return NoiseTerm(self.scale, many, self.gaussian)
+
+
+@cache
+def half_width(noise: tuple[NoiseTerm, ...], level: float) -> int:
+    """Return what the sum of independent noises exceeds with probability 1 - `level` at most.
+
+    Of one noise, or of Gaussian ones, by their distribution, else by drawing: a sum of Laplace variables is a
+    difference of two gamma ones.
+
+    >>> half_width(((10.0, 1),), 0.9), 230 < half_width(((10.0, 100),), 0.9) < 236, half_width(((10.0, 4, True),), 0.9)
+    (24, True, 33)
+    """
+    terms = [term for one in noise if (term := NoiseTerm(*one)).many]
+    if all(term.gaussian for term in terms):
+        spread = math.sqrt(sum(term.many * term.scale**2 for term in terms))
+        return math.ceil(spread * NormalDist().inv_cdf((1 + level) / 2)) if spread else 0
+    if sum(term.many for term in terms) == 1:
+        return math.ceil(sum(term.scale * math.log(1 / (1 - level)) for term in terms))
+    rng = np.random.default_rng(0)
+    total = np.zeros(DRAWS)
+    for scale, count, gaussian in terms:
+        if gaussian:
+            total += scale * math.sqrt(count) * rng.standard_normal(DRAWS)
+        else:
+            total += scale * (rng.standard_gamma(count, DRAWS) - rng.standard_gamma(count, DRAWS))
+    return math.ceil(float(np.quantile(np.abs(total), level)))

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from wpinq.ledger.curve import GRID, ORDERS, best_order, epsilon_of, limit, pure_within, rate
+from wpinq.ledger.curve import GRID, best_order, epsilon_of, limit, orders, pure_within, rate
 
 ORDER = Fraction(22)
 CASES = [
@@ -103,7 +103,7 @@ def test_dp_accounting_says_the_same():
             account.compose(accounting.LaplaceDpEvent(1 / float(Fraction(epsilon))))
             loss = Fraction(epsilon)
             assert float(loss * rate(loss, loss / 2**30, order)) == pytest.approx(account._rdp[0], rel=1e-9)
-    account = rdp.RdpAccountant(list(map(float, ORDERS)))
+    account = rdp.RdpAccountant(list(map(float, orders())))
     account.compose(accounting.GaussianDpEvent(5.0))
     assert float(epsilon_of(lambda order: order / 50, Fraction(1, 10**6))) == pytest.approx(account.get_epsilon(1e-6))
     account = rdp.RdpAccountant([float(ORDER)])

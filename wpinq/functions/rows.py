@@ -10,12 +10,14 @@ from typing import Literal
 
 import polars as pl
 
+from wpinq.errors import PlanError
 from wpinq.functions.code.fingerprint import digest
 from wpinq.functions.columnwise import Columnwise
 from wpinq.functions.output_columns import columns_code
 from wpinq.records.schema import Column, Schema
 
 KEY = "\0row key"
+TWICE = "join: the key is not unique in the public table, so a record would count many times; join on what is unique."
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +39,25 @@ class Rows(Columnwise):
         return found.select(*self.output.names, *keep)
 
 
-def rows(key: Column, table: pl.DataFrame, output: Schema, *, outer: bool, note: str) -> Rows:
+def rows(key: Column, table: pl.DataFrame, output: Schema, *, outer: bool, note: str, twice: str = TWICE) -> Rows:
     """Look a column up in a public table.
 
     Args:
         key: The column of a record.
-        table: `KEY`, of the key's type, unique and without nulls, and the columns of the output, all of them canonical.
+        table: `KEY`, of the key's type and without nulls, and the columns of the output, all of them canonical.
         output: Those columns.
         outer: Whether a record without a row has nulls, rather than being dropped.
         note: How `explain` shows it.
+        twice: What is said where a key is not unique.
+
+    Raises:
+        PlanError: A key is not unique.
     """
     content = hashlib.blake2b()
     table = table.select(KEY, *output.names).sort(KEY, multithreaded=False)  # in any order; threads take twice the work
+    keys = table[KEY]
+    if (keys == keys.shift()).any():
+        raise PlanError(twice)
     for start in range(0, table.height, 1 << 16):
         file = io.BytesIO()
         table[start : start + (1 << 16)].write_ipc(file, compression="uncompressed")

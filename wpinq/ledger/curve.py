@@ -47,10 +47,14 @@ GRID = 80
 """Binary places of rates and limits."""
 BITS = 192
 """Binary places of what is computed; more where a step is finer than 2^-32."""
-ORDERS = tuple(1 + mantissa * Fraction(2) ** power for power in range(-9, 24) for mantissa in range(32, 64))
-"""The orders that a ledger may have: each about 2% further from 1 than the one before."""
 DIGITS = 8
 """Significant decimal digits of an epsilon that `pure_within` finds."""
+
+
+@lru_cache(1)
+def orders() -> tuple[Fraction, ...]:
+    """The orders that a ledger may have: each about 2% further from 1 than the one before."""
+    return tuple(1 + mantissa * Fraction(2) ** power for power in range(-9, 24) for mantissa in range(32, 64))
 
 
 @lru_cache(4096)
@@ -79,13 +83,13 @@ def limit(epsilon: Fraction, delta: Fraction, order: Fraction) -> Fraction:
 
 
 def epsilon_of(divergence: Callable[[Fraction], Fraction], delta: Fraction) -> Fraction:
-    """The epsilon that divergences at `ORDERS` are at a delta, where all hold: of the best order, chosen in floats."""
+    """The epsilon that divergences at `orders()` are at a delta, where all hold: of the best, chosen in floats."""
 
     def near(order: Fraction) -> float:
         one = float(order) - 1
         return float(divergence(order)) - math.log1p(1 / one) - (math.log(delta) + math.log1p(one)) / one
 
-    best = min(ORDERS, key=near)
+    best = min(orders(), key=near)
     return max(divergence(best) - limit(Fraction(0), delta, best), Fraction(0))
 
 
@@ -96,7 +100,7 @@ def best_order(epsilon: Fraction, delta: Fraction) -> Fraction:
         one = float(order) - 1
         return (float(epsilon) + math.log1p(1 / one) + (math.log(delta) + math.log1p(one)) / one) / float(order)
 
-    return max(ORDERS, key=gain)
+    return max(orders(), key=gain)
 
 
 @lru_cache(1024)

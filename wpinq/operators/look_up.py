@@ -54,12 +54,11 @@ def look_up(node: Node, table: object, on: object, *, left: object, right: objec
         raise PlanError("join: the public table has no column beside its key; give it one, or filter by the key.")
     rest = Schema(tuple(column for column in schema if column.name != theirs))
     found = frame.select(_as(frame[theirs], schema[theirs].kind, key.kind).alias(KEY), *rest.names).drop_nulls(KEY)
-    if found[KEY].n_unique() < found.height:
-        raise PlanError(
-            f"join: {theirs} is not unique in the public table, so a record would count many times; join on what is "
-            "unique there."
-        )
-    function = rows(key, found, rest, outer=how == "left", note=f"a public table by {theirs}")
+    twice = (
+        f"join: {theirs} is not unique in the public table, so a record would count many times; join on what is "
+        "unique there."
+    )
+    function = rows(key, found, rest, outer=how == "left", note=f"a public table by {theirs}", twice=twice)
     return LookUp(keyed_node, function, None, keys, kept)
 
 

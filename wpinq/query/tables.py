@@ -264,9 +264,6 @@ class Tables:
         (ours, _), kind = together([ours, key], CALL)
         table = canonical.frame(frame.with_columns(pl.col(KEY).cast(polars_type(kind))), Schema((Column(KEY, kind),)))
         table = table.drop_nulls(KEY)
-        if table[KEY].n_unique() < table.height:
-            raise PlanError(f"{CALL}: {text}: {key.text} is not unique in {alias}, so a record would count many times; "
-                            "join on what is unique there.")  # fmt: skip
         kept = self.base._node.schema.names
         node, (own,) = keyed(self.base._node, [ours.value], CALL, f"{alias} key")
         names = list(self._columns[alias])
@@ -275,7 +272,9 @@ class Tables:
         output = Schema(tuple(Column(f"{alias}.{name}", schema[name].kind) for name in names))
         table = table.rename(dict(zip(names, output.names, strict=True)))
         note = f"{alias} by {key.text}"
-        function = rows(Column(own, kind), table, output, outer=not required, note=note)
+        twice = (f"{CALL}: {text}: {key.text} is not unique in {alias}, so a record would count many times; "
+                 "join on what is unique there.")  # fmt: skip
+        function = rows(Column(own, kind), table, output, outer=not required, note=note, twice=twice)
         made = LookUp(node, function, None, (own,), kept)
         self.base = self.base._then(made)
         for name, column_ in zip(names, made.schema.columns[len(kept) :], strict=True):

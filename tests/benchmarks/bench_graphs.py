@@ -1,12 +1,15 @@
 """How near synthetic graphs come to real ones: relative errors at some epsilons, beside published ones where given.
 
-    python tests/benchmarks/bench_graphs.py [GRAPH ...] [--epsilon 1] [--runs 10] [--shares 3,2,5,0] [--published FILE]
+    python tests/benchmarks/bench_graphs.py [GRAPH ...] [--epsilon 1] [--runs 10] [--shares 3,2,3,2]
+        [--json FILE] [--markdown] [--published FILE]
 
 The unit is an edge. Degrees are released by `wpinq.degrees.release`; the other answers are computed by the columns of
 `postprocess/graphs/counts.py`, which `tests/graphs` holds to the queries, and get Laplace noise of the scale that the
 plan says (8, 12 and 6 over their share of epsilon): the engine's own are the same, and take up to a minute a run.
-`--published` is a file of relative errors by graph, question and algorithm, at epsilon 0.1, 0.5, 1, 2, 5, 10; the best
-of its algorithms is shown for each number by itself.
+`--json` appends a line for each run and leaves out the runs that the file has, so that it can be continued; with
+`--markdown` nothing is run, and the table of what the file has is made. `--published` is a file of relative errors by
+graph, question and algorithm, at epsilon 0.1, 0.5, 1, 2, 5, 10; the best of its algorithms is shown for each number by
+itself.
 
 Errors are relative, but for KL (of true degrees from those of the graph, and from `frequencies` of the fit; 2e-16
 stands for none), and assortativity, absolute. The diameter is a lower bound by two sweeps, of both.
@@ -18,7 +21,9 @@ import argparse
 import json
 import resource
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -117,29 +122,52 @@ def main() -> None:
     parser.add_argument("graphs", nargs="*", default=list(GRAPHS))
     parser.add_argument("--epsilon", nargs="*", default=list(EPSILONS))
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--shares", default="3,2,5,0", help="Degrees, joint, triangles, intersect.")
+    parser.add_argument("--shares", default="3,2,3,2", help="Degrees, joint, triangles, intersect.")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--chains", type=int, default=1, help="R-hat of one chain compares its halves alone.")
     parser.add_argument("--published", type=Path)
+    parser.add_argument("--json", type=Path, help="Append a line for each run, and leave out those it has.")
+    parser.add_argument("--markdown", action="store_true", help="Run nothing: the table of what --json has.")
     parser.add_argument("--smoke", action="store_true", help="A made-up graph, in seconds.")
     given = parser.parse_args()
-    published = json.loads(given.published.read_text()) if given.published else {}
-    split = [float(part) for part in given.shares.split(",")]
     if given.smoke:
-        made = Graph.of(np.array(nx.powerlaw_cluster_graph(300, 4, 0.8, seed=1).edges))
         given.graphs, given.epsilon, given.runs, given.steps = ["made up"], ["1"], 1, 20_000
+    known = given.json.read_text().splitlines() if given.json and given.json.exists() else []
+    lines = [json.loads(line) for line in known]
+    if not given.markdown:
+        collect(given, lines)
+    table(given, lines)
+
+
+def collect(given: argparse.Namespace, lines: list[dict[str, Any]]) -> None:
+    """The runs that are missing: the first of all graphs and epsilons, then the second of all."""
+    split = [float(part) for part in given.shares.split(",")]
+    made = Graph.of(np.array(nx.powerlaw_cluster_graph(300, 4, 0.8, seed=1).edges))
+    graphs = {name: made if given.smoke else load(name) for name in given.graphs}
+    true = {name: summary(graph) for name, graph in graphs.items()}
+    for seed, epsilon, name in product(range(given.runs), given.epsilon, given.graphs):
+        key = {"graph": name, "epsilon": epsilon, "seed": seed, "shares": given.shares}
+        if any(key.items() <= line.items() for line in lines):
+            continue
+        found = run(graphs[name], true[name], float(epsilon), split, seed, given.steps, given.chains)
+        lines.append(key | dict(zip(COLUMNS, found, strict=True)))
+        if given.json:
+            with given.json.open("a") as file:
+                file.write(json.dumps(lines[-1]) + "\n")
+
+
+def table(given: argparse.Namespace, lines: list[dict[str, Any]]) -> None:
+    published = json.loads(given.published.read_text()) if given.published else {}
     print("| graph | epsilon | runs | " + " | ".join(COLUMNS) + " |\n" + "|---" * (3 + len(COLUMNS)) + "|")
-    for name in given.graphs:
-        graph = made if given.smoke else load(name)
-        true = summary(graph)
-        for epsilon in given.epsilon:
-            runs = [
-                run(graph, true, float(epsilon), split, seed, given.steps, given.chains) for seed in range(given.runs)
-            ]
-            mean = [f"{value:.3g}" for value in np.mean(runs, axis=0)]
-            print(f"| {name} | {epsilon} | {given.runs} | " + " | ".join(mean) + " |", flush=True)
-            if any(told := best(published, name, float(epsilon))):
-                print("| best published | | | " + " | ".join(told) + " |", flush=True)
+    for name, epsilon in product(given.graphs, given.epsilon):
+        runs = [[line[column] for column in COLUMNS] for line in lines
+                if (line["graph"], line["epsilon"], line["shares"]) == (name, epsilon, given.shares)]  # fmt: skip
+        if not runs:
+            continue
+        mean = [f"{value:.3g}" for value in np.mean(runs, axis=0)]
+        print(f"| {name} | {epsilon} | {len(runs)} | " + " | ".join(mean) + " |")
+        if any(told := best(published, name, float(epsilon))):
+            print("| best published | | | " + " | ".join(told) + " |")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def graph(
     chains: Annotated[int, typer.Option(help="Searches, of which R-hat tells whether they agree.", min=1, max=64)] = 1,
     steps: Annotated[
         int | None,
-        typer.Option(help="Swaps that each search proposes, by default 600 for each edge.", min=0, show_default=False),
+        typer.Option(help="Swaps that each search proposes: 600 for each edge, or more.", min=0, show_default=False),
     ] = None,
     analyst: options.Analyst = None,
     json: options.JsonPath = None,
@@ -107,12 +107,13 @@ def content(found: GraphFit) -> dict[str, Any]:
     """What the JSON file holds. All of it follows from released numbers."""
     from wpinq.cli.show import installed
 
-    asked = {key: getattr(found.measurements, key) for key in ("joint", "triangles")}
+    asked = {key: getattr(found.measurements, key) for key in ("joint", "triangles", "intersect")}
     return {
         **dict(found.measurements.about or {}),
         "wpinq": installed(),
         "graphs": found.summary(),
         "R-hat": dict(found.r_hat),
+        "crowded edges": found.crowded,
         "noisy": {key: {"scale": one.scale, "values": one.values.tolist()} for key, one in asked.items()},
         "degrees": {"noisy": found.measurements.degrees.noisy_cdf.tolist(), "fit": found.graph.degrees.tolist()},
     }
@@ -130,7 +131,8 @@ def show(edges: Collection, epsilon: Fraction, found: GraphFit, written: list[Pa
     typer.echo(f"{aligned(table, right=True)}\n")
     for line in (
         "The seed has the fitted degrees and joint degrees; the fitted graph has the triangles as well.",
-        f"R-hat {max(found.r_hat.values()):.2f} at most (near 1: settled), epsilon {decimal(epsilon)} in all.",
+        f"R-hat {max(found.r_hat.values()):.2f} at most (to 1.1: settled), epsilon {decimal(epsilon)} in all.",
+        *([f"Crowded edges, where triangles count less: {found.crowded:,}."] if found.crowded else []),
         protects_line(edges._node),
         budget_line(sources(edges._node)[0].ledger),
         *(f"Written: {path}" for path in written),

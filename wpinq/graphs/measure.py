@@ -31,12 +31,14 @@ if TYPE_CHECKING:
 SHARES: Mapping[str, Fraction] = {
     "degrees": Fraction(3, 10),
     "joint": Fraction(2, 10),
-    "triangles": Fraction(5, 10),
+    "triangles": Fraction(3, 10),
+    "intersect": Fraction(2, 10),
 }
-"""How epsilon is split: chosen before the figures of `tests/benchmarks/bench_graphs.py`, from what noise does to each
-answer of three public graphs, and not tuned to them (`--shares` tries others there). Triangles have the widest noise,
-and their total is what people look at, so they get half. Degrees err by less than a thousandth in edges at a tenth of
-this already, but all else rests on them; joint degrees carry assortativity alone."""
+"""How epsilon is split: chosen from what noise does to each answer of public graphs, and of random parts of them that
+have few triangles, and not tuned to the figures of `tests/benchmarks/bench_graphs.py` (`--shares` tries others there).
+Triangles have the widest noise, and their total is what people look at, so they get half, in two answers: buckets tell
+where many of them are, and one total how many there are where noise swamps the buckets. Degrees err by less than a
+thousandth in edges at a tenth of this already, but all else rests on them; joint degrees carry assortativity alone."""
 LEVEL = Fraction(95, 100)
 QUERIES: Mapping[str, Callable[[Collection], Collection]] = {
     "degrees": lambda both: corner(both.map(lambda src: src)),
@@ -83,14 +85,14 @@ def measure(
     with all of its edges. Noise grows with k.
 
     Uses: an undirected edge is two records of `undirected`, so degrees use it 2 times, joint degrees 8, triangles 12,
-    and TbI, where asked, 6; noise has that scale, over its share of epsilon.
+    and TbI 6; noise has that scale, over its share of epsilon.
 
     Args:
         edges: A collection of two columns: undirected edges, listed in one direction or in both. Loops and repetitions
             do not count.
         epsilon: What it costs the privacy unit in all, exact.
         shares: How epsilon is split, in proportion: of `"degrees"` (always), `"joint"`, `"triangles"` and
-            `"intersect"` (TbI, the paper's one number for triangles); by default 3 : 2 : 5 and nothing.
+            `"intersect"` (TbI, the paper's one number for triangles); by default 3 : 2 : 3 : 2.
         mutual: Keep only edges that both ends list (see `undirected`).
         name: Name of the release in the ledger, which also makes an independent repetition.
         analyst: Who is charged, where the curator keeps caps for each analyst.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -69,6 +69,15 @@ class GroupSizes:
         named = sizes.with_columns(self._kept[0][sizes[OWNER]].get_columns()) if self._port.keep else sizes
         schema = self._by_key().schema
         return Batch(named.select(*schema.names, WEIGHT), schema).consolidate()
+
+    @property
+    def size(self) -> int:
+        """Bytes that are held of a finite source, about."""
+        return self._summed.size + self._keys.size + 4 * len(self._summed) + 16 * len(self._port.keep) * len(self._keys)
+
+    def last(self) -> Iterator[Batch]:
+        """The same as `emit`; nothing is asked afterwards."""
+        yield self.emit()
 
     def _records(self) -> ByKey:
         """The first change as records by key."""

@@ -44,6 +44,11 @@ class Summed:
     def __len__(self) -> int:
         return len(self._numbers)
 
+    @property
+    def size(self) -> int:
+        """Bytes that are held."""
+        return self._numbers.size + sum(sums.nbytes for sums in self._sums)
+
     def absorb(self, port: int, batch: Batch) -> Iterator[tuple[pl.DataFrame, Sequence[Words], Fresh]]:
         """Add the weights of a batch: in pieces the rows, the identities of their columns, and which were not seen."""
         batch = batch.select(self._schema.names)

@@ -85,7 +85,7 @@ def test_every_step_says_the_same_in_any_number_of_threads(name, monkeypatch):
 def test_people_have_the_same_records_in_any_number_of_threads(unit, monkeypatch):
     views = people(unit)
     for plan in (views, views.map("page"), views.map(lambda user, page: (user, page)).distinct().map("page")):
-        one, *others = [counted(plan, count, monkeypatch) for count in (1, 2, 7)]
+        one, *others = [counted(plan, count, monkeypatch, pieces=20) for count in (1, 2, 7)]
         others.append(counted(plan, 3, monkeypatch, limit="3000"))  # some parts go to disk in the middle, some at once
         assert len(one[1])
         assert all(np.array_equal(*pair) for other in others for pair in zip(one, other, strict=True))

@@ -19,7 +19,7 @@ from wpinq.errors import BudgetError, LedgerError
 from wpinq.ledger import Asked, Cost, Ledger
 
 LOOP = Cost("1/100000", curve=(Fraction(1, 100_000), Fraction(1, 100_000)))
-TRACED = ("file.py", "head.py", "session.py", "ledger.py", "secret.py", "verified.py")
+TRACED = {"file.py", "head.py", "session.py", "ledger.py", "secret.py", "verified.py"}
 """The files that lock, write and decide."""
 
 
@@ -170,14 +170,7 @@ def killer(step: int) -> Callable[[FrameType, str, Any], Any]:
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal seen
-        if Path(frame.f_code.co_filename).name not in (
-            "file.py",
-            "head.py",
-            "session.py",
-            "ledger.py",
-            "secret.py",
-            "verified.py",
-        ):
+        if frame.f_code.co_filename.rpartition("/")[2] not in TRACED:
             return None
         if event == "line":
             seen += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -71,6 +72,18 @@ def steps(degrees):
     return len({*columns, side}) + len({*degrees[:side], side}) - 2
 
 
+@cache
+def enumerated():
+    """All staircases of up to 24 cells, what a release counts of each, and its cells by rank and index."""
+    every = [stairs for cells in range(25) for stairs in partitions(cells, cells)]
+    truths = np.array([np.concatenate(corner_bins(stairs, 5)) for stairs in every])
+    cells = np.zeros((len(every), 24, 24))
+    for one, stairs in zip(cells, every, strict=True):
+        for rank, degree in enumerate(stairs):
+            one[rank, :degree] = 1
+    return every, truths, cells
+
+
 @pytest.mark.parametrize(("pull", "step", "gaussian"), [
     (0.05, 1.0, False), (0.6, 1.0, False), (0.3, 0.25, False), (0.6, 0.01, False), (0.6, 1.0, True), (0.3, 0.25, True),
 ])  # fmt: skip
@@ -81,12 +94,7 @@ def test_equals_enumeration(pull, step, gaussian, monkeypatch):
     monkeypatch.setattr(durfee, "other_pulls", lambda size, scale: ())
     monkeypatch.setattr(law, "REACH", 60)
     monkeypatch.setattr(durfee, "FAR", 30.0)
-    every = [stairs for cells in range(25) for stairs in partitions(cells, cells)]
-    truths = np.array([np.concatenate(corner_bins(stairs, 5)) for stairs in every])
-    cells = np.zeros((len(every), 24, 24), bool)  # [staircase, rank, index]
-    for one, stairs in zip(cells, every, strict=True):
-        for rank, degree in enumerate(stairs):
-            one[rank, :degree] = True
+    every, truths, cells = enumerated()
     prior = math.log(step) * np.array([steps(stairs) for stairs in every]) - pull * cells.sum(axis=(1, 2))
     rng, checked = np.random.default_rng(4), 0
     for _ in range(60):

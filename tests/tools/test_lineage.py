@@ -116,5 +116,5 @@ def test_the_command_tells_it_where_the_environment_says(tmp_path, monkeypatch, 
     assert main(command) == 0, capsys.readouterr()
     lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
     assert lines[1]["run"]["facets"]["wpinq_charge"]["epsilon"] == 1
-    monkeypatch.setitem(sys.modules, "wpinq.tools.lineage", None)
+    monkeypatch.setitem(sys.modules, "openlineage", None)
     assert main(command) == 2 and "pip install 'wpinq[openlineage]'" in capsys.readouterr().err

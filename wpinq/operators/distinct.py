@@ -14,7 +14,7 @@ from wpinq.exact import Amount, decimal, positive
 from wpinq.operators.align import fit_resolution
 from wpinq.plan.builder import Builder, C
 from wpinq.plan.forms import Unary
-from wpinq.plan.node import Record, Weighted
+from wpinq.plan.node import Node, Record, Weighted
 from wpinq.plan.shapes import Keyed, Shape
 from wpinq.records.schema import Schema
 from wpinq.records.weights import CAPACITY
@@ -75,6 +75,10 @@ class Distinct(Unary):
     def meaning(self) -> Mapping[str, object]:
         """The bound, unless it is 1: so a question of before there was another one is the same question."""
         return super().meaning if self.at_most != 1 else {"source": self.source}
+
+    def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
+        """Records that agree in all columns are one, which weighs the bound at the most."""
+        return self.at_most if columns.issuperset(self.schema.names) else None
 
     @property
     def record_moves(self) -> Fraction:

@@ -147,8 +147,7 @@ def aggregated(
     found = rows.group_by(by).agg(*(pl.col(name).first() for name in keys if name not in by), *asked) if by else (
         rows.select(asked))  # fmt: skip
     made = [_finished(found[one.name], one, schema) for one in columns]
-    return found.select(*keys).with_columns(*made, pl.lit(1, pl.Int64).alias(WEIGHT)).select(
-        *keys, *(one.name for one in columns), WEIGHT)  # fmt: skip
+    return pl.DataFrame([*(found[name] for name in keys), *made]).with_columns(pl.lit(1, pl.Int64).alias(WEIGHT))
 
 
 def _column(one: GroupColumn, schema: Schema, *, once: bool) -> pl.Expr:

@@ -11,8 +11,9 @@ import polars as pl
 
 from wpinq.collection import Collection
 from wpinq.errors import PlanError
-from wpinq.functions.sql.terms import shown
-from wpinq.records.schema import Schema
+from wpinq.functions.sql.bind import column
+from wpinq.functions.sql.terms import Term, shown
+from wpinq.records.schema import Kind, Schema
 
 CALL = "sql"
 Rows: TypeAlias = Any
@@ -100,6 +101,25 @@ def schema_of(rows: Rows) -> Schema:
     """The columns of protected or public rows."""
     schema: Schema = rows._node.schema if isinstance(rows, Collection) else rows.schema
     return schema
+
+
+def identifier(name: str) -> Any:
+    """A name of a column, as it is spelled."""
+    from sqlglot import exp
+
+    return exp.column(name, quoted=True)
+
+
+def base_columns(rows: Rows) -> dict[str, Term]:
+    """The columns of rows, by name."""
+    schema = schema_of(rows)
+    result = {}
+    for item in schema:
+        any_ = item.kind is Kind.ANY
+        result[item.name] = (
+            Term(pl.col(item.name), Kind.ANY, item.name) if any_ else column(identifier(item.name), schema, CALL)
+        )
+    return result
 
 
 def plainly(node: Any) -> str:

@@ -57,12 +57,12 @@ def prepare(
         result = scope.tables(select)
         if not isinstance(result.base, Collection):
             raise PlanError(f"{CALL}: FROM names public tables alone, of which all is known; name the protected one.")
-        refuse_windows(steps(result.base._node), CALL)
-        if live_log(result.base._node) is not None:
+        statement = _Select(select, result, scope).read(shaved=shaved)
+        refuse_windows(steps(statement.groups._node), CALL)
+        if live_log(statement.groups._node) is not None:
             raise PlanError(
                 f"{CALL}: a query is answered at once, and a live source when an epoch closes; measure(...)."
             )
-        statement = _Select(select, result, scope.declared).read(shaved=shaved)
     except RecursionError:
         raise PlanError(f"{CALL}: the query is nested too deeply.") from None
     limits.check()

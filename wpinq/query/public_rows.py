@@ -37,7 +37,8 @@ class PublicRows:
 
     def map(self, columns: Sequence[pl.Expr]) -> PublicRows:
         """Other columns of each row."""
-        frame = self.frame.select(columns) if self.frame.height else self.frame.clear().select(columns).clear()
+        place = pl.int_range(pl.len()).alias("\0place")  # so that a constant is there for each row
+        frame = self.frame.select(*columns, place).drop("\0place")
         frame = frame.cast({selectors.integer(): pl.Int64, selectors.float(): pl.Float64})
         kinds = {polars_type(kind): kind for kind in Kind if kind is not Kind.ANY}
         return self._of(frame, [kinds[dtype] for dtype in frame.dtypes])

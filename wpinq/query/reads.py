@@ -9,24 +9,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
+from wpinq.collection import Collection
 from wpinq.errors import PlanError
 from wpinq.functions.output_columns import named as uniquely
 from wpinq.functions.sql.terms import Term, shown, whole_number
 from wpinq.query.bounds import Declared
-from wpinq.query.derived import CALL, Rows, plainly
+from wpinq.query.derived import CALL, Derived, Rows, plainly
 from wpinq.query.grouping import NAME, grouping, missing, sets_of
 from wpinq.query.names import OutputNames, bare
 from wpinq.query.numbers import LISTED, NUMBERS, unknown_function
 from wpinq.query.public_rows import PublicRows
+from wpinq.query.sought import conjuncts, constant, kept, number, sought
 from wpinq.query.tables import Tables
 from wpinq.records.schema import Kind, polars_type
 
-MOST = 100_000
-"""Values of a list."""
+
+class Names(Protocol):
+    """What the names of tables stand for; see `subquery.Scope`."""
+
+    def within(self, clause: Any) -> Names:
+        """The names inside of a SELECT with a WITH."""
+
+    def tables(self, select: Any) -> Tables:
+        """The tables that a SELECT names."""
+
+    def declared(self, tables: Tables, canonical: Callable[[Any], Any]) -> Declared:
+        """The bounds of their columns."""
+
+    def derived(self, node: Any) -> Derived:
+        """The table that a subquery makes."""
 
 
 @dataclass
@@ -36,6 +51,7 @@ class Reads:
     Attributes:
         select: The parsed SELECT.
         tables: What FROM names.
+        scope: What names of tables stand for.
         declared: Bounds of its columns.
         groups: Its group keys.
         sets: Those that are grouped by together, where there are several such sets.
@@ -45,14 +61,14 @@ class Reads:
 
     select: Any
     tables: Tables
-    bounds: Callable[[Tables, Callable[[Any], Any]], Declared]
+    scope: Names
     groups: list[Any] = field(default_factory=list)
     sets: list[frozenset[Any]] = field(default_factory=list)
     counts: list[Any] = field(default_factory=list)
     numbers: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.declared = self.bounds(self.tables, self.canonical)
+        self.declared = self.scope.declared(self.tables, self.canonical)
         self.outputs = OutputNames(self.select.expressions, self.tables)
 
     @property
@@ -102,29 +118,29 @@ class Reads:
                 raise self.tables.missing(one)
             return result
 
-        node = bare(node).transform(self._listed)
-        inner = node.find(exp.Query, exp.Exists)
-        if inner is not None:
-            raise PlanError(f"{CALL}: {shown(inner)} is a query of its own, which would look at other records; JOIN a "
-                            "public table, or take its values by IN (SELECT ...); ask for a number first, and write "
-                            "the one that was released.")  # fmt: skip
-        return node.transform(canonical)
+        return bare(node).transform(self._known).transform(canonical)
 
-    def _listed(self, node: Any) -> Any:
-        """IN (SELECT ...) of a public table as a list of its values."""
+    def _known(self, node: Any) -> Any:
+        """A query inside of an expression as what it is, of public tables.
+
+        Raises:
+            PlanError: It is of protected tables.
+        """
         from sqlglot import exp
 
-        query = node.args.get("query") if isinstance(node, exp.In) else None
-        if query is None:
-            return node
-        made = self.tables.derive(query).rows
-        if not isinstance(made, PublicRows):
-            raise PlanError(f"{CALL}: {shown(query)} is a query of its own over a protected table, whose records would "
-                            "decide on others; JOIN it, or take semijoin in Python and give the result.")  # fmt: skip
-        values = made.distinct().frame.to_series() if len(made.columns) == 1 else None
-        if values is None or len(values) > MOST:
-            raise PlanError(f"{CALL}: {shown(query)}: IN takes one column of {MOST:,} values or fewer; JOIN the table.")
-        return exp.In(this=node.this, expressions=[_literal(value) for value in values])
+        if isinstance(node, exp.Subquery):
+            return number(node, self.scope.derived)
+        asked = sought(node, self.tables, self.scope) if isinstance(node, (exp.In, exp.Exists)) else None
+        if asked is not None:
+            if isinstance(asked.found.rows, PublicRows):
+                return constant(asked)
+            raise PlanError(f"{CALL}: {asked.text} is a query of its own over a protected table: it is answered as a "
+                            "condition of WHERE by itself or with AND, and EXISTS with NOT too.")  # fmt: skip
+        if isinstance(node, exp.Query):
+            raise PlanError(f"{CALL}: {plainly(node)} is a query of its own, which would look at other records; JOIN a "
+                            "public table, or take its values by IN (SELECT ...); ask for a number first, and write "
+                            "the one that was released.")  # fmt: skip
+        return node
 
     def placed(self, node: Any) -> Any:
         """An expression over group keys and aggregates by their place: `key 0`, `count 0`, `number 0`.
@@ -157,11 +173,21 @@ class Reads:
         return self.canonical(node).transform(place)
 
     def kept(self) -> Rows:
-        """The records that pass WHERE."""
+        """The records that pass WHERE: conditions of one record first, then those on rows of protected tables."""
         where = self.select.args.get("where")
+        rows = self.tables.base
         if not where:
-            return self.tables.base
-        return self.tables.base.filter(self.tables.translator.condition(self.canonical(where.this)).value)
+            return rows
+        found = [(part, sought(part, self.tables, self.scope)) for part in conjuncts(where.this)]
+        joined = [one for _, one in found if one is not None and isinstance(one.found.rows, Collection)]
+        if not isinstance(rows, Collection):
+            joined = []
+        for part, one in found:
+            if one not in joined:
+                rows = rows.filter(self.tables.translator.condition(self.canonical(part)).value)
+        for one in joined:
+            rows = kept(rows, one, [self.tables.own(column) for column in one.columns])
+        return rows
 
     def names(self) -> tuple[str, ...]:
         """What the group keys are called."""
@@ -194,20 +220,6 @@ class Reads:
     def _terms(self) -> list[Term]:
         return [self.tables.bare(node) if type(node).__name__ == "Column" else self.tables.translator.term(node)
                 for node in self.groups]  # fmt: skip
-
-
-def _literal(value: Any) -> Any:
-    """A value of a public table, as a query would write it."""
-    from sqlglot import exp
-
-    if value is None:
-        return exp.Null()
-    if isinstance(value, bool):
-        return exp.Boolean(this=value)
-    if isinstance(value, (int, float)):
-        number = exp.Literal.number(abs(value))
-        return number if value >= 0 else exp.Neg(this=number)
-    return exp.Literal.string(str(value))
 
 
 def aggregates(items: Iterable[Any]) -> bool:

@@ -24,6 +24,7 @@ from wpinq.query.bounds import Declared, Limits
 from wpinq.query.clauses import label, refuse_unread
 from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, plainly, schema_of
 from wpinq.query.group_values import group_value
+from wpinq.query.public_rows import PublicRows
 from wpinq.query.reads import Reads, aggregates
 from wpinq.query.tables import Tables
 from wpinq.records.schema import Kind
@@ -126,7 +127,7 @@ class _Subquery(Reads):
         refuse_unread(select)
         if select.args.get("limit") or select.args.get("offset"):
             raise PlanError(f"{CALL}: LIMIT in {shown(select)}: {FIRST}.")
-        return cls(select, scope.tables(select), scope.declared).table()
+        return cls(select, scope.tables(select), scope).table()
 
     def table(self) -> Derived:
         """Its rows, and what is known of their columns."""
@@ -190,10 +191,11 @@ class _Subquery(Reads):
         """One record of each group."""
         items = [self.placed(item) for item in self.given]
         condition = self.placed(self.outputs.in_expression(having.this)) if having is not None else None
-        if not self.groups:
+        known = isinstance(self.tables.base, PublicRows) and bool(self.counts or self.numbers)
+        if not self.groups and not known:
             raise PlanError(
-                f"{CALL}: {shown(self.select)} is one row about all records; aggregate in the query itself, or "
-                "GROUP BY."
+                f"{CALL}: {shown(self.select)} is one row about all records; aggregate in the query itself, GROUP BY, "
+                "or ask for a number first and write the one that was released."
             )
         keys = tuple(f"key {place}" for place in range(len(self.groups)))
         asked = {f"count {place}": node for place, node in enumerate(self.counts)}
@@ -225,7 +227,7 @@ class _Subquery(Reads):
         operands = list(dict.fromkeys(item for _, of, _ in found.values() for item in of))
         terms = [_typed(self.tables.translator.term(item)) for item in operands]
         values = [term.alias(f"value {place}") for place, term in enumerate(terms)]
-        read = self.kept().map([*self.keys(keys), *values])
+        read = self.kept().map([*self.keys(keys), *values] or [pl.lit(0).alias("all")])
         columns = [
             GroupColumn(name, rule, tuple(f"value {operands.index(item)}" for item in of), distinct)
             for name, (rule, of, distinct) in found.items()

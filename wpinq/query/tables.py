@@ -22,7 +22,7 @@ from wpinq.functions.sql.translator import Translator
 from wpinq.operators.keys import keyed
 from wpinq.operators.look_up import LookUp
 from wpinq.query.catalogue import Catalogue
-from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, plainly, schema_of
+from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, base_columns, identifier, plainly
 from wpinq.query.paired import WHY, equalities, implied, paired
 from wpinq.query.public_rows import PublicRows
 from wpinq.records import canonical
@@ -55,7 +55,7 @@ class Tables:
             schema, frame = public_table(result, f"{CALL}: the public table {alias}")
             result = PublicRows(frame, schema)
         self.base = result
-        self._columns[alias] = _base_columns(result)
+        self._columns[alias] = base_columns(result)
         self._merged: set[tuple[str, str]] = set()  # columns of USING: without a table, that of the first one is meant
         self._own = {(alias, name): name for name in result.columns}  # columns of the base, by table and name
         for join in joins:
@@ -119,9 +119,17 @@ class Tables:
         """All columns, for messages."""
         return ", ".join(f"{alias}.{name}" for alias, columns in self._columns.items() for name in columns)
 
-    def derive(self, node: Any) -> Derived:
-        """The table that a subquery makes."""
-        return self._catalogue.derive(node)
+    def has(self, node: Any) -> bool:
+        """Whether a column, as it is written, is one of these tables, or of several of them."""
+        try:
+            return self.canonical(node) is not None
+        except PlanError:
+            return not node.args.get("table")
+
+    def own(self, node: Any) -> str | None:
+        """What a column of a protected table, as it is written, is called in the records; None for anything else."""
+        found = self.canonical(node) if type(node).__name__ == "Column" else None
+        return None if found is None else self._own.get((found.text("table"), found.name))
 
     def reach(self, node: exp.Expression) -> Reach | None:
         """The bounds of a canonical column that a subquery made, where it says them."""
@@ -176,7 +184,7 @@ class Tables:
             return
         schema, frame = public_table(result, f"{CALL}: the public table {alias}")
         theirs = {
-            name: column(_identifier(name), schema, CALL) for name in schema.names if schema[name].kind is not Kind.ANY
+            name: column(identifier(name), schema, CALL) for name in schema.names if schema[name].kind is not Kind.ANY
         }
         self._columns[alias] = theirs
         ours, key = self._key(join, alias, schema)
@@ -193,7 +201,7 @@ class Tables:
         if not keys:
             raise PlanError(f"{CALL}: {shown(join)} {WHY}.")
         self.base, names = paired(self.base, other, keys, join)
-        terms = _base_columns(self.base)
+        terms = base_columns(self.base)
         self._columns[alias] = {old: replace(terms[new], text=f"{alias}.{old}") for old, new in names.items()}
         self._own |= {(alias, old): new for old, new in names.items()}
 
@@ -203,7 +211,7 @@ class Tables:
         if using:
             before = {name: own for (_, name), own in self._own.items()}
             return [(before[one.name], one.name) for one in using if one.name in before and one.name in other.columns]
-        self._columns[alias] = _base_columns(other)
+        self._columns[alias] = base_columns(other)
         keys = []
         for sides in equalities(join.args.get("on") or implied(self._where, self._read, alias, join)):
             found = [(side.text("table"), side.name) for side in map(self._located, sides)]
@@ -279,20 +287,3 @@ class Tables:
         self.base = self.base._then(made)
         for name, column_ in zip(names, made.schema.columns[len(kept) :], strict=True):
             self._columns[alias][name] = Term(pl.col(column_.name), column_.kind, f"{alias}.{name}")
-
-
-def _identifier(name: str) -> Any:
-    from sqlglot import exp
-
-    return exp.column(name, quoted=True)
-
-
-def _base_columns(rows: Rows) -> dict[str, Term]:
-    schema = schema_of(rows)
-    result = {}
-    for item in schema:
-        any_ = item.kind is Kind.ANY
-        result[item.name] = (
-            Term(pl.col(item.name), Kind.ANY, item.name) if any_ else column(_identifier(item.name), schema, CALL)
-        )
-    return result

@@ -1,7 +1,10 @@
 """Queries as users of such systems write them: each is answered, or refused with the reason that stands beside it.
 
-`corpus.sql` has a query a line, in words of our own, for what peers' test suites and papers ask: SmartNoise SQL, Qrlew,
-Google's PostgreSQL extension, TPC-H, McSherry, NIST. Behind `-- refused` a line has the reason after an arrow.
+`corpus.sql` has a query a line, in words and over tables of our own. Their shapes are those of public test suites and
+papers: SmartNoise SQL (`sql/tests/query/queries`), Qrlew (pyqrlew `base_queries.sql`), Diffix (pg_diffix `noisy.sql`),
+which were read for it, and, from memory, Google's PostgreSQL and ZetaSQL extensions, TPC-H, Tumult, McSherry, NIST. Some
+were made up to try a clause. So the share that is answered is that of this list, of no other. Behind `-- refused` a line
+has the reason after an arrow.
 """
 
 import datetime as dt
@@ -37,7 +40,7 @@ PUBLIC = {
 }
 BOUNDS = {"age": (0, 120), "educ": (0, 16), "income": (1, 10**6), "spent": (0, 100), "s": (0, 10**7),
           "a": (0, 10**7), "b": (0, 10**6), "größe": (100, 220), "born": ("1900-01-01", "2030-01-01"),
-          "seen": ("2020-01-01", "2030-01-01")}  # fmt: skip
+          "seen": ("2020-01-01", "2030-01-01"), "n": (0, 10), "c": (0, 10)}  # fmt: skip
 
 
 MOST = {"people": 1, "visits": 3, "members": 1}
@@ -48,18 +51,23 @@ def asked(query):
     tables = {
         name: wpinq.protect(frame, budget=1, delta="1e-5", name=name, unit=wpinq.users("id", at_most=MOST[name]))
         for name, frame in FRAMES.items()
-        if name in query
+        if re.search(rf"\b{name}\b", query, re.IGNORECASE)
     }
     words = [word for word in BOUNDS if re.search(rf"\b{word}\b", query) and (len(word) > 1 or f"({word})" in query)]
     bounds = {word: BOUNDS[word] for word in words}
-    delta = "1e-6" if any(word in query for word in ("GROUP BY", "DISTINCT")) else None
+    delta = "1e-6" if re.search("GROUP BY|DISTINCT", query, re.IGNORECASE) else None
     spent = lambda: max((one._node.data.ledger.spent()[0] for one in tables.values()), default=0)  # noqa: E731
     return spent, lambda: wpinq.sql(query, {**tables, **PUBLIC}, epsilon=1, delta=delta, bounds=bounds)
 
 
-def test_the_corpus_is_answered_and_its_size_is_known():
-    assert (len(ANSWERED), len(REFUSED)) == (115, 27)
-    for query in ANSWERED:
+def test_the_size_of_the_corpus_is_known():
+    assert (len(ANSWERED), len(REFUSED)) == (333, 46)
+    assert len({*ANSWERED, *(line.split(" -> ")[0] for line in REFUSED)}) == 379
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_the_corpus_is_answered(part):
+    for query in ANSWERED[part::8]:
         spent, ask = asked(query)
         try:
             assert ask().columns

@@ -51,7 +51,15 @@ class Catalogue:
         return node.alias or own, found.renamed(alias) if isinstance(found, Derived) else found
 
     def protected_first(self, first: Any, joins: list[Any]) -> tuple[Any, list[Any]]:
-        """FROM and JOIN, with a protected table first: the order of two tables changes no row of an inner join."""
+        """FROM and JOIN, with a protected table first: the order of two tables changes no row of an inner join.
+
+        RIGHT JOIN of two tables is LEFT JOIN in the other order.
+        """
+        if len(joins) == 1 and joins[0].text("side") == "RIGHT" and not joins[0].text("method"):
+            other = joins[0].copy()
+            other.set("this", first.copy())
+            other.set("side", "LEFT")
+            return joins[0].this, [other]
         if len(joins) != 1 or joins[0].text("side") or joins[0].text("method") or joins[0].text("kind") == "CROSS":
             return first, joins
         if self._protected(first) or not self._protected(joins[0].this):

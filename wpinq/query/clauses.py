@@ -61,6 +61,13 @@ def _meant(node: Any) -> Any:
     from sqlglot import exp
 
     kind = type(node).__name__
+    if kind == "If" and type(node.parent).__name__ != "Case":
+        return exp.Case(ifs=[exp.If(this=node.this, true=node.args["true"])], default=node.args.get("false"))
+    if kind == "Distinct" and [type(one).__name__ for one in node.expressions] == ["Tuple"]:
+        return exp.Distinct(expressions=node.expressions[0].expressions)
+    if kind == "EQ" and type(node.expression).__name__ == "Any":
+        query = node.expression.this
+        return exp.In(this=node.this, query=query) if isinstance(query, exp.Query) else node
     if kind == "ApproxDistinct" and not node.args.get("accuracy"):
         return exp.Count(this=exp.Distinct(expressions=[node.this]))
     if kind == "CountIf":

@@ -168,16 +168,18 @@ class Tables:
 
     def _join(self, join: Any) -> None:
         args = {name for name, value in join.args.items() if value}
-        kind = (join.text("method"), join.text("side"), join.text("kind"))
-        listed = kind in {("", "", ""), ("", "", "CROSS")} and not args & {"on", "using"}
+        natural = join.text("method") == "NATURAL"
+        kind = ("" if natural else join.text("method"), join.text("side"), join.text("kind"))
+        listed = not natural and kind in {("", "", ""), ("", "", "CROSS")} and not args & {"on", "using"}
         known = kind in {("", "", ""), ("", "", "INNER"), ("", "LEFT", ""), ("", "LEFT", "OUTER")}
-        if not listed and not (known and args & {"on", "using"}):
+        if not listed and not (known and (natural or args & {"on", "using"})):
             raise PlanError(f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON one equality, make no row that "
                             "no record stands for; a RIGHT JOIN is a LEFT JOIN in the other order.")  # fmt: skip
         alias, result = self._table(join.this)
         if not isinstance(self.base, Collection):
             raise PlanError(f"{CALL}: {shown(join)}: name the protected table in FROM, and join the others; join "
                             "public tables with each other beforehand.")  # fmt: skip
+        join = self._natural(join, result) if natural else join
         self._merged |= {(alias, one.name) for one in join.args.get("using") or ()}
         if isinstance(result, Collection):
             self._pair(join, alias, result)
@@ -190,6 +192,13 @@ class Tables:
         ours, key = self._key(join, alias, schema)
         rows = frame.with_columns(key.value.alias(KEY))
         self._look_up(alias, ours, key, schema, rows, required=join.text("side") != "LEFT", text=shown(join))
+
+    def _natural(self, join: Any, other: Any) -> Any:
+        """NATURAL JOIN as what it stands for: USING the columns that both have."""
+        names = other.columns if isinstance(other, Collection) else public_table(other, CALL)[0].names
+        before, result = {name for columns in self._columns.values() for name in columns}, join.copy()
+        result.set("using", [identifier(name).this for name in names if name in before])
+        return result
 
     def _pair(self, join: Any, alias: str, other: Collection) -> None:
         """Join another protected table, whose columns are those of the rows from now on.

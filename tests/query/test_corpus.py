@@ -1,10 +1,10 @@
 """Queries as users of such systems write them: each is answered, or refused with the reason that stands beside it.
 
 `corpus.sql` has a query a line, in words and over tables of our own. Their shapes are those of public test suites and
-papers: SmartNoise SQL (`sql/tests/query/queries`), Qrlew (pyqrlew `base_queries.sql`), Diffix (pg_diffix `noisy.sql`),
-which were read for it, and, from memory, Google's PostgreSQL and ZetaSQL extensions, TPC-H, Tumult, McSherry, NIST. Some
-were made up to try a clause. So the share that is answered is that of this list, of no other. Behind `-- refused` a line
-has the reason after an arrow.
+papers. Read for it were those of SmartNoise SQL (`sql/tests/query/queries`), Qrlew (pyqrlew `base_queries.sql`) and
+Diffix (pg_diffix `noisy.sql`); from memory are Google's PostgreSQL and ZetaSQL extensions, TPC-H, Tumult, McSherry and
+NIST. Some were made up to try a clause. So the share that is answered is that of this list, and of no other. Behind
+`-- refused` a line has the reason after an arrow.
 """
 
 import datetime as dt

@@ -42,6 +42,7 @@ QUERIES = [
     "visits WHERE n > (SELECT MIN(size) FROM towns)",
     "visits WHERE n = (SELECT size FROM towns WHERE town = 'x') OR n < (SELECT COUNT(*) FROM towns WHERE size > 9)",
     "visits WHERE n > (SELECT size FROM towns WHERE town = 'nowhere')",
+    '(SELECT user AS "sought 0", town FROM people) t WHERE "sought 0" IN (SELECT user FROM visits WHERE n = 3)',
     "people WHERE user = ANY (SELECT user FROM visits WHERE n = 6)",
     "people NATURAL JOIN (SELECT user, COUNT(*) AS n FROM visits WHERE user IS NOT NULL GROUP BY user) t WHERE n > 3",
     "visits RIGHT JOIN people ON visits.user = people.user WHERE visits.user IS NULL OR n > 3",

@@ -25,7 +25,7 @@ from wpinq.query.tables import Tables
 
 MOST = 100_000
 """Values of a list."""
-KEY = "\0sought {}"
+KEY = "sought {}"
 PLAIN = frozenset(["expressions", "from_", "joins", "where", "with_", "distinct"])
 
 

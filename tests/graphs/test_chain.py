@@ -12,6 +12,7 @@ from strategies import expected, protected
 from wpinq import graphs, kernels
 from wpinq.postprocess.graphs.chain import off
 from wpinq.postprocess.graphs.counts import Graph
+from wpinq.postprocess.graphs.fine import Fine, triple_cells
 from wpinq.postprocess.graphs.walker import ONE, Target, Walker, buckets_of
 
 
@@ -20,10 +21,17 @@ def walker(graph, seed=0):
     return Walker(made, buckets_of(made.degrees), np.random.default_rng(seed))
 
 
-def target(one, scale=0.5, seed=0, slack=0.0):
-    counts = one.counts()
+def fine(one):
+    """All degrees but two, in pairs; and all but the largest, in triples."""
+    told = np.unique(one.degrees)
+    return Fine(np.delete(told, 1)[:-1], told[:-1])
+
+
+def target(one, scale=0.5, seed=0, slack=0.0, fine=None):
+    fine = fine or Fine()
+    counts = one.counts(fine)
     wanted = np.abs(counts * np.random.default_rng(seed).uniform(0.5, 3, len(counts)))
-    return Target(wanted, np.full(len(counts), scale), np.full(len(counts), slack), one.buckets)
+    return Target(wanted, np.full(len(counts), scale), np.full(len(counts), slack), one.buckets, fine)
 
 
 def test_counts_are_those_of_networkx():
@@ -41,7 +49,8 @@ def test_compiled_as_in_python(seed, monkeypatch):
     for library in (kernels.LIB, None):
         monkeypatch.setattr(kernels, "LIB", library)
         one = walker(nx.powerlaw_cluster_graph(60, 4, 0.5, seed=seed), seed)
-        taken = one.walk(target(one, 20.0 * seed, slack=0.5 * (seed % 2)), 1500)
+        asked = (None, fine(one), Fine(np.unique(one.degrees)), Fine(triples=np.unique(one.degrees)[:6]))[seed]
+        taken = one.walk(target(one, 20.0 * (seed or 0.1), slack=0.5 * (seed % 2), fine=asked), 1500)
         found.append((taken, one.edges.tobytes(), one.triangles.tobytes(), one._crowd.tobytes(), one.rng.random()))
     assert found[0] == found[1]
     assert taken > 20
@@ -69,6 +78,38 @@ def test_what_the_chain_believes_is_what_the_queries_count():
         assert all(abs(float(found.get(bin_, 0)) - value) < 1e-6 for bin_, value in believed.items())
         assert set(found) <= set(believed)
     assert one.triangles.tolist() == [nx.triangles(nx.Graph(edges))[node] for node in range(one.graph.nodes)]
+
+
+def test_what_the_chain_believes_of_degrees_is_what_the_queries_count():
+    """JDD and TbD as their queries define them, and the chain's own differences after its swaps."""
+    one = walker(nx.powerlaw_cluster_graph(40, 3, 0.6, seed=2))
+    asked = fine(one)
+    weigh = target(one, 20.0, fine=asked)
+    arcs = {}
+    one.walk(weigh, 4_000)
+    for a, b in one.edges.tolist():
+        arcs[a, b] = arcs[b, a] = Fraction(1)
+    plan = graphs.simple(protected((), src="integer", dst="integer"))
+    cells = one.counts(asked)[one.buckets**2 + one.buckets + 1 :]
+    pairs = {(int(a), int(b)): cells[i * len(asked.pairs) + j]
+             for i, a in enumerate(asked.pairs) for j, b in enumerate(asked.pairs)}  # fmt: skip
+    triples = dict(zip(map(tuple, asked.triples[triple_cells(len(asked.triples))].tolist()),
+                       cells[len(asked.pairs) ** 2 :], strict=True))  # fmt: skip
+    for query, believed in ((graphs.joint_degrees, pairs), (graphs.triangles_by_degree, triples)):
+        found = expected(query(plan), arcs)
+        assert sum(value > 0 for value in believed.values()) > 3
+        assert all(abs(float(found.get(bin_, 0)) - value) < 1e-6 for bin_, value in believed.items())
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_differences_by_degree_follow_each_swap(compiled, monkeypatch):
+    """What the chain has at the end, step by step, is the count of the graph that it ends with."""
+    if not compiled:
+        monkeypatch.setattr(kernels, "LIB", None)
+    one = walker(nx.powerlaw_cluster_graph(60, 4, 0.6, seed=3), 3)
+    weigh = target(one, 0.1, fine=fine(one))
+    assert one.walk(weigh, 1500) > 100
+    assert one.gap == pytest.approx(one.counts(weigh.fine) - weigh.wanted, abs=1e-9)
 
 
 def test_degrees_stay_and_so_does_the_room_at_each_edge():

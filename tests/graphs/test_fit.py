@@ -228,3 +228,16 @@ def test_chains_go_on_until_they_agree_or_the_limit(measured, monkeypatch):
         assert lengths == seen
         assert ("not settled" in repr(found)) == (worst > 1.1)
     assert found.crowded == 0
+
+
+def test_answers_by_degree_are_fitted_too():
+    """JDD and TbD of the wPINQ paper: nearly without noise the graph has their weights, which degrees alone miss."""
+    parts = {"degrees": 1, "joint_degrees": 1, "triangles_by_degree": 1}
+    found = graphs.fit(
+        graphs.measure(protected(CLUSTERED.edges, 10**6), epsilon=10**5, shares=parts), seed=1, steps=3 * STEPS
+    )
+    target = found._target
+    cut, wanted = len(target.fine.pairs) ** 2, target.wanted[-target.fine.cells :]
+    begun, ended = target.fine.counts(found.seed_graph), found.counts[-target.fine.cells :]
+    for part in (slice(None, cut), slice(cut, None)):
+        assert np.abs(ended - wanted)[part].sum() < 0.6 * np.abs(begun - wanted)[part].sum()

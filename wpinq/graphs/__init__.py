@@ -17,7 +17,7 @@ from wpinq.graphs.queries import (
 )
 from wpinq.postprocess.graphs.counts import Graph
 from wpinq.postprocess.graphs.fit import GraphFit, fit
-from wpinq.postprocess.graphs.measured import Measurements, Noisy
+from wpinq.postprocess.graphs.measured import Measurements, Noisy, NoisyByDegree
 from wpinq.postprocess.graphs.synthetic import Summary, SyntheticGraph
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "GraphFit",
     "Measurements",
     "Noisy",
+    "NoisyByDegree",
     "Summary",
     "SyntheticGraph",
     "fit",

@@ -14,11 +14,21 @@ from wpinq.degrees import corner
 from wpinq.degrees.observed import WIDEST, at_once, observe_corner
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, positive
-from wpinq.graphs.queries import joint_buckets, triangle_buckets, triangles_by_intersect, undirected
+from wpinq.graphs.queries import (
+    joint_buckets,
+    joint_degrees,
+    triangle_buckets,
+    triangles_by_degree,
+    triangles_by_intersect,
+    undirected,
+)
 from wpinq.measurements.about import About
 from wpinq.measurements.payment import Terms
 from wpinq.postprocess.fit import Fit
-from wpinq.postprocess.graphs.measured import Measurements, Noisy
+from wpinq.postprocess.graphs.counts import Ints
+from wpinq.postprocess.graphs.fine import triple_cells
+from wpinq.postprocess.graphs.fit import degrees_of
+from wpinq.postprocess.graphs.measured import Measurements, Noisy, NoisyByDegree
 from wpinq.postprocess.graphs.walker import buckets_of
 from wpinq.postprocess.posterior.evidence import Cornered
 from wpinq.postprocess.reconcile import LARGEST_SCALE
@@ -45,7 +55,12 @@ QUERIES: Mapping[str, Callable[[Collection], Collection]] = {
     "joint": joint_buckets,
     "triangles": triangle_buckets,
     "intersect": triangles_by_intersect,
+    "joint_degrees": joint_degrees,
+    "triangles_by_degree": triangles_by_degree,
 }
+MOST_DEGREES = {"joint_degrees": 512, "triangles_by_degree": 64}
+"""Of answers by degree, the smallest of the fitted degrees that are asked for: 262,144 and 45,760 bins at the most.
+Edges and triangles of larger ones weigh less than a thousandth each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +100,15 @@ def measure(
     with all of its edges. Noise grows with k.
 
     Uses: an undirected edge is two records of `undirected`, so degrees use it 2 times, joint degrees 8, triangles 12,
-    and TbI 6; noise has that scale, over its share of epsilon.
+    and TbI 6; JDD 8 and TbD 18, where asked; noise has that scale, over its share of epsilon.
 
     Args:
         edges: A collection of two columns: undirected edges, listed in one direction or in both. Loops and repetitions
             do not count.
         epsilon: What it costs the privacy unit in all, exact.
         shares: How epsilon is split, in proportion: of `"degrees"` (always), `"joint"`, `"triangles"` and
-            `"intersect"` (TbI, the paper's one number for triangles); by default 3 : 2 : 3 : 2.
+            `"intersect"` (TbI, the paper's one number for triangles); by default 3 : 2 : 3 : 2;
+            and of `"joint_degrees"` (JDD) and `"triangles_by_degree"` (TbD), by default nothing.
         mutual: Keep only edges that both ends list (see `undirected`).
         name: Name of the release in the ledger, which also makes an independent repetition.
         analyst: Who is charged, where the curator keeps caps for each analyst.
@@ -108,7 +124,9 @@ def measure(
     evidence = Cornered(observe_corner(made["degrees"]), made["degrees"].scale)
     degrees = Fit(*evidence.staircases((0.5,))[0], evidence, "posterior", made["degrees"].about)
     buckets = buckets_of([degrees.interval("largest", 0.999)[1], *degrees.sequence[:1]])
-    found: dict[str, Any] = {key: _observed(key, one, buckets) for key, one in made.items() if key != "degrees"}
+    found: dict[str, Any] = {
+        key: _observed(key, one, buckets, degrees) for key, one in made.items() if key != "degrees"
+    }
     return Measurements(degrees, **found, about=About("a graph", tuple(made.values())).described(LEVEL))
 
 
@@ -139,14 +157,16 @@ def _split(shares: Mapping[str, Amount]) -> dict[str, Fraction]:
     unknown = sorted(map(str, set(shares) - set(QUERIES)))
     if unknown or "degrees" not in shares:
         found = f"found {', '.join(unknown)}" if unknown else "degrees are missing, which all others rest on"
-        raise PlanError(f"graphs.measure(shares=...): of degrees, joint, triangles and intersect; {found}.")
+        raise PlanError(f"graphs.measure(shares=...): of {', '.join(QUERIES)}; {found}.")
     parts = {key: positive(part, f"graphs.measure(shares={{{key!r}: ...}})") for key, part in shares.items()}
     return {key: part / sum(parts.values()) for key, part in parts.items()}
 
 
-def _observed(key: str, measurement: Measurement, buckets: int) -> Noisy:
+def _observed(key: str, measurement: Measurement, buckets: int, degrees: Fit) -> Noisy:
     """The answers for the buckets that the degrees reach into, as far as noise lets that be told."""
     scale, numbers = float(measurement.scale), range(1, buckets + 1)
+    if key in MOST_DEGREES:
+        return _by_degree(key, measurement, np.unique(degrees_of(degrees))[: MOST_DEGREES[key]])
     if key == "intersect":
         return Noisy(np.array([measurement.observe("triangles")], float), scale)
     if key == "triangles":
@@ -155,3 +175,11 @@ def _observed(key: str, measurement: Measurement, buckets: int) -> Noisy:
     values = np.zeros((buckets, buckets))
     values[np.triu_indices(buckets)] = np.asarray(measurement.observe_many(pairs), float)
     return Noisy(values, scale)
+
+
+def _by_degree(key: str, measurement: Measurement, asked: Ints) -> NoisyByDegree:
+    """The answers for all pairs of these degrees, or all ascending triples."""
+    joint = key == "joint_degrees"
+    cells = np.indices((len(asked),) * 2).reshape(2, -1).T if joint else triple_cells(len(asked))
+    found = np.asarray(measurement.observe_many([tuple(one) for one in asked[cells].tolist()]), float)
+    return NoisyByDegree(found.reshape(len(asked), -1) if joint else found, float(measurement.scale), asked)

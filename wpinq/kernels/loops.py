@@ -45,7 +45,7 @@ LOOPS = {
     "arrange": "Ii>n",
     "untangle": "Iirnn>?",
     "trade_lists": "Iiiir",
-    "walk": "IiiiIIIFFiFFFFinnxnr>n",
+    "walk": "IiiiIIIFFiiFFFFinnnnxnr>n",
 }
 """What each takes, tuples unpacked: an array of a type, a whole number, a double or a generator; and what it gives."""
 

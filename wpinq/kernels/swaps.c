@@ -14,6 +14,10 @@ typedef struct {
     Indices octave;
     int32_t *near, *far, *change, *listed, *touched;
     int64_t buckets, end;
+    Indices ranks;
+    double *moved;
+    int32_t *cells;
+    int64_t pairs, triples, found;
 } Chain;
 
 /* Two edges a-x and c-y at places s and r, to become a-c and x-y; what is found on the way. */
@@ -43,18 +47,47 @@ static inline void touch(Chain *g, int32_t node, int64_t by) {
     g->change[node] += (int32_t)by;
 }
 
+static inline void cell(Chain *g, int64_t at, double by) {
+    if (g->moved[at] == 0) g->cells[g->found++] = (int32_t)at;
+    g->moved[at] += by;
+}
+
+static inline int64_t dense(const Chain *g) { return g->buckets * g->buckets + g->buckets + 1; }
+
+/* An edge more, or less, in its cells of the joint degrees. */
+static void pair(Chain *g, int32_t a, int32_t b, double sign) {
+    const int64_t i = g->ranks.at[a], j = g->ranks.at[b];
+    if (i < 0 || j < 0) return;
+    const double by = sign / (2 + 2 * degree(g, a) + 2 * degree(g, b));
+    cell(g, dense(g) + i * g->pairs + j, by);
+    cell(g, dense(g) + j * g->pairs + i, by);
+}
+
+/* A triangle more, or less, in the cell of the degrees of its corners. */
+static void triple(Chain *g, int32_t a, int32_t b, int32_t c, double sign) {
+    const int32_t *const ranks = g->ranks.at + (g->starts.length - 1);
+    const int64_t p = ranks[a], q = ranks[b], r = ranks[c];
+    const int64_t low = MIN(p, MIN(q, r)), high = MAX(p, MAX(q, r)), middle = p + q + r - low - high;
+    if (low < 0) return;
+    const double da = degree(g, a), db = degree(g, b), dc = degree(g, c);
+    const int64_t place = high * (high + 1) * (high + 2) / 6 + middle * (middle + 1) / 2 + low;
+    cell(g, dense(g) + g->pairs * g->pairs + place, sign * 3 / (da * da + db * db + dc * dc));
+}
+
 /* The common neighbours of a row with the marked ones; whether it has `whom`. */
 static int32_t compare(Chain *g, Row *row, int32_t whom) {
     int32_t met = 0;
     for (int64_t k = g->starts.at[row->node]; k < g->starts.at[row->node + 1]; k++) {
         const int32_t z = g->other.at[k];
         met |= z == whom;
-        if (row->lost[z]) { row->fewer++; row->less += g->closing.at[z]; touch(g, z, -1); }
+        if (row->lost[z]) { row->fewer++; row->less += g->closing.at[z]; touch(g, z, -1);
+            if (g->triples) triple(g, row->node, row->from, z, -1); }
         if (row->won[z] && z != row->from && z != row->skip) {
             row->more++;
             row->plus += g->closing.at[z];
             row->fresh += g->share.at[z];
             touch(g, z, 1);
+            if (g->triples) triple(g, row->node, row->to, z, 1);
         }
     }
     return met;
@@ -105,11 +138,25 @@ static inline double off(double gap, double slack) {
     return gap < slack ? gap * gap / (2 * slack) : gap - slack / 2;
 }
 
-static double worse(Floats moved, Floats gap, Floats weight, Floats slack) {
-    double sum = 0;
-    for (int64_t i = 0; i < moved.length; i++)
-        if (moved.at[i] != 0)
-            sum += weight.at[i] * (off(gap.at[i] + moved.at[i], slack.at[i]) - off(gap.at[i], slack.at[i]));
+static inline double costs(double by, int64_t i, Floats gap, Floats weight, Floats slack) {
+    return weight.at[i] * (off(gap.at[i] + by, slack.at[i]) - off(gap.at[i], slack.at[i]));
+}
+
+/* How much worse the answers are met. The cells that changed, each once, and by how much: behind the others in `moved`. */
+static double worse(Chain *g, Floats gap, Floats weight, Floats slack) {
+    double sum = 0, *const by = g->moved + gap.length;
+    for (int64_t i = 0; i < dense(g); i++)
+        if (g->moved[i] != 0) sum += costs(g->moved[i], i, gap, weight, slack);
+    int64_t end = 0;
+    for (int64_t k = 0; k < g->found; k++) {
+        const int32_t at = g->cells[k];
+        if (g->moved[at] == 0) continue;
+        g->cells[end] = at;
+        by[end++] = g->moved[at];
+        sum += costs(g->moved[at], at, gap, weight, slack);
+        g->moved[at] = 0;
+    }
+    g->found = end;
     return MAX(sum, -700);
 }
 
@@ -187,13 +234,15 @@ static int64_t make(Chain *g, const Swap *w, const Row *x, const Row *c, int64_t
 }
 
 EXPORT int64_t wpinq_walk(Ints starts, Indices owner, Indices other, Indices mate, Ints triangles, Ints crowding,
-                          Ints share, Floats closing, Floats mix, Indices octave, Floats gap, Floats weight,
-                          Floats slack, Floats moved, Indices room, int64_t buckets, int64_t most, double wedges, int64_t steps,
+                          Ints share, Floats closing, Floats mix, Indices octave, Indices ranks, Floats gap,
+                          Floats weight, Floats slack, Floats moved, Indices room, int64_t buckets, int64_t most,
+                          int64_t pairs, int64_t triples, double wedges, int64_t steps,
                           Draws draws) {
     const int64_t nodes = starts.length - 1;
     int32_t *const at = room.at;
     Chain g = {starts, owner, other, mate, triangles, crowding, share, closing, mix, octave,
-               at, at + nodes, at + 2 * nodes, at + 3 * nodes, at + 4 * nodes, buckets, 0};
+               at, at + nodes, at + 2 * nodes, at + 3 * nodes, at + 4 * nodes, buckets, 0,
+               ranks, moved.at, at + 5 * nodes, pairs, triples, 0};
     const double edges = (double)other.length / 2, any = (1 - wedges) / edges;
     int64_t taken = 0;
     for (int64_t step = 0; step < steps; step++) {
@@ -209,21 +258,28 @@ EXPORT int64_t wpinq_walk(Ints starts, Indices owner, Indices other, Indices mat
             touch(&g, w.c, c.more - c.fewer);
             touch(&g, w.x, x.more - x.fewer);
             touch(&g, w.y, x.more - c.fewer);
+            if (pairs) {
+                pair(&g, w.a, w.x, -1);
+                pair(&g, w.c, w.y, -1);
+                pair(&g, w.a, w.c, 1);
+                pair(&g, w.x, w.y, 1);
+            }
             chances(&g, &w, &x, &c, x_c);
             movement(&g, &w, moved.at);
             const double odds = (any + wedges * w.back) / (any + wedges * w.forth);
-            if (draws.next(draws.state) < odds * exp(-worse(moved, gap, weight, slack)) && make(&g, &w, &x, &c, most)) {
+            if (draws.next(draws.state) < odds * exp(-worse(&g, gap, weight, slack)) && make(&g, &w, &x, &c, most)) {
                 mark(&g, g.near, w.a, 0); /* the rows that were marked have changed: a has c instead of x */
                 mark(&g, g.far, w.y, 0);
                 g.near[w.x] = g.far[w.c] = 0;
-                for (int64_t i = 0; i < gap.length; i++) gap.at[i] += moved.at[i];
+                for (int64_t i = 0; i < dense(&g); i++) gap.at[i] += moved.at[i];
+                for (int64_t k = 0; k < g.found; k++) gap.at[g.cells[k]] += moved.at[gap.length + k];
                 taken++;
             } else {
                 mark(&g, g.near, w.a, 0);
                 mark(&g, g.far, w.y, 0);
             }
             for (int64_t i = 0; i < g.end; i++) g.change[g.touched[i]] = g.listed[g.touched[i]] = 0;
-            g.end = 0;
+            g.end = g.found = 0;
         } else {
             mark(&g, g.near, w.a, 0);
             mark(&g, g.far, w.y, 0);

@@ -36,10 +36,10 @@ Rows = tuple[Ints, Indices, Indices, Indices]
 
 @compiled_items
 def walk(
-    graph: tuple[Rows, tuple[Ints, Ints], tuple[Ints, Floats, Floats, Indices]],
+    graph: tuple[Rows, tuple[Ints, Ints], tuple[Ints, Floats, Floats, Indices, Indices]],
     answers: tuple[Floats, Floats, Floats, Floats],
     room: Indices,
-    limits: tuple[int, int, float, int],
+    limits: tuple[int, int, int, int, float, int],
     rng: np.random.Generator,
 ) -> int:
     """Take steps, and return how many swaps were made.
@@ -48,17 +48,17 @@ def walk(
         graph: Its rows: where each begins; of each place the node whose row it is in, the neighbour, and the place of
             the same edge in the neighbour's row. What is kept: the triangles at each node; at the lower place of each
             edge, what paths weigh that it closes. And of each node: what a path through it weighs, in the same units;
-            1/(d - 1); its shares of the buckets, in a row; its highest bucket.
-        answers: Counts minus answers, all joint degrees and then triangles and the intersection; their weights; what
-            is near enough to an answer (see `off`); room.
-        room: Room for five numbers of each node, all zero.
-        limits: The number of buckets; what paths may weigh at an edge; the share of proposals that close a path; and
-            how many proposals there are.
+            1/(d - 1); its shares of the buckets, in a row; its highest bucket; the ranks of its degree (`Fine`).
+        answers: Counts minus answers, all joint degrees, triangles, the intersection, and then the cells of `Fine`;
+            their weights; what is near enough to an answer (see `off`); room, for as many and nine of each node.
+        room: Room for ten numbers of each node and ten more, the first five of each zero.
+        limits: The number of buckets; what paths may weigh at an edge; the degrees of both kinds in `Fine`; the share
+            of proposals that close a path; and how many proposals there are.
         rng: Where chance comes from.
     """
-    buckets, most, wedges, steps = limits
-    chain = _Chain(*graph, buckets)
+    buckets, most, pairs, triples, wedges, steps = limits
     gap, weight, slack, moved = answers
+    chain, dense = _Chain(*graph, buckets, pairs, triples), buckets * buckets + buckets + 1
     any_two, taken = (1 - wedges) / (len(chain.other) / 2), 0
     for _ in range(steps):
         swap = chain.propose(rng, wedges)
@@ -71,15 +71,16 @@ def walk(
         one, two = _Row(x, a, y, c, near, far), _Row(c, y, a, x, far, near)
         forth, back = chain.compare(one, two, y in near)
         chain.movement((a, y, c, x), moved)
+        changed = chain.changed_cells(a, x, c, y)
         odds = (any_two + wedges * back) / (any_two + wedges * forth)
         worse = 0.0
-        for i in range(len(gap)):
-            if moved[i]:
-                worse += weight[i] * (off(gap[i] + moved[i], slack[i]) - off(gap[i], slack[i]))
+        for i, by in [*((i, moved[i]) for i in range(dense)), *changed]:
+            if by:
+                worse += weight[i] * (off(gap[i] + by, slack[i]) - off(gap[i], slack[i]))
         if rng.random() < odds * math.exp(-max(worse, -700.0)) and chain.make(swap, one, two, most):
             taken += 1
-            for i in range(len(gap)):
-                gap[i] += moved[i]
+            for i, by in [*((i, moved[i]) for i in range(dense)), *changed]:
+                gap[i] += by
     return taken
 
 
@@ -117,12 +118,15 @@ class _Chain:
     kept: tuple[Any, ...]
     nodes: tuple[Any, ...]
     buckets: int
+    pairs: int
+    triples: int
     change: dict[int, int] = field(default_factory=dict)
+    cells: list[tuple[int, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.starts, self.owner, self.other, self.mate = self.rows
         self.triangles, self.crowd = self.kept
-        self.share, self.closing, self.mix, self.highest = self.nodes
+        self.share, self.closing, self.mix, self.highest, self.ranks = self.nodes
 
     def degree(self, node: int) -> float:
         return float(self.starts[node + 1] - self.starts[node])
@@ -152,7 +156,7 @@ class _Chain:
 
     def compare(self, x: _Row, c: _Row, a_y: bool) -> tuple[float, float]:
         """The common neighbours of the rows, and the chances that proposals of paths have of the swap, and back."""
-        self.change, x_c = {}, False
+        self.change, self.cells, x_c = {}, [], False
         for row in (x, c):
             for k in self.places(row.node):
                 z = self.other[k]
@@ -160,9 +164,11 @@ class _Chain:
                 if z in row.lost:
                     row.fewer, row.less = row.fewer + 1, row.less + self.closing[z]
                     self.touch(z, -1)
+                    self.triple(row.node, row.loses, z, -1)
                 if row.new(z):
                     row.more, row.plus, row.fresh = row.more + 1, row.plus + self.closing[z], row.fresh + self.share[z]
                     self.touch(z, 1)
+                    self.triple(row.node, row.gets, z, 1)
         a, y = c.gets, x.gets
         for node, by in ((a, c.more - x.fewer), (c.node, c.more - c.fewer), (x.node, x.more - x.fewer)):
             self.touch(node, by)
@@ -175,6 +181,28 @@ class _Chain:
 
     def touch(self, node: int, by: int) -> None:
         self.change[node] = self.change.get(node, 0) + by
+
+    def triple(self, a: int, b: int, c: int, sign: int) -> None:
+        """A triangle more, or less, in the cell of the degrees of its corners."""
+        nodes = len(self.starts) - 1
+        low, middle, high = sorted(self.ranks[nodes + node] for node in (a, b, c)) if self.triples else (-1, -1, -1)
+        if low >= 0:
+            da, db, dc = self.degree(a), self.degree(b), self.degree(c)
+            place = high * (high + 1) * (high + 2) // 6 + middle * (middle + 1) // 2 + low
+            self.cells.append((self.pairs**2 + place, sign * 3 / (da * da + db * db + dc * dc)))
+
+    def changed_cells(self, a: int, x: int, c: int, y: int) -> list[tuple[int, float]]:
+        """The cells of `Fine` that a swap changes, each once, and by how much; those of triangles are known before."""
+        for one, two, sign in ((a, x, -1), (c, y, -1), (a, c, 1), (x, y, 1)):
+            i, j = self.ranks[one], self.ranks[two]
+            if self.pairs and i >= 0 and j >= 0:
+                by = sign / (2 + 2 * self.degree(one) + 2 * self.degree(two))
+                self.cells += [(i * self.pairs + j, by), (j * self.pairs + i, by)]
+        found: dict[int, float] = {}
+        for at, by in self.cells:
+            found[at] = found.get(at, 0.0) + by
+        dense = self.buckets * self.buckets + self.buckets + 1
+        return [(dense + at, by) for at, by in found.items() if by]
 
     def movement(self, ends: tuple[int, int, int, int], moved: Any) -> None:
         """How the counts would move, into `moved`."""

@@ -151,7 +151,7 @@ def fit(
     walker, begun, _ = runs[0]
     graph = SyntheticGraph(walker.edges, first.nodes)
     walkers = tuple(run[0] for run in runs)
-    return GraphFit(measurements, graph, begun, settled, walker.counts(), walker.crowded, walkers, target)
+    return GraphFit(measurements, graph, begun, settled, walker.counts(target.fine), walker.crowded, walkers, target)
 
 
 _Run = tuple[Walker, SyntheticGraph, list[Summary]]

@@ -10,6 +10,7 @@ import numpy as np
 
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.graphs.counts import Floats, Ints, shares
+from wpinq.postprocess.graphs.fine import NONE, Fine
 from wpinq.postprocess.graphs.walker import Target, buckets_of
 
 SHARPNESS = 200.0
@@ -29,6 +30,13 @@ class Noisy:
     scale: float
 
 
+@dataclass(frozen=True, eq=False)
+class NoisyByDegree(Noisy):
+    """Released answers by degree, for all pairs or ascending triples of `degrees`, which ascend (see `Fine`)."""
+
+    degrees: Ints
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Measurements:
     """What was released of a graph: plain numbers, all that a synthetic graph follows from.
@@ -38,6 +46,8 @@ class Measurements:
         joint: Of `graphs.joint_buckets`: entry (i - 1, j - 1) is of buckets i <= j; None where it was not asked.
         triangles: Of `graphs.triangle_buckets`: entry i - 1 is of bucket i; or None.
         intersect: Of `graphs.triangles_by_intersect`, one number; or None.
+        joint_degrees: Of `graphs.joint_degrees`: entry (i, j) is of the i-th and j-th degree asked; or None.
+        triangles_by_degree: Of `graphs.triangles_by_degree`: one row, triples in the order of `Fine`; or None.
         about: What describes them: data set, unit, cost, and what is not in them; None for bare numbers.
     """
 
@@ -45,13 +55,17 @@ class Measurements:
     joint: Noisy | None = None
     triangles: Noisy | None = None
     intersect: Noisy | None = None
+    joint_degrees: NoisyByDegree | None = None
+    triangles_by_degree: NoisyByDegree | None = None
     about: Mapping[str, Any] | None = None
 
     def target(self, degrees: Ints, sharpness: float = SHARPNESS) -> Target:
         """The answers as the chain takes them: those of the buckets that its nodes are in, and how sure each is."""
         buckets = buckets_of(degrees)
         told = self._told(degrees)
-        least = min((one.scale for one, _, _ in told.values()), default=1.0)
+        asked = (self.joint_degrees, self.triangles_by_degree)
+        noisy = [one for one, _, _ in told.values()] or [one for one in asked if one is not None]
+        least = min((one.scale for one in noisy), default=1.0)
         rows = []
         for name, shape in (("joint", (buckets, buckets)), ("triangles", (buckets,)), ("intersect", (1,))):
             wanted, weight, slack = np.zeros((3, *shape))
@@ -60,8 +74,13 @@ class Measurements:
                 part = tuple(slice(0, min(size, len(values))) for size in shape)
                 wanted[part], slack[part], weight[part] = values[part], unsure[part], sharpness * least / one.scale
             rows.append([(np.triu(item) if item.ndim == 2 else item).ravel() for item in (wanted, weight, slack)])
+        fine = Fine(*(NONE if one is None else one.degrees for one in asked))
+        for fit, expected, unit in zip(asked, fine.expected(degrees), fine.units(), strict=True):
+            if fit is not None:  # an edge or a triangle is worth as much as an edge of the buckets, which weighs 1/2
+                worth = (sharpness * least / fit.scale * trusted(fit, expected.reshape(fit.values.shape)) / 2).ravel()
+                rows.append([fit.values.ravel(), worth / unit.ravel(), np.full(worth.size, fit.scale)])
         wanted, weight, slack = (np.concatenate(row) for row in zip(*rows, strict=True))
-        return Target(wanted, weight, slack, buckets)
+        return Target(wanted, weight, slack, buckets, fine)
 
     def _told(self, degrees: Ints) -> dict[str, tuple[Noisy, Floats, Floats]]:
         """Of each query asked the answers, the best guesses that follow from them, and how sure each of these is."""
@@ -80,7 +99,8 @@ class Measurements:
         return told
 
     def __repr__(self) -> str:
-        asked = [name for name in ("joint", "triangles", "intersect") if getattr(self, name) is not None]
+        names = ("joint", "triangles", "intersect", "joint_degrees", "triangles_by_degree")
+        asked = [name for name in names if getattr(self, name) is not None]
         return f"<released answers of a graph: degrees{''.join(f', {name}' for name in asked)}>"
 
 
@@ -97,6 +117,16 @@ def shrunken(asked: Noisy, expected: Floats, spread: float) -> tuple[Floats, Flo
     noise, around = 2 * asked.scale**2, (spread * expected) ** 2
     trust = around / (around + noise)
     return expected + trust * (asked.values - expected), asked.scale * np.sqrt(np.maximum(trust, LEAST_SLACK**2))
+
+
+def trusted(asked: Noisy, expected: Floats) -> Floats:
+    """How much of the variance of answers by degree is not noise: those that noise swamps are hardly told at all.
+
+    There are too many of them, and each is too small, to move them one by one.
+    """
+    share = max(float((expected * asked.values).sum()) / max(float((expected**2).sum()), 1e-9), 0.0)
+    around = (share * expected) ** 2
+    return np.asarray(around / (around + 2 * asked.scale**2))
 
 
 def likeliest_spread(asked: Noisy, expected: Floats) -> float:

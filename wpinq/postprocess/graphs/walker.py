@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from wpinq.postprocess.graphs.chain import walk
 from wpinq.postprocess.graphs.counts import Floats, Graph, Ints, intersected, joint, middle, shares
+from wpinq.postprocess.graphs.fine import Fine
 
 ONE = 1 << 40
 """Of what paths weigh, in the chain."""
@@ -23,19 +24,21 @@ class Target:
         weight: What a difference of one costs; 0 where nothing was asked.
         slack: Within so much of the answer a difference costs less than that, its square (Huber's loss).
         buckets: How many there are.
+        fine: Of which degrees joint degrees and triangles were asked by degree: the last of the numbers.
     """
 
     wanted: Floats
     weight: Floats
     slack: Floats
     buckets: int
+    fine: Fine = field(default_factory=Fine)
 
     def times(self, factor: float, triangles: bool = True) -> Target:
         """The same answers, told more or less loudly; or those about joint degrees alone."""
         weight = self.weight * factor
         if not triangles:
             weight[self.buckets**2 :] = 0
-        return Target(self.wanted, weight, self.slack, self.buckets)
+        return Target(self.wanted, weight, self.slack, self.buckets, self.fine)
 
 
 @dataclass(eq=False)
@@ -47,12 +50,14 @@ class Walker:
         buckets: How many buckets of degrees are counted.
         rng: Where chance comes from.
         triangles: The number at each node, now.
+        gap: Counts minus answers, as the last walk left them.
     """
 
     graph: Graph
     buckets: int
     rng: np.random.Generator
     triangles: Ints = field(init=False)
+    gap: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         edges, nodes = self.graph.edges, self.graph.nodes
@@ -72,7 +77,7 @@ class Walker:
         closing = np.where(self.degrees > 1, 1 / np.maximum(self.degrees - 1, 1), 0.0)
         highest = (np.frexp(np.maximum(self.degrees, 1).astype(float))[1] - 1).astype(np.int32)
         self._nodes = (share, closing, np.ravel(self._mix), highest)
-        self._room = np.zeros(5 * nodes, np.int32)
+        self._room = np.zeros(10 * nodes + 10, np.int32)
 
     @property
     def edges(self) -> Ints:
@@ -86,21 +91,23 @@ class Walker:
         places = np.arange(len(self._owner))
         return int(np.count_nonzero(self._crowd[places < self._rows[3]] > ONE))
 
-    def counts(self) -> Floats:
+    def counts(self, fine: Fine | None = None) -> Floats:
         """What the queries weigh on the graph as it is now, in one row."""
         whole = intersected(self.triangles, self.degrees)
         by_bucket = middle(self.triangles, self.degrees, self._mix)
-        return np.concatenate([joint(self.edges, self._mix).ravel(), by_bucket, [whole]])
+        cells = np.zeros(0) if fine is None or not fine.cells else fine.counts(Graph(self.edges, self.graph.nodes))
+        return np.concatenate([joint(self.edges, self._mix).ravel(), by_bucket, [whole], cells])
 
     def walk(self, target: Target, steps: int, wedges: float = 0.5) -> int:
         """Propose so many swaps; how many were made."""
         if len(self._owner) < 4:
             return 0
-        gap = self.counts() - target.wanted
-        answers = (gap, target.weight, target.slack, np.zeros_like(gap))
+        self.gap = self.counts(target.fine) - target.wanted
+        answers = (self.gap, target.weight, target.slack, np.zeros(len(self.gap) + 9 * self.graph.nodes + 9))
+        ranks = target.fine.ranks(self.degrees).astype(np.int32)
         kept = (self.triangles, self._crowd)
-        limits = (self.buckets, ONE, wedges, steps)
-        return walk((self._rows, kept, self._nodes), answers, self._room, limits, self.rng)
+        limits = (self.buckets, ONE, len(target.fine.pairs), len(target.fine.triples), wedges, steps)
+        return walk((self._rows, kept, (*self._nodes, ranks)), answers, self._room, limits, self.rng)
 
 
 def buckets_of(degrees: npt.ArrayLike) -> int:

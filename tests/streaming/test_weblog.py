@@ -151,3 +151,33 @@ def test_files_of_any_declared_form_are_followed(tmp_path):
     with pytest.raises(TypeError, match="tz"):  # a stream has no zone of its own: its instants are in UTC
         times.follow(log, format="vhost_combined", tz="Europe/Rome")
     times.close()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_each_line_of_a_followed_file_counts_once_by_whatever_names_it_is_found(tmp_path, monkeypatch, kept):
+    monkeypatch.chdir(tmp_path)
+    path, old = tmp_path / "f.csv", tmp_path / "f.1.csv"
+    path.write_text("page\na\nb\n")
+    more = {"recover": "kept", "ledger": tmp_path / "ledger"} if kept else {}
+    live = wpinq.live({"page": "text"}, budget=10**6, **more)
+    names = ["f.csv", "./f.csv", str(path), "f.*.csv"]
+    old.write_text("page\n")
+    for name in names:
+        live.follow(name)
+    live.advance()
+    with path.open("a") as file:
+        file.write("c\n")
+    path.rename(old)  # rotated under a name that is followed too, with a line that was not read before
+    path.write_text("page\nd\n")
+    for name in names:
+        live.follow(name)
+    live.advance()
+    if kept:  # a service that is started again, from another directory
+        live.close()
+        live = wpinq.live({"page": "text"}, budget=10**6, **more)
+        for name in reversed(names):
+            live.follow(str(tmp_path / name))
+    total = live.map(lambda page: "all").measure(epsilon=10**5)
+    live.advance()
+    assert total.observe("all") == 4
+    live.close()

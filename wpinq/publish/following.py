@@ -133,4 +133,4 @@ class Follower:
             return Followed(topic, self._schema, positions)
         from wpinq.streaming.growing import Growing
 
-        return Growing(str(self._publisher.home / data.source), self._schema, positions, **form_of(data))
+        return Growing(str(self._publisher.home / data.source), self._schema, [positions], **form_of(data))

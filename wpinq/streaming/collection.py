@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from wpinq.measurements.measurement import Measurement
     from wpinq.streaming.answers import Answers
 
+KAFKA = "kafka "
+"""What names of topics begin with, where positions are kept."""
+
 
 class Live(Collection):
     """A live source: a protected collection that can be sent to.
@@ -251,10 +254,14 @@ class Live(Collection):
 
     def _following(self, source: str | os.PathLike[str] | Topic, form: Words) -> Growing | Followed:
         topic = source if isinstance(source, Topic) else None
-        name = f"kafka {topic.topic}" if topic else os.fspath(cast("str", source))
+        name = f"{KAFKA}{topic.topic}" if topic else os.fspath(cast("str", source))
         if name not in self._followed:
-            before, schema = self._positions.get(name), self._log.schema
-            self._followed[name] = Followed(topic, schema, before) if topic else Growing(name, schema, before, **form)
+            schema, others = self._log.schema, self._followed.values()
+            if topic:
+                self._followed[name] = Followed(topic, schema, self._positions.get(name))
+            else:
+                files = [told for other, told in self._positions.items() if not other.startswith(KAFKA)]
+                self._followed[name] = Growing(name, schema, files, others, **form)
         return self._followed[name]
 
     def _close(self, epoch: Epoch) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import IO, TYPE_CHECKING, Any, Unpack
@@ -48,12 +49,14 @@ class Growing:
 
     A file that was replaced or cut, as logs are rotated, is read from its beginning, also where it has grown beyond
     what was read before: it is known by the bytes before that place, at every look. What a rotated file got after the
-    last look is read if the pattern matches its new name.
+    last look is read if the pattern matches its new name, or another one that the same source follows: each line is
+    read once, by however many names it is found.
 
     Args:
         pattern: A path or pattern of `.log`, `.csv`, `.tsv`, `.txt` or `.jsonl` files, none of them compressed.
         schema: The columns that are wanted, each with a type.
-        positions: How far files were read before, as `positions` told it.
+        positions: How far files were read before, as `positions` told it, by this name or others.
+        others: What else the same source follows, now or later.
         form: The form of the files, as `protect` explains it.
 
     Attributes:
@@ -61,19 +64,25 @@ class Growing:
     """
 
     def __init__(
-        self, pattern: str, schema: Schema, positions: Mapping[str, list[Any]] | None = None, **form: Unpack[Words]
-    ) -> None:
+        self, pattern: str, schema: Schema, positions: Iterable[Mapping[str, list[Any]]] = (),
+        others: Iterable[object] = (), **form: Unpack[Words],
+    ) -> None:  # fmt: skip
         if any(column.kind is Kind.ANY for column in schema):
             raise SourceError(f"{pattern}: columns of a file need types; write columns={{'user': 'text', ...}}.")
-        self._pattern, self._schema, self._form = pattern, schema, form
+        self._pattern, self._schema, self._form, self._others = pattern, schema, form, others
         self._tails: dict[int, _Tail] = {}
+        self._gone: dict[int, _Tail] = {}
+        """Those that had another name at the last look, which may be one that is followed."""
         self.offered = 0
-        self._before = {int(inode): (position, digest) for inode, (position, digest) in (positions or {}).items()}
+        self._before: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        for inode, (position, digest) in (told for one in positions for told in one.items()):
+            self._before[int(inode)].append((position, digest))
 
     def positions(self) -> dict[str, list[Any]]:
         """How far each file was read, and what tells it from another one, as JSON can hold it."""
-        now = {inode: (tail.position, tail.digest) for inode, tail in self._tails.items()}
-        return {str(inode): list(told) for inode, told in (self._before | now).items()}
+        before = {inode: max(told) for inode, told in self._before.items()}
+        now = {inode: (tail.position, tail.digest) for inode, tail in (self._gone | self._tails).items()}
+        return {str(inode): list(told) for inode, told in (before | now).items()}
 
     def take(self) -> Iterator[pl.DataFrame]:
         """Frames of the records that were added since the last call.
@@ -86,23 +95,30 @@ class Growing:
             with reading(file.given), file.path.open("rb", buffering=0) as stream:
                 status = os.fstat(stream.fileno())
                 seen.add(status.st_ino)
-                tail = self._tails.get(status.st_ino)
+                tail = self._known(status.st_ino)
                 if tail is None or _before(stream, tail.position) != tail.last:
-                    tail = self._tails[status.st_ino] = self._tail(file.given, stream, status.st_ino)
+                    tail = self._tail(file.given, stream, status.st_ino)
+                self._tails[status.st_ino] = tail
                 yield from self._added(tail, stream, status.st_size)
-        self._tails = {inode: tail for inode, tail in self._tails.items() if inode in seen}
-        self._before = {inode: told for inode, told in self._before.items() if inode in seen}
+        self._gone = {inode: self._tails.pop(inode) for inode in self._tails.keys() - seen}
+        for inode in self._before.keys() - seen:
+            del self._before[inode]
 
     def close(self) -> None:
         """No file is held open."""
 
+    def _known(self, inode: int) -> _Tail | None:
+        """How far a file was read, by this name or another."""
+        known = (one._tails.get(inode) or one._gone.get(inode) for one in self._others if isinstance(one, Growing))
+        return self._tails.get(inode) or next((tail for tail in known if tail), None)
+
     def _tail(self, given: str, stream: IO[bytes], inode: int) -> _Tail:
         """Where to read on in a file that is new, or new to this process."""
         reader = _opened(given, self._schema, self._form)
-        position, digest = self._before.pop(inode, (0, ""))
-        known = _Tail(reader, position, _before(stream, position))
-        if position and known.digest == digest:
-            return known
+        for position, digest in sorted(self._before.pop(inode, []), reverse=True):
+            known = _Tail(reader, position, _before(stream, position))
+            if position and known.digest == digest:
+                return known
         return _Tail(reader, reader.origins[0], _before(stream, reader.origins[0]))
 
     def _added(self, tail: _Tail, stream: IO[bytes], size: int) -> Iterator[pl.DataFrame]:

@@ -270,7 +270,7 @@ UNTRIED = {
     **{f"Release.{one}": "takes no argument" for one in ("follow", "status", "funds", "alert", "budget_line")},
     **{f"wpinq.publish.{one}": "a release makes it" for one in ("Outcome", "Plan", "Standing")},
     **{f"wpinq.graphs.{one}": "plain numbers, which measure and fit make"
-       for one in ("Graph", "GraphFit", "Measurements", "Noisy", "Summary", "SyntheticGraph")},
+       for one in ("Graph", "GraphFit", "Measurements", "Noisy", "NoisyByDegree", "Summary", "SyntheticGraph")},
 }  # fmt: skip
 """Public calls without an argument that a caller could get wrong."""
 

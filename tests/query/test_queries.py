@@ -545,7 +545,6 @@ REFUSED = [
     ("SELECT COUNT(*) FROM generate_series(1, 9) x", "no plain table"),
     ("SELECT COUNT(*) FROM views, pages", "only JOIN and LEFT JOIN"),
     ("SELECT COUNT(*) FROM views CROSS JOIN pages", "only JOIN and LEFT JOIN"),
-    ("SELECT COUNT(*) FROM views NATURAL JOIN pages", "only JOIN and LEFT JOIN"),
     ("SELECT COUNT(*) FROM views FULL JOIN pages USING (page)", "only JOIN and LEFT JOIN"),
     ("SELECT COUNT(*) FROM views JOIN pages ON views.age > pages.weight", "ON one equality"),
     ("SELECT COUNT(*) FROM views JOIN pages ON views.page = pages.page AND TRUE", "ON one equality"),

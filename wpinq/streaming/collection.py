@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from wpinq.measurements.measurement import Measurement
     from wpinq.streaming.answers import Answers
 
-KAFKA = "kafka "
-"""What names of topics begin with, where positions are kept."""
+KAFKA = "kafka "  # what names of topics begin with
 
 
 class Live(Collection):

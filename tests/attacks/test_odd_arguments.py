@@ -181,6 +181,9 @@ def calls(place):
                                                   "name": None, "analyst": None}),
         "graphs.fit": (wpinq.graphs.fit, {"measurements": wpinq.graphs.measure(links, 1), "seed": 1, "steps": 10,
                                           "chains": 1}),
+        **{f"graphs.{name}": (getattr(wpinq.graphs, name), {"pairs": links}) for name in PAIRS},
+        "graphs.measure_pairs": (wpinq.graphs.measure_pairs, {"pairs": links, "epsilon": 1, "shares": None,
+                                                              "name": None, "analyst": None}),
         "graphs.undirected": (wpinq.graphs.undirected, {"edges": links, "mutual": True}),
         **{f"degrees.{name}": (getattr(wpinq.degrees, name), {"a": [3.0, 1.0], "b": [2.0, 2.0]})
            for name in ("earth_movers", "kolmogorov_smirnov", "volume")},
@@ -236,13 +239,14 @@ def known(tmp_path_factory):
 GRAPHS = [
     "simple", "joint_degrees", "triangles_by_degree", "triangles_by_intersect", "joint_buckets", "triangle_buckets",
 ]  # fmt: skip
+PAIRS = ["pairs", "pair_buckets", "butterfly_buckets"]
 NAMES = [
     "budget", "loss", "sql loss", "protect", "protect file", "users", "Unit", "live", "kafka", "postgres", "sqlite",
     "sql", "suggest_bounds",
     "suggest_bound", "map", "filter", "flat_map", "group_by", "join", "join_rows", "join two", "semijoin", "antijoin",
     "join public", "limit", "partition", "window", "shave", "shave by", "distinct", "quote", "measure quote", "follow",
     "Secret", "degrees.corner", *(f"graphs.{name}" for name in GRAPHS), "graphs.undirected",
-    "graphs.measure", "graphs.fit",
+    "graphs.measure", "graphs.fit", *(f"graphs.{name}" for name in PAIRS), "graphs.measure_pairs",
     "degrees.earth_movers", "degrees.kolmogorov_smirnov", "degrees.volume", "degrees.to_networkx", "concat",
     "union", "intersect", "subtract", "explain", "measure", "measure within", "select", "count", "count_distinct",
     "sum", "mean", "min", "max", "median", "variance", "stdev", "quantile", "observe", "observe_many", "interval",
@@ -270,7 +274,8 @@ UNTRIED = {
     **{f"Release.{one}": "takes no argument" for one in ("follow", "status", "funds", "alert", "budget_line")},
     **{f"wpinq.publish.{one}": "a release makes it" for one in ("Outcome", "Plan", "Standing")},
     **{f"wpinq.graphs.{one}": "plain numbers, which measure and fit make"
-       for one in ("Graph", "GraphFit", "Measurements", "Noisy", "NoisyByDegree", "Summary", "SyntheticGraph")},
+       for one in ("Graph", "GraphFit", "Measurements", "Noisy", "NoisyByDegree", "Summary", "SyntheticGraph",
+                   "PairGraph", "PairFit", "PairMeasurements", "PairSummary", "SyntheticPairs")},
 }  # fmt: skip
 """Public calls without an argument that a caller could get wrong."""
 

@@ -53,3 +53,19 @@ def test_nodes_are_protected_with_the_edges_that_both_ends_list(wpinq, tmp_path)
     done = wpinq("graph", both, *unit, "--budget", "50", "--steps", "100", "--ledger", tmp_path / "ledger")
     assert done.code == 0
     assert "from" in done.out
+
+
+def test_bipartite_pairs(wpinq, tmp_path):
+    pairs, ledger = tmp_path / "pairs.csv", tmp_path / "ledger"
+    chosen = [(user, 4 * (user % 3) + item) for user in range(60) for item in range(4) if (user + item) % 4]
+    pairs.write_text("user,item\n" + "".join(f"u{user},i{item}\n" for user, item in chosen))
+    assert wpinq("graph", pairs, "--bipartite", "--mutual", "--budget", "1", "--ledger", ledger).refused()
+    made, out, plot = (tmp_path / name for name in ("made.parquet", "out.json", "out.png"))
+    written = ["--synthesize", made, "--json", out, "--plot", plot, "--steps", "20000", "--ledger", ledger]
+    done = wpinq("graph", pairs, "--bipartite", "--budget", "5000", *written)
+    assert (done.code, done.err) == (0, "")
+    table, found = pl.read_parquet(made), json.loads(out.read_text())
+    assert table.columns == ["user", "item"] and len(table) == len(chosen)
+    assert found["graphs"]["fitted"]["butterflies"] > 2 * found["graphs"]["random"]["butterflies"] > 0
+    assert set(found["noisy"]) == {"joint", "butterflies"} and set(found["degrees"]) == {"left", "right"}
+    assert "u1" not in out.read_text().replace("version", "") and "butterflies" in done.out

@@ -158,7 +158,9 @@ def test_arrays_of_another_kind_are_refused_rather_than_misread(given):
 
 
 def test_each_loop_stands_twice():
-    modules = [path, squares, chain, posterior, gale_ryser, curveball, swaps]
+    from wpinq.postprocess.bipartite import chain as pair_chain
+
+    modules = [path, squares, chain, pair_chain, posterior, gale_ryser, curveball, swaps]
     from wpinq.postprocess.paths import corridor
 
     for name in loops.LOOPS:

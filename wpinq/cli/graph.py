@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,11 +11,12 @@ import typer
 from wpinq.cli import arguments, options
 from wpinq.cli.inputs import Input
 from wpinq.cli.outputs import check_outputs, write_json
-from wpinq.errors import needs
+from wpinq.errors import PlanError, needs
 from wpinq.exact import decimal, positive
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
+    from wpinq.postprocess.bipartite.fit import PairFit
     from wpinq.postprocess.graphs.fit import GraphFit
 
 
@@ -41,11 +41,20 @@ def graph(
             "all of their edges.",
         ),
     ] = False,
+    bipartite: Annotated[
+        bool,
+        typer.Option(
+            "--bipartite",
+            help="The columns name nodes of two sides, such as people and what they chose; those with few pairs each "
+            "stand in the first.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Of the search: the same seed gives the same graph.")] = 0,
     chains: Annotated[int, typer.Option(help="Searches, of which R-hat tells whether they agree.", min=1, max=64)] = 1,
     steps: Annotated[
         int | None,
-        typer.Option(help="Swaps that each search proposes: 600 for each edge, or more.", min=0, show_default=False),
+        typer.Option(help="Swaps that each search proposes: 600 for each edge, or 200 for each pair, or more.", min=0,
+                     show_default=False),
     ] = None,
     analyst: options.Analyst = None,
     json: options.JsonPath = None,
@@ -70,6 +79,9 @@ def graph(
     count.
 
     What is protected is one edge, or with --unit all edges that one node lists; with --mutual one node.
+
+    With --bipartite the degrees of both sides are measured, who is joined to whom, and butterflies: how much what one
+    chooses goes with what else one chooses.
     """
     from wpinq.graphs import fit
     from wpinq.postprocess.style import SUFFIXES
@@ -77,11 +89,17 @@ def graph(
 
     epsilon = positive(budget, "--budget")
     outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
-    needs("graphs", "wpinq graph")
+    if not bipartite:
+        needs("graphs", "wpinq graph")
     if plot is not None:
         needs("plot", "--plot")
     check_outputs(outputs, place.places())
-    edges, measured = measure(place, epsilon, mutual=mutual, analyst=analyst)
+    if bipartite and mutual:
+        raise PlanError("--mutual is of edges that both ends list; --bipartite has pairs. Leave one of them out.")
+    if bipartite:
+        edges, measured = measure_pairs(place, epsilon, analyst)
+    else:
+        edges, measured = measure(place, epsilon, mutual=mutual, analyst=analyst)
     found = fit(measured, seed=seed, steps=steps, chains=chains)
     if json is not None:
         write_json(json, content(found))
@@ -103,36 +121,59 @@ def measure(place: Input, epsilon: Fraction, *, mutual: bool, analyst: str | Non
     return edges, measured(edges, epsilon, mutual=mutual, analyst=analyst)
 
 
-def content(found: GraphFit) -> dict[str, Any]:
+def measure_pairs(place: Input, epsilon: Fraction, analyst: str | None) -> tuple[Collection, Any]:
+    """The same of a bipartite graph."""
+    from wpinq.graphs.measure_pairs import measure_pairs as measured
+    from wpinq.graphs.measure_pairs import quoted
+
+    quoted(place.limitless(), epsilon, analyst=analyst)
+    pairs = place.protect_to_spend(epsilon)
+    return pairs, measured(pairs, epsilon, analyst=analyst)
+
+
+def content(found: GraphFit | PairFit) -> dict[str, Any]:
     """What the JSON file holds. All of it follows from released numbers."""
     from wpinq.cli.show import installed
+    from wpinq.postprocess.bipartite.fit import PairFit
 
-    asked = {key: getattr(found.measurements, key) for key in ("joint", "triangles", "intersect")}
+    asked = found.measurements
+    if isinstance(found, PairFit):
+        sides = zip(
+            ("left", "right"), (found.measurements.left, found.measurements.right), found.graph.degrees, strict=True
+        )
+        degrees: dict[str, Any] = {
+            side: {"noisy": fit.noisy_cdf.tolist(), "fit": made.tolist()} for side, fit, made in sides
+        }
+    else:
+        degrees = {"noisy": found.measurements.degrees.noisy_cdf.tolist(), "fit": found.graph.degrees.tolist()}
+    noisy = {key: getattr(asked, key, None) for key in ("joint", "triangles", "intersect", "butterflies")}
     return {
-        **dict(found.measurements.about or {}),
+        **dict(asked.about or {}),
         "wpinq": installed(),
         "graphs": found.summary(),
         "R-hat": dict(found.r_hat),
-        "crowded edges": found.crowded,
-        "noisy": {key: {"scale": one.scale, "values": one.values.tolist()} for key, one in asked.items()},
-        "degrees": {"noisy": found.measurements.degrees.noisy_cdf.tolist(), "fit": found.graph.degrees.tolist()},
+        **({} if isinstance(found, PairFit) else {"crowded edges": found.crowded}),
+        "noisy": {key: {"scale": one.scale, "values": one.values.tolist()} for key, one in noisy.items() if one},
+        "degrees": degrees,
     }
 
 
-def show(edges: Collection, epsilon: Fraction, found: GraphFit, written: list[Path]) -> None:
+def show(edges: Collection, epsilon: Fraction, found: GraphFit | PairFit, written: list[Path]) -> None:
     """Tell what was found, what it cost, and whom it protects."""
     from wpinq.cli.show import aligned, budget_line, protects_line
     from wpinq.plan.node import sources
 
-    graphs = {"seed": found.seed_graph, "fitted": found.graph}
+    graphs = dict(reversed(found.summary().items()))
     table: list[tuple[str, ...]] = [("", *graphs)]
-    rows = [asdict(graph.summary()) for graph in graphs.values()]
+    rows = list(graphs.values())
     table += [(name.replace("_", " "), *(_told(row[name]) for row in rows)) for name in rows[0]]
     typer.echo(f"{aligned(table, right=True)}\n")
+    more = "butterflies" if "random" in graphs else "triangles"
+    crowded = getattr(found, "crowded", 0)
     for line in (
-        "The seed has the fitted degrees and joint degrees; the fitted graph has the triangles as well.",
+        f"The seed has the fitted degrees and joint degrees; the fitted graph has the {more} as well.",
         f"R-hat {max(found.r_hat.values()):.2f} at most (to 1.1: settled), epsilon {decimal(epsilon)} in all.",
-        *([f"Crowded edges, where triangles count less: {found.crowded:,}."] if found.crowded else []),
+        *([f"Crowded edges, where triangles count less: {crowded:,}."] if crowded else []),
         protects_line(edges._node),
         budget_line(sources(edges._node)[0].ledger),
         *(f"Written: {path}" for path in written),

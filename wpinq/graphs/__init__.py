@@ -5,7 +5,9 @@ The rest are the queries, over edges in both directions; everything after `measu
 `README.md` says what each file knows.
 """
 
+from wpinq.graphs.bipartite import butterfly_buckets, pair_buckets, pairs
 from wpinq.graphs.measure import measure
+from wpinq.graphs.measure_pairs import measure_pairs
 from wpinq.graphs.queries import (
     joint_buckets,
     joint_degrees,
@@ -15,8 +17,13 @@ from wpinq.graphs.queries import (
     triangles_by_intersect,
     undirected,
 )
+from wpinq.postprocess.bipartite.counts import PairGraph
+from wpinq.postprocess.bipartite.fit import PairFit
+from wpinq.postprocess.bipartite.measured import PairMeasurements
+from wpinq.postprocess.bipartite.search import fit
+from wpinq.postprocess.bipartite.synthetic import PairSummary, SyntheticPairs
 from wpinq.postprocess.graphs.counts import Graph
-from wpinq.postprocess.graphs.fit import GraphFit, fit
+from wpinq.postprocess.graphs.fit import GraphFit
 from wpinq.postprocess.graphs.measured import Measurements, Noisy, NoisyByDegree
 from wpinq.postprocess.graphs.synthetic import Summary, SyntheticGraph
 
@@ -26,12 +33,21 @@ __all__ = [
     "Measurements",
     "Noisy",
     "NoisyByDegree",
+    "PairFit",
+    "PairGraph",
+    "PairMeasurements",
+    "PairSummary",
     "Summary",
     "SyntheticGraph",
+    "SyntheticPairs",
+    "butterfly_buckets",
     "fit",
     "joint_buckets",
     "joint_degrees",
     "measure",
+    "measure_pairs",
+    "pair_buckets",
+    "pairs",
     "simple",
     "triangle_buckets",
     "triangles_by_degree",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Collection as Names
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -121,9 +122,8 @@ def measure(
     """
     asked = quoted(edges, epsilon, shares=shares, mutual=mutual, name=name, analyst=analyst)
     made = dict(zip(asked.quotes, edges._commit(list(asked.quotes.values())), strict=True))
-    evidence = Cornered(observe_corner(made["degrees"]), made["degrees"].scale)
-    degrees = Fit(*evidence.staircases((0.5,))[0], evidence, "posterior", made["degrees"].about)
-    buckets = buckets_of([degrees.interval("largest", 0.999)[1], *degrees.sequence[:1]])
+    degrees = fitted(made["degrees"])
+    buckets = reached(degrees)
     found: dict[str, Any] = {
         key: _observed(key, one, buckets, degrees) for key, one in made.items() if key != "degrees"
     }
@@ -141,25 +141,42 @@ def quoted(
 ) -> Asked:
     """Check the arguments of `measure`, and quote what it asks."""
     whole = positive(epsilon, "graphs.measure(epsilon=...)")
-    split = _split(SHARES if shares is None else shares)
+    split = split_by("graphs.measure", SHARES if shares is None else shares, QUERIES, ["degrees"])
     both = undirected(edges, mutual)
+    asked = {key: (query(both), split[key] * whole) for key, query in QUERIES.items() if key in split}
+    return quotes_of("graphs.measure", asked, name or "graph", analyst)
+
+
+def quotes_of(call: str, asked: Mapping[str, tuple[Collection, Fraction]], name: str, analyst: str | None) -> Asked:
+    """Quote each query at its epsilon: degrees, and what has other bins."""
     quotes = {}
-    for key, query in QUERIES.items():
-        if key in split:
-            terms = Terms(split[key] * whole, call="graphs.measure")
-            widest = WIDEST if key == "degrees" else LARGEST_SCALE
-            (quotes[key],) = at_once([(query(both), terms, f"{name or 'graph'}: {key}")], widest, analyst)
+    for key, (query, epsilon) in asked.items():
+        widest = WIDEST if key.endswith("degrees") else LARGEST_SCALE
+        (quotes[key],) = at_once([(query, Terms(epsilon, call=call), f"{name}: {key}")], widest, analyst)
     return Asked(quotes)
 
 
-def _split(shares: Mapping[str, Amount]) -> dict[str, Fraction]:
+def split_by(call: str, shares: Mapping[str, Amount], known: Names[str], needed: Names[str]) -> dict[str, Fraction]:
     """The share of each query in the whole."""
-    unknown = sorted(map(str, set(shares) - set(QUERIES)))
-    if unknown or "degrees" not in shares:
-        found = f"found {', '.join(unknown)}" if unknown else "degrees are missing, which all others rest on"
-        raise PlanError(f"graphs.measure(shares=...): of {', '.join(QUERIES)}; {found}.")
-    parts = {key: positive(part, f"graphs.measure(shares={{{key!r}: ...}})") for key, part in shares.items()}
+    unknown, missing = (sorted(map(str, some)) for some in (set(shares) - set(known), set(needed) - set(shares)))
+    if unknown or missing:
+        found = (
+            f"found {', '.join(unknown)}" if unknown else f"{' and '.join(missing)} missing, which all others rest on"
+        )
+        raise PlanError(f"{call}(shares=...): of {', '.join(known)}; {found}.")
+    parts = {key: positive(part, f"{call}(shares={{{key!r}: ...}})") for key, part in shares.items()}
     return {key: part / sum(parts.values()) for key, part in parts.items()}
+
+
+def fitted(measurement: Measurement) -> Fit:
+    """The degrees that the answers of a diagonal split tell."""
+    evidence = Cornered(observe_corner(measurement), measurement.scale)
+    return Fit(*evidence.staircases((0.5,))[0], evidence, "posterior", measurement.about)
+
+
+def reached(degrees: Fit) -> int:
+    """How many buckets the degrees reach into, as far as noise lets that be told."""
+    return buckets_of([degrees.interval("largest", 0.999)[1], *degrees.sequence[:1]])
 
 
 def _observed(key: str, measurement: Measurement, buckets: int, degrees: Fit) -> Noisy:

@@ -14,6 +14,7 @@ same results come from NumPy, Polars and plain Python, which is the only other p
     posteriors.c    the posterior over staircases
     graphs.c        random graphs with given degrees
     swaps.c         a Markov chain over graphs that give released answers
+    overlaps.c      one over bipartite graphs
 
 They are in C because the library loads in a millisecond, and no compiler runs at run time. ctypes releases the
 interpreter lock, and needs no header of Python, so one library serves every version.

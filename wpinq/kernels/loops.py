@@ -46,6 +46,7 @@ LOOPS = {
     "untangle": "Iirnn>?",
     "trade_lists": "Iiiir",
     "walk": "IiiiIIIFFiiFFFFinnnnxnr>n",
+    "wander": "IIiiiiIIIIIIIFFiFFFFFinnxxnr>n",
 }
 """What each takes, tuples unpacked: an array of a type, a whole number, a double or a generator; and what it gives."""
 

@@ -31,6 +31,8 @@ HeldWeights: TypeAlias = tuple[WeightType, WeightType]
 """How the weights of records and of slices are held."""
 SMALL = 1 << 16
 """Weights in units of 1/resolution that are counted in an array."""
+LARGEST, ROWS_PER_LOT = 1 << 62, 1 << 16
+"""What fits in 64 bits with its neighbours; rows that are cut at a time."""
 ROW = "\0row"
 
 
@@ -57,15 +59,20 @@ class Cuts:
     last: int | Integers
 
     @classmethod
-    def alike(cls, units: tuple[int, ...], rows: int) -> Cuts:
-        """Those of rows that are all cut alike."""
+    def alike(cls, units: tuple[int, ...], rows: int, reach: int | None = None) -> Cuts:
+        """Those of rows that are all cut alike; of rows that weigh no more than `reach`, those that they reach."""
         single = np.array(units[:-1], object)
-        kind = np.int64 if sum(units) < 2**63 else object
         offset = np.cumsum(single) - single if len(single) else single
+        start, last, whole = sum(units[:-1]), units[-1], sum(units)
+        if reach is not None and reach < LARGEST:
+            near = offset < reach
+            single, offset = np.minimum(single[near], LARGEST), offset[near]
+            start, last, whole = min(start, LARGEST), min(last, LARGEST), 0
+        kind = np.int64 if whole < 2**63 else object
         return cls(
-            np.tile(np.arange(rows), len(single)), np.repeat(np.arange(1, len(units)), rows),
+            np.tile(np.arange(rows), len(single)), np.repeat(np.arange(1, len(single) + 1), rows),
             np.repeat(offset, rows).astype(kind), np.repeat(single, rows).astype(kind),
-            len(units), sum(units[:-1]), units[-1],
+            len(units), start, last,
         )  # fmt: skip
 
     @classmethod
@@ -130,7 +137,7 @@ class Slices(State):
     def _moved(self, records: pl.DataFrame, before: Weights, after: Weights) -> Batch:
         """Slices that came or went where weights moved."""
         if self._keep:
-            slices = moved_slices(before, after, Cuts.alike(self._units, len(after)))
+            slices = moved_alike(before, after, self._units)
         else:
             before, after, times = _alike(before, after)
             slices = moved_slices(before, after, Cuts.alike(self._units, len(after)))
@@ -250,6 +257,23 @@ def moved_slices(before: Integers, after: Integers, cuts: Cuts) -> dict[str, Int
         toward = sign * np.sign(top)
         parts.append(_range(first + same, first + count, toward * last))
         parts.append(_range(first + count, first + count + 1, toward * (np.abs(top) - count * last)))
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def moved_alike(before: Integers, after: Integers, units: tuple[int, ...]) -> dict[str, Integers]:
+    """The same of rows that are all cut alike: some rows at a time, and only at the slices that they reach.
+
+    Weights that fit are held in 64 bits meanwhile; slices that are thicker than those hold no weight that ends them.
+    """
+    parts = []
+    for begin in range(0, max(len(after), 1), ROWS_PER_LOT):
+        was, now = (weights[begin : begin + ROWS_PER_LOT] for weights in (before, after))
+        reach = max((int(np.abs(weights).max(initial=0)) for weights in (was, now)), default=0)
+        cuts = Cuts.alike(units, len(now), reach)
+        if now.dtype == object and reach < LARGEST:
+            was, now = was.astype(np.int64), now.astype(np.int64)
+        parts.append(moved_slices(was, now, cuts))
+        parts[-1]["row"] = parts[-1]["row"] + begin
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 

@@ -1,0 +1,151 @@
+"""The chain of bipartite graphs against its plain Python, the queries that it looks to answer, and its own law."""
+
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+import pytest
+from strategies import expected, protected
+
+from wpinq import graphs, kernels
+from wpinq.postprocess.bipartite.counts import PairGraph, sliced
+from wpinq.postprocess.bipartite.walker import PairTarget, PairWalker
+from wpinq.postprocess.graphs.chain import off
+from wpinq.postprocess.graphs.walker import buckets_of
+
+
+def random_pairs(seed, lefts=30, rights=12, many=90):
+    rng = np.random.default_rng(seed)
+    popular = 1 / np.arange(1, rights + 1)
+    drawn = rng.choice(rights, many, p=popular / popular.sum())
+    return PairGraph.of(np.stack([rng.integers(lefts, size=many), drawn], 1))
+
+
+def walker(seed, **how):
+    graph = random_pairs(seed, **how)
+    left, right = (buckets_of(some) for some in graph.degrees)
+    return PairWalker(graph, (left, right, right + 3), np.random.default_rng(seed))
+
+
+def target(one, scale=0.5, slack=0.0):
+    counts = one.counts()
+    wanted = counts * np.random.default_rng(1).uniform(0.5, 3, len(counts))
+    return PairTarget(wanted, np.full(len(counts), scale), np.full(len(counts), slack), one.shape)
+
+
+def recounted(one):
+    """Another walker that begins where this one is."""
+    return PairWalker(one.now, one.shape, one.rng)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_butterflies_and_degrees_are_those_of_networkx(seed):
+    graph = random_pairs(seed)
+    made = nx.Graph([(f"l{a}", f"r{b}") for a, b in graph.pairs])
+    rights = [f"r{b}" for b in range(graph.rights)]
+    common = [len(set(made[a]) & set(made[b])) for a, b in combinations(rights, 2)]
+    assert graph.butterflies() == sum(c * (c - 1) // 2 for c in common) > 0
+    assert graph.degrees[1].tolist() == [made.degree[node] for node in rights]
+    squares = nx.square_clustering(made)
+    summary = graphs.SyntheticPairs.like(graph).summary()
+    assert (summary.clustering > 0) == any(squares.values())
+
+
+@pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
+@pytest.mark.parametrize("seed", range(4))
+def test_compiled_as_in_python(seed, monkeypatch):
+    found = []
+    for library in (kernels.LIB, None):
+        monkeypatch.setattr(kernels, "LIB", library)
+        one = walker(seed)
+        made = one.walk(target(one, 5.0 * seed, slack=0.5 * (seed % 2)), 1500)
+        states = one._other.tobytes(), one._sliced.tobytes(), one._total.tobytes(), one.counts().tobytes()
+        found.append((made, *states, one.rng.random()))
+    assert found[0] == found[1]
+    assert made > 20
+
+
+def test_what_is_kept_is_what_a_recount_gives_and_degrees_stay():
+    one = walker(5, lefts=200, rights=60, many=900)
+    before = one.graph
+    assert one.walk(target(one), 40_000) > 1000
+    again = recounted(one)
+    assert again._sliced.tolist() == one._sliced.tolist()
+    assert again._total.tolist() == one._total.tolist()
+    assert dict(zip(*one._pairs(), strict=True)) == dict(zip(*again._pairs(), strict=True))
+    assert [some.tolist() for some in one.now.degrees] == [some.tolist() for some in before.degrees]
+    assert len({tuple(pair) for pair in one.now.pairs.tolist()}) == len(before.pairs)
+    assert one.now.pairs.tolist() != before.pairs.tolist()
+
+
+def test_a_full_table_is_made_anew():
+    one = walker(6, lefts=300, rights=250, many=900)
+    size = len(one._table[0])
+    one._fill(*one._pairs())
+    used = [int(one._table[2][0])]
+    for _ in range(40):
+        one.walk(target(one).times(0), 2_000)
+        used.append(int(one._table[2][0]))
+    assert len(one._table[0]) == size and max(used) <= size // 2
+    assert min(np.diff(used)) < 0, "it was made anew"
+    assert recounted(one)._sliced.tolist() == one._sliced.tolist()
+
+
+def test_what_the_chain_believes_is_what_the_queries_count():
+    """The definitions of the queries, with fractions, on the graph after a run: all counts within their rounding."""
+    one = walker(2, lefts=14, rights=8, many=45)
+    one.walk(target(one), 5_000)
+    pairs = {tuple(pair): Fraction(1) for pair in one.now.pairs.tolist()}
+    plan = graphs.pairs(protected((), left="integer", right="integer"))
+    (left, right, slices), counts = one.shape, one.counts()
+    joint = {(i + 1, j + 1): counts[i * right + j] for i in range(left) for j in range(right)}
+    rest = counts[left * right :]
+    shared = {(i + 1, k + 1): rest[i * slices + k] for i in range(right) for k in range(slices)}
+    for query, believed in ((graphs.pair_buckets, joint), (graphs.butterfly_buckets, shared)):
+        found = expected(query(plan), pairs)
+        assert set(found) <= set(believed)
+        assert all(abs(float(found.get(bin_, 0)) - value) < 1e-6 for bin_, value in believed.items())
+
+
+def all_graphs(left, right):
+    """All simple bipartite graphs with these degrees, as sets of pairs."""
+    pairs = [(a, b) for a in range(len(left)) for b in range(len(right))]
+    for chosen in combinations(pairs, sum(left)):
+        degrees = [Counter(pair[side] for pair in chosen) for side in (0, 1)]
+        if degrees == [Counter(dict(enumerate(left))), Counter(dict(enumerate(right)))]:
+            yield frozenset(chosen)
+
+
+@pytest.mark.parametrize(("wedges", "slack"), [(0.0, 0.0), (0.5, 0.0), (0.8, 0.05)])
+def test_the_chain_tends_to_the_likelihood(wedges, slack):
+    """How often it is at each graph with these degrees, by chi square; red by chance less than once in 10^6."""
+    left, right = [3, 2, 2, 1], [3, 2, 2, 1]
+    every = list(all_graphs(left, right))
+    one = PairWalker(PairGraph(np.array(sorted(every[0])), 4, 4), (2, 2, 5), np.random.default_rng(1))
+    weight = np.where(np.arange(len(one.counts())) >= 4 + 3, 4.0, 0.0)
+    weigh = PairTarget(np.zeros(len(weight)), weight, np.full(len(weight), slack), one.shape)
+
+    def worse(pairs):
+        counts = PairWalker(PairGraph(np.array(sorted(pairs)), 4, 4), one.shape, one.rng).counts()
+        return sum(w * off(count, slack) for w, count in zip(weight, counts, strict=True))
+
+    law = np.exp([-worse(pairs) for pairs in every])
+    law /= law.sum()
+    assert law.max() > 1.2 * law.min()
+    seen = Counter()
+    for _ in range(8_000):
+        one.walk(weigh, 15, wedges)
+        seen[frozenset(map(tuple, one.now.pairs.tolist()))] += 1
+    assert set(seen) <= set(every)
+    found = np.array([seen[pairs] for pairs in every])
+    chi = ((found - 8_000 * law) ** 2 / (8_000 * law)).sum()
+    assert chi < len(every) + 8 * np.sqrt(2 * len(every)) + 40
+
+
+def test_slices_add_up_to_what_is_shared():
+    key, weight, _ = (graph := random_pairs(3)).shared()
+    found = sliced(key, weight, graph.rights, 5)
+    ends = np.concatenate([key // graph.rights, key % graph.rights])
+    assert found.sum(axis=1).tolist() == np.bincount(ends, np.tile(weight, 2), graph.rights).astype(int).tolist()

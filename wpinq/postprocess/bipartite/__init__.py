@@ -1,0 +1,1 @@
+"""Synthetic bipartite graphs: numbers in, pairs out."""

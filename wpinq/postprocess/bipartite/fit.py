@@ -1,0 +1,146 @@
+"""Fit bipartite graphs to released answers: degrees, who is joined to whom, and butterflies; numbers in, pairs out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wpinq.arguments import NOTHING, PATH, require
+from wpinq.html.parts import framed, pictured
+from wpinq.postprocess.bipartite.counts import Floats, PairGraph
+from wpinq.postprocess.bipartite.measured import PairMeasurements
+from wpinq.postprocess.bipartite.synthetic import PairSummary, SyntheticPairs, with_degrees
+from wpinq.postprocess.bipartite.walker import BEYOND, PairTarget, PairWalker
+from wpinq.postprocess.graphs.fit import BLOCKS, COOLING, HOT, JOINING, degrees_of, split_r_hat
+from wpinq.postprocess.graphs.walker import buckets_of
+from wpinq.postprocess.synthesis.synthesize import SEED
+from wpinq.progress import bar
+
+if TYPE_CHECKING:
+    from wpinq.postprocess.picture import Picture
+
+STEPS, LEAST = 200, 10_000_000
+"""Swaps proposed for each pair, and at the least."""
+TRACED = ("butterflies", "clustering", "assortativity")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairFit:
+    """Bipartite graphs that answer like the protected one, up to noise: post-processing, so they cost nothing.
+
+    Attributes:
+        measurements: What they were fitted to.
+        graph: The graph at the end of the first chain.
+        random_graph: A random graph with the fitted degrees, with which that chain began: what degrees alone tell.
+        seed_graph: That graph once it had the joint degrees, where measured.
+        r_hat: For some numbers of a graph, whether the chains agree and have settled: near 1 where they have. With one
+            chain its two halves are compared, which tells less.
+        counts: Of the graph, what the queries weigh: as `target` of the measurements has it.
+    """
+
+    measurements: PairMeasurements
+    graph: SyntheticPairs
+    random_graph: SyntheticPairs
+    seed_graph: SyntheticPairs
+    r_hat: Mapping[str, float]
+    counts: Floats
+    _walkers: tuple[PairWalker, ...]
+    _target: PairTarget
+
+    def draw(self, seed: int | np.random.Generator | None = None) -> SyntheticPairs:
+        """Another graph: where the chain is after as many swaps again as mix a graph.
+
+        Args:
+            seed: Seed or generator; the same seed gives the same graph.
+        """
+        require(seed, SEED | NOTHING, "fit.draw(seed=...)")
+        rng = np.random.default_rng(seed)
+        start = self._walkers[int(rng.integers(len(self._walkers)))]
+        one = PairWalker(start.now, start.shape, rng)
+        one.walk(self._target, JOINING * len(self.graph.pairs))
+        return SyntheticPairs.like(one.now)
+
+    def save(self, path: str | Path, columns: tuple[str, str] = ("left", "right")) -> None:
+        """Write the pairs of the graph (see `SyntheticPairs.save`)."""
+        self.graph.save(path, columns)
+
+    def to_networkx(self) -> Any:
+        """The graph of networkx."""
+        return self.graph.to_networkx()
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        """The graph in a few numbers, the one that the chain began with, and a random one of the same degrees."""
+        graphs = {"fitted": self.graph, "seed": self.seed_graph, "random": self.random_graph}
+        return {name: asdict(graph.summary()) for name, graph in graphs.items()}
+
+    def plot(self, path: str | Path | None = None, truth: npt.ArrayLike | None = None) -> Picture:
+        """Draw degrees, joint degrees and butterflies: as measured, of a random graph, fitted, and true where given.
+
+        Args:
+            path: Where to write it: `.png`, `.svg` or `.pdf`; None writes nothing.
+            truth: The true pairs, where they are public.
+
+        Raises:
+            SourceError: The path cannot be written.
+        """
+        from wpinq.postprocess.bipartite.picture import plot_pairs
+
+        require(path, PATH | NOTHING, "fit.plot(path=...)")
+        return plot_pairs(self.measurements, self.random_graph, self.graph, path, truth)
+
+    def _repr_html_(self) -> str:
+        return framed(f"{self}".strip("<>"), pictured(self.plot, f"{self}"))
+
+    def __repr__(self) -> str:
+        graph, worst = self.graph, max(self.r_hat.values(), default=1.0)
+        return (
+            f"<bipartite graph of {graph.lefts:,} and {graph.rights:,} nodes and {len(graph.pairs):,} pairs; "
+            f"R-hat {worst:.2f} at most>"
+        )
+
+
+def fit_pairs(
+    measurements: PairMeasurements, seed: int | np.random.Generator | None, steps: int | None, chains: int
+) -> PairFit:
+    """Search for bipartite graphs that give the released answers; `graphs.fit` says more."""
+    rng = np.random.default_rng(seed)
+    first = with_degrees(degrees_of(measurements.left), degrees_of(measurements.right), rng)
+    left, right = (buckets_of(some) for some in first.degrees)
+    shape = (left, right, right + BEYOND)
+    target = measurements.target(PairWalker(first, shape, rng).counts(), shape)
+    wanted = steps if steps is not None else max(STEPS * len(first.pairs), LEAST)
+    with bar("fitting a bipartite graph", chains * (wanted + JOINING * len(first.pairs))) as done:
+        runs = [_run(first, target, wanted, one, done) for one in rng.spawn(chains)]
+    walker, begun, _ = runs[0]
+    traces = {name: np.array([[getattr(one, name) for one in run[2]] for run in runs]) for name in TRACED}
+    settled = {name: split_r_hat(trace.astype(float)) for name, trace in traces.items()}
+    graph, chance, seeded = (SyntheticPairs.like(one) for one in (walker.now, first, begun))
+    walkers = tuple(run[0] for run in runs)
+    return PairFit(measurements, graph, chance, seeded, settled, walker.counts(), walkers, target)
+
+
+def _run(
+    first: PairGraph, target: PairTarget, steps: int, rng: np.random.Generator, done: Any
+) -> tuple[PairWalker, PairGraph, list[PairSummary]]:
+    """One chain: where it ends, the graph that it began with, and what it went through after it had cooled."""
+    walker = PairWalker(first, target.shape, rng)
+    seen: list[PairSummary] = []
+
+    def walk(aim: PairTarget, proposals: int) -> None:
+        walker.walk(aim, proposals)
+        if done is not None:
+            done(proposals)
+
+    walk(target.times(1, butterflies=False), JOINING * len(first.pairs))
+    begun = walker.now
+    for block in range(BLOCKS):
+        heat = max(0.0, 1 - (block + 1) / COOLING)
+        walk(target.times(HOT**-heat), steps * (block + 1) // BLOCKS - steps * block // BLOCKS)
+        if block >= COOLING:
+            seen.append(PairSummary.of(walker.now))
+    return walker, begun, seen

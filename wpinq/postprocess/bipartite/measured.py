@@ -1,0 +1,81 @@
+"""What was released of a bipartite graph, as plain numbers, and as the chain takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wpinq.postprocess.bipartite.walker import PairTarget
+from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.graphs.counts import Floats
+from wpinq.postprocess.graphs.measured import LEAST_SLACK, SHARPNESS, Noisy
+
+SPREAD = 1.0
+"""How far answers lie from those of a random graph with these degrees at the least, in shares of them."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairMeasurements:
+    """What was released of a bipartite graph: plain numbers, all that a synthetic one follows from.
+
+    Attributes:
+        left: The fitted degree distribution of the left nodes.
+        right: That of the right ones.
+        joint: Of `graphs.pair_buckets`: entry (i - 1, j - 1) is of buckets i and j; None where it was not asked.
+        butterflies: Of `graphs.butterfly_buckets`: entry (i - 1, k - 1) is of bucket i and slice k; or None.
+        about: What describes them: data set, unit, cost, and what is not in them; None for bare numbers.
+    """
+
+    left: Fit
+    right: Fit
+    joint: Noisy | None = None
+    butterflies: Noisy | None = None
+    about: Mapping[str, Any] | None = None
+
+    def target(self, expected: Floats, shape: tuple[int, int, int]) -> PairTarget:
+        """The answers as the chain takes them, and how sure each is.
+
+        Args:
+            expected: What a random graph with the fitted degrees has, joint degrees and then slices.
+            shape: The numbers of buckets on the left and on the right, and of slices.
+        """
+        size = shape[0] * shape[1]
+        asked = {
+            "joint": (self.joint, shape[:2], expected[:size]),
+            "slices": (self.butterflies, shape[1:], expected[size:]),
+        }
+        least = min((one.scale for one, _, _ in asked.values() if one is not None), default=1.0)
+        rows = []
+        for one, sides, chance in asked.values():
+            wanted, weight, slack = np.zeros((3, *sides))
+            if one is not None:
+                part = tuple(slice(0, min(pair)) for pair in zip(sides, one.values.shape, strict=True))
+                found = believed(Noisy(one.values[part], one.scale), chance.reshape(sides)[part])
+                wanted[part], slack[part] = found
+                weight[part] = SHARPNESS * least / one.scale
+            rows.append([item.ravel() for item in (wanted, weight, slack)])
+        row, weights, near = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+        return PairTarget(row, weights, near, shape)
+
+    def __repr__(self) -> str:
+        asked = [name for name in ("joint", "butterflies") if getattr(self, name) is not None]
+        return f"<released answers of a bipartite graph: degrees{''.join(f', {name}' for name in asked)}>"
+
+
+def believed(asked: Noisy, expected: Floats) -> tuple[Floats, Floats]:
+    """Answers, those that noise swamps moved to what is expected; and how sure each is, as noise of which scale.
+
+    Each is an average of itself and of what is expected, by the variances of the noise and of the truth around what is
+    expected: `SPREAD` times that, or what the answer is off it beyond noise (empirical Bayes, one answer at a time).
+
+    >>> found, unsure = believed(Noisy(np.array([900.0, -8.0, 90.0]), 10.0), np.array([500.0, 5.0, 0.0]))
+    >>> found.round(1).tolist(), unsure.round(1).tolist()
+    ([899.7, 3.6], [10.0, 3.3])
+    """
+    noise, gap = 2 * asked.scale**2, asked.values - expected
+    around = np.maximum((SPREAD * expected) ** 2, gap**2 - noise)
+    trust = around / (around + noise)
+    return expected + trust * gap, asked.scale * np.sqrt(np.maximum(trust, LEAST_SLACK**2))

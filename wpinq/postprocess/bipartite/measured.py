@@ -73,7 +73,7 @@ def believed(asked: Noisy, expected: Floats) -> tuple[Floats, Floats]:
 
     >>> found, unsure = believed(Noisy(np.array([900.0, -8.0, 90.0]), 10.0), np.array([500.0, 5.0, 0.0]))
     >>> found.round(1).tolist(), unsure.round(1).tolist()
-    ([899.7, 3.6], [10.0, 3.3])
+    ([899.7, 3.6, 87.8], [10.0, 3.3, 9.9])
     """
     noise, gap = 2 * asked.scale**2, asked.values - expected
     around = np.maximum((SPREAD * expected) ** 2, gap**2 - noise)

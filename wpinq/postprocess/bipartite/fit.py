@@ -16,7 +16,7 @@ from wpinq.postprocess.bipartite.counts import Floats, PairGraph
 from wpinq.postprocess.bipartite.measured import PairMeasurements
 from wpinq.postprocess.bipartite.synthetic import PairSummary, SyntheticPairs, with_degrees
 from wpinq.postprocess.bipartite.walker import BEYOND, PairTarget, PairWalker
-from wpinq.postprocess.graphs.fit import BLOCKS, COOLING, HOT, JOINING, degrees_of, split_r_hat
+from wpinq.postprocess.graphs.fit import BLOCKS, COOLING, HOT, JOINING, agreement, degrees_of, split_r_hat
 from wpinq.postprocess.graphs.walker import buckets_of
 from wpinq.postprocess.synthesis.synthesize import SEED
 from wpinq.progress import bar
@@ -97,11 +97,9 @@ class PairFit:
         return framed(f"{self}".strip("<>"), pictured(self.plot, f"{self}"))
 
     def __repr__(self) -> str:
-        graph, worst = self.graph, max(self.r_hat.values(), default=1.0)
-        return (
-            f"<bipartite graph of {graph.lefts:,} and {graph.rights:,} nodes and {len(graph.pairs):,} pairs; "
-            f"R-hat {worst:.2f} at most>"
-        )
+        graph = self.graph
+        size = f"{graph.lefts:,} and {graph.rights:,} nodes and {len(graph.pairs):,} pairs"
+        return f"<bipartite graph of {size}; {agreement(self.r_hat)}>"
 
 
 def fit_pairs(
@@ -118,10 +116,10 @@ def fit_pairs(
         runs = [_run(first, target, wanted, one, done) for one in rng.spawn(chains)]
     walker, begun, _ = runs[0]
     traces = {name: np.array([[getattr(one, name) for one in run[2]] for run in runs]) for name in TRACED}
-    settled = {name: split_r_hat(trace.astype(float)) for name, trace in traces.items()}
+    r_hat = {name: split_r_hat(trace.astype(float)) for name, trace in traces.items()}
     graph, chance, seeded = (SyntheticPairs.like(one) for one in (walker.now, first, begun))
     walkers = tuple(run[0] for run in runs)
-    return PairFit(measurements, graph, chance, seeded, settled, walker.counts(), walkers, target)
+    return PairFit(measurements, graph, chance, seeded, r_hat, walker.counts(), walkers, target)
 
 
 def _run(

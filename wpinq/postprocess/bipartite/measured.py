@@ -11,7 +11,7 @@ import numpy as np
 from wpinq.postprocess.bipartite.walker import PairTarget
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.graphs.counts import Floats
-from wpinq.postprocess.graphs.measured import LEAST_SLACK, SHARPNESS, Noisy
+from wpinq.postprocess.graphs.measured import SHARPNESS, Noisy, averaged
 
 SPREAD = 1.0
 """How far answers lie from those of a random graph with these degrees at the least, in shares of them."""
@@ -75,7 +75,5 @@ def believed(asked: Noisy, expected: Floats) -> tuple[Floats, Floats]:
     >>> found.round(1).tolist(), unsure.round(1).tolist()
     ([899.7, 3.6, 87.8], [10.0, 3.3, 9.9])
     """
-    noise, gap = 2 * asked.scale**2, asked.values - expected
-    around = np.maximum((SPREAD * expected) ** 2, gap**2 - noise)
-    trust = around / (around + noise)
-    return expected + trust * gap, asked.scale * np.sqrt(np.maximum(trust, LEAST_SLACK**2))
+    beyond = (asked.values - expected) ** 2 - 2 * asked.scale**2
+    return averaged(asked, expected, np.maximum((SPREAD * expected) ** 2, beyond))

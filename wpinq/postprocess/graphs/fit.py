@@ -104,11 +104,15 @@ class GraphFit:
         return framed(f"{self}".strip("<>"), pictured(self.plot, f"{self}"))
 
     def __repr__(self) -> str:
-        worst = max(self.r_hat.values(), default=1.0)
         size = f"{self.graph.nodes:,} nodes and {len(self.graph.edges):,} edges"
         crowded = f"; {self.crowded:,} crowded edges" if self.crowded else ""
-        unsettled = "" if worst <= SETTLED else ", not settled"
-        return f"<graph of {size}; R-hat {worst:.2f} at most{unsettled}{crowded}>"
+        return f"<graph of {size}; {agreement(self.r_hat)}{crowded}>"
+
+
+def agreement(r_hat: Mapping[str, float]) -> str:
+    """The largest R-hat, and whether it says that the chains have not settled."""
+    worst = max(r_hat.values(), default=1.0)
+    return f"R-hat {worst:.2f} at most{'' if worst <= SETTLED else ', not settled'}"
 
 
 @takes("graphs.fit", seed=SEED | NOTHING, steps=PROPOSALS | NOTHING, chains=CHAINS)

@@ -114,8 +114,12 @@ def shrunken(asked: Noisy, expected: Floats, spread: float) -> tuple[Floats, Flo
     >>> found.round(1).tolist(), unsure.round(1).tolist()
     ([899.7, 2.2], [10.0, 3.3])
     """
-    noise, around = 2 * asked.scale**2, (spread * expected) ** 2
-    trust = around / (around + noise)
+    return averaged(asked, expected, (spread * expected) ** 2)
+
+
+def averaged(asked: Noisy, expected: Floats, around: Floats) -> tuple[Floats, Floats]:
+    """The same, by the variance of the truth around what is expected."""
+    trust = around / (around + 2 * asked.scale**2)
     return expected + trust * (asked.values - expected), asked.scale * np.sqrt(np.maximum(trust, LEAST_SLACK**2))
 
 

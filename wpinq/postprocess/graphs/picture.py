@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.postprocess.graphs.counts import Floats, Graph, joint, middle, shares
+from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.graphs.counts import Floats, Graph, Ints, joint, middle, shares
 from wpinq.postprocess.graphs.measured import Measurements, Noisy
 from wpinq.postprocess.graphs.synthetic import Summary
 from wpinq.postprocess.shown import beside_noise, whose
@@ -37,57 +39,69 @@ def plot_graphs(
         graphs["true"] = (Graph.of(truth), {"color": TRUE, "marker": "x"})
     picture = Picture(figsize=(12.5, 4.9), layout="constrained")
     panels = picture.subplots(1, 3)
-    _degrees(panels[0], asked, graphs)
+    shown = {name: (graph.degrees, style["color"]) for name, (graph, style) in graphs.items() if name != "seed"}
+    draw_degrees(panels[0], asked.degrees, shown, "nodes")  # those of the seed are those of the fitted graph
     buckets = max(int(max(graph.degrees, default=1)).bit_length() for graph, _ in graphs.values())
     _triangles(panels[1], asked.triangles, graphs, buckets)
     _joint(panels[2], asked.joint, graphs, buckets)
-    for panel in panels:
+    size = f"A synthetic graph of {fitted.nodes:,} nodes and {len(fitted.edges):,} edges"
+    return framed(picture, size, [_told(name, graph) for name, (graph, _) in graphs.items()], asked.about, path)
+
+
+def framed(picture: Picture, size: str, lines: list[str], about: Any, path: str | Path | None) -> Picture:
+    """A picture of graphs with its grid, heading and caption, written where a path is given.
+
+    Args:
+        picture: With all that is drawn in its panels.
+        size: How large the fitted graph is.
+        lines: A line for each graph.
+        about: What describes the answers; what is not in them stands below.
+        path: Where to write it.
+    """
+    for panel in picture.axes:
         panel.grid(color=GRID, linewidth=0.6)
         panel.set_axisbelow(True)
         panel.spines[["top", "right"]].set_visible(False)
         panel.legend(frameon=False, fontsize=8)
-    about = asked.about
-    picture.suptitle(_heading(fitted, about), fontsize=11, color=INK)
-    picture.supxlabel(_caption(graphs, about), fontsize=8, color=FAINT)
+    if about is not None:
+        size, lines = f"{size}\n{whose(about)}", [*lines, *textwrap.wrap(beside_noise(about["beside noise"]), 170)]
+    picture.suptitle(size, fontsize=11, color=INK)
+    picture.supxlabel("\n".join(lines), fontsize=8, color=FAINT)
     if path is not None:
         picture.write(path)
     return picture
 
 
-def _heading(fitted: Graph, about: Any) -> str:
-    size = f"A synthetic graph of {fitted.nodes:,} nodes and {len(fitted.edges):,} edges"
-    return f"{size}\n{whose(about)}" if about is not None else size
+def _told(name: str, graph: Graph) -> str:
+    found = Summary.of(graph.edges, graph.at_nodes(), graph.degrees)
+    return (
+        f"{name}: {found.edges:,} edges, {found.triangles:,} triangles, clustering {found.clustering:.3f}, "
+        f"on average {found.average_clustering:.3f}, assortativity {found.assortativity:+.3f}"
+    )
 
 
-def _caption(graphs: dict[str, Any], about: Any) -> str:
-    """A line for each graph, and what is not in the answers."""
-    lines = []
-    for name, (graph, _) in graphs.items():
-        found = Summary.of(graph.edges, graph.at_nodes(), graph.degrees)
-        lines.append(
-            f"{name}: {found.edges:,} edges, {found.triangles:,} triangles, clustering {found.clustering:.3f}, "
-            f"on average {found.average_clustering:.3f}, assortativity {found.assortativity:+.3f}"
-        )
-    if about is not None:
-        lines += textwrap.wrap(beside_noise(about["beside noise"]), 170)
-    return "\n".join(lines)
+def draw_degrees(panel: Axes, fit: Fit, graphs: Mapping[str, tuple[Ints, str]], nodes: str) -> None:
+    """A released degree distribution beside those of some graphs.
 
-
-def _degrees(panel: Axes, asked: Measurements, graphs: dict[str, Any]) -> None:
-    noisy = np.asarray(asked.degrees.noisy_cdf, float)
+    Args:
+        panel: Where it is drawn.
+        fit: The released one.
+        graphs: The degrees of each graph, and its colour.
+        nodes: What the nodes are called.
+    """
+    noisy = np.asarray(fit.noisy_cdf, float)
     at = np.arange(1, len(noisy) + 1)
     panel.scatter(at[noisy > 0], noisy[noisy > 0], s=7, color=NOISY, label="measured", zorder=1)
-    for name, (graph, style) in graphs.items():
-        if name != "seed":  # its degrees are those of the fitted graph
-            heights = np.cumsum(np.bincount(graph.degrees)[::-1])[::-1][1:]
-            panel.plot(np.arange(1, len(heights) + 1), heights, color=style["color"], linewidth=1.2, label=name)
-    panel.set(xscale="log", yscale="log", xlabel="degree", ylabel="nodes with that degree or more", ylim=(0.7, None))
+    for name, (degrees, color) in graphs.items():
+        heights = np.cumsum(np.bincount(degrees)[::-1])[::-1][1:]
+        panel.plot(np.arange(1, len(heights) + 1), heights, color=color, linewidth=1.2, label=name)
+    panel.set(xscale="log", yscale="log", xlabel="degree", ylabel=f"{nodes} with that degree or more", ylim=(0.7, None))
 
 
 def _triangles(panel: Axes, asked: Noisy | None, graphs: dict[str, Any], buckets: int) -> None:
     at = np.arange(buckets)
     if asked is not None:
-        _noisy(panel, at, asked.values[:buckets], asked.scale)
+        draw_noisy(panel, at, asked.values[:buckets], asked.scale)
     for name, (graph, style) in graphs.items():
         weights = middle(graph.at_nodes(), graph.degrees, shares(graph.degrees, buckets))
         panel.plot(at, weights, linewidth=1, markersize=5, label=name, fillstyle="none", **style)
@@ -103,7 +117,7 @@ def _joint(panel: Axes, asked: Noisy | None, graphs: dict[str, Any], buckets: in
         size = min(buckets, len(asked.values))
         values[:size, :size] = asked.values[:size, :size]
         order = np.argsort(-values[low, high], kind="stable")
-        _noisy(panel, np.arange(len(low)), values[low, high][order], asked.scale)
+        draw_noisy(panel, np.arange(len(low)), values[low, high][order], asked.scale)
     for name, (graph, style) in graphs.items():
         weights = joint(graph.edges, shares(graph.degrees, buckets))[low, high][order]
         marks: dict[str, Any] = {"linestyle": "none", "markersize": 4, "fillstyle": "none", "label": name}
@@ -111,7 +125,7 @@ def _joint(panel: Axes, asked: Noisy | None, graphs: dict[str, Any], buckets: in
     panel.set(xlabel="pairs of buckets, by what was measured", ylabel="weight of edges")
 
 
-def _noisy(panel: Axes, at: Any, values: Floats, scale: float) -> None:
+def draw_noisy(panel: Axes, at: Any, values: Floats, scale: float) -> None:
     """What was measured, with the interval that noise is in with probability 0.9."""
     width = scale * np.log(10)
     panel.errorbar(at, values, yerr=width, fmt="s", markersize=4, color=NOISY, label="measured", elinewidth=1, zorder=1)

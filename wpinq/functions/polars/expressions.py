@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -34,6 +34,8 @@ TYPES: dict[type[pl.DataType], Kind] = {
 }  # fmt: skip
 FIRST = "\0first"
 """The first row that holds the same as this one."""
+UNCHANGED = pl.QueryOptFlags.none()
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +45,21 @@ class Expressions(Columnwise):
     expressions: tuple[pl.Expr, ...]
 
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
-        result = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
+        return canonical.frame(_each(frame, lambda part: self._made(part, keep)), self.output)
+
+    def one_by_one(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
+        """What `apply` gives for each record by itself, one below the other."""
+        rows = [frame[place : place + 1] for place in range(frame.height)]
+        try:
+            made = pl.collect_all([self._made(row.lazy(), keep) for row in rows], optimizations=UNCHANGED)
+        except FAILURES:
+            return pl.concat([self.apply(row, keep) for row in rows])
+        return canonical.frame(pl.concat(made), self.output)
+
+    def _made(self, frame: Frame, keep: Sequence[str]) -> Frame:
         values = [value.alias(f"\0out {place}") for place, value in enumerate(self.expressions)]
-        made = _each(frame, lambda part: part.with_columns(values).select(*result, *keep))
-        return canonical.frame(made, self.output)
+        result = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
+        return frame.with_columns(values).select(*result, *keep)
 
 
 def expressions(
@@ -196,7 +209,7 @@ def _alone(function: Expressions, frame: pl.DataFrame) -> pl.DataFrame:
     held = canonical.bits(frame).with_columns(pl.lit(0).alias(ROW)).select(pl.all().to_physical()).rows()
     first: dict[tuple[object, ...], int] = {}
     same = pl.DataFrame({ROW: frame[ROW], FIRST: [first.setdefault(row, place) for place, row in enumerate(held)]})
-    once = pl.concat([function.apply(frame[place : place + 1], (ROW,)) for place in first.values()])
+    once = function.one_by_one(frame[list(first.values())], (ROW,))
     made = once.rename({ROW: FIRST}).cast({FIRST: pl.Int64})
     return same.join(made, on=FIRST, maintain_order="left").select(once.columns)
 

@@ -1,6 +1,6 @@
 """The chain of bipartite graphs against its plain Python, the queries that it looks to answer, and its own law."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from fractions import Fraction
 from itertools import combinations
 
@@ -10,7 +10,11 @@ import pytest
 from strategies import expected, protected
 
 from wpinq import graphs, kernels
-from wpinq.postprocess.bipartite.counts import PairGraph, sliced
+from wpinq.errors import PlanError
+from wpinq.postprocess.bipartite import walker as walking
+from wpinq.postprocess.bipartite.chain import _Chain, _Swap
+from wpinq.postprocess.bipartite.counts import LARGEST, MOST, UNIT, PairGraph, cuts, shared_in_all, sliced
+from wpinq.postprocess.bipartite.synthetic import with_degrees
 from wpinq.postprocess.bipartite.walker import PairTarget, PairWalker
 from wpinq.postprocess.graphs.chain import off
 from wpinq.postprocess.graphs.walker import buckets_of
@@ -93,6 +97,26 @@ def test_a_full_table_is_made_anew():
     assert recounted(one)._sliced.tolist() == one._sliced.tolist()
 
 
+def test_no_walk_depends_on_when_the_table_is_made_anew(monkeypatch):
+    """A proposal that were dropped because its nodes might not fit would be made less often than its chance says."""
+    found = []
+    for room in (2, 64):
+        monkeypatch.setattr(walking, "ROOM", room)
+        one = walker(6, lefts=300, rights=250, many=900)
+        filled, fill = [], one._fill
+        monkeypatch.setattr(one, "_fill", lambda *pairs, fill=fill, filled=filled: (filled.append(1), fill(*pairs)))
+        one.walk(target(one).times(0), 20_000)
+        found.append((one.now.pairs.tolist(), one.rng.random()))
+        assert bool(filled) == (room == 2)
+    assert found[0] == found[1]
+
+
+def test_a_table_grows_with_what_is_shared():
+    """A left node with d pairs makes d^2 / 2 pairs of right ones, and a step changes at most 4 d of them."""
+    one = PairWalker(PairGraph(np.stack([np.zeros(800, int), np.arange(800)], 1), 1, 800), (10, 1, 4), None)
+    assert len(one._table[0]) <= 8 * (800**2 // 2 + 4 * 800)
+
+
 def test_what_the_chain_believes_is_what_the_queries_count():
     """The definitions of the queries, with fractions, on the graph after a run: all counts within their rounding."""
     one = walker(2, lefts=14, rights=8, many=45)
@@ -118,7 +142,55 @@ def all_graphs(left, right):
             yield frozenset(chosen)
 
 
-@pytest.mark.parametrize(("wedges", "slack"), [(0.0, 0.0), (0.5, 0.0), (0.8, 0.05)])
+def proposed(pairs, wedges):
+    """How likely each other graph is proposed, by what `bipartite/chain.py` says of a step, draw by draw."""
+    row, fans, size = defaultdict(list), defaultdict(list), len(pairs)
+    for u, p in sorted(pairs):
+        row[u].append(p)
+        fans[p].append(u)
+    found = defaultdict(Fraction)
+
+    def propose(chance, u, p, v, q):
+        if u != v and p != q and not {(u, q), (v, p)} & pairs:
+            found[pairs - {(u, p), (v, q)} | {(u, q), (v, p)}] += chance
+
+    for u, p in pairs:
+        for v, q in pairs:
+            propose((1 - wedges) / size**2, u, p, v, q)
+        for z in set(row[u]) - {p}:
+            for other in fans[z]:
+                for q in set(row[other]) - {z}:
+                    for v in fans[q]:
+                        chance = size * (len(row[u]) - 1) * len(fans[z]) * len(row[other]) * len(fans[q])
+                        propose(wedges / chance, u, p, v, q)
+    return found
+
+
+@pytest.mark.parametrize(("left", "right"), [([3, 2, 2, 1], [3, 2, 2, 1]), ([4, 3, 1], [2, 2, 2, 1, 1])])
+def test_the_chances_of_proposals_and_what_counts_become_of_every_swap(left, right):
+    """All graphs with these degrees and all swaps: so the chain is reversible, whatever the answers are."""
+    wedges, states = Fraction(1, 2), {}
+    for pairs in all_graphs(left, right):
+        one = PairWalker(PairGraph(np.array(sorted(pairs)), len(left), len(right)), (3, 2, 5), None)
+        states[pairs] = one, one.counts(), proposed(pairs, wedges)
+    for pairs, (one, counts, chances) in states.items():
+        kept = (*one._table, one.graph.share, one._total, one._sliced, cuts(5))
+        chain = _Chain(*one._ends, one._owner, one._other, one._at, one._back, *kept, *one._nodes, 3, 2, float(UNIT))
+        swaps = [(u, p, v, q) for (u, p), (v, q) in combinations(sorted(pairs), 2) if u != v and p != q]
+        swaps = [swap for swap in swaps if not {(swap[0], swap[3]), (swap[2], swap[1])} & pairs]
+        assert len(swaps) == len(chances) > 0
+        for u, p, v, q in swaps:
+            swap = _Swap(u, p, v, q, set(chain.row(u)), set(chain.row(v)), [0] * 5, [0] * 5)
+            moved = np.zeros(len(counts))
+            chain.movement(swap, moved)
+            after = pairs - {(u, p), (v, q)} | {(u, q), (v, p)}
+            any_two = 2 * (1 - wedges) / len(pairs)
+            for way, chance in ((swap.forth, chances[after]), (swap.back, states[after][2][pairs])):
+                assert float(any_two + wedges * Fraction(way)) == pytest.approx(float(chance * len(pairs)), rel=1e-9)
+            assert counts + moved == pytest.approx(states[after][1], abs=1e-12)
+
+
+@pytest.mark.parametrize(("wedges", "slack"), [(0.0, 0.0), (0.8, 0.05)])
 def test_the_chain_tends_to_the_likelihood(wedges, slack):
     """How often it is at each graph with these degrees, by chi square; red by chance less than once in 10^6."""
     left, right = [3, 2, 2, 1], [3, 2, 2, 1]
@@ -142,6 +214,18 @@ def test_the_chain_tends_to_the_likelihood(wedges, slack):
     found = np.array([seen[pairs] for pairs in every])
     chi = ((found - 8_000 * law) ** 2 / (8_000 * law)).sum()
     assert chi < len(every) + 8 * np.sqrt(2 * len(every)) + 40
+
+
+def test_the_largest_degree_is_the_last_that_64_bits_hold():
+    """A hub of one million people is counted; beyond LARGEST all that a right node shares would not fit."""
+    for degree, fits in ((LARGEST, True), (LARGEST + 1, False)):
+        assert bool((np.diff(cuts(buckets_of(degree) + 3)) > 0).all()) == fits
+    hub = PairGraph(np.stack([np.repeat(np.arange(10**6), 2), np.tile([0, 1], 10**6)], 1), 10**6, 2)
+    whole = shared_in_all(hub)
+    assert whole.tolist() == [10**6 * UNIT // 4] * 2 == hub.shared()[1].tolist() * 2
+    for left, right in (([LARGEST + 1], [LARGEST + 1]), ([MOST], [LARGEST] * 200)):
+        with pytest.raises(PlanError, match="Measure a part"):
+            with_degrees(np.array(left), np.array(right), np.random.default_rng(1))
 
 
 def test_slices_add_up_to_what_is_shared():

@@ -208,10 +208,12 @@ EXPORT int64_t wpinq_wander(Ints starts, Ints begin, Indices owner, Indices othe
     Chain g = {starts, begin, owner, other, at, back, keys, shared, used, share, total, sliced, cuts, left, right,
                octave, room.at, room.at + begin.length - 1, rows, columns, cuts.length - 1, whole.at};
     const double any = 2 * (1 - wedges) / (double)other.length;
+    int64_t largest = 0;
+    for (int64_t u = 0; u + 1 < starts.length; u++) largest = MAX(largest, starts.at[u + 1] - starts.at[u]);
     for (int64_t step = 0; step < steps; step++) {
         Swap w;
+        if (used.at[0] + 4 * largest > keys.length / 2) return step;
         if (!propose(&g, draws, wedges, &w)) continue;
-        if (used.at[0] + 2 * (degree(&g, w.u) + degree(&g, w.v)) > keys.length / 2) return step;
         mark(&g, &w, 1);
         if (!g.near[w.q] && !g.far[w.p]) {
             movement(&g, &w, unit, moved);

@@ -39,7 +39,7 @@ def wander(
     limits: tuple[int, int, float, float, int],
     rng: np.random.Generator,
 ) -> int:
-    """Take steps, and return how many were; fewer than wanted where the table is half full.
+    """Take steps, and return how many were; fewer than wanted where any next one could fill more than half the table.
 
     Args:
         graph: Its rows: where the pairs of each left node begin, and those of each right one; of each pair its nodes;
@@ -59,14 +59,15 @@ def wander(
     chain = _Chain(*graph[0], *graph[1], *graph[2], height, width, unit)
     gap, weight, slack, moved = answers
     any_two = 2 * (1 - wedges) / len(chain.other)
+    largest = max(map(chain.degree, range(len(chain.starts) - 1)))
     for step in range(steps):
+        if chain.used[0] + 4 * largest > len(chain.keys) // 2:
+            return step
         places = chain.propose(rng, wedges)
         if places is None:
             continue
         s, r = places
         u, p, v, q = chain.owner[s], chain.other[s], chain.owner[r], chain.other[r]
-        if chain.used[0] + 2 * (chain.degree(u) + chain.degree(v)) > len(chain.keys) // 2:
-            return step
         near, far = set(chain.row(u)), set(chain.row(v))
         if q in near or p in far:
             continue

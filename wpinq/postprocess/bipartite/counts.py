@@ -14,6 +14,8 @@ Floats = npt.NDArray[np.float64]
 UNIT = 1 << 40
 """What two right nodes share is counted in whole numbers of 1/UNIT."""
 LEAST = UNIT // 16
+LARGEST, MOST = (1 << 24) - 1, (1 << 31) - 1
+"""The largest degree on the right, of which all that is shared fits 64 bits in units; and pairs, counted in 32 bits."""
 BLOCK = 1 << 21
 """Paths of two pairs that are held at once."""
 

@@ -58,7 +58,7 @@ def fit(
         chains: How many chains are run, one after the other; `r_hat` tells whether they agree.
 
     Raises:
-        PlanError: It is not what was measured of a graph.
+        PlanError: It is not what was measured of a graph, or its degrees are larger than the search has room for.
     """
     if isinstance(measurements, PairMeasurements):
         return fit_pairs(measurements, seed, steps, chains)

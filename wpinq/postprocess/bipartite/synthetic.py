@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wpinq.errors import needs
-from wpinq.postprocess.bipartite.counts import Ints, PairGraph
+from wpinq.errors import PlanError, needs
+from wpinq.postprocess.bipartite.counts import LARGEST, MOST, Ints, PairGraph
 from wpinq.postprocess.synthesis.gale_ryser import nearest, rescale
 from wpinq.postprocess.synthesis.sampler import sample
 from wpinq.postprocess.synthesis.writers import WRITERS, replacing, write_pairs
@@ -102,8 +102,16 @@ def with_degrees(left: Ints, right: Ints, rng: np.random.Generator) -> PairGraph
 
     Both sides are noisy, so their sums differ a little: both are brought to the mean. Where no simple graph has both,
     the fewest pairs are moved between left nodes, or to new ones.
+
+    Raises:
+        PlanError: There are more pairs, or a larger degree on the right, than the search has room for.
     """
     total = (int(left.sum()) + int(right.sum())) // 2
     left, right = rescale(left, total), rescale(right, total)
+    if total > MOST or right.max(initial=0) > LARGEST:
+        raise PlanError(
+            f"graphs.fit: takes fitted degrees of at most {LARGEST:,} on the right and {MOST:,} pairs; found "
+            f"{right.max(initial=0):,} and {total:,}. Measure a part of the pairs."
+        )
     left, _ = nearest(left, right)
     return PairGraph(np.stack(sample(left, right, rng), axis=1).astype(np.int64), len(left), len(right))

@@ -23,7 +23,7 @@ from wpinq.postprocess.graphs.counts import shares
 BEYOND = 3
 """So many more slices than buckets of right nodes there are: two share a quarter of a degree at the most."""
 ROOM = 4
-"""So many places of the table for each pair of right nodes in it, to begin with."""
+"""So many places of the table for each pair of right nodes in it, to begin with, and for each that a step can add."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ class PairWalker:
 
     def _fill(self, keys: Ints, shared: Ints) -> None:
         """A new table, in which pairs of right nodes that share nothing any more have no place."""
-        least = ROOM * (len(keys) + 2 * int(max(self.degrees[0].max(initial=0), 1)) ** 2)
+        least = ROOM * (len(keys) + 4 * int(self.degrees[0].max(initial=0)))
         size = 1 << max(int(least).bit_length(), 8)
         table = (np.zeros(size, np.int64), np.zeros(size, np.int64), np.array([len(keys), self.made], np.int64))
         left, at = np.arange(len(keys)), place(keys, size)

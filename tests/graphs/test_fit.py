@@ -10,10 +10,12 @@ from wpinq import graphs
 from wpinq.errors import BudgetError, ExactnessError, PlanError, SourceError
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.graphs import fit as fitting
-from wpinq.postprocess.graphs.counts import Graph, middle, shares
+from wpinq.postprocess.graphs.counts import Graph, joint, middle, shares
 from wpinq.postprocess.graphs.fit import degrees_of, split_r_hat
-from wpinq.postprocess.graphs.measured import Noisy, common_share, likeliest_spread, shrunken
+from wpinq.postprocess.graphs.measured import Noisy, common_share, shrunken
+from wpinq.postprocess.graphs.smooth import by_chance, smoothed
 from wpinq.postprocess.graphs.synthetic import Summary, with_degrees
+from wpinq.postprocess.graphs.walker import Target, Walker
 
 CLUSTERED = nx.powerlaw_cluster_graph(400, 6, 0.9, seed=1)
 STEPS = 200_000
@@ -208,12 +210,40 @@ def test_a_total_tells_how_many_there_are_where_noise_swamps_the_buckets():
     assert off[:, 0].mean() < 0.02 < off[:, 1].mean() / 2
 
 
-def test_the_spread_of_joint_degrees_is_told_by_their_answers():
-    expected = np.triu(np.full((6, 6), 100.0))
+def test_chance_is_what_random_simple_graphs_have():
+    """Where degrees are wide, as d e / 2m is not: two hubs are not joined twice."""
+    first = with_degrees([150] * 15 + [9] * 60 + [4] * 525)
+    one = Walker(first, 8, np.random.default_rng(1))
+    mix, seen = shares(first.degrees, 8), []
+    for _ in range(60):
+        one.walk(Target(*np.zeros((3, 73)), 8), 20_000, 0.0)
+        seen.append(np.triu(joint(one.edges, mix)))
+    found, ends = by_chance(first.degrees, 8), first.degrees @ mix / 2
+    assert (found + found.T).sum(axis=1) == pytest.approx(ends, rel=0.005)
+    crude = np.triu(np.outer(ends, ends)) / ends.sum()
+    crude -= np.diag(np.diag(crude)) / 2
+    ours, theirs = (np.abs(guess - np.mean(seen, axis=0)).sum() for guess in (found, crude))
+    assert ours < 0.03 * ends.sum() < theirs / 4, (ours, theirs)
+
+
+def test_joint_degrees_that_noise_swamps_follow_those_beside_them():
+    """Hubs that seek each other: nearer than the answers, than an average with chance; without noise the answers."""
     rng = np.random.default_rng(1)
-    for spread, near in ((0.0, 0.25), (2.0, 2.0)):
-        truth = np.triu(expected * (1 + spread * rng.normal(size=(6, 6))))
-        assert likeliest_spread(Noisy(truth + rng.laplace(0, 5, (6, 6)), 5.0), expected) == near
+    sizes = ((40, 50), (20, 70), (10, 100), (5, 200), (2, 600))
+    apart = nx.disjoint_union_all([nx.random_regular_graph(degree, nodes, seed=1) for degree, nodes in sizes])
+    made = Walker(Graph.of(np.array(apart.edges)), 6, rng)
+    made.walk(Target(*np.zeros((3, 43)), 6), 1_200, 0.0)
+    mix = shares(made.degrees, 6)
+    true, expected = np.triu(joint(made.edges, mix)), by_chance(made.degrees, 6)
+    off = np.zeros((10, 3))
+    for row in off:
+        noisy = Noisy(true + np.triu(rng.laplace(0, 40, true.shape)), 40.0)
+        guess, unsure = smoothed(noisy.values, 40.0, made.degrees)
+        assert np.all(guess >= 0) and np.all(unsure < 60)
+        row[:] = [np.abs(one - true).sum() for one in (guess, shrunken(noisy, expected, 1)[0], noisy.values)]
+    ours, by_average, raw = off.mean(axis=0)
+    assert ours < 0.9 * by_average and ours < 0.6 * raw
+    assert smoothed(true, 0.01, made.degrees)[0] == pytest.approx(true, abs=0.5)
 
 
 def test_chains_go_on_until_they_agree_or_the_limit(measured, monkeypatch):

@@ -129,7 +129,8 @@ def fit(
     told softly and then louder (annealing: a falling temperature, no exchange between chains). It ends in sampling
     graphs with about the probability that noise of the answers' scales, raised to a power, gives the answers.
 
-    Answers that noise swamps are first moved to what the degrees let one expect (see `shrunken` in `measured.py`).
+    Answers that noise swamps are first moved to what the degrees and the answers beside them let one expect (see
+    `smoothed` in `smooth.py`, `shrunken` in `measured.py`).
 
     Args:
         measurements: What `graphs.measure` released; or plain numbers.

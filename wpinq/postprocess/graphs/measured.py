@@ -11,14 +11,14 @@ import numpy as np
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.graphs.counts import Floats, Ints, shares
 from wpinq.postprocess.graphs.fine import NONE, Fine
+from wpinq.postprocess.graphs.smooth import smoothed
 from wpinq.postprocess.graphs.walker import Target, buckets_of
 
 SHARPNESS = 200.0
 """What a unit of weight is worth, of the answer with the least noise. The likelihood itself would be worth 1/scale, and
 then nearly all graphs have few triangles, whatever was answered, for there are so many more of them."""
-SPREADS, SPREAD_TRIANGLES = (0.25, 0.5, 1.0, 2.0), 1.0
-"""How far answers lie from what the degrees alone let one expect, in shares of that; see `shrunken`. Joint degrees have
-the one of the first under which their answers are likeliest."""
+SPREAD_TRIANGLES = 1.0
+"""How far triangles lie from what the degrees alone let one expect, in shares of that; see `shrunken`."""
 LEAST_SLACK, SHARE_ROUNDS = 0.01, 30
 
 
@@ -86,10 +86,8 @@ class Measurements:
         """Of each query asked the answers, the best guesses that follow from them, and how sure each of these is."""
         told = {}
         if self.joint is not None:
-            ends = degrees @ shares(degrees, len(self.joint.values)) / 2
-            chance = np.outer(ends, ends) / max(float(ends.sum()), 1)
-            by_chance = np.triu(chance) - np.diag(np.diag(chance)) / 2
-            told["joint"] = (self.joint, *shrunken(self.joint, by_chance, likeliest_spread(self.joint, by_chance)))
+            guess, unsure = smoothed(self.joint.values, self.joint.scale, degrees)
+            told["joint"] = (self.joint, guess, np.clip(unsure, LEAST_SLACK * self.joint.scale, self.joint.scale))
         if self.triangles is not None:
             pairs = np.maximum(degrees - 1, 0) @ shares(degrees, len(self.triangles.values)) / 2
             share = common_share(self.triangles, pairs, self.intersect)
@@ -131,22 +129,6 @@ def trusted(asked: Noisy, expected: Floats) -> Floats:
     share = max(float((expected * asked.values).sum()) / max(float((expected**2).sum()), 1e-9), 0.0)
     around = (share * expected) ** 2
     return np.asarray(around / (around + 2 * asked.scale**2))
-
-
-def likeliest_spread(asked: Noisy, expected: Floats) -> float:
-    """The spread under which answers are likeliest, if truth and noise were normal around what is expected.
-
-    >>> likeliest_spread(Noisy(np.array([101.0, 52.0]), 1.0), np.array([100.0, 50.0]))
-    0.25
-    """
-    known = expected > 0
-    off, expected = asked.values[known] - expected[known], expected[known]
-
-    def surprise(spread: float) -> float:
-        around = (spread * expected) ** 2 + 2 * asked.scale**2
-        return float((np.log(around) + off**2 / around).sum())
-
-    return min(SPREADS, key=surprise)
 
 
 def common_share(asked: Noisy, pairs: Floats, total: Noisy | None = None) -> float:

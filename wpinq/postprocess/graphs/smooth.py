@@ -1,0 +1,101 @@
+"""Who is joined to whom, guessed from noisy answers: what chance makes of the degrees, times something that is smooth.
+
+Cell (i, j) is what the simple graphs with these degrees have there on average, times exp(f), where f is normal around
+zero and alike for buckets near each other: a Gaussian process, whose spread and reach are those under which the answers
+are likeliest. The sums of rows follow from the degrees, so they are known. A cell that noise swamps then follows what
+the cells beside it have: where large degrees seek each other, the few edges between the largest are not lost.
+
+Source: Park and Newman, Physical Review E 70, 066117 (2004), for chance; Rasmussen and Williams, Gaussian Processes for
+Machine Learning, MIT Press 2006, sec. 3.4 (Laplace's method), 5.4 (likeliest).
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+
+from wpinq.postprocess.graphs.counts import Floats, Ints, shares
+
+SPREADS, REACHES, ROUGH = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0), (0.5, 1.0, 2.0, 4.0, 8.0), 0.1
+"""How far f lies from zero, over how many buckets it is alike, and how far from that by itself in each."""
+ROUNDS, NEAR, LEAST = 200, 1e-3, 1e-9
+
+
+def by_chance(degrees: Ints, buckets: int) -> Floats:
+    """The joint degrees that simple graphs with these degrees have on average, in the buckets: nearly.
+
+    Edges are there with chances x y / (1 + x y) that fit the degrees. Unlike d e / 2m, this is never above one, so two
+    hubs are not joined more than once.
+
+    >>> by_chance(np.array([2, 2, 2]), 2).round(2).tolist()
+    [[0.37, 0.75], [0.0, 0.37]]
+    """
+    found, nodes = np.unique(degrees[degrees > 0], return_counts=True)
+    fit = found / math.sqrt(max(float(found @ nodes), 1.0))
+    for _ in range(ROUNDS):
+        chance = np.outer(fit, fit) / (1 + np.outer(fit, fit))
+        wrong = found / np.maximum(chance @ nodes - np.diag(chance), LEAST)
+        fit = fit * np.sqrt(wrong)
+        if np.all(abs(wrong - 1) < NEAR):
+            break
+    edges = chance * (np.outer(nodes, nodes) - np.diag(nodes))
+    mix = shares(found, buckets)
+    ends = mix.T @ edges @ mix / 2
+    return np.asarray(np.triu(ends) - np.diag(np.diag(ends)) / 2)
+
+
+def smoothed(answers: Floats, scale: float, degrees: Ints) -> tuple[Floats, Floats]:
+    """The best guess of each cell, and its deviation; both in the upper half.
+
+    >>> noisy = np.array([[900.0, 10.0], [0.0, 120.0]])
+    >>> smoothed(noisy, 10.0, np.ones(2060, int))[0].round().tolist()
+    [[515.0, 0.0], [0.0, 0.0]]
+    """
+    buckets, upper = len(answers), np.triu_indices(len(answers))
+    rows = np.eye(buckets)[upper[0]] + np.eye(buckets)[upper[1]]
+    chance = np.maximum(by_chance(degrees, buckets)[upper], LEAST)
+    seen = np.concatenate([answers[upper], degrees @ shares(degrees, buckets) / 2])
+    sure = np.concatenate([np.full(len(chance), 0.5 / scale**2), np.ones(buckets)])
+    told = np.concatenate([np.eye(len(chance)), rows.T])
+    guesses = (_guess(chance, seen, sure, told, likeness(buckets, *how)) for how in product(SPREADS, REACHES))
+    _, guess, unsure = min(guesses, key=lambda one: one[0])
+    both = np.zeros((2, buckets, buckets))
+    both[:, *upper] = guess, unsure
+    return both[0], both[1]
+
+
+def likeness(buckets: int, spread: float, reach: float) -> Floats:
+    """How f goes together in two cells: by how far they are from each other, whichever end is named first."""
+    i, j = np.triu_indices(buckets)
+    near = [(i[:, None] - one) ** 2 + (j[:, None] - two) ** 2 for one, two in ((i, j), (j, i))]
+    alike = np.exp(-np.array(near) / (2 * reach * reach)).sum(axis=0)
+    size = np.sqrt(np.diag(alike))
+    return np.asarray(spread**2 * alike / np.outer(size, size) + ROUGH**2 * np.eye(len(i)))
+
+
+def _guess(chance: Floats, seen: Floats, sure: Floats, told: Floats, prior: Floats) -> tuple[float, Floats, Floats]:
+    """How unlikely the answers are, the likeliest cells and their deviations, by Newton's and Laplace's methods."""
+    inverse = np.linalg.inv(prior)
+
+    def cost(f: Floats) -> float:
+        return float(sure @ (seen - told @ (chance * np.exp(f))) ** 2 + f @ inverse @ f) / 2
+
+    def bend(f: Floats) -> tuple[Floats, Floats]:
+        slope = told * (chance * np.exp(f))
+        return inverse @ f - slope.T @ (sure * (seen - slope.sum(axis=1))), inverse + slope.T @ (sure[:, None] * slope)
+
+    f, now = np.zeros(len(chance)), cost(np.zeros(len(chance)))
+    for _ in range(ROUNDS):
+        step = np.linalg.solve(*bend(f)[::-1])
+        step /= max(float(abs(step).max()), 1.0)
+        tried = [(cost(f - step * part), part) for part in (1.0, 0.5, 0.1, 0.01)]
+        after, part = min(tried)
+        if after > now - NEAR:
+            break
+        f, now = f - step * part, after
+    curve = bend(f)[1]
+    guess = chance * np.exp(f)
+    surprise = now + (np.linalg.slogdet(curve)[1] + np.linalg.slogdet(prior)[1]) / 2
+    return surprise, guess, guess * np.sqrt(np.diag(np.linalg.inv(curve)))

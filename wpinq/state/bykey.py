@@ -80,13 +80,17 @@ class ByKey:
             self._rows = changes
             yield from self._computed(changes)
             return
+        if all(rows.is_empty() for rows in changes):
+            yield Batch.empty(self.schema)
+            return
         touched = pl.concat([change.select(KEY) for change in changes]).unique()
         others = [rows.join(touched, on=KEY, how="anti") for rows in before]
         before = [rows.join(touched, on=KEY, how="semi") for rows in before]
         after = [_merged(pl.concat([old, change])) for old, change in zip(before, changes, strict=True)]
         self._rows = [pl.concat([rows, new]) for rows, new in zip(others, after, strict=True)]
         yield from self._computed(after)
-        yield from (piece.scale(-1) for piece in self._computed(before))
+        if not all(rows.is_empty() for rows in before):
+            yield from (piece.scale(-1) for piece in self._computed(before))
 
     def begin(self, rows: Sequence[pl.DataFrame]) -> None:
         """Take in a first change, whose output was emitted: rows of the state at each input, records each once."""

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from wpinq.records.fields import Field, encode
@@ -32,7 +33,15 @@ class Uncovered(Exception):  # noqa: N818
 
 def own(thing: Any) -> dict[str, Any]:
     """The fields of a dataclass, but for those that are only shown."""
-    return {field.name: getattr(thing, field.name) for field in fields(thing) if field.metadata != SHOWN}
+    return {name: getattr(thing, name) for name in _names(type(thing))}
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.metadata != SHOWN)
+
+
+_PLAIN = frozenset({type(None), bool, int, str, bytes, Fraction})
 
 
 def covered(value: Any, node: Callable[[Any], bytes | None], *, asked: bool = False) -> Field:
@@ -48,14 +57,15 @@ def covered(value: Any, node: Callable[[Any], bytes | None], *, asked: bool = Fa
     Raises:
         Uncovered: It is a value of another kind, or its `covered` is None.
     """
-    if value is None or type(value) in (bool, int, str, bytes, Fraction):
+    kind = type(value)
+    if kind in _PLAIN:
         return value  # type: ignore[no-any-return]
-    if type(value) is float:
+    if kind is float:
         return ("float", value.hex())
-    if type(value) is tuple:
-        return tuple(covered(item, node, asked=asked) for item in value)
+    if kind is tuple:
+        return tuple([covered(item, node, asked=asked) for item in value])
     if isinstance(value, Enum):
-        return (type(value).__qualname__, value.name)
+        return (kind.__qualname__, value.name)
     if hasattr(value, "covered"):
         form = value.asked if asked and hasattr(value, "asked") else value.covered
         if form is None:
@@ -66,8 +76,8 @@ def covered(value: Any, node: Callable[[Any], bytes | None], *, asked: bool = Fa
         return ("step", known)
     if is_dataclass(value) and not isinstance(value, type):
         return (
-            type(value).__qualname__,
-            *(covered((name, entry), node, asked=asked) for name, entry in own(value).items()),
+            kind.__qualname__,
+            *[(name, covered(entry, node, asked=asked)) for name, entry in own(value).items()],
         )
     raise Uncovered
 

@@ -367,34 +367,54 @@ def at_random(place: Path, kills: int, seed: int, book: str) -> tuple[Counter[st
     return many, wrong
 
 
+def parser() -> argparse.ArgumentParser:
+    """What may be asked for."""
+    result = argparse.ArgumentParser(description=__doc__)
+    result.add_argument("--kills", type=int, default=0, help="so many at random moments, beside those at steps")
+    result.add_argument("--seed", type=int, default=1)
+    result.add_argument("--stride", type=int, default=1, help="each so many of the steps only; 0 for none")
+    result.add_argument("--sinks", nargs="*", default=list(SINKS))
+    result.add_argument("--starts", nargs="*", default=list(STARTS))
+    result.add_argument("--book", choices=list(BOOKS), default="pure", help="how the ledger adds up")
+    result.add_argument("--act", choices=list(ACTS), default="run", help="what is killed")
+    result.add_argument("--others", action="store_true", help="degrees, a dataflow and thresholds too, with plots")
+    return result
+
+
+def done(asked: argparse.Namespace, place: Path) -> dict[str, Any]:
+    """Kill as it was asked for: how often, before which steps, and what was wrong."""
+    many, wrong = Counter[str](), list[str]()
+    if asked.stride:
+        (place / "steps").mkdir(parents=True)
+        many, wrong = everywhere(
+            place / "steps", asked.sinks, asked.starts, asked.stride, asked.book, asked.act, others=asked.others
+        )  # fmt: skip
+    if asked.kills:
+        (place / "random").mkdir(parents=True)
+        found, odd = at_random(place / "random", asked.kills, asked.seed, asked.book)
+        many, wrong = many + found, wrong + odd
+    return {"kills": sum(many.values()), "by": many, "wrong": wrong}
+
+
 def main() -> int:
-    """Kill, and print as JSON what was killed how often and what was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=0, help="so many at random moments, beside those at steps")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--stride", type=int, default=1, help="each so many of the steps only; 0 for none")
-    parser.add_argument("--sinks", nargs="*", default=list(SINKS))
-    parser.add_argument("--starts", nargs="*", default=list(STARTS))
-    parser.add_argument("--book", choices=list(BOOKS), default="pure", help="how the ledger adds up")
-    parser.add_argument("--act", choices=list(ACTS), default="run", help="what is killed")
-    parser.add_argument("--others", action="store_true", help="degrees, a dataflow and thresholds too, with plots")
-    asked = parser.parse_args()
+    """Kill, and print as JSON a line for each set of options: what was killed how often and what was wrong.
+
+    Several sets are divided by `+`; what they need is imported once.
+    """
+    sets: list[list[str]] = [[]]
+    for word in sys.argv[1:]:
+        if word == "+":
+            sets.append([])
+        else:
+            sets[-1].append(word)
+    every = [parser().parse_args(one) for one in sets]
     sys.path.insert(0, str(ROOT))
     with tempfile.TemporaryDirectory(prefix="wpinq-kills-") as name:
-        place = Path(name)
-        warm(place)
-        many, wrong = Counter[str](), list[str]()
-        if asked.stride:
-            (place / "steps").mkdir()
-            many, wrong = everywhere(
-                place / "steps", asked.sinks, asked.starts, asked.stride, asked.book, asked.act, others=asked.others
-            )  # fmt: skip
-        if asked.kills:
-            (place / "random").mkdir()
-            found, odd = at_random(place / "random", asked.kills, asked.seed, asked.book)
-            many, wrong = many + found, wrong + odd
-    json.dump({"kills": sum(many.values()), "by": many, "wrong": wrong}, sys.stdout, indent=1)
-    return 1 if wrong else 0
+        warm(Path(name))
+        found = [done(asked, Path(name) / str(number)) for number, asked in enumerate(every)]
+    for one in found:
+        print(json.dumps(one))
+    return 1 if any(one["wrong"] for one in found) else 0
 
 
 if __name__ == "__main__":

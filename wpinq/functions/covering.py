@@ -33,7 +33,8 @@ class Uncovered(Exception):  # noqa: N818
 
 def own(thing: Any) -> dict[str, Any]:
     """The fields of a dataclass, but for those that are only shown."""
-    return {name: getattr(thing, name) for name in _names(type(thing))}
+    kind: Any = type(thing)
+    return {name: getattr(thing, name) for name in _names(kind)}
 
 
 @cache

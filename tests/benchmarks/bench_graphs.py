@@ -1,7 +1,7 @@
 """How near synthetic graphs come to real ones: relative errors at some epsilons, beside published ones where given.
 
     python tests/benchmarks/bench_graphs.py [GRAPH ...] [--epsilon 1] [--runs 10] [--shares 3,2,3,2]
-        [--json FILE] [--markdown] [--published FILE]
+        [--json FILE] [--markdown] [--published FILE] [--noise]
 
 The unit is an edge. Degrees are released by `wpinq.degrees.release`; the other answers are computed by the columns of
 `postprocess/graphs/counts.py`, which `tests/graphs` holds to the queries, and get Laplace noise of the scale that the
@@ -9,7 +9,7 @@ plan says (8, 12 and 6 over their share of epsilon): the engine's own are the sa
 `--json` appends a line for each run and leaves out the runs that the file has, so that it can be continued; with
 `--markdown` nothing is run, and the table of what the file has is made. `--published` is a file of relative errors by
 graph, question and algorithm, at epsilon 0.1, 0.5, 1, 2, 5, 10; the best of its algorithms is shown for each number by
-itself.
+itself. `--noise` runs nothing either: it prints by how much noise alone moves the number of triangles.
 
 Errors are relative, but for KL (of true degrees from those of the graph, and from `frequencies` of the fit; 2e-16
 stands for none), and assortativity, absolute. The diameter is a lower bound by two sweeps, of both.
@@ -107,6 +107,21 @@ def run(
     return [errors[name] for name in COLUMNS]
 
 
+def noise_alone(graph: Graph, epsilon: float, split: list[float]) -> float:
+    """The relative deviation of the triangles that the answers leave open, without a search, to the first order.
+
+    The triangles at nodes of each octave of degrees are off by a factor of their own, which lies around one by one.
+    """
+    _, _, buckets, whole = (epsilon * part / sum(split) for part in split)
+    degrees, triangles, size = graph.degrees.astype(float), graph.at_nodes().astype(float), buckets_of(graph.degrees)
+    octave = np.eye(size)[np.frexp(degrees)[1] - 1]
+    slope = triangles * degrees**3 / (degrees**2 + triangles) ** 2
+    moved = np.vstack([shares(graph.degrees, size).T @ (octave * slope[:, None]), (triangles / degrees) @ octave])
+    sure = np.append(np.full(size, (buckets / 12) ** 2 / 2), (whole / 6) ** 2 / 2)
+    spread = np.linalg.inv(moved.T @ (sure[:, None] * moved) + np.eye(size))
+    return float(np.sqrt((triangles @ octave) @ spread @ (triangles @ octave)) / triangles.sum())
+
+
 def best(published: dict, name: str, epsilon: float) -> list[str]:
     questions, shown = published.get(PUBLISHED.get(name, ""), {}), []
     for column in COLUMNS:
@@ -128,12 +143,18 @@ def main() -> None:
     parser.add_argument("--published", type=Path)
     parser.add_argument("--json", type=Path, help="Append a line for each run, and leave out those it has.")
     parser.add_argument("--markdown", action="store_true", help="Run nothing: the table of what --json has.")
+    parser.add_argument("--noise", action="store_true", help="Run nothing: what noise alone does to triangles.")
     parser.add_argument("--smoke", action="store_true", help="A made-up graph, in seconds.")
     given = parser.parse_args()
     if given.smoke:
         given.graphs, given.epsilon, given.runs, given.steps = ["made up"], ["1"], 1, 20_000
     known = given.json.read_text().splitlines() if given.json and given.json.exists() else []
     lines = [json.loads(line) for line in known]
+    if given.noise:
+        for name, epsilon in product(given.graphs, given.epsilon):
+            alone = noise_alone(load(name), float(epsilon), [float(part) for part in given.shares.split(",")])
+            print(f"{name} at epsilon {epsilon}: noise alone moves triangles by {alone:.3f}")
+        return
     if not given.markdown:
         collect(given, lines)
     table(given, lines)

@@ -48,8 +48,8 @@ def divided(batch: Batch, columns: Iterable[str], key: bytes, parts: int) -> Ite
 
 
 def _pieces(frame: pl.DataFrame, part: Rows | npt.NDArray[np.uint8], parts: int) -> Iterator[pl.DataFrame]:
-    """The rows of each part."""
-    frame, start = frame[np.argsort(part, kind="stable")], 0
+    """The rows of each part. From one chunk they are taken as they lie; from several, Polars writes texts anew."""
+    frame, start = frame.rechunk()[np.argsort(part, kind="stable").astype(np.uint32)], 0
     for size in np.bincount(part, minlength=parts).tolist():
         yield frame.slice(start, size)
         start += size

@@ -5,11 +5,12 @@ from fractions import Fraction
 from importlib import import_module
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from strategies import Driver, evaluate, expected, protected, run_flow, same
+from strategies import Driver, distance, evaluate, expected, protected, run_flow, same
 
 from wpinq.errors import ExactnessError, PlanError
+from wpinq.operators import slices
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 
@@ -54,6 +55,35 @@ def test_shaving_what_a_join_made():
                  joined.shave("1/4").map(lambda k, index: index).shave("1/8")):  # fmt: skip
         counted = {(i % 2, i): Fraction(1) for i in range(6)}
         assert same(run_flow(plan, 2), plan._node, expected(plan, counted))
+
+
+EDGE = Fraction(2**62, 2**30)
+"""Weights below fit 64 bits in units of 2^-30, and are held there while they are cut."""
+WIDE = [HALF, Fraction(-3, 4), Fraction(7), 2 * EDGE - 1, EDGE, EDGE - Fraction(1, 4), -EDGE, -64 * EDGE, 5 * EDGE]
+SLICED = (
+    [Fraction(1, 2**30), 1, EDGE - 1, 3 * EDGE],
+    [Fraction(1, 2**30), EDGE / 2, EDGE / 4, EDGE],
+    [EDGE, EDGE / 2 + Fraction(1, 2**30)],
+)
+few = st.dictionaries(st.tuples(st.integers(0, 6)), st.sampled_from(WIDE), max_size=5)
+
+
+@settings(max_examples=25, deadline=None)
+@example({(0,): EDGE - Fraction(1, 4)}, {(0,): Fraction(1, 4) - EDGE}, SLICED[1])
+@given(given=few, more=few, thickness=st.sampled_from(SLICED))
+def test_wide_weights_are_cut_in_lots_as_one_by_one(given, more, thickness):
+    """Rows of each lot weigh more or less than 64 bits hold, before and after; neighbours stay as near as they were."""
+    plan = protected(fine=True, a="integer").shave(thickness)
+    assert plan._node.held.wide
+    after = {record: given.get(record, Fraction(0)) + more.get(record, 0) for record in {**given, **more}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(slices, "ROWS_PER_LOT", 2)
+        driver = Driver(plan)
+        for change in (given, more):
+            driver.feed(change)
+    wanted = expected(plan, after)
+    assert same(driver.histogram, plan._node, wanted)
+    assert distance(expected(plan, given), wanted) == distance(given, after)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, float("inf"), "x"])

@@ -1,5 +1,7 @@
 """Graphs fitted to released answers: how near they come, that they repeat, what they are written to, and bad input."""
 
+import json
+
 import networkx as nx
 import numpy as np
 import polars as pl
@@ -251,7 +253,7 @@ def test_chains_go_on_until_they_agree_or_the_limit(measured, monkeypatch):
     lengths = []
     monkeypatch.setattr(fitting, "STEPS", 20)
     monkeypatch.setattr(fitting, "LEAST", 0)
-    monkeypatch.setattr(fitting, "_agreeing", lambda runs: lengths.append(len(runs[0][2])) or {"triangles": worst})
+    monkeypatch.setattr(fitting, "_agreeing", lambda runs, _: lengths.append(len(runs[0][2])) or {"triangles": worst})
     for worst, seen in ((0.0, [16]), (9.9, [16, 32, 64, 128, 136])):
         lengths.clear()
         found = graphs.fit(measured, seed=1)
@@ -271,3 +273,10 @@ def test_answers_by_degree_are_fitted_too():
     begun, ended = target.fine.counts(found.seed_graph), found.counts[-target.fine.cells :]
     for part in (slice(None, cut), slice(cut, None)):
         assert np.abs(ended - wanted)[part].sum() < 0.6 * np.abs(begun - wanted)[part].sum()
+    content = json.loads(json.dumps(found.content()))
+    assert set(content["noisy"]) == {"joint_degrees", "triangles_by_degree"}
+    assert content["noisy"]["joint_degrees"]["degrees"] == found.measurements.joint_degrees.degrees.tolist()
+    panels = found.plot().axes
+    assert [panel.get_xlabel().split(",")[0] for panel in panels[3:]] == ["degrees of pairs", "degrees of triangles"]
+    measured, fitted = panels[3].containers[0][0].get_ydata(), panels[3].lines[-1].get_ydata()
+    assert len(fitted) > 10 and np.corrcoef(measured, fitted)[0, 1] > 0.9

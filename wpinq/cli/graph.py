@@ -83,6 +83,7 @@ def graph(
     With --bipartite the degrees of both sides are measured, who is joined to whom, and butterflies: how much what one
     chooses goes with what else one chooses.
     """
+    from wpinq.cli.show import installed
     from wpinq.graphs import fit
     from wpinq.postprocess.style import SUFFIXES
     from wpinq.postprocess.synthesis.writers import WRITERS
@@ -102,7 +103,7 @@ def graph(
         edges, measured = measure(place, epsilon, mutual=mutual, analyst=analyst)
     found = fit(measured, seed=seed, steps=steps, chains=chains)
     if json is not None:
-        write_json(json, content(found))
+        write_json(json, {"wpinq": installed(), **found.content()})
     if plot is not None:
         found.plot(plot)
     if synthesize is not None:
@@ -129,33 +130,6 @@ def measure_pairs(place: Input, epsilon: Fraction, analyst: str | None) -> tuple
     quoted(place.limitless(), epsilon, analyst=analyst)
     pairs = place.protect_to_spend(epsilon)
     return pairs, measured(pairs, epsilon, analyst=analyst)
-
-
-def content(found: GraphFit | PairFit) -> dict[str, Any]:
-    """What the JSON file holds. All of it follows from released numbers."""
-    from wpinq.cli.show import installed
-    from wpinq.postprocess.bipartite.fit import PairFit
-
-    asked = found.measurements
-    if isinstance(found, PairFit):
-        sides = zip(
-            ("left", "right"), (found.measurements.left, found.measurements.right), found.graph.degrees, strict=True
-        )
-        degrees: dict[str, Any] = {
-            side: {"noisy": fit.noisy_cdf.tolist(), "fit": made.tolist()} for side, fit, made in sides
-        }
-    else:
-        degrees = {"noisy": found.measurements.degrees.noisy_cdf.tolist(), "fit": found.graph.degrees.tolist()}
-    noisy = {key: getattr(asked, key, None) for key in ("joint", "triangles", "intersect", "butterflies")}
-    return {
-        **dict(asked.about or {}),
-        "wpinq": installed(),
-        "graphs": found.summary(),
-        "R-hat": dict(found.r_hat),
-        **({} if isinstance(found, PairFit) else {"crowded edges": found.crowded}),
-        "noisy": {key: {"scale": one.scale, "values": one.values.tolist()} for key, one in noisy.items() if one},
-        "degrees": degrees,
-    }
 
 
 def show(edges: Collection, epsilon: Fraction, found: GraphFit | PairFit, written: list[Path]) -> None:

@@ -16,7 +16,7 @@ from wpinq.postprocess.bipartite.counts import Floats, PairGraph
 from wpinq.postprocess.bipartite.measured import PairMeasurements
 from wpinq.postprocess.bipartite.synthetic import PairSummary, SyntheticPairs, with_degrees
 from wpinq.postprocess.bipartite.walker import BEYOND, PairTarget, PairWalker
-from wpinq.postprocess.graphs.fit import BLOCKS, COOLING, HOT, JOINING, agreement, degrees_of, split_r_hat
+from wpinq.postprocess.graphs.fit import BLOCKS, COOLING, HOT, JOINING, agreement, degrees_of, settle, told
 from wpinq.postprocess.graphs.walker import buckets_of
 from wpinq.postprocess.synthesis.synthesize import SEED
 from wpinq.progress import bar
@@ -78,6 +78,15 @@ class PairFit:
         graphs = {"fitted": self.graph, "seed": self.seed_graph, "random": self.random_graph}
         return {name: asdict(graph.summary()) for name, graph in graphs.items()}
 
+    def content(self) -> dict[str, Any]:
+        """What a JSON file holds: what was released, and the graph in numbers."""
+        asked, (left, right) = self.measurements, self.graph.degrees
+        degrees = {
+            side: {"noisy": fit.noisy_cdf.tolist(), "fit": made.tolist()}
+            for side, fit, made in (("left", asked.left, left), ("right", asked.right, right))
+        }
+        return {**told(asked, self.summary(), self.r_hat), "degrees": degrees}
+
     def plot(self, path: str | Path | None = None, truth: npt.ArrayLike | None = None) -> Picture:
         """Draw degrees, joint degrees and butterflies: as measured, of a random graph, fitted, and true where given.
 
@@ -114,12 +123,16 @@ def fit_pairs(
     wanted = steps if steps is not None else max(STEPS * len(first.pairs), LEAST)
     with bar("fitting a bipartite graph", chains * (wanted + JOINING * len(first.pairs))) as done:
         runs = [_run(first, target, wanted, one, done) for one in rng.spawn(chains)]
+
+    def on(walker: PairWalker) -> PairSummary:
+        walker.walk(target, wanted // BLOCKS)
+        return PairSummary.of(walker.now)
+
+    settled = settle(runs, TRACED, on if steps is None else None)
     walker, begun, _ = runs[0]
-    traces = {name: np.array([[getattr(one, name) for one in run[2]] for run in runs]) for name in TRACED}
-    r_hat = {name: split_r_hat(trace.astype(float)) for name, trace in traces.items()}
     graph, chance, seeded = (SyntheticPairs.like(one) for one in (walker.now, first, begun))
     walkers = tuple(run[0] for run in runs)
-    return PairFit(measurements, graph, chance, seeded, r_hat, walker.counts(), walkers, target)
+    return PairFit(measurements, graph, chance, seeded, settled, walker.counts(), walkers, target)
 
 
 def _run(

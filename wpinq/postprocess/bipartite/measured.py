@@ -60,9 +60,13 @@ class PairMeasurements:
         row, weights, near = (np.concatenate(parts) for parts in zip(*rows, strict=True))
         return PairTarget(row, weights, near, shape)
 
+    def noisy(self) -> dict[str, Noisy]:
+        """What was asked beside the degrees, by name."""
+        asked = {"joint": self.joint, "butterflies": self.butterflies}
+        return {name: one for name, one in asked.items() if one is not None}
+
     def __repr__(self) -> str:
-        asked = [name for name in ("joint", "butterflies") if getattr(self, name) is not None]
-        return f"<released answers of a bipartite graph: degrees{''.join(f', {name}' for name in asked)}>"
+        return f"<released answers of a bipartite graph: degrees{''.join(f', {name}' for name in self.noisy())}>"
 
 
 def believed(asked: Noisy, expected: Floats) -> tuple[Floats, Floats]:

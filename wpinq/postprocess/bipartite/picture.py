@@ -13,7 +13,7 @@ from wpinq.postprocess.bipartite.measured import PairMeasurements
 from wpinq.postprocess.bipartite.synthetic import PairSummary
 from wpinq.postprocess.bipartite.walker import BEYOND, PairWalker
 from wpinq.postprocess.graphs.measured import Noisy
-from wpinq.postprocess.graphs.picture import draw_degrees, draw_noisy, framed
+from wpinq.postprocess.graphs.picture import draw_cells, draw_degrees, draw_noisy, framed, padded
 from wpinq.postprocess.graphs.walker import buckets_of
 from wpinq.postprocess.style import BAND, FITTED, TRUE
 
@@ -80,14 +80,6 @@ def _slices(panel: Axes, asked: Noisy | None, graphs: Drawn, slices: dict[str, F
 
 
 def _joint(panel: Axes, asked: Noisy | None, graphs: Drawn, counts: dict[str, Floats], shape: tuple[int, ...]) -> None:
-    at = np.arange(shape[0] * shape[1])
-    order = np.argsort(-counts["fitted"], kind="stable")
-    if asked is not None:
-        values = np.zeros(shape)
-        part = tuple(slice(0, min(pair)) for pair in zip(shape, asked.values.shape, strict=True))
-        values[part] = asked.values[part]
-        draw_noisy(panel, at, values.ravel()[order], asked.scale)
-    for name, weights in counts.items():
-        marks: dict[str, Any] = {"linestyle": "none", "markersize": 4, "fillstyle": "none", "label": name}
-        panel.plot(at, weights[order], **marks, **graphs[name][1])
+    values = None if asked is None else padded(asked.values, shape).ravel()
+    draw_cells(panel, values, 0.0 if asked is None else asked.scale, counts, graphs)
     panel.set(xlabel="pairs of buckets, by what is fitted", ylabel="weight of pairs")

@@ -53,8 +53,9 @@ def fit(
     Args:
         measurements: What `graphs.measure` or `graphs.measure_pairs` released; or plain numbers.
         seed: Seed or generator; the same seed gives the same graphs.
-        steps: Swaps that each chain proposes. By default 600 for each edge and at least thirty million, and more until
-            chains agree; of a bipartite graph 200 for each pair and at least ten million.
+        steps: Swaps that each chain proposes. By default 600 for each edge and at least thirty million; of a
+            bipartite graph 200 for each pair and at least ten million; and up to four times as many, until R-hat is at
+            most 1.1.
         chains: How many chains are run, one after the other; `r_hat` tells whether they agree.
 
     Raises:

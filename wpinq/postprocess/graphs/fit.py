@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,6 +85,15 @@ class GraphFit:
         """The graph, and the one that the chain began with, in a few numbers."""
         return {"fitted": asdict(self.graph.summary()), "seed": asdict(self.seed_graph.summary())}
 
+    def content(self) -> dict[str, Any]:
+        """What a JSON file holds: what was released, and the graph in numbers."""
+        degrees = {"noisy": self.measurements.degrees.noisy_cdf.tolist(), "fit": self.graph.degrees.tolist()}
+        return {
+            **told(self.measurements, self.summary(), self.r_hat),
+            "degrees": degrees,
+            "crowded edges": self.crowded,
+        }
+
     def plot(self, path: str | Path | None = None, truth: npt.ArrayLike | None = None) -> Picture:
         """Draw degrees, joint degrees and triangles: as measured, of the seed, fitted, and true where given.
 
@@ -107,6 +116,12 @@ class GraphFit:
         size = f"{self.graph.nodes:,} nodes and {len(self.graph.edges):,} edges"
         crowded = f"; {self.crowded:,} crowded edges" if self.crowded else ""
         return f"<graph of {size}; {agreement(self.r_hat)}{crowded}>"
+
+
+def told(measurements: Any, summary: Mapping[str, Any], r_hat: Mapping[str, float]) -> dict[str, Any]:
+    """What JSON files of graphs with one or two kinds of nodes both hold."""
+    noisy = {name: one.content() for name, one in measurements.noisy().items()}
+    return {**dict(measurements.about or {}), "graphs": summary, "R-hat": dict(r_hat), "noisy": noisy}
 
 
 def agreement(r_hat: Mapping[str, float]) -> str:
@@ -152,7 +167,12 @@ def fit(
     work = chains * (wanted + (MIXING + JOINING) * len(first.edges))
     with bar("fitting a graph", work) as done:
         runs = [_run(first, target, wanted, rng, done) for rng in spawned]
-    settled = _settle(runs, target, wanted) if steps is None else _agreeing(runs)
+
+    def on(walker: Walker) -> Summary:
+        walker.walk(target, wanted // BLOCKS)
+        return Summary.of(walker.edges, walker.triangles, walker.degrees)
+
+    settled = settle(runs, TRACED, on if steps is None else None)
     walker, begun, _ = runs[0]
     graph = SyntheticGraph(walker.edges, first.nodes)
     walkers = tuple(run[0] for run in runs)
@@ -160,28 +180,36 @@ def fit(
 
 
 _Run = tuple[Walker, SyntheticGraph, list[Summary]]
+_Runs = Sequence[tuple[Any, Any, list[Any]]]
 
 
-def _settle(runs: list[_Run], target: Target, steps: int) -> Mapping[str, float]:
-    """Let chains go on while they do not agree, each time as far again as since they had cooled."""
+def settle(runs: _Runs, traced: Sequence[str], on: Callable[[Any], object] | None) -> Mapping[str, float]:
+    """R-hat of what chains went through; they go on while they do not agree, each time as far as since they had cooled.
+
+    Args:
+        runs: Of each chain where it is, the graph that it began with, and what it went through.
+        traced: Names of numbers of these.
+        on: What lets a chain go on for a block, and tells its graph in numbers; None where it must not.
+    """
     most = len(runs[0][2]) + (LONGEST - 1) * BLOCKS
-    while max((settled := _agreeing(runs)).values(), default=1.0) > SETTLED and len(runs[0][2]) < most:
+    settled = _agreeing(runs, traced)
+    while on is not None and max(settled.values(), default=1.0) > SETTLED and len(runs[0][2]) < most:
         more = min(len(runs[0][2]), most - len(runs[0][2]))
         with bar("letting chains settle", len(runs) * more) as done:
             for walker, _, seen in runs:
                 for _ in range(more):
-                    walker.walk(target, steps // BLOCKS)
-                    seen.append(Summary.of(walker.edges, walker.triangles, walker.degrees))
+                    seen.append(on(walker))
                     if done is not None:
                         done(1)
+        settled = _agreeing(runs, traced)
     return settled
 
 
-def _agreeing(runs: list[_Run]) -> Mapping[str, float]:
+def _agreeing(runs: _Runs, traced: Sequence[str]) -> Mapping[str, float]:
     """R-hat of what the chains went through, the first half left out where they went on."""
     kept = max(len(runs[0][2]) // 2, BLOCKS - COOLING)
-    traces = {name: np.array([[getattr(one, name) for one in run[2][-kept:]] for run in runs]) for name in TRACED}
-    return {name: split_r_hat(trace) for name, trace in traces.items()}
+    traces = {name: np.array([[getattr(one, name) for one in run[2][-kept:]] for run in runs]) for name in traced}
+    return {name: split_r_hat(trace.astype(float)) for name, trace in traces.items()}
 
 
 TRACED = ("triangles", "clustering", "average_clustering", "assortativity")

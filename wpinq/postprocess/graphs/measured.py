@@ -29,12 +29,20 @@ class Noisy:
     values: Floats
     scale: float
 
+    def content(self) -> dict[str, Any]:
+        """What a JSON file holds of them."""
+        return {"scale": self.scale, "values": self.values.tolist()}
+
 
 @dataclass(frozen=True, eq=False)
 class NoisyByDegree(Noisy):
     """Released answers by degree, for all pairs or ascending triples of `degrees`, which ascend (see `Fine`)."""
 
     degrees: Ints
+
+    def content(self) -> dict[str, Any]:
+        """What a JSON file holds of them."""
+        return {"degrees": self.degrees.tolist(), **super().content()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,10 +104,13 @@ class Measurements:
             told["intersect"] = (self.intersect, self.intersect.values, np.full(1, self.intersect.scale))
         return told
 
-    def __repr__(self) -> str:
+    def noisy(self) -> dict[str, Noisy]:
+        """What was asked beside the degrees, by name."""
         names = ("joint", "triangles", "intersect", "joint_degrees", "triangles_by_degree")
-        asked = [name for name in names if getattr(self, name) is not None]
-        return f"<released answers of a graph: degrees{''.join(f', {name}' for name in asked)}>"
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    def __repr__(self) -> str:
+        return f"<released answers of a graph: degrees{''.join(f', {name}' for name in self.noisy())}>"
 
 
 def shrunken(asked: Noisy, expected: Floats, spread: float) -> tuple[Floats, Floats]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.graphs.counts import Floats, Graph, Ints, joint, middle, shares
+from wpinq.postprocess.graphs.fine import Fine
 from wpinq.postprocess.graphs.measured import Measurements, Noisy
 from wpinq.postprocess.graphs.synthetic import Summary
 from wpinq.postprocess.shown import beside_noise, whose
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
     from wpinq.postprocess.picture import Picture
 
-ROWS = ("edges", "triangles", "clustering", "average clustering", "assortativity")
+CELLS = 150
+"""So many pairs or triples of degrees are drawn."""
 
 
 def plot_graphs(
@@ -37,13 +39,21 @@ def plot_graphs(
     }
     if truth is not None:
         graphs["true"] = (Graph.of(truth), {"color": TRUE, "marker": "x"})
-    picture = Picture(figsize=(12.5, 4.9), layout="constrained")
-    panels = picture.subplots(1, 3)
+    fine = {"pairs": asked.joint_degrees, "triangles": asked.triangles_by_degree}
+    by_degree = {name: one for name, one in fine.items() if one is not None}
+    many = 3 + len(by_degree)
+    picture = Picture(figsize=(12.5 / 3 * many, 4.9), layout="constrained")
+    panels = picture.subplots(1, many)
     shown = {name: (graph.degrees, style["color"]) for name, (graph, style) in graphs.items() if name != "seed"}
     draw_degrees(panels[0], asked.degrees, shown, "nodes")  # those of the seed are those of the fitted graph
     buckets = max(int(max(graph.degrees, default=1)).bit_length() for graph, _ in graphs.values())
     _triangles(panels[1], asked.triangles, graphs, buckets)
     _joint(panels[2], asked.joint, graphs, buckets)
+    for panel, (name, one) in zip(panels[3:], by_degree.items(), strict=True):
+        cells = Fine(pairs=one.degrees) if name == "pairs" else Fine(triples=one.degrees)
+        weights = {graph: cells.counts(Graph(made.edges, made.nodes)) for graph, (made, _) in graphs.items()}
+        draw_cells(panel, one.values.ravel(), one.scale, weights, graphs)
+        panel.set(xlabel=f"degrees of {name}, by what is fitted", ylabel=f"weight of {name}", yscale="symlog")
     size = f"A synthetic graph of {fitted.nodes:,} nodes and {len(fitted.edges):,} edges"
     return framed(picture, size, [_told(name, graph) for name, (graph, _) in graphs.items()], asked.about, path)
 
@@ -110,19 +120,40 @@ def _triangles(panel: Axes, asked: Noisy | None, graphs: dict[str, Any], buckets
 
 
 def _joint(panel: Axes, asked: Noisy | None, graphs: dict[str, Any], buckets: int) -> None:
-    low, high = np.triu_indices(buckets)
-    order = np.arange(len(low))
-    if asked is not None:
-        values = np.zeros((buckets, buckets))
-        size = min(buckets, len(asked.values))
-        values[:size, :size] = asked.values[:size, :size]
-        order = np.argsort(-values[low, high], kind="stable")
-        draw_noisy(panel, np.arange(len(low)), values[low, high][order], asked.scale)
-    for name, (graph, style) in graphs.items():
-        weights = joint(graph.edges, shares(graph.degrees, buckets))[low, high][order]
+    upper = np.triu_indices(buckets)
+    weights = {name: joint(graph.edges, shares(graph.degrees, buckets))[upper] for name, (graph, _) in graphs.items()}
+    values = None if asked is None else padded(asked.values, (buckets, buckets))[upper]
+    draw_cells(panel, values, 0.0 if asked is None else asked.scale, weights, graphs)
+    panel.set(xlabel="pairs of buckets, by what is fitted", ylabel="weight of edges")
+
+
+def padded(values: Floats, shape: tuple[int, ...]) -> Floats:
+    """Answers for so many rows and columns; 0 where none was asked."""
+    found = np.zeros(shape)
+    part = tuple(slice(0, min(pair)) for pair in zip(shape, values.shape, strict=True))
+    found[part] = values[part]
+    return found
+
+
+def draw_cells(
+    panel: Axes, values: Floats | None, scale: float, weights: dict[str, Floats], graphs: Mapping[str, Any]
+) -> None:
+    """The cells of a query that weigh most on the fitted graph, in falling order: as measured, and of some graphs.
+
+    Args:
+        panel: Where they are drawn.
+        values: What was measured, or None.
+        scale: Of its noise.
+        weights: What the cells weigh on each graph.
+        graphs: How each is drawn, beside itself.
+    """
+    order = np.argsort(-weights["fitted"], kind="stable")[:CELLS]
+    at = np.arange(len(order))
+    if values is not None:
+        draw_noisy(panel, at, values[order], scale)
+    for name, cells in weights.items():
         marks: dict[str, Any] = {"linestyle": "none", "markersize": 4, "fillstyle": "none", "label": name}
-        panel.plot(np.arange(len(low)), weights, **marks, **style)
-    panel.set(xlabel="pairs of buckets, by what was measured", ylabel="weight of edges")
+        panel.plot(at, cells[order], **marks, **graphs[name][1])
 
 
 def draw_noisy(panel: Axes, at: Any, values: Floats, scale: float) -> None:

@@ -1,8 +1,9 @@
 """Weights by identity where there are more than a cache holds: pages of rows, by the first bits of the identity.
 
-A row is 24 bytes, and memory grows by an arena at a time; nothing is copied for it. When pages double, some partitions
-are added up to see how much repeats; where it is half, all are, so that there are about two rows for an identity at the
-most. Where memory may not grow, full pages go to a file, and come back when their partition is added up.
+A row is 24 bytes, and memory grows by an arena at a time; nothing is copied for it. When the first arena is full, and
+whenever pages double, some partitions are added up to see how much repeats; where it is half, all are, so that there
+are about two rows for an identity at the most. Where memory may not grow, full pages go to a file, and come back when
+their partition is added up.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Partitions:
         self._at, self._free = np.empty(0, np.uint64), np.empty(0, np.int64)
         self._partition, self._filled = np.empty(0, np.int32), np.empty(0, np.int32)
         self._current = np.full(2**BITS, -1, np.int64)
-        self._left, self._look = 0, 4 * ARENA
+        self._left, self._look = 0, ARENA
         self._scratches: list[Scratch] = []  # of each spill, where it is
         self._spilled = np.zeros((0, 2**BITS + 1), np.int64)  # of each spill, where pages of a partition begin
 
@@ -120,7 +121,7 @@ class Partitions:
         return int(self._filled[self._partition >= 0].sum()) + ROWS * int(np.diff(self._spilled[:, [0, -1]]).sum())
 
     def blocks(self) -> Iterator[tuple[Words, Weights]]:
-        """Distinct identities in order with their weights, piece by piece; nothing may be appended afterwards."""
+        """Distinct identities in order with their weights, piece by piece; of what is appended meanwhile, none."""
         for rows, fold in self._folds():
             words, weights = np.empty((2, rows), np.uint64), np.empty(rows, np.int64)
             found = fold(words, weights)
@@ -141,15 +142,13 @@ class Partitions:
         return words.T[:found], weights[:found]
 
     def _folds(self) -> Iterator[tuple[int, Callable[[Words, Weights], int]]]:
-        """For some partitions at a time how many rows they have, and what adds them up."""
+        """For some partitions at a time how many rows they have, and what adds them up, once, and frees their pages."""
         layout, first = self._sorted(), 0
         rows = self._rows_before(*layout)
         while first < 2**BITS:
             last = max(int(np.searchsorted(rows, rows[first] + BLOCK, side="right")) - 1, first + 1)
             if rows[last] > rows[first]:
-                yield int(rows[last] - rows[first]), partial(self._fold, layout, first, last)
-            order, ends = layout
-            self._release(order[ends[first] : ends[last]])
+                yield int(rows[last] - rows[first]), partial(self._folded, layout, first, last)
             first = last
 
     def _call(self, name: str, *arguments: Any) -> Any:
@@ -219,22 +218,24 @@ class Partitions:
         self._release(read)
         return found
 
+    def _folded(self, layout: tuple[Integers, Integers], first: int, last: int, words: Words, weights: Weights) -> int:
+        """The same, and free their pages."""
+        (order, ends), found = layout, self._fold(layout, first, last, words, weights)
+        self._release(order[ends[first] : ends[last]])
+        return found
+
     def _thin(self) -> bool:
         """Make equal identities in memory one, if a look at some partitions tells that it halves them; whether so."""
         spilled, self._spilled = self._spilled, self._spilled[:0]
-        order, ends = self._sorted()
-        rows = self._rows_before(order, ends)
-        most = max(int(np.diff(rows).max()), int(rows[SAMPLE]))
-        words, weights = np.empty((2, most), np.uint64), np.empty(most, np.int64)
-        thinned = 2 * self._fold((order, ends), 0, SAMPLE, words, weights) < int(rows[SAMPLE])
+        layout = self._sorted()
+        rows = int(self._rows_before(*layout)[SAMPLE])
+        thinned = 2 * self._fold(layout, 0, SAMPLE, np.empty((2, rows), np.uint64), np.empty(rows, np.int64)) < rows
         if thinned:
-            for partition in range(2**BITS):
-                found = self._fold((order, ends), partition, partition + 1, words, weights)
-                self._release(order[ends[partition] : ends[partition + 1]])
-                self._current[partition] = -1
-                self._append(words.T[:found], weights[:found])
+            self._current[:] = -1
+            for block in self.blocks():
+                self._append(*block)
         self._spilled = spilled
-        self._look = max(2 * (len(self._at) - self._left), 4 * ARENA)
+        self._look = max(2 * (len(self._at) - self._left), ARENA)
         return thinned
 
     def _release(self, pages: Integers) -> None:

@@ -1,5 +1,7 @@
 """Looking up by identity, compiled and plain: the same weights, for what is there or not, and where first words tie."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -48,3 +50,24 @@ def test_many_are_found_wherever_they_crowd(library, spread):
 def test_an_empty_table_answers_as_any_other(library):
     compiled, plain = looked_up(np.empty((0, 2), np.uint64), np.zeros((3, 2), np.uint64), library)
     assert compiled.tolist() == plain.tolist() == [0, 0, 0]
+
+
+@given(st.lists(st.dictionaries(st.tuples(WORDS, st.integers(0, 2)), st.integers(-2, 2)), min_size=2, max_size=6))
+def test_tables_that_are_joined_are_the_same(library, changes):
+    """Where first words tie, weights cancel, or one list ends before the other begins."""
+    found = []
+    for lib in (library, None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(table, "LIB", lib)
+            made = table.Table()
+            for change in changes:
+                made.add(
+                    *table.combine(np.array([*change], np.uint64).reshape(-1, 2), np.array([*change.values()], int))[1:]
+                )
+            ids, weights = made.items()
+            found.append((list(zip(map(tuple, ids.tolist()), weights.tolist(), strict=True)), made._runs[0].tie))
+    sums = Counter()
+    for change in changes:
+        sums.update(change)
+    assert found[0] == found[1]
+    assert found[0][0] == sorted((one, weight) for one, weight in sums.items() if weight)

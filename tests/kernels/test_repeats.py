@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from wpinq import kernels
 from wpinq.kernels import repeats as counted
-from wpinq.records.batch import WEIGHT
+from wpinq.records import equal, identity, siphash
+from wpinq.records.batch import END, WEIGHT, Batch
 from wpinq.records.schema import Column, Kind, Schema, polars_type
 from wpinq.state import repeats
 
@@ -63,3 +64,22 @@ def test_several_columns_and_no_kernels_leave_a_frame_as_it_is(monkeypatch):
     monkeypatch.setattr(kernels, "LIB", None)
     one = frame.select("x")
     assert repeats.Repeats(Schema((Column("x", Kind.TEXT),))).count(one) is one
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@given(data=st.data())
+def test_few_rows_are_added_up_as_polars_does(library, kind, data):
+    """With nulls, with a range, and where weights cancel."""
+    rows = data.draw(st.lists(st.tuples(st.none() | VALUES[kind], st.integers(0, 1), st.integers(-2, 2)), max_size=30))
+    values, starts, weights = zip(*rows, strict=True) if rows else ((), (), ())
+    ranged = {"y": starts, END + "y": [start + 2 for start in starts], WEIGHT: weights}
+    frame = pl.DataFrame(
+        [pl.Series("x", values, polars_type(kind)), *(pl.Series(*one, pl.Int64) for one in ranged.items())]
+    )
+    batch, found = Batch(frame, Schema((Column("x", kind), Column("y", Kind.INT, ranged=True)))), []
+    for lib in (library, None):
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (equal, identity, siphash):
+                patch.setattr(module, "LIB", lib)
+            found.append(sorted(map(repr, batch.consolidate().frame.iter_rows())))
+    assert found[0] == found[1]

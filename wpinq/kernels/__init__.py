@@ -4,10 +4,10 @@ Everything works without them. Where there was no compiler, or the library is no
 same results come from NumPy, Polars and plain Python, which is the only other path: `loops` has what runs there.
 
     hashes.c        identities: SipHash
-    repeats.c       adding up equal values that are near each other
+    repeats.c       adding up equal values that are near each other, or few
     partitions.c    adding up by identity, beyond the size of the cache
     sums.c          adding up by identity or by number
-    lookups.c       looking up by identity
+    lookups.c       looking up by identity, and joining what is looked up in
     noise.c         a digit of discrete Laplace noise, a round of discrete Gaussian noise
     reservoirs.c    numbers of identities; the sample of each person
     paths.c         the nearest staircase of two noisy curves
@@ -47,6 +47,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_hash_views": (None, (ctypes.c_char_p, _N, _P, _P, _I, _P)),
     "wpinq_count": (None, (_N, _P, _N, _P)),
     "wpinq_find": (None, (_N, _P, _P, _P, _N, _N, _P, _P)),
+    "wpinq_merge": (_N, (*(_N, _P, _P, _P) * 2, _P, _P, _P, _P)),
     "wpinq_number": (_N, (_P, _N, _P, _P, _P)),
     "wpinq_code": (_N, (_P, _N, _P, _P)),
     "wpinq_add": (None, (_N, _P, _P, _N, _P, _P)),
@@ -122,6 +123,19 @@ def find(library: ctypes.CDLL, ids: Words, weights: Weights, tie: int, wanted: W
         len(ids), firsts, seconds, weights.ctypes.data, tie, len(wanted), wanted.ctypes.data, found.ctypes.data
     )
     return found
+
+
+def merge(library: ctypes.CDLL, runs: Sequence[tuple[Words, Weights]]) -> tuple[Words, Weights, int]:
+    """The sum of two lists of distinct identities in order, first words together, with weights; and its longest tie.
+
+    What cancels is left out.
+    """
+    size, given, tie = sum(len(ids) for ids, _ in runs), [], ctypes.c_int64()
+    for ids, weights in runs:
+        given += [len(ids), *(one.ctypes.data for one in (ids[:, 0], ids[:, 1], weights))]
+    words, sums = np.empty((2, size), np.uint64), np.empty(size, np.int64)
+    found = library.wpinq_merge(*given, *(one.ctypes.data for one in (*words, sums)), ctypes.byref(tie))
+    return words.T[:found], sums[:found], tie.value
 
 
 def digit(library: ctypes.CDLL, words: Words, limit: int, place: int, noise: Weights) -> int:

@@ -1,4 +1,4 @@
-/* Looking up weights by identity. */
+/* Looking up weights by identity, and joining what is looked up in. */
 
 #include "common.h"
 
@@ -63,4 +63,35 @@ EXPORT void wpinq_find(int64_t n, const uint64_t *firsts, const uint64_t *second
             found[start + i] = total;
         }
     }
+}
+
+/* Merge two lists of distinct identities in order, of n and of m, into one: weights of equal ones add up, and what
+   cancels is left out. Returns how many there are; how many share one first word at the most goes to `tie`. */
+EXPORT int64_t wpinq_merge(int64_t n, const uint64_t *firsts, const uint64_t *seconds, const int64_t *weights,
+                           int64_t m, const uint64_t *other_firsts, const uint64_t *other_seconds,
+                           const int64_t *other_weights, uint64_t *to_firsts, uint64_t *to_seconds, int64_t *to_weights,
+                           int64_t *tie) {
+    int64_t found = 0, i = 0, j = 0, run = 0;
+    *tie = 0;
+    while (i < n || j < m) {
+        int own = i < n, other = j < m; /* whose identity is next */
+        if (own && other && firsts[i] != other_firsts[j]) {
+            own = firsts[i] < other_firsts[j];
+            other = !own;
+        } else if (own && other && seconds[i] != other_seconds[j]) {
+            own = seconds[i] < other_seconds[j];
+            other = !own;
+        }
+        const uint64_t first = own ? firsts[i] : other_firsts[j], second = own ? seconds[i] : other_seconds[j];
+        uint64_t weight = 0;
+        if (own) weight += (uint64_t)weights[i++];
+        if (other) weight += (uint64_t)other_weights[j++];
+        if (!weight) continue;
+        run = found && to_firsts[found - 1] == first ? run + 1 : 1;
+        *tie = MAX(*tie, run);
+        to_firsts[found] = first;
+        to_seconds[found] = second;
+        to_weights[found++] = (int64_t)weight;
+    }
+    return found;
 }

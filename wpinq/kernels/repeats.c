@@ -1,4 +1,4 @@
-/* What repeats near by in a column, so that a value of many rows is hashed and added up once. */
+/* What repeats in a column or among a few identities, so that it is processed once. */
 
 #include "common.h"
 
@@ -60,6 +60,26 @@ EXPORT int64_t wpinq_repeats_of_words(int64_t n, const uint64_t *words, int32_t 
     for (int64_t i = 0; i < n; i++) {
         Met *slot = table + place(words[i], 0, bits);
         found = met(slot, slot->at && slot->first == words[i], words[i], 0, i, found, rows, counts);
+    }
+    return found;
+}
+
+/* Add up the weights of equal identities among n, exactly. A table of 2^bits places, all zero and more than n, holds the
+   number of an identity, plus one. For each identity, in the order in which they come first: the row where it stood, and its
+   sum. Returns how many there are. */
+EXPORT int64_t wpinq_equal(int64_t n, const uint64_t *ids, const int64_t *weights, int32_t bits, int32_t *table,
+                           int64_t *rows, int64_t *sums) {
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    int64_t found = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t at = place(ids[2 * i], ids[2 * i + 1], bits);
+        while (table[at] && memcmp(ids + 2 * i, ids + 2 * rows[table[at] - 1], 16)) at = (at + 1) & mask;
+        if (!table[at]) {
+            rows[found] = i;
+            sums[found] = 0;
+            table[at] = (int32_t)++found;
+        }
+        sums[table[at] - 1] = (int64_t)((uint64_t)sums[table[at] - 1] + (uint64_t)weights[i]);
     }
     return found;
 }

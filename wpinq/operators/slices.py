@@ -16,6 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from wpinq.functions.many import COUNT, PLACE
+from wpinq.kernels import LIB
+from wpinq.kernels.repeats import of_ids
 from wpinq.operators.thicknesses import UNITS, Thicknesses
 from wpinq.records.batch import END, WEIGHT, Batch, weight_series
 from wpinq.records.identity import identities
@@ -215,8 +217,12 @@ class RangedSlices(State):
 
 def _alike(before: Integers, after: Integers) -> tuple[Integers, Integers, Integers]:
     """Each distinct change of a weight, and how many records have it."""
-    if before.dtype == object or len(before) < FEW:
+    few = len(before) < FEW
+    if before.dtype == object or (few and LIB is None):
         return before, after, np.ones(len(before), np.int64)
+    if few and LIB is not None:
+        rows, times = of_ids(LIB, np.stack([before, after], axis=1).view(np.uint64), np.ones(len(before), np.int64))
+        return before[rows], after[rows], times
     if not before.any():
         after, times = _distinct(after)
         return np.zeros_like(after), after, times

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from wpinq.records import canonical
+from wpinq.records.equal import added_up
 from wpinq.records.schema import Column, Kind, Schema, polars_type
 from wpinq.records.weights import WeightType
 
@@ -52,7 +53,7 @@ class Batch:
     @classmethod
     def of(cls, frame: pl.DataFrame, schema: Schema) -> Batch:
         """Records without weights, each counted once."""
-        return cls(frame.select(schema.names).with_columns(pl.lit(1, pl.Int64).alias(WEIGHT)), schema)
+        return cls(frame[list(schema.names)].hstack([pl.Series(WEIGHT, np.ones(frame.height, np.int64))]), schema)
 
     @classmethod
     def empty(cls, schema: Schema) -> Batch:
@@ -108,6 +109,10 @@ class Batch:
     def consolidate(self) -> Batch:
         """Add up the weights of equal rows and drop what cancels."""
         keys = [name for name in self.frame.columns if name != WEIGHT]
+        ends = (Column(name, Kind.INT) for name in keys if name not in self.schema)
+        few = added_up(self.frame, Schema((*self.schema.expanded(), *ends)), WEIGHT)
+        if few is not None:
+            return Batch(few, self.schema)
         rows = canonical.bits(self.frame.lazy())
         result = rows.group_by(keys).agg(pl.col(WEIGHT).sum()).filter(pl.col(WEIGHT) != 0).select(self.frame.columns)
         return Batch(canonical.numbers(result, self.schema).collect(), self.schema)

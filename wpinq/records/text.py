@@ -71,19 +71,21 @@ def valid_text(array: Any, name: str = "") -> pl.Series:
 
 def utf8(column: pl.Series) -> pl.Series:
     """Bytes as text, where they are UTF-8, else null. Under a null lies no byte: Polars would read it as a letter."""
-    missing = column.is_null()
-    whole = column.fill_null(b"") if missing.any() else column
+    whole = column.fill_null(b"") if column.null_count() else column
     try:
-        text = whole.cast(pl.String)
+        text, valid = whole.cast(pl.String), None
     except pl.exceptions.ComputeError:
         import pyarrow as pa
         import pyarrow.compute as pc
 
         array = whole.to_arrow().cast(pa.large_binary())
-        valid = pc.match_substring_regex(array, UTF8)
-        text = series(pc.if_else(valid, array, pa.scalar(b"", array.type)).cast(pa.large_string()), column.name)
-        missing |= ~series(valid)
-    return text.set(missing, None) if missing.any() else text
+        mask = pc.match_substring_regex(array, UTF8)
+        text = series(pc.if_else(mask, array, pa.scalar(b"", array.type)).cast(pa.large_string()), column.name)
+        valid = series(mask)
+    if valid is None and whole is column:
+        return text
+    missing = column.is_null()
+    return text.set(missing if valid is None else missing | ~valid, None)
 
 
 def _is_ascii(array: pa.BinaryArray) -> bool:

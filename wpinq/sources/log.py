@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
 import polars as pl
 
 from wpinq.errors import NotReadyError, SourceError
@@ -122,7 +123,7 @@ class Log(HeldReader):
         """Close the open epoch as this and return its records; after those that were merged none before is held."""
         self._sent, self._taken_back = [], []
         if epoch.merged is None:
-            self.records += int(epoch.frame[WEIGHT].abs().sum())
+            self.records += int(np.abs(epoch.frame[WEIGHT].to_numpy()).sum())
             self._epochs.append(epoch)
         else:
             self.records += epoch.merged.records
@@ -133,8 +134,7 @@ class Log(HeldReader):
         """How often each record stands in some frames."""
         frames = sent or [Batch.empty(self.schema).frame.drop(WEIGHT)]
         rows = pl.concat(frames, how="vertical_relaxed") if len(frames) > 1 else frames[0]
-        counted = canonical.bits(rows).group_by(self.schema.names).agg(pl.len().cast(pl.Int64).alias(WEIGHT))
-        return canonical.numbers(counted, self.schema)
+        return Batch.of(rows, self.schema).consolidate().frame
 
     def forget(self) -> None:
         """Drop records that no query can need any more."""

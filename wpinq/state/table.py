@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.kernels import LIB, find
+from wpinq.kernels import LIB, find, merge
 
 Ids: TypeAlias = npt.NDArray[np.uint64]
 Weights: TypeAlias = npt.NDArray[np.int64]
@@ -109,35 +109,19 @@ class Table:
 
 def _run(ids: Ids, weights: Weights) -> Run:
     ids = ids if ids.strides[0] == ids.itemsize else np.asfortranarray(ids)  # for binary search: first words together
-    return Run(ids, weights, _longest_tie(ids))
+    return Run(ids, np.ascontiguousarray(weights), _longest_tie(ids))
 
 
 def _merged(run: Run, few: Run) -> Run:
-    small = 8 * len(few.ids) < len(run.ids) and run.tie == few.tie == 1
-    merged = _inserted(run, few.ids, few.weights) if small else None
-    if merged is None:
-        merged = combine(np.concatenate([run.ids, few.ids]), np.concatenate([run.weights, few.weights]))[1:]
-    return _run(*_alive(*merged))
+    if LIB is not None and run.weights.dtype == np.int64:
+        return Run(*merge(LIB, [run[:2], few[:2]]))
+    ids, weights = np.concatenate([run.ids, few.ids]), np.concatenate([run.weights, few.weights])
+    return _run(*_alive(*combine(ids, weights)[1:]))
 
 
 def _alive(ids: Ids, weights: Weights) -> tuple[Ids, Weights]:
     alive = weights != 0
     return (ids, weights) if alive.all() else (ids[alive], weights[alive])
-
-
-def _inserted(run: Run, ids: Ids, weights: Weights) -> tuple[Ids, Weights] | None:
-    """A few identities put among many, without sorting; None if two agree in their first word alone."""
-    at = np.searchsorted(run.ids[:, 0], np.ascontiguousarray(ids[:, 0]))
-    inside = np.minimum(at, len(run.ids) - 1)
-    near = run.ids[inside, 0] == ids[:, 0]
-    there = near & (run.ids[inside, 1] == ids[:, 1])
-    if (near != there).any():
-        return None
-    total = run.weights.copy()
-    total[at[there]] += weights[there]
-    new, place = ~there, at[~there]
-    words = [np.insert(run.ids[:, word], place, ids[new, word]) for word in (0, 1)]
-    return np.asfortranarray(np.stack(words).T), np.insert(total, place, weights[new])
 
 
 def _order(ids: Ids) -> Rows:

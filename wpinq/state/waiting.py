@@ -129,9 +129,11 @@ class Tally:
 
     def _others(self) -> list[tuple[Ids, Weights]]:
         """What waits as records, or was added apart."""
-        batch, added = self._waiting.take(), self._added
-        self._added = []
-        return [*added, (self._ids(batch), batch.weights)] if len(batch) else added
+        added, self._added = self._added, []
+        if self._waiting:
+            batch = self._waiting.take()
+            added.append((self._ids(batch), batch.weights))
+        return added
 
     def _count(self, sums: kernels.Sums, batch: Batch) -> None:
         batch = batch.expand(batch.schema.ranged)

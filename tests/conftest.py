@@ -1,5 +1,6 @@
 """What doctests and tests share: fixed examples and fixed secrets."""
 
+import gc
 import os
 import random
 import shutil
@@ -59,6 +60,13 @@ if "PYTEST_XDIST_WORKER" in os.environ and "POLARS_MAX_THREADS" not in os.enviro
     import polars  # noqa: F401 - it reads this while it is imported
 
     del os.environ["POLARS_MAX_THREADS"]
+
+
+def pytest_collection_finish():
+    """What was loaded stays: to look for garbage in it again and again was a twelfth of all processor time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 100)
 
 
 def pytest_configure(config):

@@ -20,6 +20,7 @@ class Node:
 def usual():
     was = gc.isenabled()
     gc.enable()
+    gc.unfreeze()  # what tests freeze when they have been collected
     yield
     gc.unfreeze()
     (gc.enable if was else gc.disable)()

@@ -53,7 +53,8 @@ class Batch:
     @classmethod
     def of(cls, frame: pl.DataFrame, schema: Schema) -> Batch:
         """Records without weights, each counted once."""
-        return cls(frame[list(schema.names)].hstack([pl.Series(WEIGHT, np.ones(frame.height, np.int64))]), schema)
+        one = pl.lit(1, pl.Int64).alias(WEIGHT)  # which Polars writes out late, so that it takes no memory
+        return cls(frame.select(schema.names).with_columns(one), schema)
 
     @classmethod
     def empty(cls, schema: Schema) -> Batch:

@@ -69,6 +69,11 @@ def pytest_collection_finish():
     gc.set_threshold(20_000, 50, 100)
 
 
+def pytest_unconfigure():
+    """At the end all is garbage, and DuckDB counts what is not collected."""
+    gc.unfreeze()
+
+
 def pytest_configure(config):
     if WAY == "same":
         os.urandom = random._urandom = chance = Chance()

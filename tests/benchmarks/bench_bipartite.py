@@ -16,7 +16,6 @@ true graph's beside it: below that, answers are met as well as noise lets any gr
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 from dataclasses import asdict
 from itertools import product
@@ -25,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from graph_runs import asked, collect, parser
 
 import wpinq
 from wpinq.graphs import Noisy, PairGraph, PairMeasurements, PairSummary, fit
@@ -58,12 +58,12 @@ def measure(graph: PairGraph, epsilon: float, split: list[float], rng: np.random
         fits.append(wpinq.degrees.release(rows, epsilon=f"{share / 2:.6f}"))
     left, right = map(reached, fits)
     most = [max(one, buckets_of(degrees)) for one, degrees in zip((left, right), graph.degrees, strict=True)]
-    true, asked = counts(graph, (*most, most[1] + BEYOND)), []
+    true, noisy = counts(graph, (*most, most[1] + BEYOND)), []
     for values, size, scale in zip(
         true, ((left, right), (right, right + BEYOND)), (4 / joint, 3 / slices), strict=True
     ):
-        asked.append(Noisy(values[: size[0], : size[1]] + rng.laplace(0, scale, size), scale))
-    return PairMeasurements(*fits, *asked)
+        noisy.append(Noisy(values[: size[0], : size[1]] + rng.laplace(0, scale, size), scale))
+    return PairMeasurements(*fits, *noisy)
 
 
 def counts(graph: PairGraph, shape: tuple[int, int, int]) -> list[np.ndarray]:
@@ -101,38 +101,13 @@ def run(true: PairGraph, epsilon: float, split: list[float], seed: int, given: a
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="*", default=list(GRAPHS))
-    parser.add_argument("--epsilon", nargs="*", default=["1"])
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--shares", default="3,3,4,10", help="Left degrees, right degrees, joint, butterflies.")
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--chains", type=int, default=1, help="R-hat of one chain compares its halves alone.")
-    parser.add_argument("--json", type=Path, help="Append a line for each run, and leave out those it has.")
-    parser.add_argument("--markdown", action="store_true", help="Run nothing: the table of what --json has.")
-    parser.add_argument("--smoke", action="store_true", help="A made-up graph, in seconds.")
-    given = parser.parse_args()
-    if given.smoke:
-        given.graphs, given.epsilon, given.runs, given.steps = ["made up"], ["1"], 1, 20_000
-    known = given.json.read_text().splitlines() if given.json and given.json.exists() else []
-    lines = [json.loads(line) for line in known]
+    arguments = parser(__doc__, GRAPHS, ["1"], 3)
+    arguments.add_argument("--shares", default="3,3,4,10", help="Left degrees, right degrees, joint, butterflies.")
+    given, lines, split = asked(arguments)
     if not given.markdown:
-        collect(given, lines)
+        graphs = {name: made_up() if given.smoke else load(name) for name in given.graphs}
+        collect(given, lines, lambda name, epsilon, seed: run(graphs[name], epsilon, split, seed, given), "steps")
     table(given, lines)
-
-
-def collect(given: argparse.Namespace, lines: list[dict[str, Any]]) -> None:
-    """The runs that are missing: the first of all graphs and epsilons, then the second of all."""
-    split = [float(part) for part in given.shares.split(",")]
-    graphs = {name: made_up() if given.smoke else load(name) for name in given.graphs}
-    for seed, epsilon, name in product(range(given.runs), given.epsilon, given.graphs):
-        key = {"graph": name, "epsilon": epsilon, "seed": seed, "shares": given.shares, "steps": given.steps}
-        if any(key.items() <= line.items() for line in lines):
-            continue
-        lines.append(key | run(graphs[name], float(epsilon), split, seed, given))
-        if given.json:
-            with given.json.open("a") as file:
-                file.write(json.dumps(lines[-1]) + "\n")
 
 
 def table(given: argparse.Namespace, lines: list[dict[str, Any]]) -> None:

@@ -28,6 +28,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import polars as pl
+from graph_runs import asked, collect, parser
 
 import wpinq
 from wpinq.graphs import Graph, Measurements, Noisy, Summary, SyntheticGraph, fit
@@ -64,11 +65,11 @@ def measure(graph: Graph, epsilon: float, split: list[float], rng: np.random.Gen
     mix, triangles = shares(graph.degrees, found), graph.at_nodes()
     whole = np.array([intersected(triangles, graph.degrees)])
     true = np.triu(joint(graph.edges, mix)), middle(triangles, graph.degrees, mix), whole
-    asked = []
+    noised = []
     for values, uses, share in zip(true, (8, 12, 6), [*rest, 0.0], strict=False):
         noisy = Noisy(values + rng.laplace(0, uses / share, values.shape), uses / share) if share else None
-        asked.append(noisy)
-    return Measurements(released, *asked)
+        noised.append(noisy)
+    return Measurements(released, *noised)
 
 
 def divergence(true: np.ndarray, other: np.ndarray) -> float:
@@ -133,48 +134,27 @@ def best(published: dict, name: str, epsilon: float) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="*", default=list(GRAPHS))
-    parser.add_argument("--epsilon", nargs="*", default=list(EPSILONS))
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--shares", default="3,2,3,2", help="Degrees, joint, triangles, intersect.")
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--chains", type=int, default=1, help="R-hat of one chain compares its halves alone.")
-    parser.add_argument("--published", type=Path)
-    parser.add_argument("--json", type=Path, help="Append a line for each run, and leave out those it has.")
-    parser.add_argument("--markdown", action="store_true", help="Run nothing: the table of what --json has.")
-    parser.add_argument("--noise", action="store_true", help="Run nothing: what noise alone does to triangles.")
-    parser.add_argument("--smoke", action="store_true", help="A made-up graph, in seconds.")
-    given = parser.parse_args()
-    if given.smoke:
-        given.graphs, given.epsilon, given.runs, given.steps = ["made up"], ["1"], 1, 20_000
-    known = given.json.read_text().splitlines() if given.json and given.json.exists() else []
-    lines = [json.loads(line) for line in known]
+    arguments = parser(__doc__, GRAPHS, EPSILONS, 10)
+    arguments.add_argument("--shares", default="3,2,3,2", help="Degrees, joint, triangles, intersect.")
+    arguments.add_argument("--published", type=Path)
+    arguments.add_argument("--noise", action="store_true", help="Run nothing: what noise alone does to triangles.")
+    given, lines, split = asked(arguments)
     if given.noise:
         for name, epsilon in product(given.graphs, given.epsilon):
-            alone = noise_alone(load(name), float(epsilon), [float(part) for part in given.shares.split(",")])
+            alone = noise_alone(load(name), float(epsilon), split)
             print(f"{name} at epsilon {epsilon}: noise alone moves triangles by {alone:.3f}")
         return
     if not given.markdown:
-        collect(given, lines)
+        made = Graph.of(np.array(nx.powerlaw_cluster_graph(300, 4, 0.8, seed=1).edges))
+        graphs = {name: made if given.smoke else load(name) for name in given.graphs}
+        true = {name: summary(graph) for name, graph in graphs.items()}
+
+        def one(name: str, epsilon: float, seed: int) -> dict[str, float]:
+            found = run(graphs[name], true[name], epsilon, split, seed, given.steps, given.chains)
+            return dict(zip(COLUMNS, found, strict=True))
+
+        collect(given, lines, one)
     table(given, lines)
-
-
-def collect(given: argparse.Namespace, lines: list[dict[str, Any]]) -> None:
-    """The runs that are missing: the first of all graphs and epsilons, then the second of all."""
-    split = [float(part) for part in given.shares.split(",")]
-    made = Graph.of(np.array(nx.powerlaw_cluster_graph(300, 4, 0.8, seed=1).edges))
-    graphs = {name: made if given.smoke else load(name) for name in given.graphs}
-    true = {name: summary(graph) for name, graph in graphs.items()}
-    for seed, epsilon, name in product(range(given.runs), given.epsilon, given.graphs):
-        key = {"graph": name, "epsilon": epsilon, "seed": seed, "shares": given.shares}
-        if any(key.items() <= line.items() for line in lines):
-            continue
-        found = run(graphs[name], true[name], float(epsilon), split, seed, given.steps, given.chains)
-        lines.append(key | dict(zip(COLUMNS, found, strict=True)))
-        if given.json:
-            with given.json.open("a") as file:
-                file.write(json.dumps(lines[-1]) + "\n")
 
 
 def table(given: argparse.Namespace, lines: list[dict[str, Any]]) -> None:

@@ -12,16 +12,12 @@ Real data is read from `shared/data` beside the repository; `--smoke` takes made
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-
-sys.path.insert(0, str(Path(__file__).parent))
 from bench_accuracy import SHARED
 
 from wpinq.aggregates.trade import GRID, best_bound

@@ -12,13 +12,12 @@ interval that ends at their bound. Real data is read from `shared/data` beside t
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import polars as pl
+from bench_accuracy import SHARED, WOMEN, Corner
 
 import wpinq
 from wpinq import aggregates
@@ -26,9 +25,6 @@ from wpinq.degrees.observed import observe_corner
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.paths.path import conjugate
 from wpinq.postprocess.posterior.evidence import Cornered
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bench_accuracy import SHARED, WOMEN, Corner
 
 TRUTHS: dict[str, Callable[[np.ndarray], float]] = {
     "mean": np.mean, "variance": np.var, "stdev": np.std, "median": np.median,

@@ -11,20 +11,16 @@ share, all leaves added up, and for each node an isotonic regression of its nois
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 import warnings
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import polars as pl
+from bench_accuracy import SHARED
 from scipy.optimize import isotonic_regression
 
 import wpinq
-
-sys.path.insert(0, str(Path(__file__).parent))
-from bench_accuracy import SHARED
 
 SHARE = Fraction(1, 3)
 BEYOND = 50

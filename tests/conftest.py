@@ -9,15 +9,16 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from depth import WAY, often
 from hypothesis import HealthCheck, settings
 
 # No run is red by chance: examples and secrets are the same in every run of the same code, so a red run names a change.
-# WPINQ_TESTS=search draws others in every run, ten times as many examples where a test does not say how many, and
-# prints what repeats a failure. A slow or busy machine is not a failing test.
+# WPINQ_TESTS=deep takes all examples of each test (`depth.py`). WPINQ_TESTS=search draws others in every run, ten times
+# as many where a test does not say how many, and prints what repeats a failure. A slow machine is not a failing test.
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("same", RELAXED, derandomize=True)
+settings.register_profile("same", RELAXED, derandomize=True, max_examples=often(100))
+settings.register_profile("deep", RELAXED, derandomize=True, max_examples=100)
 settings.register_profile("search", RELAXED, derandomize=False, print_blob=True, max_examples=1000)
-WAY = os.environ.get("WPINQ_TESTS", "same")
 settings.load_profile(WAY)
 
 
@@ -75,7 +76,7 @@ def pytest_unconfigure():
 
 
 def pytest_configure(config):
-    if WAY == "same":
+    if WAY != "search":
         os.urandom = random._urandom = chance = Chance()
         config.pluginmanager.register(chance, "wpinq chance")
 

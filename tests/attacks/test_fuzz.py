@@ -8,8 +8,9 @@ from attacks.fuzz import plants
 from attacks.fuzz.grow import grow
 from attacks.fuzz.judge import WAYS, judge
 from attacks.fuzz.themes import THEMES
+from depth import DEEP, often
 
-EACH = 5
+EACH = 5 if DEEP else 2
 """Cases of a theme, beside those that plants name."""
 
 
@@ -26,7 +27,7 @@ def test_no_unit_matters_more_than_it_is_charged(theme):
 
 @pytest.mark.parametrize("first", range(0, 60, 10))
 def test_nor_in_programs_of_any_steps(first):
-    for seed in range(first, first + 10):
+    for seed in range(first, first + often(10)):
         check(seed)
 
 

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import polars as pl
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import distance, expected, leaves, protected, run_flow, same
@@ -40,7 +41,7 @@ def few(x, y):
 
 @pytest.mark.parametrize("fine", [False, True], ids=["exact", "dithered"])
 @pytest.mark.parametrize("result", [None, product, few, lambda x, y: (y, x)])
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=often(15))
 @given(
     left=records,
     right=records,
@@ -71,7 +72,7 @@ FOLLOWING = {
 
 
 @pytest.mark.parametrize("following", FOLLOWING)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=often(15))
 @given(left=records, right=records, piece=st.sampled_from([1, 5, 10**6]), rows=st.sampled_from([1, 4, 10**6]))
 def test_pieces_go_through_all_linear_steps(following, left, right, piece, rows):
     one, two = tables(left, right)
@@ -105,7 +106,7 @@ def test_what_waits_behind_the_steps_is_what_differs():
     assert max(held) <= 600
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=often(20))
 @given(changes=st.lists(st.tuples(records, records), min_size=1, max_size=4), piece=st.sampled_from([1, 7, 10**6]))
 def test_pieces_of_a_live_flow(changes, piece):
     """Epoch by epoch: what comes later finds the pairs that the first change made by its key columns."""

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import polars as pl
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, distance, expected, run_flow, same
@@ -71,7 +72,7 @@ UNIT = pytest.mark.parametrize("unit", UNITS, ids=str)
 @EACH
 @UNIT
 @given(views, views)
-@settings(max_examples=10)
+@settings(max_examples=often(10))
 def test_a_person_moves_nobody_else_and_no_further_than_the_unit(unit, steps, others, own):
     others = [record for record in others if record[0] != "ann"]
     own = [("ann", *rest) for _, *rest in own]
@@ -105,7 +106,9 @@ def test_the_engine_does_what_is_defined_in_any_batches(unit, steps, records, sh
 @EACH
 def test_stability_is_what_is_stated(steps):
     check_stability(
-        people(UNITS[1], steps).map(pl.col("path")).shave(), examples=40, values={"page": PAGES, "status": [200, 404]}
+        people(UNITS[1], steps).map(pl.col("path")).shave(),
+        examples=often(40),
+        values={"page": PAGES, "status": [200, 404]},
     )
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
@@ -66,7 +67,7 @@ def test_definition_keeps_a_bounded_part_of_each_person_and_nobody_else_moves(un
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @given(views, st.integers(1, 4), st.randoms(use_true_random=False))
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 def test_engine_keeps_what_the_definition_keeps(unit, records, shards, random):
     """Whatever the order and the shards, and in each of several plans that need other columns."""
     wanted = kept(records, unit)
@@ -83,7 +84,7 @@ def test_engine_keeps_what_the_definition_keeps(unit, records, shards, random):
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("library", [kernels.LIB, None], ids=["compiled", "plain"])
 @given(st.lists(views, min_size=1, max_size=4), st.integers(1, 3), st.sampled_from([1, 2, 5, 1 << 20]))
-@settings(max_examples=20)
+@settings(max_examples=often(20))
 def test_sample_grows_with_the_records_and_retracts_what_is_pushed_out(library, unit, parts, shards, lot):
     collection = people((), unit)
     with pytest.MonkeyPatch.context() as patch:

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, expected, same
@@ -45,7 +46,7 @@ def people(unit):
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @given(parts, st.sampled_from([1, 2, 7, 1 << 15]), st.integers(1, 2), st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 def test_each_epoch_is_that_of_the_plain_way_and_of_the_definition(unit, parts, size, shards, narrow):
     collection = people(unit).map("page") if narrow else people(unit)
     with pytest.MonkeyPatch.context() as patch:

@@ -4,6 +4,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, distance, expected, run_flow, same
@@ -50,7 +51,7 @@ def kinds(unit):
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @given(views, views, st.sampled_from([-1, 0, 1, None]))
-@settings(max_examples=30)
+@settings(max_examples=often(30))
 def test_a_person_in_one_window_moves_nothing_else_and_no_further_than_the_unit(unit, others, own, window):
     others = [record for record in others if (record[0], hour(record)) != ("ann", window)]
     own = [("ann", page, None if window is None else 60 * window + (minute or 0) % 60) for _, page, minute in own]
@@ -64,7 +65,7 @@ def test_a_person_in_one_window_moves_nothing_else_and_no_further_than_the_unit(
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @given(views, st.integers(1, 4), st.randoms(use_true_random=False))
-@settings(max_examples=15)
+@settings(max_examples=often(15))
 def test_the_engine_does_what_is_defined(unit, records, shards, random):
     for collection in kinds(unit):
         wanted = expected(collection, reference.weigh(records))

@@ -2,7 +2,7 @@
 
 Coq makes a program of its definitions (`Extracted.v`, `bridge.ml`). It and the reference engine are given the same
 random collections, of signed and fractional weights; some are given to the column kernels as well. `WPINQ_BRIDGE_CASES`
-says how many; CI takes 100,000. `test_bridge_formulas.py` compares what is no operator.
+says how many; `.ci/run` takes 100,000. `test_bridge_formulas.py` compares what is no operator.
 """
 
 import os

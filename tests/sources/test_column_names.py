@@ -7,6 +7,7 @@ from contextlib import closing
 import polars as pl
 import pyarrow as pa
 import pytest
+from depth import some
 
 import wpinq
 from wpinq.errors import PlanError, SourceError
@@ -78,7 +79,7 @@ def plain():
     return every, [list(one) for one in every]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES))
 def test_a_name_changes_no_answer(name, plain):
     for number, (one, other) in enumerate(zip(found(name), plain[0], strict=True)):
         assert near(one, other), f"plan {number}"

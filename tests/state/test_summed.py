@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, expected, protected, same
@@ -35,7 +36,7 @@ changes = st.lists(st.tuples(*[st.dictionaries(records, weights, max_size=7)] * 
 
 @pytest.mark.parametrize("name", PLANS)
 @given(changes, st.sampled_from([1, 3, 1 << 15]), st.integers(1, 2))
-@settings(max_examples=20)
+@settings(max_examples=often(20))
 def test_each_change_gives_what_the_plain_way_gives(name, changes, piece, shards):
     plan = PLANS[name](*(protected(fine=name not in WHOLE, **COLUMNS) for _ in range(2)))
     ports = len(sources(plan._node))

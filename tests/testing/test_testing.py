@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 from algebra import BINARY, UNARY, UNITS, apply, source
+from depth import often
 from hypothesis import given, settings
 
 import wpinq
@@ -32,13 +33,13 @@ def people(unit, **more):
 
 @pytest.mark.parametrize("name", sorted(UNARY | BINARY | UNITS))
 def test_no_operator_is_found_to_move_too_far(name):
-    check_stability(apply(name, source("left", False), source("right", False)), examples=30)
+    check_stability(apply(name, source("left", False), source("right", False)), examples=often(30))
 
 
 @pytest.mark.parametrize("unit", PEOPLE, ids=lambda unit: unit.text)
 def test_people_move_no_further_than_their_bound(unit):
-    check_stability(people(unit), examples=60)
-    check_stability(people(unit).map("page"), examples=60)
+    check_stability(people(unit), examples=often(60))
+    check_stability(people(unit).map("page"), examples=often(60))
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +53,11 @@ class Doubled(Filter):
 @pytest.mark.parametrize("unit", [None, *PEOPLE], ids=lambda unit: "record" if unit is None else unit.text)
 def test_an_operator_that_moves_too_far_is_found(unit):
     views = people(unit).filter(lambda page: page != "b")
-    check_stability(views, examples=60)
+    check_stability(views, examples=often(60))
     node = views._node
     broken = views._then(Doubled(**{name: getattr(node, name) for name in node.__dataclass_fields__}))
     with pytest.raises(AssertionError, match="one unit more of 'records' moves the output by"):
-        check_stability(broken, examples=60)
+        check_stability(broken, examples=often(60))
 
 
 def test_a_function_that_draws_is_found_and_its_verdict_is_the_same_every_time():
@@ -89,7 +90,7 @@ def test_neighbours_differ_by_one_unit(unit):
     views = people(unit, name="views").join(protected(name="towns", user="text", town="text"), on="user")
     met = set()
 
-    @settings(max_examples=60)
+    @settings(max_examples=often(60))
     @given(neighbours(views))
     def check(pair):
         place = ["views", "towns"].index(pair.data.name)
@@ -117,7 +118,7 @@ def test_every_kind_has_values_that_a_column_holds_as_they_are(kind):
     kept = views._node.data.reader.frame["a"]
     assert kept.null_count() == FEW[kind].count(None) == 1
     assert len(kept) == kept.n_unique()
-    check_stability(views.distinct(), examples=20)
+    check_stability(views.distinct(), examples=often(20))
 
 
 def test_inputs_are_one_for_each_source():

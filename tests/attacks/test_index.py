@@ -77,7 +77,7 @@ attack 13  {MEMO}::test_attack_13_a_restored_ledger_is_refused
     seen: a head ahead of the rows accepted
 attack 13  {TOGETHER}::test_attack_13_killed_at_random_moments_every_grant_is_in_the_ledger
     seen: rows not committed
-attack 13  {TOGETHER}::test_attack_13_killed_at_every_line
+attack 13  {TOGETHER}::test_attack_13_killed_at_any_line
     seen: rows not committed
 attack 14  {MEMO}::test_attack_14_no_memory_of_bins_to_exhaust
     seen: answers remembered

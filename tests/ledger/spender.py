@@ -115,11 +115,11 @@ def kill(path: str, rounds: str, seed: str) -> dict[str, Any]:
     return {"granted": granted, "killed": killed, "trouble": trouble}
 
 
-def steps(path: str, action: str) -> dict[str, Any]:
-    """Kill a child at its first line inside the ledger's code, at its second, and so on until it gets through."""
-    lost, step = [], 0
+def steps(path: str, action: str, stride: str) -> dict[str, Any]:
+    """Kill a child at its first line inside the ledger's code, and at each that is so many further, until it gets through."""
+    lost, step = [], 1 - int(stride)
     while True:
-        step += 1
+        step += int(stride)
         target = f"{path}{step}"
         if action != "open":
             opened(target).charge("00000000", [Cost("1/10")], version="1", label="before")
@@ -140,7 +140,7 @@ def steps(path: str, action: str) -> dict[str, Any]:
         if problem := wrong(target, action, text):
             lost.append(f"step {step}: {problem}")
         if not by_signal:
-            return {"steps": step - 1, "lost": lost, "finished": text}
+            return {"steps": step - int(stride), "lost": lost, "finished": text}
 
 
 def wrong(target: str, action: str, text: str) -> str:

@@ -116,7 +116,7 @@ def kill(path: str, rounds: str, seed: str) -> dict[str, Any]:
 
 
 def steps(path: str, action: str, stride: str) -> dict[str, Any]:
-    """Kill a child at its first line inside the ledger's code, and at each that is so many further, until it gets through."""
+    """Kill a child at its first line in the ledger's code, and at one in so many after it, until it gets through."""
     lost, step = [], 1 - int(stride)
     while True:
         step += int(stride)

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from depth import deep
 from scipy.stats import beta, norm
 
 import wpinq
@@ -214,6 +215,7 @@ def released(weights, epsilon, seed):
     return np.array(rows, float)
 
 
+@deep
 @pytest.mark.slow
 def test_whole_distributions_cost_no_more_than_was_charged(one_run):
     """The statistic is the least of the values that move, each with the sign of its movement: all of them or none."""

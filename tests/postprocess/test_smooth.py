@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from depth import deep
 
 from wpinq.errors import PlanError
 from wpinq.postprocess.distance import volume
@@ -138,6 +139,7 @@ def risk(truth, prior, runs):
     return float(np.mean(errors)), float(np.mean(covered))
 
 
+@deep
 @pytest.mark.slow
 def test_mico_error_and_coverage(mico):
     """Measured over 30 runs: 1,378 and 93%; the goal is 1,400, and the seed is fixed."""

@@ -5,10 +5,9 @@ The names below are the public face; each is loaded when it is first used, so th
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from wpinq.progress import loading as _loading
+from wpinq.progress import late as _late
 
 if TYPE_CHECKING:
     from wpinq import aggregates, degrees, graphs
@@ -112,14 +111,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module 'wpinq' has no attribute {name!r}; it has {', '.join(__all__)}.")
-    home = f"wpinq.{_HOMES.get(name, name)}"
-    with _loading(home):
-        module = import_module(home)
-    return getattr(module, name) if name in _HOMES else module
-
-
 def __dir__() -> list[str]:
     return __all__
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _late(__name__, _HOMES, ("aggregates", "degrees", "graphs"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from wpinq import aggregates, operators
+from wpinq import aggregates
 from wpinq.errors import PlanError
 from wpinq.ledger.budget import Budget
 from wpinq.ledger.promise import PURE
@@ -15,11 +15,15 @@ from wpinq.measurements.explain import plan_html
 from wpinq.measurements.measuring import explain, measure, quote
 from wpinq.measurements.select import select
 from wpinq.measurements.sensitivity import epsilon_left
+from wpinq.operators import methods as operators
 from wpinq.plan.builder import Builder
 from wpinq.plan.node import holding, sources
+from wpinq.progress import Methods
 
 if TYPE_CHECKING:
     from wpinq.plan.node import Node
+else:
+    aggregates, operators = Methods(aggregates), Methods(operators)
 
 
 class Collection(Builder["Collection"]):

@@ -8,10 +8,12 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from importlib import import_module
+from types import ModuleType
+from typing import Any
 
 BAR_DELAY = 2.0
 """Seconds before a bar appears."""
@@ -114,3 +116,50 @@ def loading(name: str) -> Iterator[None]:
                 if gc.get_freeze_count() < MODULES * before:
                     gc.unfreeze()
             gc.enable()
+
+
+def late(face: str, homes: Mapping[str, str], rooms: Sequence[str] = ()) -> Callable[[str], Any]:
+    """The `__getattr__` of a module whose names are each loaded when they are first used: most of them never are.
+
+    Type checkers do not see it, so the module imports its names once more under TYPE_CHECKING.
+
+    Args:
+        face: The name of the module.
+        homes: For each name the module that it is of, within wpinq.
+        rooms: Names that are modules in it themselves.
+    """
+
+    def found(name: str) -> Any:
+        if name not in homes and name not in rooms:
+            raise AttributeError(f"module {face!r} has no attribute {name!r}; it has {', '.join([*homes, *rooms])}.")
+        home = f"wpinq.{homes[name]}" if name in homes else f"{face}.{name}"
+        with loading(home):
+            module = import_module(home)
+        return getattr(module, name) if name in homes else module
+
+    return found
+
+
+class Methods:
+    """Stands for a module in the body of a class, where `f = module.f` makes a method of its function.
+
+    The function is taken from the module when the method is first used, or asked for at the class.
+    """
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return _Method(self._module)
+
+
+class _Method:
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner, name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        setattr(self._owner, self._name, getattr(self._module, self._name))
+        return getattr(owner if instance is None else instance, self._name)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wpinq.aggregates.trade import choose_bound
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.collection import Collection
 from wpinq.errors import LedgerError, PlanError
@@ -189,6 +188,8 @@ def protect(
     )
     records = first.over(Source(data))
     if unit.choice is not None:
+        from wpinq.aggregates.trade import choose_bound  # it loads most of a room, and few units leave the choice
+
         most = choose_bound(Collection(records), unit.choice)
         records = first.over(Source(replace(data, unit=replace(unit, at_most=most))))
     return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, assume, given, reject, settings, target
 from hypothesis import strategies as st
 from strategies import Driver, collections, distance, evaluate, expected, neighbours, records, run_flow, same
 
-from wpinq import operators
 from wpinq.errors import PlanError
+from wpinq.operators import methods as operators
 from wpinq.operators.align import DITHER_STABILITY, fit_noise
 from wpinq.operators.filter import Filter
 from wpinq.plan.node import steps

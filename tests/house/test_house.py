@@ -10,6 +10,7 @@ import pytest
 
 import wpinq
 from wpinq import kernels
+from wpinq.operators import methods
 
 PACKAGE = Path(wpinq.__file__).parent
 ROOT = PACKAGE.parent
@@ -36,8 +37,17 @@ def test_public_names_exist_and_are_sorted():
     assert wpinq.__all__ == sorted(wpinq.__all__)
     for name in wpinq.__all__:
         assert getattr(wpinq, name) is not None
-    with pytest.raises(AttributeError, match="it has"):
-        wpinq.nothing  # noqa: B018
+    for face in (wpinq, wpinq.aggregates, wpinq.degrees, methods):
+        assert dir(face) == face.__all__
+        assert all(callable(getattr(face, name)) or name in wpinq.__all__ for name in face.__all__)
+        with pytest.raises(AttributeError, match="it has"):
+            face.nothing  # noqa: B018
+
+
+def test_methods_of_collections_are_the_functions_of_their_rooms():
+    for room in (methods, wpinq.aggregates):
+        for name in set(room.__all__) & set(vars(wpinq.Collection)):
+            assert getattr(wpinq.Collection, name) is getattr(room, name)
 
 
 HEAVY = {"asyncio", "bytewax", "cryptography", "matplotlib", "networkx", "numpy", "polars", "prompt_toolkit", "pyarrow",

@@ -1,18 +1,44 @@
 """Aggregates of a numeric column: charged answers with intervals, sensible on empty and on one-row inputs.
 
-`README.md` says what each file knows.
+Each is loaded when it is first used. `README.md` says what each file knows.
 """
 
-from wpinq.aggregates.bounding import suggest_bound
-from wpinq.aggregates.buckets import histogram
-from wpinq.aggregates.choosing import mode, top
-from wpinq.aggregates.losses import loss
-from wpinq.aggregates.quantiles import max, median, min, quantile  # noqa: A004
-from wpinq.aggregates.quoted import QuotedAggregate
-from wpinq.aggregates.ranging import suggest_bounds
-from wpinq.aggregates.sums import count, count_distinct, mean, stdev, sum, variance  # noqa: A004
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wpinq.progress import late
+
+LATE = True  # not TYPE_CHECKING: mypy would look at such imports last, after `collection.py` that needs the types
+if not LATE:
+    from wpinq.aggregates.bounding import suggest_bound
+    from wpinq.aggregates.buckets import histogram
+    from wpinq.aggregates.choosing import mode, top
+    from wpinq.aggregates.losses import loss
+    from wpinq.aggregates.quantiles import max, median, min, quantile  # noqa: A004
+    from wpinq.aggregates.quoted import QuotedAggregate
+    from wpinq.aggregates.ranging import suggest_bounds
+    from wpinq.aggregates.sums import count, count_distinct, mean, stdev, sum, variance  # noqa: A004
 
 __all__ = [
     "QuotedAggregate", "count", "count_distinct", "histogram", "loss", "max", "mean", "median", "min", "mode",
     "quantile", "stdev", "suggest_bound", "suggest_bounds", "sum", "top", "variance",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if not TYPE_CHECKING:
+    _HOMES = {
+        "suggest_bound": "aggregates.bounding",
+        "histogram": "aggregates.buckets",
+        **dict.fromkeys(("mode", "top"), "aggregates.choosing"),
+        "loss": "aggregates.losses",
+        **dict.fromkeys(("max", "median", "min", "quantile"), "aggregates.quantiles"),
+        "QuotedAggregate": "aggregates.quoted",
+        "suggest_bounds": "aggregates.ranging",
+        **dict.fromkeys(("count", "count_distinct", "mean", "stdev", "sum", "variance"), "aggregates.sums"),
+    }
+    __getattr__ = late(__name__, _HOMES)

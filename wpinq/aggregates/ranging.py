@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from wpinq import operators
 from wpinq.aggregates.keywords import LEVEL
 from wpinq.aggregates.scale import limits
 from wpinq.arguments import COLLECTION, NAME, takes
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
 from wpinq.measurements.timeline import live_log
+from wpinq.operators import methods as operators
 from wpinq.operators.window import Window
 from wpinq.plan.node import steps
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wpinq import operators
 from wpinq.aggregates.answers import AnswerRule, Derived
 from wpinq.aggregates.groups import groups
 from wpinq.aggregates.keywords import LEVEL, Bounds, Options
@@ -36,6 +35,7 @@ from wpinq.measurements.answer import Answer
 from wpinq.measurements.measuring import quote_terms
 from wpinq.measurements.payment import LAPLACE
 from wpinq.operators.align import fit_resolution
+from wpinq.operators.distinct import distinct
 from wpinq.operators.map import choose
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def count_distinct(
     names = (columns,) if isinstance(columns, str) else tuple(columns)
     grouping = (by,) if isinstance(by, str) else tuple(by or ())
     kept = choose(self._node, (*grouping, *names), "count_distinct(columns=...)")
-    plan = Moments(operators.distinct(self._then(kept))._node, (), None, (0,), f"count_distinct({', '.join(names)})")
+    plan = Moments(distinct(self._then(kept))._node, (), None, (0,), f"count_distinct({', '.join(names)})")
     options = Options(by, keys, name, analyst, None, confidence, within, mechanism, rho, delta)
     return _asked(self, plan, _first, epsilon, options).charge(self)
 

@@ -6,13 +6,20 @@ numbers and works with the data deleted.
 `README.md` says what each file knows.
 """
 
-from wpinq.degrees.hierarchy import Hierarchy
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from wpinq.degrees.pipelines import cdf, corner, sequence
 from wpinq.degrees.release import release
 from wpinq.postprocess.distance import earth_movers, kolmogorov_smirnov, volume
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.reconcile import reconcile
-from wpinq.postprocess.synthesis.synthesize import to_networkx
+from wpinq.progress import late
+
+if TYPE_CHECKING:
+    from wpinq.degrees.hierarchy import Hierarchy
+    from wpinq.postprocess.synthesis.synthesize import to_networkx
 
 __all__ = [
     "Fit",
@@ -27,3 +34,11 @@ __all__ = [
     "to_networkx",
     "volume",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if not TYPE_CHECKING:
+    __getattr__ = late(__name__, {"Hierarchy": "degrees.hierarchy", "to_networkx": "postprocess.synthesis.synthesize"})

@@ -12,11 +12,10 @@ from scipy.stats import binom
 from strategies import evaluate
 
 import wpinq
-from wpinq import aggregates
+from wpinq import aggregates, operators
 from wpinq.ledger.secret import Secret
 from wpinq.measurements.sensitivity import unit_sensitivities
 from wpinq.noise.threshold import seen_bounds
-from wpinq.operators import methods as operators
 from wpinq.plan.node import Node
 
 ONE = Secret(bytes(range(32)))

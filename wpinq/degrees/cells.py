@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,7 @@ class CornerBin(Expressions):
         return Batch(pl.DataFrame({self.output.names[0]: bins, WEIGHT: sums}), self.output)
 
 
+@lru_cache  # to bind it tries it on probes, and a command asks once before there is a ledger and once after
 def corner_bin(schema: Schema) -> CornerBin:
     """The function over cells: of two columns, `index` and `rank`."""
     index, rank = (pl.col(name) for name in schema.names)

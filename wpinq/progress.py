@@ -18,7 +18,7 @@ from typing import Any
 BAR_DELAY = 2.0
 """Seconds before a bar appears."""
 MODULES = 4
-"""How many times more objects there are after loading, if nearly all of them are of modules."""
+"""How many times as many objects as others there are, if nearly all of them are of modules."""
 
 
 @contextmanager
@@ -94,6 +94,15 @@ class _Cell(_Bar):
         return f'<label>{escape(self._title)} <progress max="100" value="{percent}">{percent}%</progress></label>'
 
 
+class _Heap:
+    """What is known of the objects that loading made."""
+
+    made = 0
+    """How many of them the collector may still look at."""
+    frozen = False
+    """Whether some were frozen; the collector tells it by looking at all that are, which takes milliseconds."""
+
+
 @contextmanager
 def loading(name: str) -> Iterator[None]:
     """Pause the collector while a module is loaded for the first time: nothing of a module is garbage.
@@ -106,14 +115,19 @@ def loading(name: str) -> Iterator[None]:
     pausing = name not in sys.modules and gc.isenabled()
     if pausing:
         gc.disable()
-        before = len(gc.get_objects())
+        before, count = len(gc.get_objects()), gc.get_count()[0]  # objects; allocations, counted though it is off
     try:
         yield
     finally:
         if pausing:
-            if not gc.get_freeze_count():  # else the objects are frozen already
+            made = gc.get_count()[0] - count
+            if before + made >= MODULES * (before - _Heap.made):
                 gc.freeze()
-                if gc.get_freeze_count() < MODULES * before:
+                _Heap.made, _Heap.frozen = 0, True
+            else:
+                _Heap.made += made
+                if not _Heap.frozen and not gc.get_freeze_count():
+                    gc.freeze()
                     gc.unfreeze()
             gc.enable()
 

@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from wpinq.progress import loading
+from wpinq.progress import _Heap, loading
 
 NEW = "a module that nobody loaded"
 
@@ -17,7 +17,9 @@ class Node:
 
 
 @pytest.fixture(autouse=True)
-def usual():
+def usual(monkeypatch):
+    monkeypatch.setattr(_Heap, "made", 0)
+    monkeypatch.setattr(_Heap, "frozen", False)
     was = gc.isenabled()
     gc.enable()
     gc.unfreeze()  # what tests freeze when they have been collected
@@ -44,13 +46,24 @@ def test_what_became_garbage_meanwhile_is_collected_later():
     assert garbage() is None
 
 
-def test_a_young_process_is_frozen_for_good_and_a_used_one_is_not(monkeypatch):
-    before = len(gc.get_objects())
-    for others, kept in ((before, False), (before // 8, True)):
-        monkeypatch.setattr(gc, "get_objects", lambda others=others: range(others))
+@pytest.mark.parametrize(("loaded", "kept"), [([3.5], True), ([2.5], False), ([2, 0.1], False), ([2, 1.5], True)])
+def test_a_young_process_is_frozen_for_good_and_a_used_one_is_not(loaded, kept):
+    """What was loaded, in parts of what there was before: in all it is three times as much, or not."""
+    gc.collect()
+    others, held = len(gc.get_objects()), []
+    for part in loaded:
         with loading(NEW):
-            pass
-        assert bool(gc.get_freeze_count()) is kept
+            held.append([[] for _ in range(int(part * others))])
+        assert _Heap.frozen is bool(gc.get_freeze_count())
+    assert _Heap.frozen is kept
+
+
+def test_what_is_loaded_by_a_young_process_later_is_frozen_too():
+    gc.freeze()
+    frozen, held = gc.get_freeze_count(), []
+    with loading(NEW):
+        held.extend([] for _ in range(frozen))
+    assert gc.get_freeze_count() >= 2 * frozen
 
 
 def test_it_goes_on_after_an_error():

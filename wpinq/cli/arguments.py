@@ -6,11 +6,13 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, TypeVar
 
 from wpinq.cli import options
 from wpinq.cli import unit as unit_options
 from wpinq.cli.inputs import Input
+from wpinq.progress import loading
 from wpinq.sources.form import Words
 
 R = TypeVar("R")
@@ -32,6 +34,8 @@ def over(factory: Callable[..., object]) -> Callable[[Callable[..., R]], Callabl
         @functools.wraps(command)
         def wrapped(**words: Any) -> R:
             place = factory(**{name: words[name] for name in shared if name in words})
+            with loading("wpinq.protection"):  # most of what any of these commands loads
+                import_module("wpinq.protection")
             return command(place=place, **{name: words[name] for name in own if name in words})
 
         ordered = sorted(parameters.values(), key=lambda parameter: parameter.kind)

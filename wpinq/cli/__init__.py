@@ -9,7 +9,7 @@ import atexit
 import gc
 from collections.abc import Sequence
 
-from wpinq.progress import loading
+from wpinq.loading import loading
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

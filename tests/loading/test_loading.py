@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from wpinq.progress import _Heap, loading
+from wpinq.loading import _Heap, loading
 
 NEW = "a module that nobody loaded"
 

@@ -10,7 +10,6 @@ from wpinq import aggregates
 from wpinq.errors import PlanError
 from wpinq.ledger.budget import Budget
 from wpinq.ledger.promise import PURE
-from wpinq.loading import Methods
 from wpinq.measurements.charged import commit
 from wpinq.measurements.explain import plan_html
 from wpinq.measurements.measuring import explain, measure, quote
@@ -19,6 +18,7 @@ from wpinq.measurements.sensitivity import epsilon_left
 from wpinq.operators import methods as operators
 from wpinq.plan.builder import Builder
 from wpinq.plan.node import holding, sources
+from wpinq.progress.loading import Methods
 
 if TYPE_CHECKING:
     from wpinq.plan.node import Node

@@ -9,7 +9,7 @@ import atexit
 import gc
 from collections.abc import Sequence
 
-from wpinq.loading import loading
+from wpinq.progress.loading import loading
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

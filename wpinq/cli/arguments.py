@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from wpinq.cli import options
 from wpinq.cli import unit as unit_options
 from wpinq.cli.inputs import Input
-from wpinq.loading import loading
+from wpinq.progress.loading import loading
 from wpinq.sources.form import Words
 
 R = TypeVar("R")

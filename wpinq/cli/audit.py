@@ -44,7 +44,7 @@ def audit(
     something is found.
     """
     from wpinq.cli.outputs import check_outputs, write_text
-    from wpinq.progress import bar
+    from wpinq.progress.bars import bar
     from wpinq.testing import auditing
 
     place.insist_on_a_number()

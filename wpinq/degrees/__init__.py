@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from wpinq.degrees.pipelines import cdf, corner, sequence
 from wpinq.degrees.release import release
-from wpinq.loading import late
 from wpinq.postprocess.distance import earth_movers, kolmogorov_smirnov, volume
 from wpinq.postprocess.fit import Fit
 from wpinq.postprocess.reconcile import reconcile
+from wpinq.progress.loading import late
 
 if TYPE_CHECKING:
     from wpinq.degrees.hierarchy import Hierarchy

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import BudgetError
 from wpinq.plan.dataset import UNNAMED
-from wpinq.progress import notebook
+from wpinq.progress.bars import notebook
 
 if TYPE_CHECKING:
     from wpinq.measurements.quote import Quote

@@ -10,9 +10,9 @@ from weakref import WeakSet
 from wpinq.engines import choice
 from wpinq.engines.job import Job
 from wpinq.errors import EngineError
-from wpinq.loading import loading
 from wpinq.plan.node import Node, sources
-from wpinq.progress import bar
+from wpinq.progress.bars import bar
+from wpinq.progress.loading import loading
 
 if TYPE_CHECKING:
     from wpinq.plan.dataset import DataSet

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wpinq.loading import late
+from wpinq.progress.loading import late
 
 if TYPE_CHECKING:
     from wpinq.operators.concat import concat

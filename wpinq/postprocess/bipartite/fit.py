@@ -19,7 +19,7 @@ from wpinq.postprocess.bipartite.walker import BEYOND, PairTarget, PairWalker
 from wpinq.postprocess.graphs.fit import BLOCKS, COOLING, HOT, JOINING, agreement, degrees_of, settle, told
 from wpinq.postprocess.graphs.walker import buckets_of
 from wpinq.postprocess.synthesis.synthesize import SEED
-from wpinq.progress import bar
+from wpinq.progress.bars import bar
 
 if TYPE_CHECKING:
     from wpinq.postprocess.picture import Picture

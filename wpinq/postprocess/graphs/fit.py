@@ -21,7 +21,7 @@ from wpinq.postprocess.graphs.measured import Measurements
 from wpinq.postprocess.graphs.synthetic import Summary, SyntheticGraph, with_degrees
 from wpinq.postprocess.graphs.walker import Target, Walker
 from wpinq.postprocess.synthesis.synthesize import SEED
-from wpinq.progress import bar
+from wpinq.progress.bars import bar
 
 if TYPE_CHECKING:
     from wpinq.postprocess.picture import Picture

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from wpinq.errors import SourceError
-from wpinq.loading import loading
+from wpinq.progress.loading import loading
 from wpinq.records.schema import Schema
 from wpinq.sources.columns import Columns, check_names, chosen, listed, wanted
 from wpinq.sources.files import File, Files, reading

@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from wpinq.loading import _Heap, loading
+from wpinq.progress.loading import _Heap, loading
 
 NEW = "a module that nobody loaded"
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.progress import bars
 from wpinq.postprocess.fit import Fit
+from wpinq.progress import bars
 from wpinq.testing import protected
 
 EVIL = '<script>alert(1)</script>&"'
@@ -96,7 +96,7 @@ def test_a_bar_is_shown_in_a_notebook_in_percents(monkeypatch):
     fake = SimpleNamespace(HTML=str, display=lambda first, display_id: shown.append(first) or handle)
     monkeypatch.setitem(sys.modules, "IPython.display", fake)
     monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1)))
-    monkeypatch.setattr(progress, "BAR_DELAY", -1)
+    monkeypatch.setattr(bars, "BAR_DELAY", -1)
     with bars.bar("<reading>", 1000) as update:
         for _ in range(10):
             update(1)

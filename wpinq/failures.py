@@ -44,8 +44,7 @@ class Failure:
     def raise_if_failed(self) -> None:
         """Raise what failed, if anything did, without the exceptions that it came from: they may quote data."""
         if self.error is not None:
-            self.error.__context__ = self.error.__cause__ = None
-            raise self.error.with_traceback(None) from None
+            raise _bare(self.error) from None
 
 
 def redact(step: str, error: BaseException) -> BaseException:
@@ -65,7 +64,14 @@ def redacted(step: str, function: Callable[[], T]) -> T:
     Raises:
         EngineError: Instead of any exception that is not wpinq's own.
     """
-    failure, result = Failure(), list[T]()
-    failure.guard(step, lambda: result.append(function()), None)()
-    failure.raise_if_failed()
-    return result[0]
+    try:
+        return function()
+    except BaseException as error:  # noqa: BLE001  see `Failure.guard`
+        failed = redact(step, error)
+    raise _bare(failed) from None
+
+
+def _bare(error: BaseException) -> BaseException:
+    """An exception without those that it came from: they may quote data."""
+    error.__context__ = error.__cause__ = None
+    return error.with_traceback(None)

@@ -42,6 +42,7 @@ Words: TypeAlias = npt.NDArray[np.uint64]
 Weights: TypeAlias = npt.NDArray[np.int64]
 
 _P, _N, _I = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
+_BLOCK, _BUFFER = ctypes.c_char * 16, ctypes.c_char_p * 1
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wpinq_hash_words": (None, (ctypes.c_char_p, _N, _N, _P, _P, _P)),
     "wpinq_hash_views": (None, (ctypes.c_char_p, _N, _P, _P, _I, _P)),
@@ -100,9 +101,9 @@ def hash_views(library: ctypes.CDLL, key: bytes, views: Views, family: int) -> W
 
 def hash_bytes(library: ctypes.CDLL, key: bytes, message: bytes) -> bytes:
     """Hash one message, as an Arrow array of one view that is laid out by hand."""
-    size, out = len(message), ctypes.create_string_buffer(16)
+    size, out = len(message), _BLOCK()
     view = size.to_bytes(4, "little") + (message if size <= INLINE else bytes(INLINE))
-    library.wpinq_hash_views(key, 1, view, (ctypes.c_char_p * 1)(message), -1, out)
+    library.wpinq_hash_views(key, 1, view, _BUFFER(message), -1, out)
     return out.raw
 
 

@@ -79,8 +79,10 @@ class DiscreteLaplace:
         left, right = drawn[:-2:2], drawn[1:-2:2]
         if min(drawn[-2:]) <= tail or any(map(eq, left, limits)) or any(map(eq, right, limits)):
             return int(self.draw(words, np.frombuffer(identity, "<u8").reshape(1, 2))[0])
-        digits = enumerate(zip(left, right, limits, strict=True))
-        return sum(((a < limit) - (b < limit)) << place for place, (a, b, limit) in digits)
+        noise = 0
+        for a, b, limit in zip(reversed(left), reversed(right), reversed(limits), strict=True):
+            noise = 2 * noise + (a < limit) - (b < limit)
+        return noise
 
     @cached_property
     def _limits(self) -> tuple[int, ...]:

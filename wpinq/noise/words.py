@@ -9,7 +9,7 @@ AES is a permutation; for n bins its advantage over a random function is at most
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from struct import unpack
 from threading import Lock
@@ -47,13 +47,14 @@ class Words:
         InternalError: The key has another length.
     """
 
-    __slots__ = ("_ciphers", "_key", "_lock")
+    __slots__ = ("_ciphers", "_first", "_key", "_lock")
 
     def __init__(self, key: bytes) -> None:
         if len(key) != 32:
             raise InternalError(f"Words: a release key has 32 bytes, not {len(key)}.")
         self._key = bytes(key)
         self._ciphers: dict[int, CipherContext] = {}
+        self._first: list[Callable[[bytes], bytes]] = []
         self._lock = Lock()
 
     def pair(self, identities: NDArray[np.uint64], number: int) -> NDArray[np.uint64]:
@@ -74,7 +75,9 @@ class Words:
     def first(self, identity: bytes, count: int) -> tuple[int, ...]:
         """The two words of one identity, given as its block, under each of the word numbers below `count`."""
         with self._lock:
-            blocks = [self._cipher(number).update(identity) for number in range(count)]
+            for number in range(len(self._first), count):
+                self._first.append(self._cipher(number).update)
+            blocks = [update(identity) for update in self._first[:count]]
         return unpack(f"<{2 * count}Q", b"".join(blocks))
 
     def _cipher(self, number: int) -> CipherContext:

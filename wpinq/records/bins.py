@@ -86,6 +86,11 @@ def bin_codes(given: Any, schema: Schema) -> list[bytes] | None:
 def _code(value: Any, column: Column) -> bytes:
     if value is None:
         return NULL
+    if type(value) is str and column.kind is Kind.TEXT:  # what most bins are, and what `fitted` decodes them to again
+        try:
+            return encode(value)
+        except BinError:
+            raise _misfit("str", column) from None
     found = _checked(value, column)
     return (found or NULL) if column.kind is Kind.ANY else encode(found)
 

@@ -1,12 +1,14 @@
 """Who is joined to whom, guessed from noisy answers: what chance makes of the degrees, times something that is smooth.
 
 Cell (i, j) is what the simple graphs with these degrees have there on average, times exp(f), where f is normal around
-zero and alike for buckets near each other: a Gaussian process, whose spread and reach are those under which the answers
-are likeliest. The sums of rows follow from the degrees, so they are known. A cell that noise swamps then follows what
-the cells beside it have: where large degrees seek each other, the few edges between the largest are not lost.
+zero and alike for buckets near each other: a Gaussian process. Its spread and reach are not known, so guesses under
+several are averaged, each as far as the answers are likely under it. Graphs that are not random are what people ask
+about, so the least spread is not small: where noise leaves it open, chance alone would always win. The sums of rows
+follow from the degrees, so they are known. A cell that noise swamps then follows what the cells beside it have: where
+large degrees seek each other, the few edges between the largest are not lost.
 
 Source: Park and Newman, Physical Review E 70, 066117 (2004), for chance; Rasmussen and Williams, Gaussian Processes for
-Machine Learning, MIT Press 2006, sec. 3.4 (Laplace's method), 5.4 (likeliest).
+Machine Learning, MIT Press 2006, sec. 3.4 (Laplace's method), 5.2 (averages).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 
 from wpinq.postprocess.graphs.counts import Floats, Ints, shares
 
-SPREADS, REACHES, ROUGH = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0), (0.5, 1.0, 2.0, 4.0, 8.0), 0.1
+SPREADS, REACHES, ROUGH = (0.5, 1.0, 2.0, 4.0), (0.5, 1.0, 2.0, 4.0, 8.0), 0.1
 """How far f lies from zero, over how many buckets it is alike, and how far from that by itself in each."""
 ROUNDS, NEAR, LEAST = 200, 1e-3, 1e-9
 
@@ -59,10 +61,12 @@ def smoothed(answers: Floats, scale: float, degrees: Ints) -> tuple[Floats, Floa
     seen = np.concatenate([answers[upper], degrees @ shares(degrees, buckets) / 2])
     sure = np.concatenate([np.full(len(chance), 0.5 / scale**2), np.ones(buckets)])
     told = np.concatenate([np.eye(len(chance)), rows.T])
-    guesses = (_guess(chance, seen, sure, told, likeness(buckets, *how)) for how in product(SPREADS, REACHES))
-    _, guess, unsure = min(guesses, key=lambda one: one[0])
+    guesses = [_guess(chance, seen, sure, told, likeness(buckets, *how)) for how in product(SPREADS, REACHES)]
+    surprise, means, deviations = map(np.array, zip(*guesses, strict=True))
+    likely = np.exp(surprise.min() - surprise)
+    guess = likely @ means / likely.sum()
     both = np.zeros((2, buckets, buckets))
-    both[:, *upper] = guess, unsure
+    both[:, *upper] = guess, np.sqrt(likely @ (deviations**2 + (means - guess) ** 2) / likely.sum())
     return both[0], both[1]
 
 

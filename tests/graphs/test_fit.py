@@ -246,6 +246,9 @@ def test_joint_degrees_that_noise_swamps_follow_those_beside_them():
     ours, by_average, raw = off.mean(axis=0)
     assert ours < 0.9 * by_average and ours < 0.6 * raw
     assert smoothed(true, 0.01, made.degrees)[0] == pytest.approx(true, abs=0.5)
+    louder = [true + np.triu(rng.laplace(0, 20, true.shape)) for _ in range(10)]
+    left = np.mean([np.abs(smoothed(noisy, 20.0, made.degrees)[0] - true).sum() for noisy in louder])
+    assert left < 0.75 * np.abs(expected - true).sum()  # 0.9 with the likeliest guess alone, which was often chance
 
 
 def test_chains_go_on_until_they_agree_or_the_limit(measured, monkeypatch):

@@ -3,10 +3,11 @@
 import gc
 import sys
 import weakref
+from types import SimpleNamespace
 
 import pytest
 
-from wpinq.progress.loading import _Heap, loading
+from wpinq.progress.loading import Methods, _Heap, loading
 
 NEW = "a module that nobody loaded"
 
@@ -85,3 +86,20 @@ def test_a_collector_that_is_off_stays_off_and_what_is_frozen_stays_frozen():
     assert gc.get_freeze_count() == pytest.approx(frozen, abs=50)
     assert gc.isenabled()
     assert NEW not in sys.modules
+
+
+def test_a_method_that_is_loaded_late_is_found_as_any_other():
+    """By an object, by the class, and by a class that has its own and calls the first one's, once."""
+    module = Methods(SimpleNamespace(length=lambda self: [len(self)]))
+
+    class First(list):
+        size = module.length
+        length = module.length
+
+    class Second(First):
+        def size(self):
+            return ["once", *super().size()]
+
+    assert Second("ab").size() == ["once", 2] == Second("ab").size()
+    assert First("abc").size() == [3] == First.size("abc") == First("abc").length()
+    assert First.size is First.length is vars(First)["size"]

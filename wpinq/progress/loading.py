@@ -84,16 +84,17 @@ class Methods:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        return _Method(self._module)
+        return _Method(self._module, name)
 
 
 class _Method:
-    def __init__(self, module: ModuleType) -> None:
-        self._module = module
+    def __init__(self, module: ModuleType, name: str) -> None:
+        self._module, self._name = module, name
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._owner, self._name = owner, name
+        self._owner, self._here = owner, name
 
     def __get__(self, instance: object, owner: type) -> Any:
-        setattr(self._owner, self._name, getattr(self._module, self._name))
-        return getattr(owner if instance is None else instance, self._name)
+        function = getattr(self._module, self._name)
+        setattr(self._owner, self._here, function)
+        return function.__get__(instance, owner)

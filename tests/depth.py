@@ -16,7 +16,7 @@ T = TypeVar("T")
 WAY = os.environ.get("WPINQ_TESTS", "same")
 DEEP = WAY != "same"
 
-deep = pytest.mark.skipif(not DEEP, reason="it takes ten seconds, and others look at the same; .ci/run runs it")
+deep = pytest.mark.skipif(not DEEP, reason="it takes ten seconds, and others look at the same in less; .ci/run runs it")
 """Of a test that says what others say in less time, of more or at greater length."""
 
 

@@ -103,3 +103,12 @@ def test_a_method_that_is_loaded_late_is_found_as_any_other():
     assert Second("ab").size() == ["once", 2] == Second("ab").size()
     assert First("abc").size() == [3] == First.size("abc") == First("abc").length()
     assert First.size is First.length is vars(First)["size"]
+
+
+def test_what_is_put_in_place_of_a_method_stays():
+    class First(list):
+        size = Methods(SimpleNamespace(size=lambda self: [len(self)])).size
+
+    before = vars(First)["size"]
+    First.size = lambda self: ["counted", before.__get__(self, First)()]
+    assert First("abc").size() == ["counted", [3]] == First("abc").size()

@@ -34,7 +34,7 @@ def over(factory: Callable[..., object]) -> Callable[[Callable[..., R]], Callabl
         @functools.wraps(command)
         def wrapped(**words: Any) -> R:
             place = factory(**{name: words[name] for name in shared if name in words})
-            with loading("wpinq.protection"):  # most of what any of these commands loads
+            with loading("wpinq.protection"):  # most of what nearly all of these commands load
                 import_module("wpinq.protection")
             return command(place=place, **{name: words[name] for name in own if name in words})
 

@@ -4,6 +4,6 @@ Adding one is a new file here, a line in `methods.py`, `collection.py` and `READ
 tests that try every operator; `docs/contributing.md` says how. Everything else (engines, costs, `explain`) follows
 from the file.
 
-Files without a method of collections: `contribution/` (contribution bounding and weights of a source), and `align`,
-`dither`, `keys`, `pairs` and `parallel`, which several operators use.
+`methods.py` lists those that are methods of collections. Others: `contribution/` (contribution bounding and weights of
+a source), and `align`, `dither`, `keys`, `pairs` and `parallel`, which several operators use.
 """

@@ -41,7 +41,8 @@ def loading(name: str) -> Iterator[None]:
     finally:
         if pausing:
             made = gc.get_count()[0] - count
-            if before + made >= MODULES * (before - _Heap.made):
+            _Heap.made = min(_Heap.made, before)  # some may be gone
+            if before + made >= MODULES * max(before - _Heap.made, 1):
                 gc.freeze()
                 _Heap.made, _Heap.frozen = 0, True
             else:
@@ -65,7 +66,8 @@ def late(face: str, homes: Mapping[str, str], rooms: Sequence[str] = ()) -> Call
 
     def found(name: str) -> Any:
         if name not in homes and name not in rooms:
-            raise AttributeError(f"module {face!r} has no attribute {name!r}; it has {', '.join([*homes, *rooms])}.")
+            has = ", ".join(sys.modules[face].__all__)
+            raise AttributeError(f"module {face!r} has no attribute {name!r}; it has {has}.")
         home = f"wpinq.{homes[name]}" if name in homes else f"{face}.{name}"
         with loading(home):
             module = import_module(home)
@@ -96,5 +98,6 @@ class _Method:
 
     def __get__(self, instance: object, owner: type) -> Any:
         function = getattr(self._module, self._name)
-        setattr(self._owner, self._here, function)
+        if vars(self._owner).get(self._here) is self:  # else somebody has put another there, which stays
+            setattr(self._owner, self._here, function)
         return function.__get__(instance, owner)

@@ -22,7 +22,7 @@ from wpinq.postprocess.graphs.counts import Floats, Ints, shares
 
 SPREADS, REACHES, ROUGH = (0.5, 1.0, 2.0, 4.0), (0.5, 1.0, 2.0, 4.0, 8.0), 0.1
 """How far f lies from zero, over how many buckets it is alike, and how far from that by itself in each."""
-ROUNDS, NEAR, LEAST = 200, 1e-3, 1e-9
+ROUNDS, NEAR, LEAST, LEAST_LIKELY = 200, 1e-3, 1e-9, -700.0
 
 
 def by_chance(degrees: Ints, buckets: int) -> Floats:
@@ -63,7 +63,7 @@ def smoothed(answers: Floats, scale: float, degrees: Ints) -> tuple[Floats, Floa
     told = np.concatenate([np.eye(len(chance)), rows.T])
     guesses = [_guess(chance, seen, sure, told, likeness(buckets, *how)) for how in product(SPREADS, REACHES)]
     surprise, means, deviations = map(np.array, zip(*guesses, strict=True))
-    likely = np.exp(surprise.min() - surprise)
+    likely = np.exp(np.maximum(surprise.min() - surprise, LEAST_LIKELY))
     guess = likely @ means / likely.sum()
     both = np.zeros((2, buckets, buckets))
     both[:, *upper] = guess, np.sqrt(likely @ (deviations**2 + (means - guess) ** 2) / likely.sum())

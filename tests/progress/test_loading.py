@@ -2,6 +2,8 @@
 
 import gc
 import sys
+import threading
+import time
 import weakref
 from types import SimpleNamespace
 
@@ -51,7 +53,7 @@ def test_what_became_garbage_meanwhile_is_collected_later():
 def test_a_young_process_is_frozen_for_good_and_a_used_one_is_not(loaded, kept):
     """What was loaded, in parts of what there was before: in all it is three times as much, or not."""
     gc.collect()
-    others, held = len(gc.get_objects()), []
+    others, held = sys.getallocatedblocks(), []
     for part in loaded:
         with loading(NEW):
             held.append([[] for _ in range(int(part * others))])
@@ -60,11 +62,38 @@ def test_a_young_process_is_frozen_for_good_and_a_used_one_is_not(loaded, kept):
 
 
 def test_what_is_loaded_by_a_young_process_later_is_frozen_too():
-    gc.freeze()
-    frozen, held = gc.get_freeze_count(), []
+    held = []
     with loading(NEW):
-        held.extend([] for _ in range(frozen))
-    assert gc.get_freeze_count() >= 2 * frozen
+        held.append([[] for _ in range(4 * sys.getallocatedblocks())])
+    frozen = gc.get_freeze_count()
+    with loading(NEW):
+        held.append([[] for _ in range(1000)])
+    assert frozen and gc.get_freeze_count() >= frozen + 1000
+
+
+def test_other_threads_make_tuples_meanwhile():
+    """Whoever looks at all objects of the process makes a tuple fail that another thread has not finished."""
+    failed, ended, usual = [], threading.Event(), sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+
+    def work():
+        while not ended.is_set():
+            try:
+                tuple(number for number in range(3000))
+            except SystemError as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(300):
+        with loading(NEW):
+            time.sleep(0)
+    ended.set()
+    sys.setswitchinterval(usual)
+    for thread in threads:
+        thread.join()
+    assert not failed
 
 
 def test_it_goes_on_after_an_error():

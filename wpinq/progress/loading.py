@@ -18,9 +18,9 @@ class _Heap:
     """What is known of the objects that loading made."""
 
     made = 0
-    """How many of them the collector may still look at."""
+    """How many they are."""
     frozen = False
-    """Whether some were frozen; the collector tells it by looking at all that are, which takes milliseconds."""
+    """Whether they were frozen; the collector tells it by looking at all that are, which takes milliseconds."""
 
 
 @contextmanager
@@ -31,25 +31,26 @@ def loading(name: str) -> Iterator[None]:
     what was loaded, as in a process that begins with wpinq, all are frozen for good: the collector would look through
     them again and again, and once more at the end of the process, for a fifth of the time of a short run. The others
     are few then, are still freed when nothing refers to them, and only cycles among them stay.
+
+    Objects are counted by blocks of memory: `gc.get_objects` would hold for a moment what other threads are still
+    making, and Python then fails in these with a SystemError.
     """
     pausing = name not in sys.modules and gc.isenabled()
     if pausing:
         gc.disable()
-        before, count = len(gc.get_objects()), gc.get_count()[0]  # objects; allocations, counted though it is off
+        before = sys.getallocatedblocks()
     try:
         yield
     finally:
         if pausing:
-            made = gc.get_count()[0] - count
-            _Heap.made = min(_Heap.made, before)  # some may be gone
-            if before + made >= MODULES * max(before - _Heap.made, 1):
+            _Heap.made += max(sys.getallocatedblocks() - before, 0)
+            others = sys.getallocatedblocks() - _Heap.made
+            if 0 < (MODULES - 1) * others <= _Heap.made:
                 gc.freeze()
-                _Heap.made, _Heap.frozen = 0, True
-            else:
-                _Heap.made += made
-                if not _Heap.frozen and not gc.get_freeze_count():
-                    gc.freeze()
-                    gc.unfreeze()
+                _Heap.frozen = True
+            elif not _Heap.frozen and not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

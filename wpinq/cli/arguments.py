@@ -34,8 +34,6 @@ def over(factory: Callable[..., object]) -> Callable[[Callable[..., R]], Callabl
         @functools.wraps(command)
         def wrapped(**words: Any) -> R:
             place = factory(**{name: words[name] for name in shared if name in words})
-            with loading("wpinq.protection"):  # most of what nearly all of these commands load
-                import_module("wpinq.protection")
             return command(place=place, **{name: words[name] for name in own if name in words})
 
         ordered = sorted(parameters.values(), key=lambda parameter: parameter.kind)
@@ -91,6 +89,8 @@ def protected(
     rho: options.Rho = None,
 ) -> Input:
     """The same and their ledger, for commands that charge."""
+    with loading("wpinq.protection"):  # most of what such a command loads
+        import_module("wpinq.protection")
     return replace(
         place, ledger=ledger, name=name, version=data_version, repeat=repeat, accounting=accounting, delta=delta,
         rho=rho,

@@ -10,8 +10,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-MODULES = 4
-"""How many times as many objects as others there are, if nearly all of them are of modules."""
+MODULES = 3
+"""How many times as many objects as all others loading made, if nearly all of them are of modules."""
 
 
 class _Heap:
@@ -43,9 +43,9 @@ def loading(name: str) -> Iterator[None]:
         yield
     finally:
         if pausing:
-            _Heap.made += max(sys.getallocatedblocks() - before, 0)
-            others = sys.getallocatedblocks() - _Heap.made
-            if 0 < (MODULES - 1) * others <= _Heap.made:
+            now = sys.getallocatedblocks()
+            _Heap.made += max(now - before, 0)
+            if 0 < MODULES * (now - _Heap.made) <= _Heap.made:
                 gc.freeze()
                 _Heap.frozen = True
             elif not _Heap.frozen and not gc.get_freeze_count():

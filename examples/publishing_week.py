@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -52,10 +53,14 @@ def made_up(path: Path, seed: int, users: int) -> None:
 
 def told(release: Release, day: str) -> None:
     """Publish a day, and print what became of it."""
-    try:
-        print(f"{day}: {release.run(day).done}")
-    except WpinqError as error:
-        print(f"{type(error).__name__}: {error}")
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        try:
+            print(f"{day}: {release.run(day).done}")
+        except WpinqError as error:
+            print(f"{type(error).__name__}: {error}")
+    for note in notes:
+        print(f"for the curator: {note.message}")
 
 
 def main() -> None:

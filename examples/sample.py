@@ -29,7 +29,7 @@ def sample(views: int = 30_000, seed: int = 1) -> tuple[npt.NDArray[np.int64], n
 
 
 def write(path: Path, views: int = 30_000, seed: int = 1) -> None:
-    """Write a sample as CSV, unless it stands there already: a file written anew is a new version, to be paid for."""
+    """Write a sample as CSV, unless it stands there already."""
     users, pages = sample(views, seed)
     rows = (f"user {user},Page {page}\n" for user, page in zip(users.tolist(), pages.tolist(), strict=True))
     text = ("user,page\n" + "".join(rows)).encode()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wpinq.errors import (
         BinError,
         BudgetError,
+        ChangedError,
         EngineError,
         ExactnessError,
         InternalError,
@@ -65,8 +66,8 @@ _HOMES = {
     "users": "plan.unit",
     **dict.fromkeys(
         (
-            "BinError", "BudgetError", "EngineError", "ExactnessError", "InternalError", "LedgerError", "NotReadyError",
-            "PlanError", "SourceError", "UntraceableError", "WpinqError",
+            "BinError", "BudgetError", "ChangedError", "EngineError", "ExactnessError", "InternalError", "LedgerError",
+            "NotReadyError", "PlanError", "SourceError", "UntraceableError", "WpinqError",
         ),
         "errors",
     ),
@@ -76,6 +77,7 @@ __all__ = [
     "Answer",
     "BinError",
     "BudgetError",
+    "ChangedError",
     "Collection",
     "EngineError",
     "ExactnessError",

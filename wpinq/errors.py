@@ -4,6 +4,7 @@
       PlanError(ValueError)           wrong while a dataflow is being written
         UntraceableError              a function or expression that is not record by record
       SourceError(ValueError)         a file, table or object that cannot be read as records
+        ChangedError                  data that are not those that were first charged under the name of their version
       BinError(TypeError)             a bin of the wrong type or shape
       ExactnessError(ValueError)      an amount that is not a positive, finite, exact number
       BudgetError                     more was asked than is left; nothing was drawn
@@ -46,6 +47,13 @@ class UntraceableError(PlanError):
 
 class SourceError(WpinqError, ValueError):
     """A source cannot be read as a collection of records. Nothing was charged."""
+
+
+class ChangedError(SourceError):
+    """The data are not those that were first charged under the name of their version, or not those that were opened.
+
+    It is for their curator: that data changed is told by nothing that was charged.
+    """
 
 
 class BinError(WpinqError, TypeError):

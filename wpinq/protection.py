@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.collection import Collection
-from wpinq.errors import LedgerError, PlanError
+from wpinq.errors import ChangedError, LedgerError, PlanError
 from wpinq.exact import Amount
 from wpinq.failures import redacted
 from wpinq.functions.isolate import refuse_inside
-from wpinq.ledger import Asked, Ledger, wording
+from wpinq.ledger import Asked, Ledger
 from wpinq.ledger.budget import Budget
-from wpinq.ledger.contents import recognized
-from wpinq.measurements.repeats import REPEATS
+from wpinq.ledger.versions import named, printable, rendered
+from wpinq.measurements.repeats import REPEATS, reply
 from wpinq.operators.contribution.before import before
 from wpinq.operators.contribution.sample import bounded
 from wpinq.operators.contribution.weight import weigh, weights
-from wpinq.plan.dataset import UNNAMED, DataSet
+from wpinq.plan.dataset import DataSet
 from wpinq.plan.node import Source
 from wpinq.plan.unit import Unit
 from wpinq.sources import Columns, open_source
@@ -112,9 +112,13 @@ def protect(
         max_weight: The largest weight of a record, either way; it multiplies the noise.
         name: Names the data set in its ledger; by default as the ledger does, or after the file in a new one. All
             versions of one data set share a budget, and so do tables of the same people with `ledger=` and a name each.
-        version: Names this version of the data; by default it is what the files hold: a file that is touched, moved,
-            copied or fetched anew stays the same, and other bytes are another version, whose questions are charged.
-            Data that are not those that were first read under a named version are refused, whatever is asked for.
+        version: Names this version of the data, such as "2026-11-23"; by default what stands in the call does: the name
+            of a file or a directory, the text of a pattern, the name of a table, and "records" in memory. `{date}`
+            in it is the day of the call in the zone `tz`, by default UTC; so are `{hour}`, `{week}`, `{month}` and
+            `{year}`. What is first charged under a name is pinned. The same data under the same name are the same
+            version, wherever they were moved or copied, and cost nothing again; other data under the same name are
+            refused before any charge, and at a terminal or in a notebook you are asked for the name of the next
+            version. Under another name all questions are charged anew, also where the data are the same.
         secret: The secret of the data set; by default the one beside the ledger, or the environment's.
         where: Which records are counted at all, decided for each by itself before a person's are bounded: what `filter`
             takes, such as "status = 200 and page not like '/static/%'". Without it, records that a question leaves out
@@ -134,6 +138,7 @@ def protect(
 
     Raises:
         SourceError: The source cannot be read as records; nothing was charged.
+        ChangedError: It holds other records than those that were first charged under its version; nothing was charged.
         PlanError: The unit, the weight, `where` or `derive` does not fit the columns; or budget or ledger is missing.
         ExactnessError: The budget is not a finite number above zero.
         BudgetError: What the choice of `users(..., at_most="auto")` costs is more than is left.
@@ -161,8 +166,8 @@ def protect(
         raise PlanError("protect(ledger=...): a database outlives this process, and has no file to keep a ledger by.")
     if place is None and asked.amount is None:
         raise PlanError("protect(budget=...): records in memory need a budget, for example budget=0.2.")
-    label = wording(name, "protect(name=...)") or reader.name
-    declared = wording(version, "protect(version=...)") or None
+    label = named(name, "protect(name=...)") or printable(reader.name)
+    declared = rendered(version, "protect(version=...)", tz) or None
     if unit.column is not None and weight is not None:
         raise PlanError("protect(weight=...): leave it out where unit= protects people: their records are counted.")
     reading = declared_form(**words).text
@@ -179,13 +184,11 @@ def protect(
         found=name is None,
         shared=ledger is not None,
     )
-    label = book.name if name is None else label
-    declared = f"{declared} of {label}" if declared and label != book.name else declared
     LIMIT.beside(place)
-    own = declared or recognized(book, reader) or f"{UNNAMED}{os.urandom(16).hex()}"
-    data = DataSet(
-        reader, book, label, own, unit, declared=declared is not None, reading=reading, repeat=repeat, before=first.said
-    )
+    data = _confirmed(DataSet(
+        reader, book, book.name if name is None else label, declared or printable(reader.title), unit,
+        lasting=place is not None, reading=reading, repeat=repeat, before=first.said,
+    ), ask=declared is None)  # fmt: skip
     records = first.over(Source(data))
     if unit.choice is not None:
         from wpinq.aggregates.trade import choose_bound  # it loads most of a room, and few units leave the choice
@@ -193,6 +196,24 @@ def protect(
         most = choose_bound(Collection(records), unit.choice)
         records = first.over(Source(replace(data, unit=replace(unit, at_most=most))))
     return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))
+
+
+def _confirmed(data: DataSet, *, ask: bool) -> DataSet:
+    """Compare a data set with what is pinned under its version; ask for the name of the next version, where it may be.
+
+    Raises:
+        ChangedError: It is another one, and nobody has named it.
+    """
+    while True:
+        try:
+            data.confirm()
+        except ChangedError as changed:
+            version = reply(f"{changed}\nName of this version (none to stop): ") if ask else ""
+            if not version:
+                raise
+            data = replace(data, version=rendered(version, "protect(version=...)", None) or "", held=[])
+        else:
+            return data
 
 
 def budget(of: Collection | str | os.PathLike[str]) -> Budget:

@@ -58,12 +58,17 @@ def test_noise_alone_looks_like_nobody():
     assert sum(best_bound(cells.astype(float), 10.0, 1.0) > 1 for cells in drawn) <= 10
 
 
+def test_what_is_chosen_errs_little_more_than_the_best_bound():
+    """In the median of nine draws; a step of the grid of bounds, which is 1.2, is a tenth to a fifth of the error."""
+    best = min(expected_error(LENGTHS, bound, 200) for bound in range(1, 300))
+    chosen = [unit_of(protect(version=str(number))).at_most for number in range(9)]
+    assert np.median([expected_error(LENGTHS, bound, 200) for bound in chosen]) < 1.35 * best
+
+
 def test_what_was_chosen_is_charged_told_and_the_same_again(tmp_path):
     first = protect(ledger=tmp_path / "ledger")
     unit = unit_of(first)
     assert first.budget.spent == wpinq.budget(tmp_path / "ledger").spent == pytest.approx(0.1)
-    best = min(expected_error(LENGTHS, bound, 200) for bound in range(1, 300))
-    assert expected_error(LENGTHS, unit.at_most, 200) < 1.15 * best
     answer = first.count(1)
     assert answer.measurements[0].scale == unit.at_most
     assert f"at most {unit.at_most} records each" in repr(answer)

@@ -72,9 +72,7 @@ def test_attack_12_nothing_tells_which_bins_there_are(views_file, caplog, capfd)
         for out in (pickle.dumps, copy.deepcopy):
             with pytest.raises(TypeError):
                 out(thing)
-    version = repr(m.key_owner.version)[1:-1]
-    assert str(views_file.stat().st_size) in version
-    assert version not in repr(m.key_owner) + repr(m.node), "a file's size tells how many records it holds"
+    assert str(views_file.stat().st_size) not in repr(m.key_owner) + repr(m.node) + m.key_owner.version
     assert capfd.readouterr() == ("", "")
     assert not caplog.text
 
@@ -125,16 +123,17 @@ def after(function, times=1):
         if not left[0]: die()
         return found
     return call
-def armed(function):
+def second(function):  # the first row pins the content, the next one is the charge
+    left = [1]
     def call(*a, **k):
-        file.FilePages.adopt = die
-        return function(*a, **k)
+        left[0] -= 1
+        return die() if left[0] < 0 else function(*a, **k)
     return call
 point, path = sys.argv[1:]
 views = wpinq.protect(path, budget=1)
 if point == "before the charge": charged.charge_all = die
 if point == "content sealed, head not": file.FilePages.adopt = die
-if point == "row committed, head not": charged.charge_all = armed(charged.charge_all)
+if point == "row committed, head not": file.FilePages.adopt = second(file.FilePages.adopt)
 if point == "charged": charged.charge_all = after(charged.charge_all)
 if point == "before the run": local.run = die
 if point == "after the run": local.run = after(local.run)

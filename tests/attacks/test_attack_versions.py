@@ -17,7 +17,7 @@ import pytest
 from servers import postgres
 
 import wpinq
-from wpinq.errors import LedgerError, SourceError
+from wpinq.errors import ChangedError, SourceError
 from wpinq.ledger import Ledger
 
 ROWS = [("alice", "a"), ("bob", "a"), ("cat", "b")]
@@ -28,11 +28,14 @@ def ask(views):
     return views.filter("user = 'alice'").map("page").measure(0.01).observe("a")
 
 
-def refused(views, match):
-    with pytest.raises((SourceError, LedgerError), match=match):
+def refused(views, match, *, charged=0):
+    """Whatever is asked is refused, and costs nothing; of what no file shows in a ledger of this process, once."""
+    before = views.left
+    with pytest.raises(ChangedError, match=match):
         ask(views)
-    with pytest.raises((SourceError, LedgerError), match=match):
+    with pytest.raises(ChangedError, match=match):
         views.map("user").measure(1, name="of something else").observe("x")
+    assert before - views.left == charged
 
 
 @pytest.fixture
@@ -64,9 +67,11 @@ def test_sqlite_that_was_written_to(database, who, mode):
     ask(views)
     write(path, ("INSERT INTO views VALUES (?, 'a')", (who,)))
     refused(views, "changed after it was opened")
-    again = wpinq.protect(wpinq.sqlite(path, table="views"), budget=10)
-    ask(again)
-    assert Ledger.existing(path.with_name("shop.db.ledger")).spent()[0] == Fraction(102, 100), "a new charge"
+    with pytest.raises(ChangedError, match="holds other records"):
+        wpinq.protect(wpinq.sqlite(path, table="views"), budget=10)
+    assert Ledger.existing(path.with_name("shop.db.ledger")).spent()[0] == Fraction(1, 100), "nothing was charged"
+    ask(wpinq.protect(wpinq.sqlite(path, table="views"), budget=10, version="next"))
+    assert Ledger.existing(path.with_name("shop.db.ledger")).spent()[0] == Fraction(2, 100)
     keeps.close()
 
 
@@ -115,16 +120,20 @@ def test_sqlite_is_compared_with_what_is_read_and_not_with_what_was_there_before
 @pytest.mark.parametrize("declared", [None, "july"])
 def test_postgres_that_was_written_to(server, tmp_path, who, declared):
     url, execute = server
-    views = wpinq.protect(f"{url}?table=views", budget=10, ledger=tmp_path / "L", version=declared)
-    ask(views)
+
+    def opened():
+        return wpinq.protect(f"{url}?table=views", budget=10, ledger=tmp_path / "L", version=declared)
+
+    views = opened()
+    first = ask(views)
     views.map("page").measure(1).observe("a")
     execute(f"INSERT INTO views VALUES ('{who}', 'a')")
-    refused(views, "closed")
-    again = wpinq.protect(f"{url}?table=views", budget=10, ledger=tmp_path / "L", version=declared)
-    if declared is None:
-        ask(again)
-    else:
-        refused(again, "closed")
+    refused(views, "holds other records")
+    with pytest.raises(ChangedError, match=f"first read as '{declared or 'views'}'"):
+        opened()
+    execute(f"DELETE FROM views WHERE ctid = (SELECT max(ctid) FROM views WHERE \"user\" = '{who}')")
+    assert ask(opened()) == first, "a session of its own, and the same rows"
+    assert opened().left == Fraction(899, 100)
 
 
 @pytest.mark.parametrize("change", ["DELETE FROM views WHERE user = 'bob'", "UPDATE views SET page = 'b'",
@@ -138,7 +147,7 @@ def test_any_other_records_are_another_version(server, tmp_path, change):
             "ALTER TABLE other RENAME TO views")  # fmt: skip
     views.map("user").measure(1).observe("x")  # the same records in another order are the same records
     execute(change.replace("user ", '"user" '))
-    refused(views, "closed")
+    refused(views, "holds other records")
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +218,7 @@ def test_what_is_computed_anew_for_each_run(tmp_path, who, kind):
     views.map("page").measure(1).observe("a")
     connection.execute("INSERT INTO views VALUES (?, 'a')", [who])
     pl.concat([frame, pl.DataFrame([(who, "a")], schema=["user", "page"], orient="row")]).write_csv(path)
-    refused(views, "closed")
+    refused(views, "holds other records", charged=1)
 
 
 @pytest.mark.parametrize("who", WHO)
@@ -225,7 +234,8 @@ def test_other_records_in_memory_under_one_declared_version(tmp_path, who, form)
 
     ask(protect(ROWS))
     ask(protect(list(reversed(ROWS))))
-    refused(protect([*ROWS, (who, "a")]), "closed")
+    with pytest.raises(ChangedError, match="first read as 'july'"):
+        protect([*ROWS, (who, "a")])
 
 
 @pytest.mark.parametrize("who", WHO)
@@ -238,7 +248,8 @@ def test_a_file_of_the_same_size_under_one_declared_version(tmp_path, who):
         return wpinq.protect(path, budget=10, version="july")
 
     ask(protect(ROWS))
-    refused(protect([(user, "c" if user == who else page) for user, page in ROWS]), "closed")
+    with pytest.raises(ChangedError, match="first read as 'july'"):
+        protect([(user, "c" if user == who else page) for user, page in ROWS])
 
 
 def test_a_table_beside_a_live_source_under_one_declared_version(tmp_path):
@@ -258,7 +269,7 @@ def test_a_table_beside_a_live_source_under_one_declared_version(tmp_path):
             views.close()
 
     answer("user,town\nann,rome\n")
-    with pytest.raises(LedgerError, match="closed"):
+    with pytest.raises(ChangedError, match="first read as 'july'"):
         answer("user,town\nann,oslo\n")
 
 
@@ -275,5 +286,5 @@ def test_other_columns_of_one_declared_version_are_no_other_records(tmp_path, co
     asked(columns=columns)
     assert asked() == first
     table[0, "page"] = "z"
-    with pytest.raises(LedgerError, match="closed"):
+    with pytest.raises(ChangedError, match="first read as '1'"):
         asked(columns=columns) if "page" in columns else asked()

@@ -164,7 +164,9 @@ def test_a_new_version_is_charged_to_the_same_budget(wpinq, views, tmp_path, rem
     ledger = tmp_path / "ledger"
     assert wpinq("run", "degree_cdf", views, "--budget", "0.1", "--ledger", ledger).code == 0
     views.write_text("user,page\nann,home\n")
-    assert "0 is left" in wpinq("run", "degree_cdf", views, "--budget", "0.1", "--ledger", ledger).refused()
+    again = ["run", "degree_cdf", views, "--budget", "0.1", "--ledger", ledger]
+    assert "If this is the next version, name it: --data-version 20" in wpinq(*again).refused()
+    assert "0 is left" in wpinq(*again, "--data-version", "next").refused()
 
 
 def test_explain_spends_nothing_and_leaves_nothing(wpinq, tmp_path, monkeypatch, listing):

@@ -80,7 +80,7 @@ def edit(place: Path, *statements: str) -> None:
         ["CREATE VIEW v AS SELECT 1"],
         ["ALTER TABLE entries ADD COLUMN more"],
         ["ALTER TABLE entries RENAME TO held", "CREATE VIEW entries AS SELECT * FROM held WHERE number < 3"],
-        ["PRAGMA user_version = 2"],
+        ["PRAGMA user_version = 1"],
     ],
 )  # fmt: skip
 def test_attack_20_every_edit_is_refused_at_the_next_charge_and_the_next_open(

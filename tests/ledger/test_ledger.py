@@ -11,15 +11,17 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from wpinq.errors import BudgetError, ExactnessError, InternalError, LedgerError
+from wpinq.errors import BudgetError, ChangedError, ExactnessError, InternalError, LedgerError
 from wpinq.ledger import Charge, Cost, Ledger, caps, chain, charge_all
 from wpinq.ledger.secret import Secret
+from wpinq.ledger.versions import Pin
 
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]
@@ -194,14 +196,30 @@ def test_seals_and_closed_versions_survive_a_restart(opened: Open, spend: Spend)
         opened().check_version("2")
 
 
-def test_content_behind_a_version_is_set_once(ledger: Ledger) -> None:
-    ledger.check_version("1", b"content")
-    ledger.check_version("1", b"content")
-    ledger.check_version("2", b"other")
+def test_the_content_of_a_version_is_pinned_once_for_each_way_to_read_it(ledger: Ledger) -> None:
+    ledger.pin(Pin("1", "views", "", b"content"))
+    ledger.pin(Pin("1", "views", "", b"content"))
+    ledger.pin(Pin("2", "views", "", b"other"))
+    ledger.pin(Pin("1", "views", "as text", b"other"))
+    for _ in range(2):
+        with pytest.raises(ChangedError, match="views: holds other records than those first read as '1' on 20"):
+            ledger.pin(Pin("1", "views", "", b"other"))
+    ledger.pin(Pin("1", "views", "", b"content"))
+    ledger.poison("1")
     with pytest.raises(LedgerError, match="closed"):
-        ledger.check_version("1", b"other")
-    with pytest.raises(LedgerError, match="closed"):
-        ledger.check_version("1", b"content")
+        ledger.pin(Pin("1", "views", "", b"content"))
+
+
+def test_what_is_refused_pins_nothing_and_other_content_charges_nothing(ledger: Ledger) -> None:
+    """Content is pinned with the charge or not at all."""
+    charge = Charge("00000001", (Cost(100),), "1", "views")
+    with pytest.raises(BudgetError):
+        charge_all([(ledger, charge)], [(ledger, Pin("1", "views", "", b"content"))])
+    assert not ledger.pinned("1")
+    ledger.pin(Pin("1", "views", "", b"other"))
+    with pytest.raises(ChangedError):
+        charge_all([(ledger, replace(charge, costs=(Cost("0.1"),)))], [(ledger, Pin("1", "views", "", b"content"))])
+    assert ledger.spent() == (0, 0)
 
 
 def test_no_seal_without_a_charge(ledger: Ledger, spend: Spend) -> None:
@@ -218,8 +236,8 @@ def test_rule_03_equal_digests_are_not_seen_to_be_equal_and_never_kept_in_clear(
     for number in (1, 2):
         spend(ledger, number)
         ledger.seal(f"{number:08x}", "1", digest)
-    ledger.check_version("1", digest)
-    ledger.check_version("2", digest)
+    ledger.pin(Pin("1", "views", "", digest))
+    ledger.pin(Pin("2", "views", "", digest))
     with sqlite3.connect(place) as connection:
         bodies = [json.loads(body) for (body,) in connection.execute("SELECT body FROM entries")]
     connection.close()

@@ -73,13 +73,14 @@ def test_the_unit_of_a_table_is_fixed_when_it_comes(tmp_path):
 
 
 def test_a_file_without_a_name_takes_that_of_the_ledger(tmp_path):
-    """Next month's file, and one that was renamed, is another version, or the same one, of the same data set."""
+    """Next month's file is another version of the same data set, and so is one of another name."""
     for name in ("june.csv", "july.csv"):
         (tmp_path / name).write_text(f"user,page\nann,{name}\n")
         wpinq.protect(tmp_path / name, budget=1, ledger=tmp_path / "L").measure(epsilon="1/4").observe(("ann", "x"))
     assert spent(tmp_path) == Fraction(1, 2)
     (tmp_path / "july.csv").rename(tmp_path / "august.csv")
-    wpinq.protect(tmp_path / "august.csv", ledger=tmp_path / "L").measure(epsilon="1/4").observe(("ann", "x"))
+    august = wpinq.protect(tmp_path / "august.csv", ledger=tmp_path / "L", version="july.csv")
+    august.measure(epsilon="1/4").observe(("ann", "x"))
     assert spent(tmp_path) == Fraction(1, 2)
 
 

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import re
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -209,5 +208,4 @@ def test_a_saved_answer_says_what_was_done_before_the_bound_in_which_period_and_
         assert "in one window of 1mo by day" in about["unit"]
     file = tmp_path / "v.csv"
     file.write_text("user,page\nann,a\n")
-    code = wpinq.protect(file, 9).count(1).about["version"]
-    assert re.fullmatch("[0-9a-f]{16}", code), "the version of a file holds its size, which tells of records"
+    assert wpinq.protect(file, 9).count(1).about["version"] == "v.csv"

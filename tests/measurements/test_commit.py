@@ -85,12 +85,12 @@ def test_no_epoch_closes_while_a_query_of_it_is_charged(monkeypatch):
     live.send([("a",)])
     closed, charge_all = [], charged.charge_all
 
-    def slowly(requests):
+    def slowly(requests, pins):
         one = threading.Thread(target=lambda: closed.append(live.advance()))
         one.start()
         one.join(0.2)
         assert not closed
-        return charge_all(requests)
+        return charge_all(requests, pins)
 
     monkeypatch.setattr(charged, "charge_all", slowly)
     made = live.measure(80)
@@ -126,7 +126,7 @@ views = wpinq.protect(path, budget=2, columns={"page": str, "n": int})
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)
 if point == "charged":
     charge_all = charged.charge_all
-    charged.charge_all = lambda requests: die(charge_all(requests))
+    charged.charge_all = lambda *given: die(charge_all(*given))
 if point == "sealed": charged.Words = die
 if point == "together":
     print("ready", flush=True)

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.filterwarnings("error")
 def views(tmp_path):
     """A file whose records are given, protected."""
 
-    def protected(rows, **more):
+    def protected(rows, version="july", **more):
         (tmp_path / "v.csv").write_text("user,page\n" + rows)
-        return wpinq.protect(tmp_path / "v.csv", budget=9, **more)
+        return wpinq.protect(tmp_path / "v.csv", budget=9, version=version, **more)
 
     return protected
 
@@ -30,23 +30,25 @@ def ask(views, **more):
 
 
 def test_another_version_is_charged_and_says_so(views):
-    ask(views("ann,a\n"), name="pages")
-    with pytest.warns(RuntimeWarning, match="pages: this question about 'v.csv' was answered for another version of"):
+    ask(views("ann,a\n", "june"), name="pages")
+    said = "pages: this question about 'v.csv' was answered for another version, 'june', of the data; who is in both"
+    with pytest.warns(RuntimeWarning, match=said):
         ask(views("bob,a\n"), name="pages")
     again = views("bob,a\n")
     ask(again, name="pages")
-    ask(views("ann,a\n"), name="pages")
+    ask(views("ann,a\n", "june"), name="pages")
     assert again.left == 7, "both versions are free now, and nothing is said of them"
 
 
-def test_the_name_of_a_version_is_said_where_it_is_no_file_s(views):
-    ask(views("ann,a\n", version="june"))
+def test_it_is_said_where_another_version_holds_the_same(views):
+    """Else what is said would tell whether they hold the same."""
+    ask(views("ann,a\n", "june"))
     with pytest.warns(RuntimeWarning, match="another version, 'june', of the data; who is in both loses both"):
-        ask(views("ann,b\n", version="july"))
+        ask(views("ann,a\n"))
 
 
 def test_other_questions_are_no_repetition(views):
-    one = views("ann,a\n")
+    one = views("ann,a\n", "june")
     ask(one)
     one.filter(lambda user: [user] == ["ann"]).measure(epsilon=1)
     other = views("ann,b\n")
@@ -60,7 +62,7 @@ def test_other_questions_are_no_repetition(views):
 
 @pytest.mark.parametrize("mode", ["refuse", "ask"])
 def test_it_is_refused_where_that_is_said_or_nobody_can_be_asked(views, mode):
-    ask(views("ann,a\n"))
+    ask(views("ann,a\n", "june"))
     other = views("bob,a\n", repeat=mode)
     with pytest.raises(BudgetError, match="repeat= refuses that, and nothing was charged"):
         ask(other)
@@ -71,7 +73,7 @@ def test_it_is_refused_where_that_is_said_or_nobody_can_be_asked(views, mode):
 
 @pytest.mark.parametrize(("said", "left"), [("y", 7), ("", 8), ("no", 8)])
 def test_who_can_be_asked_is_asked(views, monkeypatch, capsys, said, left):
-    ask(views("ann,a\n"))
+    ask(views("ann,a\n", "june"))
     other = views("bob,a\n", repeat="ask")
     monkeypatch.setattr(repeats, "notebook", lambda: True)
     monkeypatch.setattr("builtins.input", lambda: said)
@@ -119,36 +121,12 @@ def test_another_word_is_refused(views):
 def test_the_command_line_says_it_in_one_line(tmp_path, capfd):
     warnings.simplefilter("always")
     command = ["run", "page_views", str(tmp_path / "v.csv"), "--budget", "9"]
-    for rows in ("ann,a\n", "bob,a\n"):
+    for rows, version in (("ann,a\n", "june"), ("bob,a\n", "july")):
         (tmp_path / "v.csv").write_text("user,page\n" + rows)
-        assert main(command) == 0
+        assert main([*command, "--data-version", version]) == 0
         said = [line for line in capfd.readouterr().err.splitlines() if "this question" in line]
-        assert len(said) == (rows != "ann,a\n")
-    assert said[0].startswith("wpinq: page_views: this question about 'v.csv' was answered for another version")
-    (tmp_path / "v.csv").write_text("user,page\ncat,a\n")
-    assert main([*command, "--repeat", "refuse"]) == 2
+        assert len(said) == (version == "july")
+    assert said[0].startswith("wpinq: page_views: this question about 'v.csv' was answered for another version, 'june'")
+    assert main([*command, "--data-version", "august", "--repeat", "refuse"]) == 2
     assert main([*command, "--repeat", "never"]) == 2
     assert "--repeat" in capfd.readouterr().err
-
-
-def test_records_in_memory_say_once_what_to_do(tmp_path):
-    """Each run is another version of them: it warned at every question of every run, with a random name."""
-
-    def run(name, **more):
-        rows = [("ann", "a"), ("bob", "a")]
-        columns = {"user": str, "page": str}
-        views = wpinq.protect(rows, budget=9, columns=columns, ledger=tmp_path / name, name="views", **more)
-        ask(views)
-        views.map("user").measure(epsilon=1)
-        return views.left
-
-    assert run("one") == 7
-    with pytest.warns(RuntimeWarning, match="another version of the data; who is") as said:
-        assert run("one") == 5
-    assert run("one") == 3
-    assert len(said) == 1
-    assert "Records in memory are another version in each run: give protect(version=...) their date" in str(
-        said[0].message
-    )
-    assert "unnamed" not in str(said[0].message)
-    assert [run("two", version="june") for _ in range(2)] == [7, 7]

@@ -64,7 +64,7 @@ RECORD_PLAY = {
         "tests/measurements/test_selection_threshold.py"),
     "double spending: no charge": Plant(
         "record-play: double spending", "what is measured is not charged",
-        f"{MEASURED}charged.py", "    charge_all(distinct(request for quote in quotes for request in quote.charges))", "    ...",
+        f"{MEASURED}charged.py", "    charge_all(distinct(request for quote in quotes for request in quote.charges), pins)", "    ...",
         f"{BUDGET}test_rule_24_epsilon_is_what_it_costs"),
     "double spending: one by one": Plant(
         "record-play: double spending", "a query that does not fit is charged in part",

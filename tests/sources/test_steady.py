@@ -9,7 +9,7 @@ import pytest
 
 import wpinq
 from wpinq import protection
-from wpinq.errors import LedgerError
+from wpinq.errors import ChangedError
 from wpinq.measurements.timeline import Timeline
 from wpinq.records.schema import Kind, Schema
 from wpinq.sources.columns import Steady
@@ -38,7 +38,7 @@ def test_a_reader_that_says_nothing_is_compared_whenever_it_is_read(monkeypatch)
     views = wpinq.protect(reader, budget=9)
     views.map("k").measure(epsilon=1).observe("a")
     reader.rows = ["a", "c"]
-    with pytest.raises(LedgerError, match="version"):
+    with pytest.raises(ChangedError, match="holds other records"):
         views.filter("k = 'a'").measure(epsilon=1).observe("a")
 
 

@@ -212,7 +212,7 @@ def content(release: FittedRelease) -> dict[str, Any]:
         "unit": release.data.unit.text,
         "protects": [release.data.unit.protects],
         "beside noise": biases(release.node),
-        "version": release.data.code,
+        "version": release.data.version,
         "wpinq": installed(),
         "method": fit.method,
         "distinct": fit.distinct,

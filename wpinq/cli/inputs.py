@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.errors import ExactnessError, LedgerError, PlanError
+from wpinq.errors import ChangedError, ExactnessError, LedgerError, PlanError
 from wpinq.records.schema import Kind
 from wpinq.scripts.script import LIMITLESS
 from wpinq.sources.columns import named, parse_columns
@@ -220,6 +220,8 @@ def named_as_options() -> Iterator[None]:
     """Replace names of arguments in error messages by the command-line options that the user gave."""
     try:
         yield
+    except ChangedError as error:
+        raise ChangedError(re.sub(r"version='([^']*)'\.$", r"--data-version \1", str(error))) from None
     except (PlanError, ExactnessError) as error:
         argument = re.match(
             r"(?:protect|live|users|Unit)\("

@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +22,6 @@ from wpinq.ledger import Entry, Ledger
 from wpinq.ledger.cost import write
 from wpinq.ledger.file import ENDS
 from wpinq.ledger.promise import RHO
-from wpinq.plan.dataset import code_of
 
 app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=True)
 
@@ -143,7 +142,7 @@ def _summary(ledger: Ledger) -> str:
 
 
 def _report(ledger: Ledger) -> dict[str, Any]:
-    (epsilon, delta), entries = ledger.spent(), _entries(ledger)
+    (epsilon, delta), entries = ledger.spent(), ledger.entries()
     gaussian = any(entry.kind == "charge" and entry.epsilon is None for entry in entries)
     return {
         "name": ledger.name,
@@ -194,14 +193,6 @@ def _shown(text: str) -> str:
     )
 
 
-def _entries(ledger: Ledger) -> list[Entry]:
-    """All rows; instead of a version that follows the files, and holds their size, its code."""
-    return [
-        replace(entry, version=code_of(entry.version, ledger.secret)) if {"\t", "\n"} & {*entry.version} else entry
-        for entry in ledger.entries()
-    ]
-
-
 def _printed(out: Path | None) -> bool:
     return out == Path("-")
 
@@ -221,7 +212,7 @@ def _table(ledger: Ledger, *, every: bool) -> str:
             _short(entry.version, 16), _short(entry.analyst),
             *("" if amount is None else decimal(amount) for amount in (entry.epsilon, entry.delta, entry.divergence)),
         )
-        for entry in _entries(ledger) if every or entry.kind != "seal"
+        for entry in ledger.entries() if every or entry.kind != "seal"
     ]  # fmt: skip
     kept = [place for place in range(len(names)) if any(row[place] not in ("", "0") for row in rows)]
     return aligned([[row[place] for place in kept] for row in (names, *rows)])

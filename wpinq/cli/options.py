@@ -123,7 +123,11 @@ Analyst = Annotated[
 ]
 DataVersion = Annotated[
     str | None,
-    typer.Option(help="Name of this version of the data; by default it is what the files hold.", show_default=False),
+    typer.Option(
+        help="Name of this version of the data, such as 2026-11-23 or {date}, the day of the call; by default the"
+        " name of INPUT. Other data under a name that was charged are refused.",
+        show_default=False,
+    ),
 ]
 Repeat = Annotated[
     str,

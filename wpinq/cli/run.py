@@ -87,6 +87,7 @@ def run(
         recover=recover,
         where=place.where,
         derive=place.derive,
+        declared=place.version is not None,
     )
     with others.meeting(told) as meeting:
         measurements, questions = begin(
@@ -197,7 +198,7 @@ def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any
         "protects": protected(measurement.node),
         "beside noise": biases(measurement.node),
         "columns": {column.name: column.kind.value for column in measurement.node.schema},
-        "version": measurement.key_owner.code,
+        "version": measurement.key_owner.version,
     }
 
 

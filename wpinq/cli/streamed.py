@@ -85,7 +85,7 @@ def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]],
         kept = KeptDataflow(stream.recover, stream.digest, closed, whole=rehearsal.whole)
         measurements = rehearsal.charge(views, kept.check)
         kept.keep(measurements)
-        questions = Questions(views._data.code, measurements, bins, kept.since, LEVEL)
+        questions = Questions(views._data.version, measurements, bins, kept.since, LEVEL)
         say(protects_line(views._node))  # what is printed on standard output is answers alone
         place = stream.recover
         with closing(Delivery(sinks, questions.stream, place, keep, stop=stream.stop, tell=say)) as delivery:

@@ -92,12 +92,12 @@ class Lent(DataSet):
 
 def task(
     data: DataSet, *, script: Path, source: str, columns: str | None, words: dict[str, Any], recover: Path | None,
-    where: str | None = None, derive: Mapping[str, str] | None = None,
+    where: str | None = None, derive: Mapping[str, str] | None = None, declared: bool = False,
 ) -> Task:  # fmt: skip
-    """The task for the other processes."""
+    """The task for the other processes; where the version is declared, their files need not lie in one place."""
     kept = b"" if recover is None else recovery_key(data, script)
     return Task(
-        str(script.resolve()), str(Path(source).absolute()), columns, words, data.name, data.version, data.declared,
+        str(script.resolve()), str(Path(source).absolute()), columns, words, data.name, data.version, declared,
         data.reading, data.reader.version(), data.book, None if recover is None else str(recover.absolute()),
         asdict(data.unit), where, dict(derive or {}),
         (data.identity_key.hex(), data.sampling_key.hex(), kept.hex()),
@@ -162,7 +162,7 @@ def rebuilt(told: Task) -> dict[str, Measurement]:
     fields: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in told.unit.items()}
     unit = Unit(**fields)
     book = Ledger.open(None, name=told.name, unit=unit.text, asked=Asked.of("run", None, rho=LIMITLESS))
-    data = Lent(reader, book, told.name, told.version, unit, told.declared, told.reading,
+    data = Lent(reader, book, told.name, told.version, unit, False, told.reading,
                 keys=(identity, sampling), of=told.ledger)  # fmt: skip
     entered = before(reader.schema, unit, told.where, told.derive, "run").over(Source(data))
     with contextlib.redirect_stdout(io.StringIO()):

@@ -19,9 +19,10 @@ from wpinq.ledger.chain import RefusedError, Row
 from wpinq.ledger.charge import Charge, costs_of, key
 from wpinq.ledger.cost import ZERO, Composition, Total, read
 from wpinq.ledger.promise import PURE, RHO, Promise
+from wpinq.ledger.versions import shown
 
-BYTES = "bytes of files"
-"""The question under which the digest of what files hold is sealed."""
+CONTENT = "content"
+"""What questions begin with under which the digest of what a version holds is sealed."""
 MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "tables", "asked", "lost", "delta_caps",
         "failed")  # fmt: skip
 SCALARS = ("identity", "name", "unit", "promise", "last")
@@ -69,7 +70,7 @@ class Accountant:
         delta_caps: Of the delta that thresholds and selections may spend, what each of some analysts may.
         failed: Delta by analyst.
         labels: By analyst and label, epsilon, or divergence where these are kept.
-        contents: The versions whose bytes are known.
+        contents: When the content of a version was pinned.
         asked: The version that a question was charged on last, by what people take for one question.
         tables: The units of further tables of the same people, by name.
         torn: Whether an interrupt came while drafted rows were settled.
@@ -87,7 +88,7 @@ class Accountant:
     caps: MutableMapping[str | None, Fraction] = field(default_factory=dict)
     paid: MutableMapping[str | None, Fraction] = field(default_factory=dict)
     labels: MutableMapping[tuple[str | None, str], Fraction] = field(default_factory=dict)
-    contents: MutableMapping[str, bool] = field(default_factory=dict)
+    contents: MutableMapping[str, str] = field(default_factory=dict)
     tables: MutableMapping[str, str] = field(default_factory=dict)
     asked: MutableMapping[str, str] = field(default_factory=dict)
     lost: MutableMapping[str | None, Fraction] = field(default_factory=dict)
@@ -155,6 +156,9 @@ class Accountant:
         self.spent = self.promise.begun()
         return {"label": self.name, "delta": self.promise.delta, **self._amount(self.promise.budget)}
 
+    def _shown(self, version: str) -> str:
+        return shown(version, self.name)
+
     def _amount(self, budget: Fraction) -> dict[str, Any]:
         """An amount of the budget, as an entry shows it."""
         return {"divergence" if self.promise.accounting == RHO else "epsilon": budget}
@@ -183,20 +187,20 @@ class Accountant:
             self.lost[who] = self.lost.get(who, ZERO) + divergence
         self.labels[on] = self.labels.get(on, ZERO) + (divergence if curves else epsilon)
         return {
-            "label": charge.label, "question": charge.question, "version": charge.version, "analyst": who or "",
-            "epsilon": None if any(cost.rho for cost in costs) else epsilon, "delta": delta,
+            "label": charge.label, "question": charge.question, "version": self._shown(charge.version),
+            "analyst": who or "", "epsilon": None if any(cost.rho for cost in costs) else epsilon, "delta": delta,
             **({"divergence": divergence} if curves else {}),
         }  # fmt: skip
 
     def _seal(self, body: dict[str, Any]) -> dict[str, Any]:
         self.seals[key(body["question"], body["version"])] = body["mac"]
-        if body["question"] == BYTES:
-            self.contents[body["version"]] = True
-        return {"question": body["question"], "version": body["version"]}
+        if body["question"].startswith(CONTENT):
+            self.contents.setdefault(body["version"], body["at"])
+        return {"question": body["question"], "version": self._shown(body["version"])}
 
     def _poison(self, body: dict[str, Any]) -> dict[str, Any]:
         self.poisoned[body["version"]] = True
-        return {"version": body["version"]}
+        return {"version": self._shown(body["version"])}
 
     def _cap(self, body: dict[str, Any]) -> dict[str, Any]:
         self.caps[body["analyst"]] = amount = read(body["epsilon"])

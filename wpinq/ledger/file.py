@@ -27,11 +27,12 @@ from wpinq.ledger.store import Pages
 from wpinq.ledger.verified import Note
 
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
-VERSION = 1
-_DOTTED = ("secret", "head", "head.new", "lock", "verified", "verified.new", "live", "live.lock")
+VERSION = 2
+_DOTTED = ("secret", "head", "head.new", "lock", "verified", "verified.new", "states", "live", "live.lock")
 ENDS = ("", *(f".{end}" for end in _DOTTED), "-wal", "-shm", "-journal")
 """Suffixes of the files that belong to a ledger, and of the ledger itself."""
 LOCK_TIMEOUT = 60.0
+APPEND = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space",
@@ -57,7 +58,7 @@ _DAMAGED = "it is damaged or no ledger; put back the newest copy of the ledger a
 
 
 class FileStore:
-    """A ledger in a SQLite file, with `PATH.head`, `PATH.lock` and `PATH.verified` beside it."""
+    """A ledger in a SQLite file, with `PATH.head`, `PATH.lock`, `PATH.verified` and `PATH.states` beside it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.parent.resolve() / path.name
@@ -145,6 +146,17 @@ class FileStore:
                 note.end()
             if pages.accountant is not None:
                 note.keep(pages.accountant)
+
+    def remember(self, code: str) -> None:
+        """Add a line to the note of states; what cannot be written is looked up anew."""
+        with suppress(OSError), open(os.open(self._beside(".states"), APPEND, 0o600), "ab", buffering=0) as file:  # noqa: PTH123
+            file.write(f"{code}\n".encode())
+
+    def recalls(self, code: str) -> bool:
+        """Whether the note of states has the line."""
+        with suppress(OSError):
+            return code.encode() in self._beside(".states").read_bytes().splitlines()
+        return False
 
     def _beside(self, end: str) -> Path:
         return self.path.with_name(self.path.name + end)

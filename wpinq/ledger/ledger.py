@@ -27,13 +27,13 @@ from wpinq.ledger.promise import Promise
 from wpinq.ledger.secret import Secret
 from wpinq.ledger.session import Session
 from wpinq.ledger.store import Store
+from wpinq.ledger.versions import Pin, state_code
 
 
 class Ledger:
     """The budget of one data set and everything that was charged to it; use `Ledger.open`.
 
-    Safe under threads and processes. Every use verifies new rows and the head, and that the file was not written to
-    otherwise; else all rows are verified again (`verified.py`).
+    Safe under threads and processes. Every use verifies new rows and the head, or all rows (`verified.py`).
     """
 
     def __init__(self, store: Store, secret: Secret) -> None:
@@ -162,14 +162,7 @@ class Ledger:
     def charge(
         self, question: str, costs: Sequence[Cost], *, version: str, label: str, analyst: str | None = None
     ) -> bool:
-        """Charge a query, durably, unless it has been charged before.
-
-        Args:
-            question: The question's fingerprint, in hexadecimal digits.
-            costs: Every path from the data set to the measurement.
-            version: The version of the data; the same question on another one is charged anew.
-            label: The measurement's name, for people.
-            analyst: Who asks; see `cap`.
+        """Charge a query (`Charge` says of what), durably, unless it has been charged before.
 
         Returns:
             True when it was charged now, False when it was charged before and is free.
@@ -195,40 +188,47 @@ class Ledger:
         known = self._accountant
         return None if charge.key in known.charges else known.asked.get(charge.asked)
 
-    def knows(self, version: str) -> bool:
-        """Whether the bytes of a version were sealed, as far as this process has read the ledger."""
+    def pinned(self, version: str) -> bool:
+        """Whether the content of a version is pinned, as far as this process has read the ledger."""
         return version in self._accountant.contents
+
+    def recalls(self, version: str, state: str | None) -> bool:
+        """Whether files in this state were compared with the pinned content of a version."""
+        code = None if state is None else state_code(self._secret, self.identity, version, state)
+        return code is not None and self.pinned(version) and self._store.recalls(code)
+
+    def remember(self, version: str, state: str) -> None:
+        """Note in which state files were that hold the pinned content; nothing depends on it."""
+        self._store.remember(state_code(self._secret, self.identity, version, state))
 
     def seal(self, question: str, version: str, digest: bytes) -> None:
         """Store the digest of the measured histogram before the first answer; later, compare it with the stored one.
 
-        Only a code over the digest and the query is stored, so the ledger does not show which histograms are equal.
+        Only a code is stored, so the ledger does not show which histograms are equal (privacy rules 2, 3 and 7).
 
         Raises:
             LedgerError: The digest differs; the version is now closed for every query.
-
-        Source: privacy rules 2, 3 and 7.
         """
         with self._session() as session:
             if key(question, version) not in session.accountant.charges:
                 raise InternalError("seal: the question was never charged; charge it first.")
             session.seal(question, version, digest)
 
-    def check_version(self, version: str, content: bytes | None = None, read: str = "") -> None:
-        """Refuse a closed version; with `content`, store or compare the digest of the source's content.
-
-        Args:
-            version: The version.
-            content: The digest of the content.
-            read: How the source was read, where the digest depends on that.
-
-        Raises:
-            LedgerError: The version is closed, or is now.
-        """
+    def check_version(self, version: str) -> None:
+        """Refuse a closed version, with a LedgerError."""
         with self._session() as session:
             session.refuse_closed(version)
-            if content is not None:
-                session.seal(read, version, content)
+
+    def pin(self, pin: Pin) -> None:
+        """Pin the content of a version, or compare it with what is pinned.
+
+        Raises:
+            ChangedError: It is other content.
+            LedgerError: The version is closed.
+        """
+        with self._session() as session:
+            session.pin(pin)
+            session.commit()
 
     def poison(self, version: str) -> None:
         """Close a version for every question, for good."""
@@ -236,10 +236,9 @@ class Ledger:
             session.close(version)
 
     def cap(self, analyst: str, epsilon: Fraction, delta: Fraction | None = None) -> None:
-        """Cap what one analyst may spend of the budget. It limits spending only: answers are shared by all analysts.
+        """Cap what one analyst may spend, of divergences the same part. Answers are shared by all analysts.
 
-        With Renyi accounting an analyst may spend the same part of the divergences instead. Without `delta`, a cap of
-        delta stays as it is.
+        Without `delta`, a cap of delta stays as it is.
 
         Raises:
             ExactnessError: A cap is negative or above what all may spend together.

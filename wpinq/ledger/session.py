@@ -9,20 +9,25 @@ from hmac import compare_digest
 from itertools import islice
 from typing import Any
 
-from wpinq.errors import ExactnessError, LedgerError, WpinqError
+from wpinq.errors import ChangedError, ExactnessError, LedgerError, WpinqError
 from wpinq.exact import decimal
 from wpinq.ledger import chain
-from wpinq.ledger.accountant import Accountant, Entry
+from wpinq.ledger.accountant import CONTENT, Accountant, Entry
 from wpinq.ledger.chain import RefusedError, Row
 from wpinq.ledger.charge import Charge, key
 from wpinq.ledger.cost import ZERO, write
 from wpinq.ledger.secret import Secret
 from wpinq.ledger.store import Pages
+from wpinq.ledger.versions import BETWEEN, Pin
 from wpinq.records.fields import encode
 
 CLOSED = (
     "this version of the data is closed: what was measured before cannot be reproduced from the data as they are now."
-    " Protect them anew, under another version= where one is declared, at a new charge."
+    " Protect them under another version=, at a new charge."
+)
+CHANGED = (
+    "{title}: holds other records than those first read as {version!r} on {day}; nothing was charged. If this is the"
+    " next version, name it: version={today!r}."
 )
 
 
@@ -167,18 +172,32 @@ class Session:
             self.close(version)
             raise LedgerError(CLOSED)
 
+    def pin(self, pin: Pin) -> None:
+        """Stage the content of a version where none was pinned that was read so; else compare it.
+
+        Raises:
+            ChangedError: It is other content.
+            LedgerError: The version is closed.
+        """
+        self.refuse_closed(pin.version)
+        if pin.digest is None:
+            return
+        question = f"{CONTENT} {pin.way}".strip()
+        code, held = self.coded(question, pin.version, pin.digest), self.pinned(pin)
+        if held is None:
+            self.stage({"kind": "seal", "question": question, "version": pin.version, "mac": code})
+        elif not compare_digest(held, code):
+            now = datetime.now(UTC).date().isoformat()
+            day, name = self.accountant.contents[pin.version][:10], pin.version.rpartition(BETWEEN)[2]
+            raise ChangedError(CHANGED.format(title=pin.title, version=name, day=day, today=now))
+
+    def pinned(self, pin: Pin) -> str | None:
+        """The code of the content that is pinned, of a version that was read so."""
+        return self.accountant.seals.get(key(f"{CONTENT} {pin.way}".strip(), pin.version))
+
     def coded(self, question: str, version: str, digest: bytes) -> str:
         """The code of a digest, from which nobody without the secret learns whether two are equal."""
         return self._secret.mac("ledger seal", encode(self.accountant.identity, question, version, digest)).hex()
-
-    def holds(self, question: str, version: str) -> bool:
-        """Whether a digest is set."""
-        return key(question, version) in self.accountant.seals
-
-    def sealed(self, question: str, version: str, digest: bytes) -> bool:
-        """Whether this very digest is set."""
-        held = self.accountant.seals.get(key(question, version), "")
-        return bool(held) and compare_digest(held, self.coded(question, version, digest))
 
     def close(self, version: str) -> None:
         """Close a version for every question, durably."""

@@ -13,6 +13,7 @@ from wpinq.exact import decimal
 from wpinq.ledger.accountant import Accountant
 from wpinq.ledger.charge import Charge
 from wpinq.ledger.ledger import Ledger
+from wpinq.ledger.versions import Pin
 
 Request: TypeAlias = tuple[Ledger, Charge]
 """A charge, and the ledger that is asked for it."""
@@ -66,17 +67,22 @@ def distinct(requests: Iterable[Request]) -> list[Request]:
     return list({_charge_key(ledger, charge): (ledger, charge) for ledger, charge in requests}.values())
 
 
-def charge_all(requests: Sequence[Request]) -> list[bool]:
+def charge_all(requests: Sequence[Request], pins: Sequence[tuple[Ledger, Pin]] = ()) -> list[bool]:
     """Charge one measurement to several data sets, or several measurements: all or none.
 
     All ledgers are locked in one order and checked before the first is written. A crash in between leaves a
     charge without an answer, never an answer without a charge. Requests of one question, version and ledger
     are added up.
 
+    Args:
+        requests: The charges.
+        pins: What the versions that they read hold now: it is pinned with the first charge, and compared with any.
+
     Returns:
         For each request whether it was charged now.
 
     Raises:
+        ChangedError: A version holds other content than was pinned; nothing was written.
         BudgetError: One of them does not fit; nothing was written.
         LedgerError: One of them cannot be trusted or written.
     """
@@ -84,6 +90,8 @@ def charge_all(requests: Sequence[Request]) -> list[bool]:
     with ExitStack() as stack:
         sessions = {key: stack.enter_context(ledgers[key]._session()) for key in sorted(ledgers)}
         charged: dict[ChargeKey, bool] = {}
+        for ledger, pin in pins:
+            sessions[ledger._store.key].pin(pin)
         for ledger, charge in merged(requests):
             session = sessions[ledger._store.key]
             try:

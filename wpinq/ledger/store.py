@@ -51,6 +51,12 @@ class Store(Protocol):
     def locked(self, secret: Secret) -> AbstractContextManager[Pages]:
         """Lock the ledger against every other thread and process."""
 
+    def remember(self, code: str) -> None:
+        """Remember a code where that can be done; nothing depends on it."""
+
+    def recalls(self, code: str) -> bool:
+        """Whether a code was remembered."""
+
 
 class MemoryStore:
     """A ledger in the memory of one process, lost with it; another process is refused."""
@@ -58,6 +64,7 @@ class MemoryStore:
     def __init__(self, head: Head) -> None:
         self._process, self._lock = os.getpid(), threading.Lock()
         self._rows: list[Row] = []
+        self._codes: set[str] = set()
         self._head = head
 
     @property
@@ -72,6 +79,14 @@ class MemoryStore:
             raise LedgerError("ledger in memory: it belongs to the process that made it; give ledger=PATH to share it.")
         with self._lock:
             yield self
+
+    def remember(self, code: str) -> None:
+        """Remember a code for as long as the process lives."""
+        self._codes.add(code)
+
+    def recalls(self, code: str) -> bool:
+        """Whether it was remembered."""
+        return code in self._codes
 
     @property
     def untouched(self) -> bool:

@@ -48,7 +48,7 @@ class About:
         return {
             "query": self.query,
             "data set": ", ".join(one.name for one in data),
-            "version": ", ".join(one.code for one in data),
+            "version": ", ".join(one.version for one in data),
             "before the bound": list(dict.fromkeys(f"{one.name}: {step}" for one in data for step in one.before)),
             "unit": "; ".join(dict.fromkeys(one.unit.text for one in data)),
             "protects": "; ".join(dict.fromkeys(one.unit.protects for one in data)),

@@ -35,13 +35,16 @@ def pay(quotes: Sequence[Quote[Any]]) -> None:
     """Charge what some quotes say: all of it or nothing, in one transaction over all ledgers.
 
     Raises:
+        ChangedError: The records are not those of the version that they are read as; nothing was charged.
         BudgetError: They cost more together than is left; nothing was charged.
         LedgerError: A ledger cannot be trusted or written.
     """
     announce(quotes)
-    for data in {data: None for quote in quotes for data in quote.sources}:
-        data.seal()
-    charge_all(distinct(request for quote in quotes for request in quote.charges))
+    read = {data: None for quote in quotes for data in quote.sources}
+    pins = [(data.ledger, pin) for data in read if (pin := data.pin()) is not None]
+    charge_all(distinct(request for quote in quotes for request in quote.charges), pins)
+    for data in read:
+        data.remember()
 
 
 def commit(quotes: Sequence[Quote[Q]]) -> list[Q]:
@@ -153,7 +156,7 @@ class ChargedQuery:
             digest = digest_of(self.key_owner, histogram)
         bound = secret.derive("bound digest", self.quote.key, digest.to_bytes(32, "little"))
         for data in self.quote.sources:
-            data.ledger.seal(self.question, data.version, bound)
+            data.ledger.seal(self.question, data.edition, bound)
         self._words = Words(secret.derive(self.purpose, self.quote.key, bound))
         self._histogram = histogram
 

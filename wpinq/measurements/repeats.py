@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import BudgetError
-from wpinq.plan.dataset import UNNAMED
+from wpinq.ledger.versions import BETWEEN
 from wpinq.progress.bars import notebook
 
 if TYPE_CHECKING:
     from wpinq.measurements.quote import Quote
 
 REPEATS = ("charge", "ask", "refuse")
-_told: set[tuple[str, str]] = set()
-"""Data sets in memory of which it was said; nothing else is to be said of their next question."""
 
 
 def announce(quotes: Sequence[Quote[Any]]) -> None:
@@ -36,41 +34,38 @@ def announce(quotes: Sequence[Quote[Any]]) -> None:
             continue
         version, charge = next(iter(before.items()))
         what = _said(quote, version or "", same=version == charge.version)
-        unnamed = {(data.book, data.name) for data in quote.sources if data.unnamed}
-        if unnamed:
-            what += (
-                ". Records in memory are another version in each run: give protect(version=...) their date, or a file"
-            )
         modes = {data.repeat for data in quote.sources}
         if "refuse" in modes or ("ask" in modes and not _agreed(what)):
             raise BudgetError(
                 f"{what}; repeat= refuses that, and nothing was charged.", requested=quote.epsilon or quote.rho
             )
-        if "ask" not in modes and not (unnamed and unnamed <= _told):
-            _told.update(unnamed)
+        if "ask" not in modes:
             warnings.warn(f"{what}.", RuntimeWarning, stacklevel=2)
 
 
 def _said(quote: Quote[Any], version: str, *, same: bool) -> str:
     names = " and ".join(repr(data.name) for data in quote.sources)
-    hidden = "\t" in version or "\n" in version or version.startswith(UNNAMED)  # that of a file holds its size
-    shown = "" if hidden else f", {version!r},"
     why = (
         "by another version of Python, wpinq or of a library, which may compute something else"
         if same
-        else f"for another version{shown} of the data; who is in both loses both"
+        else f"for another version, {version.rpartition(BETWEEN)[2]!r}, of the data; who is in both loses both"
     )
     label = quote.name or quote.node.title
     return f"{label}: this question about {names} was answered {why}: it costs {quote.payment.text} again"
 
 
 def _agreed(what: str) -> bool:
-    """Ask at a terminal or in a notebook; nobody agrees where nobody can be asked."""
+    """Nobody agrees where nobody can be asked."""
+    return reply(f"{what}. Charge it? [y/N] ").lower() in ("y", "yes")
+
+
+def reply(question: str) -> str:
+    """Ask at a terminal or in a notebook; an empty text where nobody can be asked."""
     if not (notebook() or (sys.stdin.isatty() and sys.stderr.isatty())):
-        return False
-    sys.stderr.write(f"{what}. Charge it? [y/N] ")
+        return ""
+    sys.stderr.write(question)
     sys.stderr.flush()
     try:
-        return input().strip().lower() in ("y", "yes")
+        return input().strip()
     except (EOFError, OSError):
-        return False
+        return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
@@ -15,21 +16,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from wpinq.ledger import Ledger
-    from wpinq.ledger.secret import Secret
+    from wpinq.ledger.versions import Pin
     from wpinq.sources import Reader
-
-
-def code_of(version: str, secret: Secret) -> str:
-    """The code of a version that follows the files.
-
-    Such a version holds their size, and the size tells how many records there are: so it is never published, and the
-    code is keyed by the secret.
-    """
-    return secret.mac("command line version", version.encode()).hex()[:16]
-
-
-UNNAMED = "unnamed "
-"""What versions begin with that nobody named and no file tells: each time that they are protected is another."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -40,27 +28,29 @@ class DataSet:
         reader: Reads its records as columns.
         ledger: Its budget, shared by all of its versions.
         name: Its name in the ledger.
-        version: The name of this version; not shown, because that of a file holds its size.
+        version: The public name of this version; what is first charged under it is pinned.
         unit: The privacy unit.
-        declared: Whether the caller named the version; otherwise it is derived from the files.
+        lasting: Whether its ledger can be opened again, with other records under the same name.
         repeat: What to do before a question is charged that was charged on another version: see `protect`.
         reading: Options by which its files are read, beside their columns.
         before: What is done to each record before a person's are bounded, for people; plans have the steps themselves.
         retractions: Whether records can be taken back, so that one may weigh less than nothing.
         turn: A lock that is held while its queries are answered, so that each is computed once.
+        held: What it holds, once it was looked at: how it was read, the digest, and the state of its files by then.
     """
 
     reader: Reader = field(repr=False)
     ledger: Ledger = field(repr=False)
     name: str
-    version: str = field(repr=False)
+    version: str
     unit: Unit
-    declared: bool
+    lasting: bool = True
     reading: str = ""
     repeat: str = "charge"
     before: tuple[str, ...] = ()
     retractions: bool = False
     turn: RLock = field(default_factory=RLock, repr=False)
+    held: list[tuple[str, bytes | None, str | None]] = field(default_factory=list, repr=False)
 
     @property
     def book(self) -> str:
@@ -68,14 +58,21 @@ class DataSet:
         return self.ledger.identity
 
     @property
+    def edition(self) -> str:
+        """What the ledger calls its version: that of a table."""
+        from wpinq.ledger.versions import key  # here: the workers of a run load no ledger
+
+        return key(self.name, self.version)
+
+    @property
     def covered(self) -> tuple[object, ...]:
         """What a plan's fingerprint covers of it: one version of one data set, and how it is read.
 
         The path is not covered. A copied directory has a budget of its own and the same secret, so equal queries must
-        have equal noise there; and a version that the caller named is the same wherever its files are.
+        have equal noise there; and a version is the same wherever its files are.
         """
         way = (self.reader.schema, self.reader.way, self.reading)
-        own = (self.book, self.name, self.version, self.declared, self.unit, way)
+        own = (self.book, self.name, self.version, self.unit, way)
         return (*own, "retractions") if self.retractions else own
 
     @property
@@ -84,21 +81,16 @@ class DataSet:
         return (self.book, self.name, self.unit)
 
     @property
-    def code(self) -> str:
-        """The version for people: what the curator declared, else a code for it."""
-        return self.version if self.declared else code_of(self.version, self.ledger.secret)
-
-    @property
-    def unnamed(self) -> bool:
-        """Whether it is a version of its own in each run: of records in memory, of which nobody said which they are."""
-        return not self.declared and self.version.startswith(UNNAMED)
-
-    @property
     def live(self) -> bool:
         """Whether its records come epoch by epoch."""
         from wpinq.sources.log import Closed, Log  # the command line starts without what they load
 
         return isinstance(self.reader, (Log, Closed))
+
+    @property
+    def _once(self) -> bool:
+        """Whether its records can be read once alone, so that the pass that answers has to compare them."""
+        return bool(getattr(self.reader, "once", False))
 
     @property
     def identity_key(self) -> bytes:
@@ -116,27 +108,71 @@ class DataSet:
         return self.ledger.secret.derive("digest", self.name)
 
     def check(self) -> None:
-        """Refuse a closed version, and files whose content is not that of the version.
+        """Refuse a closed version, and files that are no longer as they were opened.
 
         Raises:
-            SourceError: A file cannot be read, or changed after it was opened.
-            LedgerError: The version is closed, or is now.
+            ChangedError: A file changed after it was opened.
+            SourceError: A file cannot be read.
+            LedgerError: The version is closed.
         """
-        if self.declared or self.reader.steady is not Steady.FILES:
-            self.ledger.check_version(self.version, self.reader.content() if self.declared else None)
-        else:
-            self._confirm()
+        self.ledger.check_version(self.edition)
+        self.reader.check()
 
-    def seal(self) -> None:
-        """Seal what its files hold, so that the version is known by that from its first charge on."""
-        files = not self.declared and self.reader.steady is Steady.FILES
-        if files and not self.ledger.knows(self.version):
-            self._confirm()
+    def pin(self) -> Pin | None:
+        """What its version holds, for the ledger; None where nobody can come with anything else.
 
-    def _confirm(self) -> None:
-        from wpinq.ledger.contents import confirm  # here: the workers of a run load no ledger
+        Files are read once, and looked at each time. What only reading shows is read each time, before the charge.
 
-        confirm(self.ledger, self.version, self.reader)
+        Raises:
+            ChangedError: A file changed after it was opened.
+            SourceError: It cannot be read.
+        """
+        if not self.lasting or self.live or self._once:
+            return None
+        from wpinq.ledger.versions import Pin
+
+        self.reader.check()
+        if not self.held or self.reader.steady is Steady.UNKNOWN:
+            state = self.reader.state()
+            seen = self.ledger.recalls(self.edition, state)
+            self.held[:] = [(*(("", None) if seen else self._content()), state)]
+        return Pin(self.edition, self.reader.name, *self.held[0][:2])
+
+    def confirm(self) -> None:
+        """Compare what it holds with what is pinned under the name of its version, if anything is.
+
+        Raises:
+            ChangedError: It is other content.
+            SourceError: It cannot be read.
+            LedgerError: The version is closed.
+        """
+        if self.ledger.pinned(self.edition) and (pin := self.pin()) is not None:
+            same = False
+            try:
+                self.ledger.pin(pin)
+                same = True
+            finally:
+                self.remember(same=same)
+
+    def remember(self, *, same: bool = True) -> None:
+        """Note the state of its files, whose content was compared, so that they need not be read again.
+
+        Of other content as much is written, so that what lies beside the ledger does not tell how it ended.
+        """
+        for _, digest, state in self.held:
+            if digest is not None and state is not None and state == self.reader.state():
+                self.ledger.remember(self.edition, state if same else os.urandom(16).hex())
+
+    def _content(self) -> tuple[str, bytes]:
+        """How its content was read, where that matters, and its digest: of bytes, or of rows in whatever order."""
+        key = self.ledger.secret.derive("content", self.name, size=KEY_SIZE)
+        digest = self.reader.content(key)
+        if digest is not None:
+            return "", digest
+        total = Rows(self)
+        for frame in self._held(self.reader.schema.names, (0, 1), None):
+            total.add(frame)
+        return total.way, total.digest
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
@@ -148,12 +184,12 @@ class DataSet:
         all records with that of the first pass that read the same columns as the same types.
 
         Raises:
-            SourceError: It cannot be read, or is not what was protected.
-            LedgerError: Its records are not those of the version any more; the version is now closed for every query.
+            SourceError: It cannot be read.
+            ChangedError: It is not what was protected.
         """
-        if self.reader.steady is Steady.FILES or (self.reader.steady is Steady.MEMORY and not self.declared):
-            return self._held(columns, share, progress)
-        return self._compared(columns, share, progress)
+        if self.reader.steady is Steady.UNKNOWN or (self._once and self.lasting):
+            return self._compared(columns, share, progress)
+        return self._held(columns, share, progress)
 
     def _held(
         self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None
@@ -167,24 +203,49 @@ class DataSet:
     def _compared(
         self, columns: Sequence[str], share: tuple[int, int], progress: Callable[[int], None] | None
     ) -> Iterator[pl.DataFrame]:
-        import numpy as np
-
+        from wpinq.ledger.versions import Pin
         from wpinq.records.batch import WEIGHT
-        from wpinq.records.identity import identities
 
-        schema, total = self.reader.schema, np.zeros(2, np.uint64)
-        key = self.ledger.secret.derive("content", self.name, size=KEY_SIZE)
-        for frame in self._held(schema.names, share, progress):
-            weight = [WEIGHT] if WEIGHT in frame.columns else []
-            rows = identities(frame, schema, key)
-            if weight:
-                rows = rows * frame[WEIGHT].to_numpy().astype(np.uint64)[:, None]
-            total += rows.sum(axis=0, dtype=np.uint64)  # in any order, and however rows are counted together
-            yield frame.select(*columns, *weight)
-        read = self.ledger.secret.mac("content of", repr((schema, self.reader.way)).encode()).hex()
-        self.ledger.check_version(self.version, total.tobytes(), read)
+        total = Rows(self)
+        for frame in self._held(self.reader.schema.names, share, progress):
+            total.add(frame)
+            yield frame.select(*columns, *([WEIGHT] if WEIGHT in frame.columns else []))
+        self.ledger.pin(Pin(self.edition, self.reader.name, total.way, total.digest))
 
     @property
     def grows(self) -> bool:
         """Whether its records come epoch by epoch, so that a plan may be measured at several of them."""
         return bool(getattr(self.reader, "grows", False))
+
+
+class Rows:
+    """The digest of all rows of a data set, in any order, and however equal ones are counted together.
+
+    It is the sum of the keyed identities of the rows. Columns of other types have other identities, so what was read
+    in another way is compared by itself.
+    """
+
+    def __init__(self, data: DataSet) -> None:
+        import numpy as np
+
+        secret, reader = data.ledger.secret, data.reader
+        self._schema, self._total = reader.schema, np.zeros(2, np.uint64)
+        self._key = secret.derive("content", data.name, size=KEY_SIZE)
+        self.way = secret.mac("content of", repr((reader.schema, reader.way)).encode()).hex()
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Add the rows of a frame with all columns."""
+        import numpy as np
+
+        from wpinq.records.batch import WEIGHT
+        from wpinq.records.identity import identities
+
+        rows = identities(frame, self._schema, self._key)
+        if WEIGHT in frame.columns:
+            rows = rows * frame[WEIGHT].to_numpy().astype(np.uint64)[:, None]
+        self._total += rows.sum(axis=0, dtype=np.uint64)
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of the rows so far."""
+        return self._total.tobytes()

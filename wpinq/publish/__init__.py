@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from wpinq.errors import ChangedError
 from wpinq.publish.plan import Plan
-from wpinq.publish.publisher import ChangedError, HeldError, Outcome
+from wpinq.publish.publisher import HeldError, Outcome
 from wpinq.publish.register import BusyError
 from wpinq.publish.release import Release, Standing
 

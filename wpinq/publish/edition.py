@@ -40,7 +40,6 @@ class Known:
         definition: A digest of what is asked.
         period: The period.
         data: Its records, of which nothing but public facts is told.
-        code: A code for their version.
         began: When the period was begun, and what was spent by then.
     """
 
@@ -49,7 +48,6 @@ class Known:
     definition: str
     period: Period
     data: DataSet
-    code: str
     began: Mapping[str, Any]
 
 
@@ -154,7 +152,7 @@ def _facts(known: Known, asked: Sequence[Asked], answers: Mapping[str, Answered]
             **({"sums before": known.began["sums before"], "sums after": ledger.told} if ledger.curves else {}),
         },
         "questions": [_question(one, answers[one.question.name]) for one in asked],
-        "records": {"code of the version": known.code},
+        "records": {"version": data.version},
         "ledger": {"rows": number, "head": code},
         "definition": known.definition,
         "wpinq": _installed(),

@@ -78,8 +78,8 @@ def report(facts: Mapping[str, Any], words: Words) -> str:
         "## How to check it",
         "",
         f"`wpinq publish verify` computes the period anew and compares every byte. The ledger `wpinq ledger verify` "
-        f"checks had {facts['ledger']['rows']} rows, the last under the code `{facts['ledger']['head']}`. The version "
-        f"of the records has the code `{facts['records']['code of the version']}`, the questions "
+        f"checks had {facts['ledger']['rows']} rows, the last under the code `{facts['ledger']['head']}`. The records "
+        f"are version {facts['records']['version']} of their period. The code of the questions is "
         f"`{facts['definition']}`. Software: wpinq {facts['wpinq']}, Python {facts['python']}.",
         "",
         *_table(("file", "SHA-256"), [(name, f"`{code}`") for name, code in facts["files"].items()]),

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError
+from wpinq.errors import BudgetError, ChangedError, PlanError, SourceError, WpinqError
 from wpinq.measurements.charged import commit
 from wpinq.plan.node import sources
 from wpinq.publish.asked import Asked, ask
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from wpinq.plan.dataset import DataSet
 
 
+FIRST = 1
+"""The version of a period's records that is charged for first."""
+
+
 class HeldError(WpinqError):
     """A check wants the curator to look at a period before it is published; nothing was published."""
-
-
-class ChangedError(WpinqError):
-    """The records of a period are not those that it was published or charged from; nothing was charged."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Publisher:
     def _compute(self, period: Period, *, again: bool) -> Record:
         """Charge for a period and compute it; what was charged before is free."""
         allowance = Allowance(self.file.budget, self.register, period)
-        views = self.opening.protect(period, allowance)
+        views = self._protected(period, allowance, again=again)
         data = sources(views._node)[0]
         promise = data.ledger.promise
         asked = self.asked(views, promise)
@@ -172,8 +172,7 @@ class Publisher:
             self.register.refuse(period.name, self._now(), str(error))
             raise
         answers = {one.question.name: one.answer() for one in asked}
-        code = self.opening.code(data)
-        known = Known(self.name, self.file, self.definition, period, data, code, began.facts)
+        known = Known(self.name, self.file, self.definition, period, data, began.facts)
         facts, files = compose(known, asked, answers)
         place = self.register.files / period.name
         shutil.rmtree(place, ignore_errors=True)  # of a process that was killed before it entered them; nobody has them
@@ -192,10 +191,12 @@ class Publisher:
             SourceError: Its records are not there.
             ChangedError: They are others.
         """
-        views = self.opening.protect(period, None)
+        try:
+            views = self.opening.protect(period, record.version)
+        except ChangedError:
+            what = self.opening.shown(period)
+            raise ChangedError(f"{period.name}: {what} holds other records than were published.") from None
         (data,) = sources(views._node)
-        if self.opening.code(data) != record.version:
-            raise ChangedError(f"{period.name}: {self.opening.shown(period)} holds other records than were published.")
         asked = self.asked(views, data.ledger.promise)
         self._same(period, asked)
         commit([quote for one in asked for quote in one.quotes])
@@ -203,13 +204,31 @@ class Publisher:
         tables = [(name, *table, one.abouts[name]) for one in answers for name, table in one.tables.items()]
         return {file: content for table in tables for file, content in tabled(*table).items()}
 
+    def _protected(self, period: Period, allowance: Allowance, *, again: bool) -> Collection:
+        """Protect the records of a period, as the version that it was begun with, or the next that is not charged for.
+
+        Raises:
+            ChangedError: It was charged for other records, and nobody said to charge for these too.
+        """
+        old = self.register.records().get(period.name)
+        version = FIRST if old is None else int(old.version)
+        while True:
+            try:
+                return self.opening.protect(period, str(version), allowance)
+            except ChangedError:
+                if not again:
+                    raise ChangedError(f"{period.name}: was charged for other records than {self.opening.shown(period)}"
+                                       " holds; nothing was charged. Put the old ones back, or say --again to charge"
+                                       " for these too: who is in both loses both.") from None  # fmt: skip
+            version += 1
+
     def _began(self, period: Period, data: DataSet, price: Price) -> tuple[Record, Record]:
         """When a period was begun, once, so that its evidence says the same however often it is computed.
 
         Returns:
             Its record with what it costs, and the one that holds if nothing is charged for that.
         """
-        old, version = self.register.records().get(period.name), self.opening.code(data)
+        old, version = self.register.records().get(period.name), data.version
         same = old
         if same is None or (same.version, same.definition) != (version, self.definition):
             earlier = Price() if same is None else paid(same)
@@ -220,25 +239,29 @@ class Publisher:
         return replace(same, facts={BEFORE: Price().facts, **same.facts, COST: price.facts}), old or same
 
     def _same(self, period: Period, asked: list[Asked]) -> None:
-        """Refuse records other than those that the period was charged for."""
+        """Refuse questions that were charged for the period by another Python or wpinq, which may compute others."""
         charges = [(ledger, charge) for one in asked for quote in one.quotes for ledger, charge in quote.charges]
         if any(charge.asked and ledger.repeated(charge) is not None for ledger, charge in charges):
-            raise ChangedError(f"{period.name}: was charged for other records than {self.opening.shown(period)} holds;"
-                               " nothing was charged. Put the old ones back, or say --again to charge for these"
-                               " too: who is in both loses both.")  # fmt: skip
+            raise ChangedError(f"{period.name}: was charged by another version of Python, wpinq or of a library, which"
+                               " may compute something else; nothing was charged. Take that one, or say --again to"
+                               " charge once more.")  # fmt: skip
 
     def _unchanged(self, record: Record, period: Period) -> None:
-        """Tell the curator that the records of a published period changed, if they are there at all."""
+        """Tell the curator that the records of a published period changed, if they are there at all.
+
+        It is said on standard error and nowhere else, and the run ends as one that repeats: that records changed was
+        not charged, and who starts the run may see how it ended.
+        """
         if record.definition != self.definition:
             warnings.warn(f"{period.name}: the questions or keys changed since it was published; it stays as it is.",
                           RuntimeWarning, stacklevel=2)  # fmt: skip
         try:
-            data = sources(self.opening.protect(period, None)._node)[0]
+            self.opening.protect(period, record.version)
+        except ChangedError:
+            warnings.warn(f"{period.name}: {self.opening.shown(period)} changed since it was published; what is"
+                          " published stays, and nothing was charged.", RuntimeWarning, stacklevel=2)  # fmt: skip
         except SourceError:
             return
-        if self.opening.code(data) != record.version:
-            raise ChangedError(f"{period.name}: {self.opening.shown(period)} changed since it was published; what is"
-                               " published stays, and nothing was charged.")  # fmt: skip
 
     def _past(self, period: Period) -> list[list[Column]]:
         """The columns of the periods that were published before this one."""

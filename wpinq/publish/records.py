@@ -19,7 +19,6 @@ from wpinq.sources import open_source
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.plan.dataset import DataSet
 
 LIMITLESS = 10**12
 """The budget of records that are made up to show mistakes."""
@@ -47,14 +46,16 @@ class Opening:
         scheme, _, rest = text.partition("://")
         return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if URL.match(text) else text
 
-    def protect(self, period: Period, allowance: Allowance | None) -> Collection:
+    def protect(self, period: Period, version: str, allowance: Allowance | None = None) -> Collection:
         """Protect the records of a period as a table of its own, `NAME PERIOD`, so that its questions are its own.
 
         Args:
             period: The period.
+            version: Which version of its records it is: the first one, or one that the curator has charged for again.
             allowance: What the ledger may hold; None to open one that exists.
 
         Raises:
+            ChangedError: It holds other records than those that were charged for under this version.
             SourceError, PlanError, LedgerError: They cannot be read or protected; nothing was charged.
         """
         source = self._source(period)
@@ -68,8 +69,9 @@ class Opening:
             if total is None and allowance.total > book.budget:
                 book.raise_budget(allowance.total)
         return protect(
-            source, ledger=self.ledger, name=f"{self._data.name} {period.name}", columns=self._columns(),
-            unit=self.unit, where=self._where(period), derive=self._data.derive or None, **self._words(),
+            source, ledger=self.ledger, name=f"{self._data.name} {period.name}", version=version,
+            columns=self._columns(), unit=self.unit, where=self._where(period), derive=self._data.derive or None,
+            **self._words(),
         )  # fmt: skip
 
     def imagined(self, period: Period, *, curves: bool) -> Collection:
@@ -91,11 +93,6 @@ class Opening:
             where=self._where(period), derive=self._data.derive or None,
             budget=None if curves else LIMITLESS, rho=LIMITLESS if curves else None,
         )  # fmt: skip
-
-    @staticmethod
-    def code(data: DataSet) -> str:
-        """A code for the version of a period's records, which only the ledger's secret can make."""
-        return data.ledger.secret.mac("version of a period", data.version.encode()).hex()[:32]
 
     def _source(self, period: Period) -> Any:
         text = period.filled(self._data.source)

@@ -48,7 +48,7 @@ class Record:
         period: Its name.
         every: What kind of period it is.
         stage: See above.
-        version: A code for the version of its records.
+        version: Which version of its records it is of: the first one, or one that was charged for again.
         definition: A digest of the questions that were asked.
         facts: What its evidence was written from: times, costs, digests of files; nothing that was not released. Of
             what is begun, what it costs, and what was charged for it before, of other records or questions.

@@ -94,6 +94,8 @@ class Protected(Table, frozen=True):
         meanings: What they mean, in words, by their names.
         questions: Whether analysts may ask questions of their own.
         bounds: Bounds of columns, for sums and ranks in SQL.
+        version: The name of the version of its records; `{date}` in it is the day on which the server was started. Data
+            that are replaced in place need one, for other records under a name that was charged are not opened.
     """
 
     source: str

@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 from wpinq.exact import exact
 from wpinq.ledger import Entry, Ledger, allowances, caps
 from wpinq.ledger.budget import last_row
-from wpinq.plan.dataset import code_of
 from wpinq.remote.overseen import Cap, Capped, GrantTold, History, Ledgers, LedgerTold, Row, Tokens
 from wpinq.remote.pricing import left
 from wpinq.remote.wire import Left, told
@@ -117,17 +116,11 @@ def _told(of: Opened, curator: str) -> LedgerTold:
 
 
 def _rows(rows: Iterable[Entry], of: Opened) -> list[Row]:
-    secret = of.ledger.secret
-
-    def version(text: str) -> str:
-        """A version that follows files holds their size; its code does not."""
-        return code_of(text, secret) if {"\t", "\n"} & {*text} else text
-
     def amount(number: Fraction | None) -> str | None:
         return None if number is None else told(number)
 
     return [
-        Row(number=row.number, at=row.at, kind=row.kind, name=row.label, version=version(row.version),
+        Row(number=row.number, at=row.at, kind=row.kind, name=row.label, version=row.version,
             analyst=row.analyst, epsilon=amount(row.epsilon), delta=amount(row.delta))
         for row in rows
     ]  # fmt: skip

@@ -67,8 +67,19 @@ class Reader(Protocol):
     def steady(self) -> Steady:
         """How it is known that it still holds the same records."""
 
+    @property
+    def title(self) -> str:
+        """What a version of its records is called where nobody names it: what the curator wrote of the source."""
+
     def version(self) -> str | None:
-        """Path, size and modification time of every file; None for objects, which have no version of their own."""
+        """Path, size and modification time of every file; None for objects. A run tells two readers apart by it."""
+
+    def check(self) -> None:
+        """Refuse files that are no longer as they were opened.
+
+        Raises:
+            ChangedError: One was changed, or is gone.
+        """
 
     def state(self) -> str | None:
         """How the system shows the files now, with all that it sets at each change; None for objects.
@@ -77,7 +88,10 @@ class Reader(Protocol):
         """
 
     def content(self, key: bytes = b"") -> bytes | None:
-        """BLAKE2b-256 over the files' bytes, or under a key of 16 bytes GMAC, which is quicker; None for objects."""
+        """BLAKE2b-256 over the files' bytes, or under a key of 16 bytes GMAC, which is quicker.
+
+        None where what is read must tell: of objects, and of databases, whose files change while their rows stay.
+        """
 
     def batches(
         self,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wpinq.errors import SourceError
+from wpinq.errors import ChangedError, SourceError
 
 FORMATS = {
     ".csv": "csv",
@@ -34,6 +34,7 @@ BESIDE = re.compile(r"\.ledger(?:[.-][a-z.-]+)?$")
 """The ledger of a file and what lies by it, which a pattern of logs may match."""
 
 
+CHANGED = "{}: changed after it was opened; open it again."
 BLOCK = 1 << 20
 TICK = 100_000_000
 """Nanoseconds within which the clock of a file system surely goes on."""
@@ -64,12 +65,12 @@ class File:
         """Make sure that it is still the file that was opened.
 
         Raises:
-            SourceError: It is not.
+            ChangedError: It is not.
         """
         with reading(self.given):
             now = self.path.stat()
         if (now.st_size, now.st_mtime_ns) != (self.size, self.modified):
-            raise SourceError(f"{self.given}: changed after it was opened; open it again.")
+            raise ChangedError(CHANGED.format(self.given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,15 @@ class Files:
         return plain(Path(self.given).name)
 
     @property
+    def title(self) -> str:
+        """The name of a file or directory; of a pattern its text from the first part that holds a wildcard."""
+        path = Path(self.given)
+        if path.exists() or not glob.has_magic(self.given):
+            return plain(path.name or self.path.name)
+        first = next(place for place, part in enumerate(path.parts) if glob.has_magic(part))
+        return plain("/".join(path.parts[first:]))
+
+    @property
     def total_bytes(self) -> int:
         """The size of all files."""
         return sum(file.size for file in self.files)
@@ -211,7 +221,7 @@ def state(paths: Iterable[Path]) -> str | None:
 
 
 def plain(path: str) -> str:
-    """A path as printable text, with an escape for each byte that is not UTF-8."""
+    """A path as text, with an escape for each byte that is not UTF-8."""
     return path.encode("utf-8", "backslashreplace").decode()
 
 

@@ -28,6 +28,11 @@ class FileReader:
         return self.found.name
 
     @property
+    def title(self) -> str:
+        """The file's name, or the text of a pattern."""
+        return self.found.title
+
+    @property
     def path(self) -> Path:
         """The file, or the directory of a pattern."""
         return self.found.path
@@ -51,11 +56,16 @@ class FileReader:
         """Path, size and modification time of every file."""
         return self.found.version()
 
+    def check(self) -> None:
+        """Refuse files that are no longer as they were opened."""
+        for file in self.found.files:
+            file.check()
+
     def state(self) -> str | None:
         """Path, inode, size and times of every file now."""
         return state(file.path for file in self.found.files)
 
-    def content(self, key: bytes = b"") -> bytes:
+    def content(self, key: bytes = b"") -> bytes | None:
         """BLAKE2b-256 over the files' sizes and bytes, or under a key GMAC."""
         return self.found.content(key)
 
@@ -64,6 +74,11 @@ class ObjectReader:
     """A reader of an object in memory: it has no path, size, version or content of its own."""
 
     __slots__ = ()
+
+    @property
+    def title(self) -> str:
+        """Objects have no name of their own."""
+        return "records"
 
     @property
     def way(self) -> tuple[object, ...]:
@@ -84,7 +99,10 @@ class ObjectReader:
         return Steady.UNKNOWN
 
     def version(self) -> None:
-        """Objects have no version of their own; `protect(version=...)` may name one."""
+        """Objects have none that could be told without reading them."""
+
+    def check(self) -> None:
+        """Only reading shows whether it is as it was."""
 
     def state(self) -> None:
         """There is no file."""

@@ -58,6 +58,11 @@ class Recovered:
         return self.reader.name
 
     @property
+    def title(self) -> str:
+        """The title of the source."""
+        return self.reader.title
+
+    @property
     def path(self) -> Path | None:
         """The place of the source."""
         return self.reader.path
@@ -80,6 +85,10 @@ class Recovered:
     def version(self) -> str | None:
         """The version of the source."""
         return self.reader.version()
+
+    def check(self) -> None:
+        """Refuse a source that is no longer as it was opened."""
+        self.reader.check()
 
     def state(self) -> str | None:
         """The state of the source."""

@@ -178,7 +178,7 @@ class Answers:
         chosen = {name: listed(items) for name, items in each.items()} | selected
         for name, items in chosen.items():
             bin_frame(items, measurements[name].node.schema)
-        questions = Questions(views._data.code, measurements, chosen, {})
+        questions = Questions(views._data.version, measurements, chosen, {})
         sinks = open_sinks([to] if isinstance(to, str) else to, "answers(to=...)")
         keep, place = views._log.keep or sys.maxsize, None if views._journal is None else views._journal.place
         delivery = Delivery(sinks, questions.stream, place, keep, stop=threading.Event(), tell=warnings.warn)

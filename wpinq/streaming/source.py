@@ -147,5 +147,5 @@ def live(
         journal = open_journal(recover, place.with_name(place.name + ".live"), derived, keep)
         log.merged = journal.merged
     version = os.urandom(16).hex() if journal is None else journal.version
-    data = DataSet(log, book, name, f"live {version}", unit, declared=False, before=first.said, retractions=retractions)
+    data = DataSet(log, book, name, f"live {version}", unit, before=first.said, retractions=retractions)
     return Live(first.over(Source(data)), log, lateness, journal)

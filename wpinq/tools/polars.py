@@ -27,8 +27,8 @@ class PolarsFrame:
     def protect(self, *budget: Any, **options: Any) -> Collection:
         """Protect the frame's rows: `wpinq.protect(frame, ...)`, with the same arguments and errors.
 
-        A lazy frame is computed anew for each run, and whether it gives the same rows nobody knows: each `protect` of
-        it is a new version, charged by itself, unless `version=` declares one (privacy rule 2).
+        A lazy frame is computed anew for each run, and before each charge; rows other than those that were first
+        charged under its version ("records", unless `version=` names it) are refused (privacy rule 2).
 
         >>> import polars as pl
         >>> import wpinq.tools.polars

@@ -27,7 +27,7 @@ def judge(case: Case, way: str = "") -> list[str]:
     found += flow(one, other)
     if not found:
         found += [*movement(case, one, other), *loss(case, one, other), *deltas(case, one, other)]
-        found += [*ids(one), *ids(other), *oracle.check(case, one)]
+        found += [*ids(one), *ids(other), *noise(one), *noise(other), *oracle.check(case, one)]
     if not found and way:
         found += same(one, run(case, way), way)
     return found
@@ -114,6 +114,20 @@ def ids(trace: Trace) -> Iterator[str]:
         before = seen.setdefault(asked.question.question, asked)
         if before.content is not None and asked.content is not None and before.content != asked.content:
             yield f"E lines {before.line} and {asked.line} are one question with two histograms"
+
+
+def noise(one: Trace) -> Iterator[str]:
+    """Questions that are two have noise of their own, also where they are answered from one histogram.
+
+    Else answers that are equal tell that two versions hold the same, at no charge.
+    """
+    seen: dict[bytes, QuotedAggregate] = {}
+    for asked in one.asked:
+        if asked.question._words is None:
+            continue
+        before = seen.setdefault(asked.question._words._key, asked)
+        if before.question.question != asked.question.question:
+            yield f"H lines {before.line} and {asked.line} are two questions with one noise"
 
 
 def same(one: Trace, other: Trace, way: str) -> Iterator[str]:

@@ -24,6 +24,7 @@ from unittest.mock import patch
 import polars as pl
 from attacks.fuzz.grow import grow
 from attacks.fuzz.judge import WAYS, judge
+from attacks.fuzz.plants_versions import content_refuses_names, equal_content
 
 from wpinq.engines import sharing
 from wpinq.functions import plain
@@ -58,7 +59,7 @@ class Plant:
         theme: Of the case that finds it.
         seed: Of the case that finds it; where the generator has moved, another one does.
         checks: The letters of the checks that do: A movement or answer, B loss or delta, C definitions, D control flow,
-            E identities of questions, F batches, G charged and no answer.
+            E identities of questions, F batches, G charged and no answer, H noise that is used twice.
     """
 
     what: str
@@ -261,6 +262,8 @@ PLANTS = {
     "shave_names": Plant("two plans are one question", shave_names, "names", 3, "CE"),
     "json_literals": Plant("infinity and NaN are one literal", json_literals, "literals", 10, "CE"),
     "same_version": Plant("two data sets are one step", same_version, "twins", 1, "C"),
+    "equal_content": Plant("equal content is one version, free under two names", equal_content, "versions", 0, "D"),
+    "names": Plant("content is refused under a second name", content_refuses_names, "versions", 0, "D"),
     "empty_column": Plant("names of columns that Polars reads as others", odd_names, "odd", 2, "G"),
 }
 

@@ -58,6 +58,24 @@ def twins(rng: Random) -> tuple[Table, ...]:
     return (table(rng, kinds, values), table(rng, kinds, values))
 
 
+def versions(rng: Random) -> tuple[Table, ...]:
+    """Two or three versions of one data set, by names of their own; what one holds, another may hold too, or nearly."""
+    unit = rng.choice(["", "", "unit=users('user', at_most=2)", "unit=users('user', shared=True)"])
+    kinds = (("user", "text"), ("page", "text"))
+    rows = few(rng, {"user": WORDS, "page": WORDS})
+    made = []
+    for version in range(rng.choice([2, 2, 3])):
+        own = list(rows)
+        for _ in range(rng.choice([0, 0, 1])):
+            own.append((rng.choice(WORDS), rng.choice(WORDS)))
+        if rng.random() < 0.3:
+            own.pop(rng.randrange(len(own)))
+        form = rng.choice(["frame", "csv", "tuples", "parquet"])
+        made.append(Table("t", f"v{version}", kinds, tuple(own), unit=unit, ledger=0, form=form,
+                          budget=rng.choice(["10**40"] * 3 + ["1", "2"])))  # fmt: skip
+    return tuple(made)
+
+
 def anything(rng: Random) -> tuple[Table, ...]:
     kinds = {"k": "text", "v": "value"}
     values: dict[str, list[object]] = {"k": ["A", "B"], "v": rng.choice([[None], [None, "x"], [None, 1, "n", b"n"]])}

@@ -126,6 +126,18 @@ def together(grower: Grower) -> None:
     grower.add(f"c0.{grower.rng.choice(['concat', 'union', 'subtract', 'intersect'])}(c1)")
 
 
+def again(grower: Grower) -> None:
+    """The same questions about each version of a data set."""
+    rng = grower.rng
+    step = rng.choice(["map('page')", "map('user')", "distinct('page')", "filter(lambda page: page == 'a')", "shave()"])
+    epsilon = rng.choice(["0.1", "0.5", "1"])
+    for number in range(len(grower.tables)):
+        made = grower.add(f"c{number}.{step}")
+        asked = grower.add(f"{made}.measure(epsilon={epsilon})", "m") if made else None
+        if asked and rng.random() < 0.3:
+            grower.say(f"{asked}.release(delta=1e-6)")
+
+
 def nulls(grower: Grower) -> None:
     """None as a source holds it and as a function makes it."""
     rng = grower.rng
@@ -188,6 +200,7 @@ THEMES = {
     "reader": (tables.people, reader),
     "unfingerprinted": (tables.people, unfingerprinted),
     "twins": (tables.twins, together),
+    "versions": (tables.versions, again),
     "nulls": (tables.anything, nulls),
     "visits": (tables.visits, by_time),
     "dates": (tables.far, gathered),

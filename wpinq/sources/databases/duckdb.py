@@ -56,9 +56,17 @@ class DuckDbReader(FileReader):
         return f"{self.found.name}:{self.place.table}"
 
     @property
+    def title(self) -> str:
+        """The same."""
+        return self.name
+
+    @property
     def way(self) -> tuple[object, ...]:
         """The table."""
         return (type(self).__name__, self.place.table)
+
+    def content(self, key: bytes = b"") -> None:
+        """Its rows tell: a file changes when its log of writes is merged, or it is compacted."""
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
@@ -74,16 +82,14 @@ class DuckDbReader(FileReader):
 
     def raw(self, schema: Schema) -> Iterator[Any]:
         """All record batches, as DuckDB gives them."""
-        for file in self.found.files:
-            file.check()
+        self.check()
         with _rows(self.place, ", ".join(map(quoted, schema.names)), "") as batches:
             yield from batches
-        for file in self.found.files:
-            file.check()
+        self.check()
 
 
 def duckdb(path: str | Path, *, table: str) -> DuckDb:
-    """Name a table of a DuckDB file, for `protect`. Its version and its ledger are those of a file."""
+    """Name a table of a DuckDB file, for `protect`. Its ledger is that of a file; its rows are its version."""
     return DuckDb(Path(path), table)
 
 

@@ -103,11 +103,12 @@ class Postgres:
 def postgres(url: str, *, table: str | None = None, query: str | None = None) -> Postgres:
     """Name a table or a query of a PostgreSQL server, for `protect`.
 
-    The version of a database is not known: unless `protect(version=...)` declares one, each protect is a new version,
-    and its measurements are charged anew. Each run reads one snapshot, with all columns: `columns=(...)` or a query
-    leave out what is never needed. Should a run meet other records than the first one did, the version is closed,
-    whatever is asked for; so of a table that is written to, protect a query of rows that stay. A ledger is needed,
-    `protect(ledger=PATH)`, since there is no file to keep it by.
+    Its version is called as the table is, or "query", unless `protect(version=...)` names it, and is the same in every
+    session that finds the same rows, in whatever order. Other rows are refused, so of a table that is written to,
+    protect a query of rows that stay, or name versions. Rows are read before a charge, to compare them, and for the
+    answers; each time in one snapshot, with all columns: `columns=(...)` or a query leave out what is never needed.
+    Should rows change between the two, the charge stands, and the answer is refused until they are back. A ledger is
+    needed, `protect(ledger=PATH)`, since there is no file to keep it by.
 
     Args:
         url: `postgresql://user@host:port/database`, as libpq reads it; the password may be in it, in PGPASSWORD or in
@@ -159,6 +160,11 @@ class PostgresReader(ObjectReader):
     def name(self) -> str:
         """The table's name."""
         return self.place.table or "query"
+
+    @property
+    def title(self) -> str:
+        """The same."""
+        return self.name
 
     @property
     def way(self) -> tuple[object, ...]:

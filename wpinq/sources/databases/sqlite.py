@@ -19,13 +19,13 @@ from urllib.parse import parse_qsl, quote
 import polars as pl
 
 from wpinq.arguments import NAME, NOTHING, PATH, takes
-from wpinq.errors import SourceError
+from wpinq.errors import ChangedError, SourceError
 from wpinq.records import python as values
 from wpinq.records import text as convert
 from wpinq.records.schema import Column, Kind, Schema, in_columns, polars_type
 from wpinq.sources.columns import Columns, Steady, check_names, chosen, wanted
 from wpinq.sources.databases.postgres import quoted
-from wpinq.sources.files import Digest, plain, state
+from wpinq.sources.files import CHANGED, plain, state
 from wpinq.sources.tables import arrays
 
 ROWS_PER_FETCH = 1 << 16  # rows fetched at a time
@@ -81,7 +81,7 @@ class Sqlite:
 
 @takes(path=PATH, table=NAME | NOTHING, query=NAME | NOTHING)
 def sqlite(path: str | Path, *, table: str | None = None, query: str | None = None) -> Sqlite:
-    """Name a table or a query of an SQLite file, for `protect`. Its version and its ledger are those of a file.
+    """Name a table or a query of an SQLite file, for `protect`. Its ledger is that of a file; its rows are its version.
 
     Args:
         path: The file.
@@ -137,6 +137,11 @@ class SqliteReader:
         return plain(f"{self.path.name}:{self.place.table or 'query'}")
 
     @property
+    def title(self) -> str:
+        """The same."""
+        return self.name
+
+    @property
     def way(self) -> tuple[object, ...]:
         """The table or the query."""
         return (type(self).__name__, self.place.table, self.place.query)
@@ -154,17 +159,21 @@ class SqliteReader:
         """Path, size, modification time and number of changes of the file, and of its log of writes."""
         return self.opened
 
+    def check(self) -> None:
+        """Refuse a file that is no longer as it was opened."""
+        with _connection(self.place):
+            self._check()
+
+    def _check(self) -> None:
+        if _version(self.path) != self.opened:
+            raise ChangedError(CHANGED.format(self.place.where))
+
     def state(self) -> str | None:
         """Path, inode, size and times of the file and of its log of writes now."""
         return state(_files(self.path))
 
-    def content(self, key: bytes = b"") -> bytes:
-        """BLAKE2b-256 over the file and its log of writes, or under a key GMAC."""
-        digest = Digest(key)
-        with _connection(self.place):
-            for path in _files(self.path):
-                digest.read(path)
-        return digest.end()
+    def content(self, key: bytes = b"") -> None:
+        """Its rows tell: a file changes when its log of writes is merged, or it is compacted."""
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
@@ -180,8 +189,7 @@ class SqliteReader:
         rows = quoted(self.place.table) if self.place.table is not None else "temp.wpinq_rows"
         chosen = ", ".join(_selected(column, self.own[column.name]) for column in schema)
         with _connection(self.place) as cursor:
-            if _version(self.path) != self.opened:
-                raise SourceError(f"{self.place.where}: changed after it was opened; open it again.")
+            self._check()
             cursor.execute(f"SELECT {chosen} FROM {rows}")  # noqa: S608  names are quoted, the query is the curator's
             while result := cursor.fetchmany(ROWS_PER_FETCH):
                 cells = list(zip(*result, strict=True))

@@ -195,8 +195,9 @@ def _observed(key: str, measurement: Measurement, buckets: int, degrees: Fit) ->
 
 
 def _by_degree(key: str, measurement: Measurement, asked: Ints) -> NoisyByDegree:
-    """The answers for all pairs of these degrees, or all ascending triples."""
+    """The answers for all pairs of these degrees, or all ascending triples; none where noise left no degree."""
     joint = key == "joint_degrees"
     cells = np.indices((len(asked),) * 2).reshape(2, -1).T if joint else triple_cells(len(asked))
-    found = np.asarray(measurement.observe_many([tuple(one) for one in asked[cells].tolist()]), float)
-    return NoisyByDegree(found.reshape(len(asked), -1) if joint else found, float(measurement.scale), asked)
+    bins = [tuple(one) for one in asked[cells].tolist()]
+    found = np.asarray(measurement.observe_many(bins) if bins else [], float)
+    return NoisyByDegree(found.reshape(len(asked), len(asked)) if joint else found, float(measurement.scale), asked)

@@ -8,6 +8,7 @@ from serving import CONFIG, serving, written
 
 import wpinq
 from wpinq.ledger import Ledger
+from wpinq.serve import measuring, questions
 
 COUNT = "SELECT page, COUNT(*) AS c FROM views GROUP BY page"
 PAGES = ["p0", "p1", "nope"]
@@ -73,6 +74,19 @@ def test_an_analyst_without_a_cap_asks_nothing(site):
         refused = site.ask(token, "POST", "/api/sql", question(dry=dry))
         assert refused.status == 409 and "no cap" in refused.body["error"]["message"]
     assert spent(site) == before
+
+
+def test_nothing_is_read_of_a_question_of_an_analyst_without_a_cap(site, monkeypatch):
+    def read(*_, **__):
+        raise AssertionError("it was read")
+
+    for module, name in ((questions, "quoted"), (questions, "prepare"), (measuring, "collection")):
+        monkeypatch.setattr(module, name, read)
+    token = site.token("capless2")
+    plan = {"plan": [{"do": "table", "name": "views"}], "epsilon": 1}
+    for query in ("EXPLAIN " + COUNT, COUNT, "no SQL"):
+        assert site.ask(token, "POST", "/api/sql", question(query=query)).status == 409
+    assert site.ask(token, "POST", "/api/measure", plan).status == 409
 
 
 def test_a_cap_of_delta_binds_too_and_without_one_nothing_is_published(tmp_path):

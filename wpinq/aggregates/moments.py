@@ -55,7 +55,7 @@ class Moments(Linear):
         """Steps of a weight of 1."""
         return self.reach * max(1, FINE // self.reach) if 2 in self.powers else self.reach
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         """That of its input, and the steps of the numbers."""
         return self.source.resolution * self.fine

@@ -21,6 +21,8 @@ from wpinq.state.states import Ending, Piecewise, State
 from wpinq.state.waiting import Waiting
 
 Edge: TypeAlias = tuple[Node, Callable[[Batch], Batch | None]]
+FEW = 2
+"""Batches of one step that need not be added up."""
 StepBatches: TypeAlias = dict[Node, list[Batch]]
 """Batches that leave, by the step that made them."""
 
@@ -67,7 +69,7 @@ class Linear:
         result: dict[Node, list[Batch]] = {}
         for node, edges in self._steps.items():
             made = (kernel(item) for up, kernel in edges for item in result[up])
-            result[node] = [entry for entry in (made if edges else [batch]) if entry]
+            result[node] = _few([entry for entry in (made if edges else [batch]) if entry])
         for end, notes in self.note.items():
             for note, entry in product(notes, result[end]):
                 note(entry)
@@ -97,6 +99,17 @@ class Linear:
                 for batch in batches:
                     sums.setdefault(end, Waiting(batch.schema)).absorb(batch)
         return {end: [item.rows()] for end, item in sums.items()}
+
+
+def _few(batches: list[Batch]) -> list[Batch]:
+    """The same records in two batches at the most.
+
+    A sum gives a batch for each way on which a record came; of sums of sums the ways double with each. So equal records
+    are added up as soon as there are more batches than a sum of two steps has.
+    """
+    if len(batches) <= FEW:
+        return batches
+    return [Batch.concat(batches, batches[0].schema).consolidate()]
 
 
 def _kernels(node: Node, ups: Sequence[Node], shape: Stateless | Merge, failure: Failure) -> Sequence[Edge]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
 
@@ -127,11 +127,11 @@ class Align(Linear):
     shown = "align"
     keeps_sign = True
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.onto
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         return self.fine
 
@@ -175,7 +175,7 @@ class Coarse(Unary):
     stability = (DITHER_STABILITY,)
     rounding = ROUNDING_NOTE
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.source.schema.expanded()
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import polars as pl
 
@@ -58,11 +59,11 @@ class Distinct(Unary):
     apart = True
     keeps_sign = True
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.source.schema.expanded()
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         """Fine enough for the bound."""
         return math.lcm(self.source.resolution, self.at_most.denominator)

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import polars as pl
 
@@ -82,7 +83,7 @@ class Outputs(Linear):
     function: Many
     keeps_sign = True
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.function.output
 
@@ -109,7 +110,7 @@ class FlatMap(Outputs):
     parts: int
     bias = "the outputs of a record share its weight, so it is no count of outputs"
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         """Fine enough to share a weight."""
         return self.source.resolution * self.parts

@@ -114,7 +114,7 @@ class GroupBy(Unary):
         key = Schema(tuple(Column(name, self.source.schema[name].kind) for name in self.keys))
         return Schema((*key.columns, Column(key.fresh(self.name), Kind.INT if self.count else Kind.ANY)))
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         """Half steps; whole groups count whole."""
         return 1 if self.whole else 2 * self.source.resolution

@@ -83,7 +83,7 @@ class GroupColumns(Unary):
         key = [Column(name, before[name].kind) for name in self.keys]
         return Schema((*key, *(Column(one.name, one.kind(before)) for one in self.columns)))
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         """A key counts once."""
         return 1

@@ -194,7 +194,7 @@ class Join(Binary):
         """How pairs are weighed."""
         return PairWeighting(self.scale, self.fine, self.at_most)
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         """Of the exact rule, or of the dither."""
         return self.fine * self.scale**2 if self.scale else GRID

@@ -134,11 +134,11 @@ class Fill(Node):
         """The collection whose records are kept, and the one whose keys count."""
         return self.sides
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.sides[0].schema.select(self.own).expanded()
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         return common_resolution(self.sides)[1]
 

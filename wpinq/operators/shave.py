@@ -123,7 +123,7 @@ class Shave(Unary):
         before = self.source.schema if is_steps(self.source.schema) else self.source.schema.expanded()
         return Schema((*before.columns, Column(before.fresh(self.name), Kind.INT, ranged=True)))
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         """Fine enough for every thickness."""
         return math.lcm(self.source.resolution, *(thickness.denominator for thickness in self.thickness))
@@ -171,7 +171,7 @@ class ShaveBy(Unary):
         before = self.source.schema.expanded()
         return Schema((*before.columns, Column(before.fresh(self.name), Kind.INT, ranged=True)))
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         """Fine enough for a step."""
         return math.lcm(self.source.resolution, self.function.step.denominator)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from hashlib import sha256
 
 import polars as pl
@@ -51,7 +52,7 @@ class Extreme(Binary):
     apart = True
     keeps_sign = True
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.left.schema.expanded()
 

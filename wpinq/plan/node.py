@@ -46,12 +46,12 @@ class Node(ABC):
     def inputs(self) -> tuple[Node, ...]:
         """The steps that it reads."""
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """Its columns."""
         return self.inputs[0].schema
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         """Its weights are whole numbers of 1/resolution."""
         return self.inputs[0].resolution
@@ -252,12 +252,12 @@ class Source(Node):
         """A source reads no other step."""
         return ()
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         """The columns that the source declares."""
         return self.data.reader.schema
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         """Records are counted whole."""
         return 1

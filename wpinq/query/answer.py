@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -195,13 +195,19 @@ def quoted(
     loss: Amount | None = None,
     name: str | None = None,
     analyst: str | None = None,
+    insist: Callable[[Statement], None] | None = None,
 ) -> QuotedSql:
     """Price a query as `sql` would ask it; nothing is charged.
+
+    Args:
+        insist: Refuses what was read, before it is priced. The other arguments are those of `sql`.
 
     Raises:
         PlanError, BinError, BudgetError: See `sql`.
     """
     asked = prepare(query, tables, bounds, shaved=within is None and loss is None)
+    if insist is not None:
+        insist(asked)
     known = _known(asked, keys, delta)
     given = known is not None
     share = shared(asked, Terms(epsilon, mechanism, rho, delta, within, call=CALL), given=given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.errors import PlanError
+from wpinq.functions.sizes import copied
 from wpinq.functions.sql.bind import statement
 from wpinq.functions.sql.terms import shown, whole_number
 from wpinq.query.derived import CALL
@@ -87,6 +88,7 @@ def _unfiltered(node: Any) -> Any:
     operand = next((entry for entry in aggregate.find_all(exp.Ordered, exp.Distinct)), aggregate)
     for item in operand.expressions or [operand.this]:
         value = exp.Literal.number(1) if type(item).__name__ == "Star" else item.copy()
+        copied(test, CALL, shown(node))
         item.replace(exp.Case(ifs=[exp.If(this=test.copy(), true=value)]))
     return aggregate
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import PlanError
@@ -43,10 +44,12 @@ def sets_of(clause: Any, key: Callable[[Any], Any]) -> tuple[list[Any], list[fro
     keys = list(dict.fromkeys(one for sets in parts for each in sets for one in each))
     if not any(_several(part) for part in clause.expressions):
         return keys, []
+    many = prod(map(len, parts))
+    if many > MOST:
+        raise PlanError(f"{CALL}: {shown(clause)}: there are {many:,} sets of keys, and {MOST} are the most.")
     found = [frozenset(one for each in chosen for one in each) for chosen in product(*parts)]
-    if len(found) > MOST or len(set(found)) < len(found):
-        why = f"{len(found)} sets of keys, and {MOST} are the most" if len(found) > MOST else "two sets of keys alike"
-        raise PlanError(f"{CALL}: {shown(clause)}: there are {why}.")
+    if len(set(found)) < len(found):
+        raise PlanError(f"{CALL}: {shown(clause)}: there are two sets of keys alike.")
     return keys, found
 
 
@@ -84,7 +87,7 @@ def _sets(part: Any, key: Callable[[Any], Any]) -> list[tuple[Any, ...]]:
         return [each for one in inner for each in (_sets(one, key) if _several(one) else [_together(one, key)])]
     if kind not in ("Rollup", "Cube"):
         return [(key(part),)]
-    if len(inner) > MOST.bit_length() and kind == "Cube":
+    if len(inner) > (MOST.bit_length() if kind == "Cube" else MOST):
         raise PlanError(f"{CALL}: {shown(part)}: {MOST} sets of keys are the most.")
     units = [_together(one, key) for one in inner]
     if kind == "Rollup":

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from wpinq.errors import PlanError
+from wpinq.functions.sizes import copied
 from wpinq.functions.sql.terms import shown
 from wpinq.query.derived import CALL
 from wpinq.query.tables import Tables
@@ -63,6 +64,8 @@ class OutputNames:
         meant = self._meant.get(_folded(node.this), [node])
         if len(meant) > 1:
             raise PlanError(f"{CALL}: {shown(node)} names several columns of the answer; give them different names.")
+        if meant[0] is not node:
+            copied(meant[0], CALL, shown(node))
         return meant[0]
 
 

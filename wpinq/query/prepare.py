@@ -16,6 +16,7 @@ import polars as pl
 from wpinq.collection import Collection
 from wpinq.errors import PlanError
 from wpinq.functions.output_columns import named as uniquely
+from wpinq.functions.sizes import question
 from wpinq.functions.sql.terms import shown
 from wpinq.measurements.timeline import live_log, refuse_windows
 from wpinq.plan.node import steps
@@ -50,6 +51,11 @@ def prepare(
         ExactnessError: A bound is no finite number.
         PlanError: It cannot be read, or cannot be private; the message says which part, and why.
     """
+    with question():
+        return _prepared(query, tables, bounds, shaved=shaved)
+
+
+def _prepared(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None, *, shaved: bool) -> Statement:
     select = plain_select(query)
     limits = Limits(bounds)
     try:

@@ -16,6 +16,7 @@ import polars as pl
 from wpinq.collection import Collection
 from wpinq.errors import PlanError
 from wpinq.functions.output_columns import named as uniquely
+from wpinq.functions.sizes import copied
 from wpinq.functions.sql.terms import Term, shown, whole_number
 from wpinq.query.bounds import Declared
 from wpinq.query.derived import CALL, Derived, Rows, plainly
@@ -104,6 +105,7 @@ class Reads:
         place = whole_number(node.this, len(given))
         if not place:
             raise PlanError(f"{CALL}: there is no column number {shown(node.this)} in the SELECT.")
+        copied(given[place - 1], CALL, shown(node))
         return given[place - 1]
 
     def canonical(self, node: Any) -> Any:

@@ -14,6 +14,7 @@ from wpinq.exact import decimal, positive
 from wpinq.functions.sql.terms import Term
 from wpinq.functions.sql.translator import Translator
 from wpinq.plan.bias import biases
+from wpinq.plan.node import Node
 from wpinq.plan.stability import by_ledger, sensitivities
 from wpinq.query.derived import CALL, plainly
 from wpinq.query.numbers import Number
@@ -64,6 +65,12 @@ class Statement:
     released: Mapping[str, tuple[Any, ...]]
 
     @property
+    def plans(self) -> tuple[Node, ...]:
+        """The plans of all that may be measured."""
+        every = (self.groups, *self.counts, *(number.collection for number in self.numbers))
+        return tuple(dict.fromkeys(one._node for one in every))
+
+    @property
     def widest(self) -> int:
         """The count that groups are published from: COUNT(*), if it is asked for."""
         plans = [count._node for count in self.counts]
@@ -72,8 +79,8 @@ class Statement:
     @property
     def bias(self) -> tuple[str, ...]:
         """What keeps answers from what people count, beside noise."""
-        plans = [*self.counts, self.groups, *(number.collection for number in self.numbers)]
-        result = [clause for plan in plans for clause in biases(plan._node)]
+        result = [clause for plan in (*self.counts, self.groups) for clause in biases(plan._node)]
+        result += [clause for plan in self.plans for clause in biases(plan)]
         return tuple(dict.fromkeys([*result, *(item.bias for item in self.numbers)]))
 
     @property

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from wpinq.errors import PlanError
-from wpinq.functions import Function, bind
+from wpinq.functions import Function, bind, sizes
 from wpinq.functions.traced.columnar import Columnar
 from wpinq.functions.traced.expression import Expression, Untraced, column, constant, step
 from wpinq.records.kinds import read
@@ -76,11 +76,13 @@ def received(given: grammar.Traced, schema: Schema, call: str) -> Callable[..., 
         call: Name of the step, for messages.
 
     Raises:
-        PlanError: There is no such column or operation, or tracing finds no such expression.
+        PlanError: There is no such column or operation, it stands for too large an expression, or tracing finds no such
+            one.
     """
     if len(given.names) != len(given.values):
         raise PlanError(f"{call}: {len(given.values)} values and {len(given.names)} names.")
     nodes = [_node(one, schema, call) for one in given.values]
+    sizes.total().add(sum(part.size for node in nodes for part in _parts(node)), call, "the function")
     function = _function(nodes, _parameters(given.reads, schema))
     names = given.names
     bound = bind(function, schema, call, columns=names)
@@ -97,7 +99,7 @@ def _node(given: grammar.Expression, schema: Schema, call: str) -> Expression:
             kind = Kind(given.type)
             return constant(msgspec.convert(given.value, TYPES[kind]) if kind in TYPES else given.value, kind)
         inputs = tuple(_node(one, schema, call) for one in given.of)
-        return step(given.name, inputs, tuple(given.options))
+        return step(given.name, inputs, tuple(given.options), call)
     except PlanError:
         raise
     except Exception:  # noqa: BLE001  a constant of another type, an operation on other operands, wrong options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +10,7 @@ from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.ledger import allowances
 from wpinq.measurements.quote import Quote
+from wpinq.serve.catalogue import Opened
 from wpinq.serve.config import Limits
 from wpinq.serve.refusals import RefusedError
 
@@ -20,6 +21,17 @@ DELTA = (
     "the curator has set no cap of delta for this analyst, so groups are given, and not published: keys=[...], or"
     " wpinq token make ... --cap-delta DELTA."
 )
+
+
+def insist_on_any_cap(data: Iterable[Opened], analyst: str) -> None:
+    """Refuse an analyst without any cap, before a question is read: it must cost nothing to refuse.
+
+    Raises:
+        RefusedError: The analyst has none in any of the ledgers.
+    """
+    ledgers = {one.ledger.identity: one.ledger for one in data}.values()
+    if ledgers and all(allowances(ledger, analyst)[0].cap is None for ledger in ledgers):
+        raise RefusedError(409, CAPLESS)
 
 
 def insist_on_cap(quotes: Sequence[Quote[Any]], analyst: str, limits: Limits, delta: Fraction | None = None) -> None:

@@ -14,7 +14,7 @@ from wpinq.measurements.settle import settle
 from wpinq.remote.grammar import Measure
 from wpinq.remote.pricing import priced
 from wpinq.remote.wire import Measured
-from wpinq.serve.caps import insist_on_cap
+from wpinq.serve.caps import insist_on_any_cap, insist_on_cap
 from wpinq.serve.catalogue import Catalogue, Served
 from wpinq.serve.contract import Call, Operation
 from wpinq.serve.measured import described
@@ -53,9 +53,12 @@ def _quoted(body: Measure, grant: Grant, catalogue: Catalogue) -> Quote[Measurem
     """The measurement, priced; nothing is charged, and no record is read.
 
     Raises:
+        RefusedError: The analyst has no cap; the plan is not read then.
         PlanError, ExactnessError: It cannot be asked.
     """
-    tables = {name: one.views for name, one in catalogue.data.items() if name in grant.data and one.file.questions}
+    mine = {name: one for name, one in catalogue.data.items() if name in grant.data and one.file.questions}
+    insist_on_any_cap(mine.values(), grant.analyst)
+    tables = {name: one.views for name, one in mine.items()}
     asked: dict[str, Any] = {"rho": body.rho, "delta": body.delta, "within": body.within}
     wanted = collection(body.plan, tables, catalogue.config.limits)
     quote = wanted.quote(

@@ -10,6 +10,9 @@ import polars as pl
 
 from wpinq.errors import PlanError
 from wpinq.exact import exact
+from wpinq.functions import sizes
+from wpinq.plan.node import Node
+from wpinq.plan.node import steps as walk
 from wpinq.plan.stability import sensitivities
 from wpinq.records.schema import Schema
 from wpinq.remote import grammar
@@ -19,6 +22,7 @@ from wpinq.serve.config import Limits
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
+    from wpinq.query.statement import Statement
 
 GROWTH = 2**20
 """How many times as long all functions on a path may make a text."""
@@ -34,6 +38,44 @@ def collection(steps: Sequence[grammar.AnyStep], tables: Mapping[str, Collection
     """
     if len(steps) > limits.steps:
         raise PlanError(f"plan: {len(steps)} steps; at most {limits.steps} here.")
+    with sizes.question():
+        made = _made(steps, tables, limits)
+    insist_on_gain(made._node, limits, "plan")
+    return made
+
+
+def insist_on_gain(root: Node, limits: Limits, call: str) -> None:
+    """Refuse a plan that reads the records of one unit too often: by all ways, and after parts that are disjoint.
+
+    The ways are counted first, since those through parts are told apart by pricing, and may double with each step.
+
+    Raises:
+        PlanError: It does.
+    """
+    ways: dict[Node, int] = {}
+    for node in walk(root):
+        ways[node] = sum(ways[one] for one in node.inputs) or 1
+    if ways[root] <= limits.gain:
+        moves = (move / data.unit.bound for data, move in sensitivities(root).items())
+        if max(moves, default=Fraction(0)) <= limits.gain:
+            return
+    raise PlanError(f"{call}: one unit could move it by more than {limits.gain} times its bound; read it less often.")
+
+
+def insist_on_limits(asked: Statement, limits: Limits) -> None:
+    """Refuse an SQL query that reads too much: for each of its measurements the limits of plans hold.
+
+    Raises:
+        PlanError: One has too many steps, or would move too far.
+    """
+    for root in asked.plans:
+        found = len(walk(root))
+        if found > limits.steps:
+            raise PlanError(f"sql: the query makes {found} steps; at most {limits.steps} here.")
+        insist_on_gain(root, limits, "sql")
+
+
+def _made(steps: Sequence[grammar.AnyStep], tables: Mapping[str, Collection], limits: Limits) -> Collection:
     size = _Size(limits)
     made: list[Collection] = []
     for place, step in enumerate(steps):
@@ -48,11 +90,6 @@ def collection(steps: Sequence[grammar.AnyStep], tables: Mapping[str, Collection
             made.append(tables[step.name])
         else:
             made.append(_Applied(made, call).do(step))
-    furthest = max(
-        (move / data.unit.bound for data, move in sensitivities(made[-1]._node).items()), default=Fraction(0)
-    )
-    if furthest > limits.gain:
-        raise PlanError(f"plan: one unit could move it by more than {limits.gain} times its bound; read it less often.")
     return made[-1]
 
 

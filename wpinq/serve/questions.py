@@ -15,9 +15,10 @@ from wpinq.query.explained import explains
 from wpinq.remote.bins import value
 from wpinq.remote.pricing import left, priced_sql
 from wpinq.remote.wire import Answered, Budget, Sql
-from wpinq.serve.caps import insist_on_cap
+from wpinq.serve.caps import insist_on_any_cap, insist_on_cap
 from wpinq.serve.catalogue import Catalogue
 from wpinq.serve.contract import Call, Operation
+from wpinq.serve.plans import insist_on_limits
 from wpinq.serve.refusals import RefusedError
 from wpinq.serve.tokens import Grant
 
@@ -81,9 +82,11 @@ def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
     """The query, priced; nothing is charged, and no record is read.
 
     Raises:
+        RefusedError: The analyst has no cap; the query is not read then.
         PlanError, BinError, ExactnessError: It cannot be asked.
     """
     mine = {name: one for name, one in _mine(grant, catalogue).items() if one.file.questions}
+    insist_on_any_cap(mine.values(), grant.analyst)
     tables = {name: one.views for name, one in mine.items()}
     public = {name: str(catalogue.home / place) for name, place in catalogue.config.public.items()}
     bounds: dict[str, Any] = {}
@@ -97,6 +100,7 @@ def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
     return quoted(
         body.query, {**public, **tables}, epsilon=body.epsilon, within=body.within, delta=body.delta, keys=keys,
         bounds=bounds, name=body.name, analyst=grant.analyst,
+        insist=lambda asked: insist_on_limits(asked, catalogue.config.limits),
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from wpinq.functions.sql import casts, numbers, texts, times
-from wpinq.functions.sql.terms import Term, together
+from wpinq.functions.sql.terms import Term, balanced, together
 from wpinq.records.schema import Kind
 
 if TYPE_CHECKING:
@@ -37,11 +38,12 @@ class Function(NamedTuple):
 def _most(translator: Translator, node: Any) -> Term:
     """GREATEST and LEAST, which skip NULL."""
     terms, kind = together([translator.term(item) for item in (node.this, *node.expressions)], translator.call)
-    result = terms[0].value
-    for term in terms[1:]:
-        wins = result >= term.value if type(node).__name__ == "Greatest" else result <= term.value
-        result = pl.when(wins | term.value.is_null()).then(result).otherwise(term.value)
-    return Term(result, kind, "")
+    wins = operator.ge if type(node).__name__ == "Greatest" else operator.le
+
+    def better(one: pl.Expr, other: pl.Expr) -> pl.Expr:
+        return pl.when(wins(one, other) | other.is_null()).then(one).otherwise(other)
+
+    return Term(balanced(better, [term.value for term in terms]), kind, "")
 
 
 def _coalesce(translator: Translator, node: Any) -> Term:
@@ -96,7 +98,8 @@ FUNCTIONS = (
               numbers.rounded(lambda number: number.ceil())),
     _function("trunc(x)", "the whole number towards zero", "Trunc", "this",
               numbers.rounded(lambda number: number.truncate())),
-    _function("round(x), round(x, digits)", "the nearest", "Round", "this decimals", numbers.nearest),
+    _function("round(x), round(x, digits)", "the nearest; halves away from zero, of a double alone to the even number",
+              "Round", "this decimals", numbers.nearest),
     _function("sign(x)", "-1, 0 or 1", "Sign", "this", numbers.where(lambda x: x.is_not_nan(), lambda x: x.sign())),
     _function("sqrt(x)", "the square root; NULL below zero", "Sqrt", "this",
               numbers.where(lambda x: x >= 0, lambda x: x.sqrt())),
@@ -138,6 +141,7 @@ DIFFERENCES = """
 Names and meanings are PostgreSQL's, with these differences:
 - What has no value for a record is NULL, where PostgreSQL ends the query: a division by zero, a cast that does not
   fit, ln(0). One record cannot end a query that others are in.
+- A number with a point is held as a double. It is rounded and cast as the decimal that it is in PostgreSQL.
 - In patterns of ~, regexp_replace and regexp_extract, [:alpha:] and the like name ASCII letters alone.
 - Clocks of a zone change by its rules up to the year 2099; from then on they stay as in winter.
 - A time with a zone is shown in UTC, whatever the zone of the session is; AT TIME ZONE gives the clock of another."""

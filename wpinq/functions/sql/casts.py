@@ -42,6 +42,8 @@ def cast(translator: Translator, node: Any) -> Term:
     if term.kind is not kind and work is None:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: {term.text} is of type {term.spoken}, which has "
                         f"no cast to {kind.value}.")  # fmt: skip
+    if term.decimal and kind is Kind.INT:
+        return Term(term.value.round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False), kind, "")
     return Term(work(term.value) if work else term.value, kind, "")
 
 

@@ -39,11 +39,17 @@ def rounded(work: Callable[[pl.Expr], pl.Expr]) -> Any:
 
 
 def nearest(translator: Translator, node: Any) -> Term:
-    """ROUND, to the nearest even whole number, or to so many digits, half away from zero."""
+    """ROUND: halves of a double go to the even whole number, those of a decimal, or of digits, away from zero."""
     digits = whole(translator, node.args.get("decimals"), node, None)
     if digits is None:
-        result: Term = rounded(lambda number: number.round(0, mode="half_to_even"))(translator, node)
-        return result
+        term = argument(translator, node.this, *NUMBERS)
+        return (
+            term
+            if term.kind is Kind.INT
+            else Term(
+                term.value.round(0, mode="half_away_from_zero" if term.decimal else "half_to_even"), Kind.FLOAT, ""
+            )
+        )
     if not 0 <= digits <= 15:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: round to 0 to 15 digits.")
     return Term(_number(translator, node.this).round(digits, mode="half_away_from_zero"), Kind.FLOAT, "")

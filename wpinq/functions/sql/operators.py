@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Sequence
-from functools import reduce
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -13,7 +12,18 @@ import polars as pl
 from wpinq.errors import PlanError
 from wpinq.functions.sql import calls as sqlcalls
 from wpinq.functions.sql import times
-from wpinq.functions.sql.terms import NUMBERS, Term, constant, divided, null, shown, to, together, whole_number
+from wpinq.functions.sql.terms import (
+    NUMBERS,
+    Term,
+    balanced,
+    constant,
+    divided,
+    null,
+    shown,
+    to,
+    together,
+    whole_number,
+)
 from wpinq.records.schema import Kind, polars_type
 
 if TYPE_CHECKING:
@@ -54,13 +64,7 @@ def _chain(translator: Translator, node: Any) -> Term:
             open_ += [part.expression, part.this]
         else:
             parts.append(translator.condition(part).value)
-    return _truth(_balanced(operator.and_ if kind.__name__ == "And" else operator.or_, parts))
-
-
-def _balanced(join: Callable[[Any, Any], Any], parts: Sequence[pl.Expr]) -> pl.Expr:
-    while len(parts) > 1:
-        parts = [reduce(join, parts[place : place + 2]) for place in range(0, len(parts), 2)]
-    return parts[0]
+    return _truth(balanced(operator.and_ if kind.__name__ == "And" else operator.or_, parts))
 
 
 def _not(translator: Translator, node: Any) -> Term:
@@ -98,7 +102,7 @@ def _in(translator: Translator, node: Any) -> Term:
         result = value.value.is_in(series.to_list()) if given else pl.lit(None, pl.Boolean)
         result = result | pl.lit(None, pl.Boolean) if len(given) < len(items) else result
     else:
-        result = _balanced(operator.or_, [value.value == item.value for item in items])
+        result = balanced(operator.or_, [value.value == item.value for item in items])
     return _truth(~result if node.args.get("negate") else result)
 
 
@@ -174,8 +178,8 @@ def _negative(translator: Translator, node: Any) -> Term:
     written = whole_number(digits, 2**63)
     if written is not None:
         return constant(-written, Kind.INT, f"-{shown(inner.this)}")
-    (value,), kind = _numbers(translator, inner)
     term = translator.term(inner)
+    (value,), kind = _numbers(translator, inner)
     known = -term.constant if isinstance(term.constant, (int, float)) else None
     return Term((0 - value).cast(polars_type(kind), strict=False), kind, "", known)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from wpinq.errors import PlanError
+from wpinq.functions.sizes import leaf
 from wpinq.records.schema import Kind, polars_type
 
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ class Term:
         text: How it was written, for messages.
         constant: The value, where it is written out; None where it is not.
         quoted: Whether it is a quoted constant, which may still become a date or a number.
+        size: How many nodes its expression has.
+        decimal: Whether it is a number that PostgreSQL holds as a decimal: a constant with a point, or computed from
+            such and integers alone. It is held as a double here, and rounded as a decimal.
     """
 
     value: pl.Expr
@@ -46,6 +51,8 @@ class Term:
     text: str
     constant: Any = None
     quoted: bool = False
+    size: int = 1
+    decimal: bool = False
 
     @property
     def spoken(self) -> str:
@@ -83,9 +90,16 @@ def divided(number: pl.Expr, by: pl.Expr | float) -> pl.Expr:
     divisor = by if isinstance(by, pl.Expr) else pl.lit(by)
     names = [*number.meta.root_names(), *divisor.meta.root_names()]
     if names:
-        divisor = pl.col(names[0]).is_null().cast(pl.Float64, strict=False) * 0.0 + divisor
+        divisor = pl.col(leaf(names[0])).is_null().cast(pl.Float64, strict=False) * 0.0 + divisor
     result: pl.Expr = number / divisor
     return result
+
+
+def balanced(join: Callable[[Any, Any], Any], parts: Sequence[pl.Expr]) -> pl.Expr:
+    """Parts joined as a balanced tree: Polars recurses into it, and what a rule repeats multiplies by level."""
+    while len(parts) > 1:
+        parts = [reduce(join, parts[place : place + 2]) for place in range(0, len(parts), 2)]
+    return parts[0]
 
 
 def null(text: str = "NULL") -> Term:

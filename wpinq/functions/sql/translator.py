@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from wpinq.errors import PlanError
+from wpinq.functions import sizes
 from wpinq.functions.sql.terms import Term, shown
 from wpinq.records.schema import Kind
 
@@ -16,6 +18,39 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
 DEEPEST = 60  # nested operators of an expression
+WRITTEN = 8  # nodes of a constant
+DECIMAL = frozenset(
+    ["Literal", "Paren", "Neg", "Add", "Sub", "Mul", "Div", "Mod", "Abs", "Ceil", "Floor", "Trunc", "Round", "Sign",
+     "Greatest", "Least", "Coalesce", "Case", "Nullif"]
+)  # fmt: skip
+"""What makes a decimal of decimals and integers."""
+
+
+class Parts:
+    """The parts of what a rule translates.
+
+    Attributes:
+        made: For each node, by its identity, itself and what it was translated to.
+        sizes: How large those are that something stands for.
+        real: Whether the rule is given the parts themselves.
+    """
+
+    def __init__(self) -> None:
+        self.made: dict[int, tuple[exp.Expression, Term]] = {}
+        self.sizes: list[int] = []
+        self.real = False
+
+    @property
+    def decimal(self) -> bool:
+        """Whether none of them is a double."""
+        return all(term.decimal for _, term in self.made.values() if term.kind is Kind.FLOAT)
+
+    def seen(self, term: Term) -> Term:
+        """A part as the rule is given it; rules compute with constants, which are small as they are written."""
+        if self.real or (term.constant is not None and term.size <= WRITTEN):
+            return term
+        self.sizes.append(term.size)
+        return replace(term, value=sizes.stand_in(len(self.sizes) - 1, term.value))
 
 
 class Translator:
@@ -40,8 +75,10 @@ class Translator:
         spelled: Callable[[exp.Expression], str] = shown,
         known: str = "computed from one record alone",
     ) -> None:
-        self.resolve, self.call, self.rules, self.spelled, self.known = resolve, call, rules, spelled, known
-        self.names, self._depth = names, 0
+        self.resolve: Callable[[exp.Expression], Term] = resolve
+        self.call, self.rules, self.spelled, self.known = call, rules, spelled, known
+        self.names = names
+        self._open: list[Parts] = []
 
     def condition(self, node: exp.Expression) -> Term:
         """A part that is true, false or NULL.
@@ -52,14 +89,24 @@ class Translator:
         term = self.term(node)
         if term.kind not in (Kind.BOOL, None):
             raise PlanError(f"{self.call}: {term.text} is of type {term.spoken} and not a condition; compare it.")
-        return Term(term.value if term.kind else pl.lit(None, pl.Boolean), Kind.BOOL, term.text)
+        return replace(term, value=term.value if term.kind else pl.lit(None, pl.Boolean), kind=Kind.BOOL, constant=None)
 
     def term(self, node: exp.Expression) -> Term:
-        """Translate any part.
+        """Translate any part; inside of a rule, what stands for the part, until the rule's size is known.
 
         Raises:
-            PlanError: It is not known to be a function of one record.
+            PlanError: It is not known to be a function of one record, or stands for too large an expression.
         """
+        if not self._open:
+            result = self._translated(node)
+            sizes.total().add(result.size, self.call, result.text)
+            return result
+        parts = self._open[-1]
+        if id(node) not in parts.made:
+            parts.made[id(node)] = node, self._translated(node)
+        return parts.seen(parts.made[id(node)][1])
+
+    def _translated(self, node: exp.Expression) -> Term:
         called = type(node).__name__
         rule = self.rules.get(node.name.lower() if called == "Anonymous" else called)
         if rule is None:
@@ -67,12 +114,21 @@ class Translator:
         known, translate = rule
         if not {name for name, value in node.args.items() if value} <= known:
             raise self.refused(node)
-        self._depth += 1
-        if self._depth > DEEPEST:
+        if len(self._open) == DEEPEST:
             raise too_deep(self.call)
-        result = translate(self, node)
-        self._depth -= 1
-        return Term(result.value, result.kind, self.spell(node), result.constant, result.quoted)
+        parts = Parts()
+        self._open.append(parts)
+        try:
+            result, text = translate(self, node), self.spell(node)
+            nodes = sizes.size(result.value, parts.sizes)
+            sizes.insist(nodes, self.call, text)
+            if parts.sizes:
+                parts.real = True
+                result = translate(self, node)
+        finally:
+            self._open.pop()
+        decimal = result.kind is Kind.FLOAT and called in DECIMAL and parts.decimal
+        return Term(result.value, result.kind, text, result.constant, result.quoted, nodes, decimal)
 
     def spell(self, node: exp.Expression) -> str:
         """How a part was written."""

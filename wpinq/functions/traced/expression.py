@@ -8,12 +8,13 @@ white space the two treat differently, and NaN in comparisons.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
+from wpinq.functions import sizes
 from wpinq.functions.traced.rules import RULES, Rule
 from wpinq.records.canonical import canonical
 from wpinq.records.kinds import PHYSICAL, read, write
@@ -34,12 +35,14 @@ class Expression:
         kind: The kind of its value.
         inputs: The expressions that it works on.
         options: Constants: the name of a column, the stored value of a constant, the arguments of a rule.
+        size: How many nodes its Polars expression has, and the test of where Python agrees; it follows from the rest.
     """
 
     name: str
     kind: Kind
     inputs: tuple[Expression, ...] = ()
     options: tuple[Any, ...] = ()
+    size: int = field(default=1, compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.name == "column":
@@ -78,16 +81,23 @@ def constant(value: Any, kind: Kind) -> Expression:
     return Expression("constant", kind, (), (write(value, kind),))
 
 
-def step(name: str, inputs: tuple[Expression, ...], options: tuple[Any, ...]) -> Expression:
+def step(name: str, inputs: tuple[Expression, ...], options: tuple[Any, ...], call: str = "trace") -> Expression:
     """A rule applied to expressions.
 
     Raises:
         Untraced: There is no such rule for operands of these kinds.
+        TooLargeError: It stands for too large an expression.
     """
     rule = RULES.get((name, *(node.kind for node in inputs)))
     if rule is None or (rule.admits is not None and not rule.admits(*options)):
         raise Untraced
-    return Expression(name, rule.kind, inputs, options)
+    parts = [node.size for node in inputs]
+    given = [pl.col(sizes.stands(place)) for place in range(len(inputs))]
+    nodes = sizes.size(_value(rule, given, options), parts)
+    if rule.safe is not None:
+        nodes += sizes.size(rule.safe(*given, *options), parts)
+    sizes.insist(nodes, call, name)
+    return Expression(name, rule.kind, inputs, options, nodes)
 
 
 def expression(node: Expression) -> pl.Expr:
@@ -98,8 +108,11 @@ def expression(node: Expression) -> pl.Expr:
         value = node.options[0]
         kind = polars_type(node.kind)
         return pl.lit(value, pl.Int64()).cast(kind) if node.kind in PHYSICAL else pl.lit(value, kind)
-    value = _rule(node).value(*map(expression, node.inputs), *node.options).cast(polars_type(node.kind))
-    return canonical(value, node.kind)
+    return _value(_rule(node), list(map(expression, node.inputs)), node.options)
+
+
+def _value(rule: Rule, inputs: Sequence[pl.Expr], options: Sequence[Any]) -> pl.Expr:
+    return canonical(rule.value(*inputs, *options).cast(polars_type(rule.kind)), rule.kind)
 
 
 def safe(nodes: Iterable[Expression]) -> pl.Expr | None:

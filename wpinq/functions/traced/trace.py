@@ -12,6 +12,7 @@ import datetime as dt
 from types import FunctionType
 from typing import Any
 
+from wpinq.functions import sizes
 from wpinq.functions.binding import Binding
 from wpinq.functions.code.bytecode import steps_of
 from wpinq.functions.traced.expression import Expression, Untraced, column, constant
@@ -54,6 +55,8 @@ def trace(
         result = copy(*positional, **keywords)
     except Exception:  # noqa: BLE001  the function refused the stand-ins, or raises for every record
         raise Untraced from None
+    if sum(node.size for node in log) > sizes.TOGETHER:
+        raise Untraced
     results = result if size is not None and isinstance(result, tuple) else (result,)
     return [_output(value) for value in results], log
 

@@ -79,7 +79,7 @@ class Weigh(Linear):
         """All columns but the weight."""
         return self.source.schema.select(name for name in self.source.schema.names if name != self.column)
 
-    @property
+    @cached_property
     def resolution(self) -> int:
         """Of the steps of a weight."""
         return self.fine

@@ -1,0 +1,127 @@
+"""Size of expressions: the nodes of their trees, counted from parts to wholes before a tree is made.
+
+Some rules use a part several times: `a % b` as a quotient and as a product, `nullif(a, b)` as a test and as a value. So
+a short text may stand for a tree that doubles with each pair of brackets, and Polars walks trees. Each rule is
+therefore applied to stand-ins first, which are one node each: how often they occur in what it makes, and how large the
+parts are, gives the size of the whole. No rule says its size, so none can say it wrongly.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import polars as pl
+
+from wpinq.errors import PlanError
+
+MOST = 5_000
+"""Nodes of one expression."""
+TOGETHER = 4 * MOST
+"""Nodes of all expressions of one question."""
+NODES = re.compile(r'"(?:Alias|BinaryExpr|Cast|Column|Function|Literal|Ternary)":')
+PLACES = re.compile(r'\\u0000part (\d+)"')
+STANDS, LEAF = "\0part ", "\0leaf"
+"""What stand-ins are called; no column, and no SQL text, has a NUL."""
+
+
+class TooLargeError(PlanError):
+    """An expression is too large to be made."""
+
+
+class Total:
+    """Counts the nodes of one question's expressions."""
+
+    def __init__(self) -> None:
+        self._left = TOGETHER
+
+    def add(self, nodes: int, call: str, text: str = "") -> None:
+        """Count an expression, or a copy of one.
+
+        Raises:
+            TooLargeError: There are too many.
+        """
+        self._left -= nodes
+        if self._left < 0:
+            where = f": {text}" if text else ""
+            raise TooLargeError(
+                f"{call}{where}: with it all expressions together have more than {TOGETHER:,} nodes; ask for less at a "
+                "time."
+            )
+
+
+_QUESTION: ContextVar[Total | None] = ContextVar("question", default=None)
+
+
+@contextmanager
+def question() -> Iterator[None]:
+    """All expressions that are made inside are of one question."""
+    if _QUESTION.get() is not None:
+        yield
+        return
+    token = _QUESTION.set(Total())
+    try:
+        yield
+    finally:
+        _QUESTION.reset(token)
+
+
+def copied(node: Any, call: str, text: str) -> None:
+    """Count a part of a text that is written once and read again in another place, such as what a name stands for.
+
+    Raises:
+        TooLargeError: All that was read of the question is too much.
+    """
+    counts = total()
+    for _ in node.walk():
+        counts.add(1, call, text)
+
+
+def total() -> Total:
+    """What counts the question that is being read; outside of one, what begins to count."""
+    return _QUESTION.get() or Total()
+
+
+def stand_in(place: int, part: pl.Expr) -> pl.Expr:
+    """One node in the place of a part: a column, or a constant where the part reads none."""
+    return pl.col(stands(place)) if part.meta.root_names() else pl.lit(stands(place))
+
+
+def stands(place: int) -> str:
+    """What a stand-in is called."""
+    return f"{STANDS}{place}"
+
+
+def leaf(name: str) -> str:
+    """The name of a column that a rule takes from a part, whatever it stands for."""
+    return LEAF if name.startswith(STANDS) else name
+
+
+def size(made: pl.Expr, parts: Sequence[int] = ()) -> int:
+    """The nodes of an expression over stand-ins, each of which counts as the part that it stands for.
+
+    >>> size(stand_in(0, pl.col("page")) + stand_in(0, pl.col("page")), [100])
+    201
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text = made.meta.serialize(format="json")
+    inside = sum(parts[int(place)] - 1 for place in PLACES.findall(text))
+    return len(NODES.findall(text)) + inside
+
+
+def insist(nodes: int, call: str, text: str) -> None:
+    """Refuse an expression.
+
+    Raises:
+        TooLargeError: It has too many nodes.
+    """
+    if nodes > MOST:
+        raise TooLargeError(
+            f"{call}: {text} stands for an expression of {nodes:,} nodes, and the most is {MOST:,}: what is nested in "
+            "it is used several times over; compute a part of it beforehand, in a subquery or a step of its own."
+        )

@@ -59,7 +59,8 @@ power(x, 2) | x ^ 0.5 | power(n, -1) | -2 ^ 2 | 2 ^ 3 ^ 2 | width_bucket(x, 0, 1
 width_bucket(x, 10, -3, 3) | width_bucket(x, 0.1, 0.3, 3) | greatest(n, 3) | least(n, x) | coalesce(n, 7)
 nullif(n, 3) | n % 3 | mod(n, 4) | n / 2 | CAST(x AS BIGINT) | round(2.5) | round(-0.5) | round(n * 0.5)
 round(n / 2.0) | CAST(2.5 AS BIGINT) | CAST(n * 0.5 AS BIGINT) | round(x * 1.0) | round(CAST(2.5 AS DOUBLE PRECISION))
-round(sqrt(25) / 2) | round(coalesce(n * 0.5, 0.5)) | round(CASE WHEN n > 1 THEN 2.5 ELSE 0.5 END) | round(abs(nullif(n, 3) * 0.5))"""
+round(sqrt(25) / 2) | round(coalesce(n * 0.5, 0.5))
+round(CASE WHEN n > 1 THEN 2.5 ELSE 0.5 END) | round(abs(nullif(n, 3) * 0.5))"""
 FIELDS = [*times.PARTS, *times.WITHIN]
 NUMBERS += "".join(f"|extract({field} from {time})" for field in FIELDS for time in ("clock", "at"))
 NUMBERS += "".join(f"|date_part('{field}', day)" for field in times.PARTS)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import islice
 from typing import Any
 
 import polars as pl
@@ -38,6 +39,10 @@ class Total:
 
     def __init__(self) -> None:
         self._left = TOGETHER
+
+    def holds(self, nodes: int) -> bool:
+        """Whether there is place for so many."""
+        return nodes <= self._left
 
     def add(self, nodes: int, call: str, text: str = "") -> None:
         """Count an expression, or a copy of one.
@@ -70,15 +75,16 @@ def question() -> Iterator[None]:
         _QUESTION.reset(token)
 
 
-def copied(node: Any, call: str, text: str) -> None:
+def copied(node: Any, call: str, text: Callable[[], str]) -> None:
     """Count a part of a text that is written once and read again in another place, such as what a name stands for.
 
     Raises:
         TooLargeError: All that was read of the question is too much.
     """
-    counts = total()
-    for _ in node.walk():
-        counts.add(1, call, text)
+    counts, nodes = total(), sum(1 for _ in islice(node.walk(), TOGETHER + 1))
+    if not counts.holds(nodes):
+        counts.add(nodes, call, text())
+    counts.add(nodes, call)
 
 
 def total() -> Total:

@@ -88,7 +88,7 @@ def _unfiltered(node: Any) -> Any:
     operand = next((entry for entry in aggregate.find_all(exp.Ordered, exp.Distinct)), aggregate)
     for item in operand.expressions or [operand.this]:
         value = exp.Literal.number(1) if type(item).__name__ == "Star" else item.copy()
-        copied(test, CALL, shown(node))
+        copied(test, CALL, lambda: shown(test))
         item.replace(exp.Case(ifs=[exp.If(this=test.copy(), true=value)]))
     return aggregate
 

@@ -65,7 +65,7 @@ class OutputNames:
         if len(meant) > 1:
             raise PlanError(f"{CALL}: {shown(node)} names several columns of the answer; give them different names.")
         if meant[0] is not node:
-            copied(meant[0], CALL, shown(node))
+            copied(meant[0], CALL, lambda: shown(node))
         return meant[0]
 
 

@@ -105,7 +105,7 @@ class Reads:
         place = whole_number(node.this, len(given))
         if not place:
             raise PlanError(f"{CALL}: there is no column number {shown(node.this)} in the SELECT.")
-        copied(given[place - 1], CALL, shown(node))
+        copied(given[place - 1], CALL, lambda: shown(node))
         return given[place - 1]
 
     def canonical(self, node: Any) -> Any:

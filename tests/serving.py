@@ -71,6 +71,7 @@ class Asker:
     port: int
     catalogue: object
     tokens: Tokens
+    room: object = None
 
     @property
     def url(self):
@@ -139,7 +140,7 @@ def serving(place, config="site.toml"):
     while not server.started:
         time.sleep(0.005)
     try:
-        yield Asker(place, listener.getsockname()[1], catalogue, tokens)
+        yield Asker(place, listener.getsockname()[1], catalogue, tokens, listener.room)
     finally:
         server.should_exit = True
         thread.join(10)

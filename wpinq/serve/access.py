@@ -124,12 +124,23 @@ class Door:
             await self._app(scope, receive, send)
             return
 
+        began = False
+
         async def answer(message: Message) -> None:
+            nonlocal began
             if message["type"] == "http.response.start":
+                began = True
                 own = {name for name, _ in message["headers"]}  # a page may say what it needs itself
                 message["headers"] = [*message["headers"], *(one for one in HEADERS if one[0] not in own)]
             await send(message)
 
+        try:
+            await self._entered(scope, receive, answer)
+        except asyncio.CancelledError:  # the server ends
+            if not began:
+                await refused(RefusedError(503), scope["path"])(scope, receive, answer)
+
+    async def _entered(self, scope: Scope, receive: Receive, answer: Send) -> None:
         try:
             if scope["path"] not in OPEN:
                 api = scope["path"].startswith(API)

@@ -33,8 +33,11 @@ class Limits(Table, frozen=True):
         bins: Bins of one observation.
         seconds: How long a client may take to send one request.
         requests: Requests in a minute by one token.
+        connections: Open connections, as far as the system lets one process have files open.
+        each: Open connections of one address, where there is no proxy in front; of IPv6 a network of 64 bits is one.
         waiting: Questions that wait to be computed, of all analysts together.
-        held: Measurements that were asked for and are kept for further observations.
+        held: Questions whose answers are kept, and measurements that can be observed further.
+        memory: Bytes that their answers, counts and tables may take in memory, all together.
         steps: Steps of a plan.
         depth: Steps that follow each other, and operations of an expression that do.
         operations: Operations of all expressions of a plan together.
@@ -51,8 +54,11 @@ class Limits(Table, frozen=True):
     bins: int = 10_000
     seconds: float = 10.0
     requests: int = 6_000
+    connections: int = 1_000
+    each: int = 200
     waiting: int = 16
     held: int = 256
+    memory: int = 256_000_000
     steps: int = 40
     depth: int = 16
     operations: int = 400

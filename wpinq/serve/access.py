@@ -138,7 +138,7 @@ class Door:
             await self._entered(scope, receive, answer)
         except asyncio.CancelledError:  # the server ends
             if not began:
-                await refused(RefusedError(503), scope["path"])(scope, receive, answer)
+                await refused(RefusedError(503))(scope, receive, answer)
 
     async def _entered(self, scope: Scope, receive: Receive, answer: Send) -> None:
         try:
@@ -147,7 +147,7 @@ class Door:
                 scope["user"] = self._grant(scope) if api else self._entrance.by_session(scope)
             whole = await self._arrived(scope, receive)
         except Exception as error:  # noqa: BLE001  a traceback must not reach the log; a file of tokens may be gone
-            await refused(error, scope["path"])(scope, receive, answer)
+            await refused(error, None)(scope, receive, answer)
         else:
             await self._app(scope, whole, answer)
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from wpinq.errors import BinError, BudgetError, ExactnessError, LedgerError, NotReadyError, PlanError, WpinqError
+from wpinq.errors import (
+    BinError,
+    BudgetError,
+    ExactnessError,
+    LedgerError,
+    NotReadyError,
+    PlanError,
+    SourceError,
+    WpinqError,
+)
 from wpinq.remote.wire import Problem, Refused
 
 LOG = logging.getLogger("wpinq.serve")
@@ -25,9 +35,11 @@ SAID: dict[int, tuple[str, str]] = {
     422: ("invalid", "the request is not what the contract says; /api/openapi.json does."),
     429: ("busy", "too many requests; wait, and ask again: what was charged is free."),
     500: ("failed", "it failed; what was charged stays charged, so asking again is free. The curator's log says more."),
-    503: ("unavailable", "the ledger cannot be used now; tell the curator, and ask again: what was charged is free."),
+    503: ("unavailable", "this is not answered now; tell the curator, and ask again later: what was charged is free."),
 }
 """What is said where nothing may be told of the cause."""
+QUIET = 60.0
+"""Seconds for which the log says nothing again of what whoever has no token can bring about."""
 CLOSE = {"connection": "close"}
 MORE = {401: {"www-authenticate": "Bearer"}, 408: CLOSE, 413: CLOSE, 429: {"retry-after": "10"}}
 
@@ -52,13 +64,30 @@ def refusal(status: int, message: str | None = None) -> Refused:
     return Refused(error=Problem(status=status, code=code, message=message or usual))
 
 
-def problem(error: BaseException, path: str = "") -> Problem:
-    """What is told of an error. The log names its type, and its text where it is ours."""
+def problem(error: BaseException, path: str | None = "") -> Problem:
+    """What is told of an error. The log names its type, and its text where it is ours.
+
+    Args:
+        error: The error.
+        path: The address of the request; None before it was let in. Who has no token fills no log: the same is said
+            once a minute.
+    """
     status, message = _told(error)
-    if status >= 500:
+    if status >= 500 and not isinstance(error, RefusedError):
         told = f"{type(error).__name__}: {error}" if isinstance(error, WpinqError) else type(error).__name__
-        LOG.error("%s: %s", path.encode("unicode_escape").decode()[:200], told[:500])
+        if path is not None or _anew(told):
+            LOG.error("%s: %s", (path or "at the door").encode("unicode_escape").decode()[:200], told[:500])
     return refusal(status, message).error
+
+
+_logged: dict[str, float] = {}
+
+
+def _anew(told: str) -> bool:
+    now = time.monotonic()
+    for text in [text for text, when in _logged.items() if now - when > QUIET]:
+        del _logged[text]
+    return now == _logged.setdefault(told, now)
 
 
 def headers(error: BaseException, status: int) -> dict[str, str]:
@@ -66,7 +95,7 @@ def headers(error: BaseException, status: int) -> dict[str, str]:
     return {**MORE.get(status, {}), **dict(getattr(error, "headers", None) or {})}
 
 
-def refused(error: BaseException, path: str = "") -> Response:
+def refused(error: BaseException, path: str | None = "") -> Response:
     """The answer to an error."""
     found = problem(error, path)
     content = msgspec.json.encode(Refused(error=found))
@@ -86,8 +115,8 @@ def _told(error: BaseException) -> tuple[int, str | None]:
         return 409, str(error)
     if isinstance(error, (PlanError, BinError, ExactnessError, NotReadyError)):
         return 422, str(error)
-    if isinstance(error, LedgerError):
-        return 503, None
+    if isinstance(error, (LedgerError, SourceError)):
+        return 503, None  # also of data that are no more what was opened: the reason is the curator's alone
     if isinstance(error, HTTPException):
         return error.status_code, None
     return 500, None

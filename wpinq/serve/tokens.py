@@ -15,9 +15,10 @@ import os
 import re
 import secrets
 import sqlite3
+import stat
 import threading
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,7 @@ TABLE = (
     " NULL, data TEXT NOT NULL, made TEXT NOT NULL, expires TEXT NOT NULL, curator INTEGER NOT NULL, revoked TEXT)"
 )
 COLUMNS = "id, analyst, data, made, expires, curator, revoked"
-SALT, WAIT = 16, 30.0
+SALT, WAIT, TRIES = 16, 30.0, 3
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,9 @@ def _now() -> dt.datetime:
 class Tokens:
     """The tokens of a server, in a file that only its owner may read. Safe under threads and processes.
 
+    What lies under the file's name counts, whenever it is looked at: where the file was replaced, the new one is read;
+    where it is gone, or others may read it, no token allows anything, and none is made anew.
+
     Args:
         path: The file; it is made where there is none.
 
@@ -76,17 +80,15 @@ class Tokens:
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
-        try:
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
-            if path.stat().st_mode & 0o077:
-                raise SourceError(f"{path}: others may read the tokens' hashes; run `chmod 600 {path}`.")
-            self._store = sqlite3.connect(path, timeout=WAIT, check_same_thread=False, isolation_level=None)
-            self._store.execute("PRAGMA synchronous = FULL")
-            self._store.execute(TABLE)
-        except (OSError, sqlite3.Error) as error:
-            raise SourceError(f"{path}: is no file of tokens: {type(error).__name__}; name another one.") from None
+        self._store: sqlite3.Connection | None = None
+        self._state: tuple[int, ...] = ()
         self._known: dict[str, tuple[bytes, bytes, Grant] | None] = {}
         self._seen = -1
+        with self._trouble():
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
+            self._looked(path.lstat())
+            with closing(sqlite3.connect(path, timeout=WAIT, isolation_level=None)) as store:
+                store.execute(TABLE)
 
     def make(
         self, analyst: str, data: Sequence[str], expires: dt.datetime, *, curator: bool = False
@@ -110,8 +112,9 @@ class Tokens:
 
     def all(self) -> list[Grant]:
         """All tokens, without their hashes."""
-        with self._lock, closing(self._store.execute(f"SELECT {COLUMNS} FROM tokens ORDER BY made, id")) as rows:  # noqa: S608
-            return [_grant(row) for row in rows]
+        with self._lock, self._trouble():
+            rows = self._current().execute(f"SELECT {COLUMNS} FROM tokens ORDER BY made, id").fetchall()  # noqa: S608
+        return [_grant(row) for row in rows]
 
     def revoke(self, name: str) -> None:
         """Refuse a token from now on, by its name.
@@ -138,25 +141,64 @@ class Tokens:
         return held[2] if held is not None and held[2].valid(_now()) else None
 
     def _held(self, name: str) -> tuple[bytes, bytes, Grant] | None:
-        """One row; those that were read are kept until somebody writes to the file."""
-        with self._lock:
-            version = self._store.execute("PRAGMA data_version").fetchone()[0]
+        """One row; those that were read are kept until somebody writes to the file, or replaces it."""
+        with self._lock, self._trouble():
+            store = self._current()
+            version = store.execute("PRAGMA data_version").fetchone()[0]
             if version != self._seen:
                 self._known, self._seen = {}, version
             if name not in self._known:
-                read = self._store.execute(f"SELECT salt, hash, {COLUMNS} FROM tokens WHERE id = ?", (name,)).fetchone()  # noqa: S608
+                read = store.execute(f"SELECT salt, hash, {COLUMNS} FROM tokens WHERE id = ?", (name,)).fetchone()  # noqa: S608
                 if read is None:
                     return None
                 self._known[name] = (read[0], read[1], _grant(read[2:]))
             return self._known[name]
 
     def _write(self, statement: str, values: tuple[object, ...]) -> int:
+        with self._lock, self._trouble():
+            store, self._known = self._current(), {}
+            return store.execute(statement, values).rowcount
+
+    def _current(self) -> sqlite3.Connection:
+        """The file that has the name now, which is opened anew where it is another one, or was written to.
+
+        Its times alone would not do: two writes may have the same.
+        """
+        for _ in range(TRIES):
+            state = self._looked(self._path.lstat())
+            if self._store is not None and state == self._state:
+                return self._store
+            self._forget()
+            place = f"{self._path.absolute().as_uri()}?mode=rw"
+            self._store = sqlite3.connect(place, uri=True, timeout=WAIT, check_same_thread=False, isolation_level=None)
+            self._store.execute("PRAGMA synchronous = FULL")
+            self._store.execute("SELECT id FROM tokens LIMIT 1").fetchone()
+            self._state = state
+        raise SourceError(f"{self._path}: it is replaced again and again; nobody is let in.")
+
+    def _forget(self) -> None:
+        store, self._store, self._known, self._seen = self._store, None, {}, -1
+        if store is not None:
+            store.close()
+
+    def _looked(self, found: os.stat_result) -> tuple[int, ...]:
+        """Which file it is, and how it is now."""
+        if not stat.S_ISREG(found.st_mode):
+            raise SourceError(f"{self._path}: is no file of tokens, but a link or a directory; nobody is let in.")
+        if found.st_mode & 0o077:
+            raise SourceError(f"{self._path}: others may read the tokens' hashes; run `chmod 600 {self._path}`.")
+        return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
+
+    @contextmanager
+    def _trouble(self) -> Iterator[None]:
+        """Turn what the system and SQLite raise into errors of ours; the file is looked at anew then."""
         try:
-            with self._lock:
-                self._known = {}
-                return self._store.execute(statement, values).rowcount
-        except sqlite3.Error as error:
-            raise SourceError(f"{self._path}: cannot be written: {type(error).__name__}.") from None
+            yield
+        except (OSError, sqlite3.Error) as error:
+            self._forget()
+            missing = isinstance(error, FileNotFoundError)
+            what = "is missing" if missing else f"cannot be read or written as tokens ({type(error).__name__})"
+            raise SourceError(f"{self._path}: {what}, so no token counts; put it back, or name another one.") from None
 
 
 def _hash(salt: bytes, secret: str) -> bytes:

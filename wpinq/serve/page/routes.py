@@ -45,7 +45,7 @@ def pages(site: Site, operations: Sequence[Operation]) -> list[Route]:
             insist_on_own(request, site)
             grant = site.entrance.by_token((await sent(request)).get("token", "").strip(), address(request.scope))
         except Exception as error:  # noqa: BLE001  a traceback must not reach the log
-            found = problem(error, SIGN_IN)
+            found = problem(error, None)
             result = page("sign_in", found.status, problem=found)
             result.headers.update({k: v for k, v in headers(error, found.status).items() if k != "www-authenticate"})
             return result

@@ -56,11 +56,21 @@ class Ledgers(Told, frozen=True):
     data: list[LedgerTold]
 
 
+class Paid(Told, frozen=True):
+    """A question that an analyst has asked, and what it cost: nothing that follows from records, such as a version."""
+
+    at: str
+    name: str
+    analyst: str
+    epsilon: str | None
+    delta: str | None
+
+
 class History(Told, frozen=True):
     """What an analyst has asked and paid."""
 
     analyst: str
-    asked: list[Row]
+    asked: list[Paid]
 
 
 class GrantTold(Told, frozen=True):

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from wpinq.exact import exact
 from wpinq.ledger import Entry, Ledger, allowances, caps
 from wpinq.ledger.budget import last_row
-from wpinq.remote.overseen import Cap, Capped, GrantTold, History, Ledgers, LedgerTold, Row, Tokens
+from wpinq.remote.overseen import Cap, Capped, GrantTold, History, Ledgers, LedgerTold, Paid, Row, Tokens
 from wpinq.remote.pricing import left
 from wpinq.remote.wire import Left, told
 from wpinq.serve.catalogue import Opened
@@ -64,10 +64,11 @@ async def history(call: Call[None]) -> History:
     """What this analyst has asked and paid, the last thousand questions."""
 
     def found() -> History:
-        rows: list[Row] = []
+        rows: list[Paid] = []
         for one in _mine(call):
             own = [row for row in _entries(one.ledger) if row.kind == "charge" and row.analyst == call.grant.analyst]
-            rows += _rows(own, one)
+            rows += [Paid(at=row.at, name=row.label, analyst=row.analyst, epsilon=_amount(row.epsilon),
+                          delta=_amount(row.delta)) for row in own]  # fmt: skip
         return History(analyst=call.grant.analyst, asked=sorted(rows, key=lambda row: row.at)[-LAST:])
 
     return await call.site.desk.quoted(call.grant.analyst, found)
@@ -111,17 +112,18 @@ def _told(of: Opened, curator: str) -> LedgerTold:
     rows = [row for row in account.entries() if row.kind != "seal"]
     return LedgerTold(
         unit=account.unit, left=left(allowances(account, curator)[0]), caps=found, rows=len(rows),
-        entries=_rows(rows[-LAST:], of),
+        entries=_rows(rows[-LAST:]),
     )  # fmt: skip
 
 
-def _rows(rows: Iterable[Entry], of: Opened) -> list[Row]:
-    def amount(number: Fraction | None) -> str | None:
-        return None if number is None else told(number)
+def _amount(number: Fraction | None) -> str | None:
+    return None if number is None else told(number)
 
+
+def _rows(rows: Iterable[Entry]) -> list[Row]:
     return [
         Row(number=row.number, at=row.at, kind=row.kind, name=row.label, version=row.version,
-            analyst=row.analyst, epsilon=amount(row.epsilon), delta=amount(row.delta))
+            analyst=row.analyst, epsilon=_amount(row.epsilon), delta=_amount(row.delta))
         for row in rows
     ]  # fmt: skip
 

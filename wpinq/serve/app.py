@@ -41,7 +41,7 @@ def application(catalogue: Catalogue, tokens: Tokens) -> Starlette:
 
     limits = catalogue.config.limits
     entrance = Entrance(tokens, catalogue.config)
-    site = Site(catalogue, tokens, Desk(limits.waiting, limits.held), entrance)
+    site = Site(catalogue, tokens, Desk(limits.waiting, limits.held, limits.memory), entrance)
     routes = [one.route(site) for one in OPERATIONS]
     result = Starlette(
         routes=[

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FORM = ("header", "format", "separator", "decimal", "encoding", "table", "tz")
 AMOUNTS = ("budget", "delta", "rho", "accounting")
+PLAN = 20_000
+"""Bytes that a plan takes, about."""
 PLACE = re.compile(r"(sqlite|duckdb):(?!/)|[a-z]+:")
 
 
@@ -46,6 +48,11 @@ class Served:
     data: str
     meaning: str
     measurement: Measurement
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, about. They follow from records."""
+        return PLAN + self.measurement._size
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from wpinq.serve.kept import Kept, weight
 from wpinq.serve.refusals import RefusedError
 
 T = TypeVar("T")
@@ -23,14 +24,17 @@ class Desk:
 
     Args:
         waiting: How many questions may be under way or waiting; one analyst has a quarter of these places at most.
-        held: How many answers are kept.
+        held: How many answers are kept, and how many measurements are known by name.
+        memory: How many bytes answers may take together.
     """
 
-    def __init__(self, waiting: int, held: int) -> None:
+    def __init__(self, waiting: int, held: int, memory: int) -> None:
         self._places, self._most = waiting, held
         self._runs, self._quotes = ThreadPoolExecutor(RUNS, "run"), ThreadPoolExecutor(QUOTES, "quote")
         self._busy: Counter[str] = Counter()
-        self._held: OrderedDict[Hashable, asyncio.Future[Any]] = OrderedDict()
+        self._running: dict[Hashable, asyncio.Future[Any]] = {}
+        self._named: OrderedDict[Hashable, tuple[Hashable, Callable[[], Any]]] = OrderedDict()
+        self.kept = Kept(held, memory)
 
     async def quoted(self, who: str, work: Callable[[], T]) -> T:
         """Do what reads no records.
@@ -50,37 +54,53 @@ class Desk:
         Raises:
             RefusedError: Too much is waiting.
         """
-        found: asyncio.Future[T] | None = self._held.get(key)
-        if found is None:
+        known: T | None = self.kept.get(key)
+        if known is not None:
+            return known
+        running: asyncio.Future[T] | None = self._running.get(key)
+        if running is None:
             self._enter(who)
-            found = asyncio.ensure_future(self._run(who, key, work))
-            found.add_done_callback(lambda one: one.cancelled() or one.exception())  # told to who asks; never logged
-            self._held[key] = found
-            self._forget()
-        self._held.move_to_end(key)
-        return await asyncio.shield(found)
+            running = self._start(key, work, who)
+        return await asyncio.shield(running)
 
-    def keep(self, key: Hashable, found: object) -> None:
-        """Keep what is known, as an answer."""
-        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        done.set_result(found)
-        self._held[key] = done
-        self._held.move_to_end(key)
-        self._forget()
+    def name(self, name: Hashable, key: Hashable, work: Callable[[], object]) -> None:
+        """Let an answer be found by a name, too."""
+        self._named[name] = key, work
+        self._named.move_to_end(name)
+        while len(self._named) > self._most:
+            self._named.popitem(last=False)
 
-    def held(self, key: Hashable) -> Any:
-        """What was computed for a key, if it is still kept; else None."""
-        found = self._held.get(key)
-        return found.result() if found is not None and found.done() and not found.cancelled() else None
+    async def again(self, name: Hashable) -> Any:
+        """What was answered under a name, computed anew where it is kept no more; None where the name is not known.
 
-    async def _run(self, who: str, key: Hashable, work: Callable[[], T]) -> T:
+        It takes none of the places of questions: which answers are kept follows from how large they are, so from
+        records, and must show in no refusal.
+        """
+        if name not in self._named:
+            return None
+        self._named.move_to_end(name)
+        key, work = self._named[name]
+        known = self.kept.get(key)
+        return known if known is not None else await asyncio.shield(self._running.get(key) or self._start(key, work))
+
+    def _start(self, key: Hashable, work: Callable[[], T], who: str | None = None) -> asyncio.Future[T]:
+        running = self._running[key] = asyncio.ensure_future(self._run(key, work, who))
+        running.add_done_callback(lambda one: one.cancelled() or one.exception())  # told to who asks; never logged
+        return running
+
+    async def _run(self, key: Hashable, work: Callable[[], T], who: str | None) -> T:
+        def weighed() -> tuple[T, int]:
+            answer = work()
+            return answer, weight((key, answer))
+
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._runs, work)
-        except BaseException:
-            self._held.pop(key, None)
-            raise
+            answer, size = await asyncio.get_running_loop().run_in_executor(self._runs, weighed)
+            self.kept.put(key, answer, size)
+            return answer
         finally:
-            self._leave(who)
+            self._running.pop(key, None)
+            if who is not None:
+                self._leave(who)
 
     def _enter(self, who: str) -> None:
         if self._busy.total() >= self._places or self._busy[who] >= max(1, self._places // 4):
@@ -90,8 +110,3 @@ class Desk:
     def _leave(self, who: str) -> None:
         self._busy[who] -= 1
         self._busy += Counter()  # forgets who has nothing under way
-
-    def _forget(self) -> None:
-        done = [key for key, one in self._held.items() if one.done()]
-        for key in done[: max(0, len(self._held) - self._most)]:
-            del self._held[key]

@@ -67,7 +67,8 @@ async def measurements(call: Call[None]) -> Listed:
 async def observe(call: Call[Observe]) -> Observed:
     """The noisy weights of some bins, whether they exist or not; free, and the same whenever they are asked."""
     name = call.path["name"]
-    one: Served | None = call.site.catalogue.measured.get(name) or call.site.desk.held((call.grant.data, name))
+    one: Served | None = call.site.catalogue.measured.get(name)
+    one = one or await call.site.desk.again((call.grant.data, name))
     if one is None or one.data not in call.grant.data:
         raise RefusedError(403)
     return await observed(one.measurement, call.body, call.site.catalogue.config.limits.bins)

@@ -44,8 +44,9 @@ async def measure(call: Call[Measure]) -> Measured:
 
     if body.dry:
         return await site.desk.quoted(grant.analyst, price)
-    served = await site.desk.answered(grant.analyst, (grant.analyst, grant.data, msgspec.json.encode(body)), charged)
-    site.desk.keep((grant.data, served.name), served)
+    key = (grant.analyst, grant.data, msgspec.json.encode(body))
+    served = await site.desk.answered(grant.analyst, key, charged)
+    site.desk.name((grant.data, served.name), key, charged)
     return Measured(measurement=described(served))
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from wpinq.errors import SourceError
 from wpinq.publish.edition import restored
@@ -15,12 +14,15 @@ from wpinq.publish.reading import read
 from wpinq.publish.register import Record, Register
 from wpinq.remote.overseen import Content, Edition, Editions, Windows, WindowsAsked, WindowTold
 from wpinq.serve.contract import Call, Operation
+from wpinq.serve.kept import Kept, weight
 from wpinq.serve.refusals import RefusedError
 
 WINDOWS = 1_000
 """Windows of one answer."""
-KEPT = 200
-"""Periods whose tables are kept in memory; what is published does not change."""
+_kept = Kept(200, 64_000_000)
+"""Tables of periods, of 64 megabytes at the most; what is published does not change."""
+Tables: TypeAlias = dict[str, tuple[list[str], list[list[Any]], list[list[tuple[float, float] | None]]]]
+"""By name: columns, rows, and for each cell the ends of its interval."""
 
 
 async def release(call: Call[None]) -> Editions:
@@ -59,7 +61,7 @@ async def windows(call: Call[WindowsAsked]) -> Windows:
         later = [one for name, one in known.items() if name > (body.after or "")][:WINDOWS]
         result, columns, rows = list[WindowTold](), list[str](), 0
         for record in later:
-            columns, cells, ends = _tables(_Period(register, record))[body.table]
+            columns, cells, ends = _tables(register, record)[body.table]
             rows += len(cells)
             if rows > most and result:
                 break
@@ -70,25 +72,19 @@ async def windows(call: Call[WindowsAsked]) -> Windows:
     return await call.site.desk.quoted(call.grant.analyst, told)
 
 
-class _Period:
-    """A published period, known by where its files are and what they are."""
-
-    def __init__(self, register: Register, record: Record) -> None:
-        self.register, self.record = register, record
-        self._key = register.files, record.period, record.facts.get("digest")
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Period) and self._key == other._key
+def _tables(register: Register, record: Record) -> Tables:
+    """The tables of a period; read once for as long as they are kept."""
+    key = register.files, record.period, record.facts.get("digest")
+    tables: Tables | None = _kept.get(key)
+    if tables is None:
+        tables = _read(register, record)
+        _kept.put(key, tables, weight(tables))
+    return tables
 
 
-@lru_cache(maxsize=KEPT)
-def _tables(of: _Period) -> dict[str, tuple[list[str], list[list[Any]], list[list[tuple[float, float] | None]]]]:
-    """The tables of a period by name: columns, rows, and for each cell the ends of its interval."""
+def _read(register: Register, record: Record) -> Tables:
     result = {}
-    for name, (cells, ends) in restored(_files(of.register, of.record), ends=True).items():
+    for name, (cells, ends) in restored(_files(register, record), ends=True).items():
         pairs = {column: list(zip(*(side.to_list() for side in both), strict=True)) for column, both in ends.items()}
         intervals = [[pairs[column][place] if column in pairs else None for column in cells.columns]
                      for place in range(cells.height)]  # fmt: skip

@@ -27,7 +27,8 @@ LARGE = 8
 """A change of one in so many bins is large."""
 FEW = 1 << 13
 """Fewer rows than these are added up directly, because calling a faster kernel would take longer."""
-
+WIDE = 40
+"""Bytes of a Python integer."""
 
 NOWHERE = 2**63 - 1
 """Steps have no weight at the last integer."""
@@ -126,6 +127,13 @@ class Histogram:
             return _content(*store.items())
         start, end, weight = store.pieces()
         return _content(np.stack([start, end], axis=1).view(np.uint64), weight)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, about."""
+        store = self._settled()
+        arrays = store.pieces() if isinstance(store, Steps) else store.items()
+        return sum(one.nbytes + (WIDE * len(one) if one.dtype == object else 0) for one in arrays)
 
     def _settled(self) -> Steps | Table:
         """The store, with all that came taken in."""

@@ -351,3 +351,13 @@ def test_attack_20_a_byte_flipped_in_the_log_of_a_crash(crashed: Path, opened: O
             assert opened().remaining() in (Fraction(3, 10), Fraction(5, 10))
         except LedgerError:
             continue
+
+
+def test_attack_20_a_byte_of_the_schema_that_is_no_text_is_refused(full: Path, opened: Open) -> None:
+    """SQLite quotes what it cannot read, and Python then fails to decode the message."""
+    whole = full.read_bytes()
+    first, length = whole.index(b"CREATE TABLE"), len("CREATE TABLE entries (number INTEGER")
+    for offset in range(first, first + length):
+        full.write_bytes(whole[:offset] + bytes([whole[offset] | 0x80]) + whole[offset + 1 :])
+        with pytest.raises(LedgerError, match=r"^ledger "):
+            opened()

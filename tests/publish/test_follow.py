@@ -258,3 +258,14 @@ directory = "out/{date}"
     assert (first["release"], first["event"], first["period"]) == ("site", "published", "2025")
     assert 'wpinq_publish_periods{release="site",stage="published"} 1.0' in figures.read_text()
     assert 'wpinq_publish_budget_left{release="site"} 0.0' in figures.read_text()
+
+
+def test_a_log_without_a_header_loses_and_shows_no_record(tmp_path, capsys):
+    site = Site(tmp_path)
+    site.given["data"]["header"] = False
+    site.log.write_text("")
+    site.viewed(("/a", "09:10"), ("/b", "09:20"))
+    assert site.look("10:01") == [("2026-11-21T09", "published")]
+    assert site.out() == {"09": {"/a": 1, "/b": 1}}
+    site.away()
+    assert "u0" not in "".join(capsys.readouterr())

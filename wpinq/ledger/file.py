@@ -203,7 +203,7 @@ class FileStore:
             raise LedgerError(f"{self.place}: {refused}") from None
         except WpinqError:
             raise
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # whose message quotes what is damaged
             advice = _ADVICE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, _DAMAGED)
             raise LedgerError(f"{self.place}: {advice}.") from None
         except OSError as error:

@@ -110,8 +110,10 @@ class Register:
             rows = connection.execute(
                 "SELECT release, period, every, stage, version, definition, facts, notes FROM periods ORDER BY period"
             ).fetchall()
-        return [(row[0], Record(row[1], row[2], row[3], row[4], row[5], json.loads(row[6]), tuple(json.loads(row[7]))))
-                for row in rows]  # fmt: skip
+            return [
+                (row[0], Record(row[1], row[2], row[3], row[4], row[5], json.loads(row[6]), tuple(json.loads(row[7]))))
+                for row in rows
+            ]
 
     def enter(self, record: Record) -> None:
         """Write what is known of a period, durably."""
@@ -161,5 +163,9 @@ class Register:
                     connection.executescript(TABLES)
                 with connection:
                     yield connection
-        except (sqlite3.Error, OSError) as error:
-            raise LedgerError(f"{self._file}: {type(error).__name__}: {error}.") from None
+        except OSError as error:
+            raise LedgerError(f"{self._file}: cannot be read or written: {error.strerror}.") from None
+        except sqlite3.OperationalError as error:
+            raise LedgerError(f"{self._file}: cannot be read or written: {error}.") from None
+        except (sqlite3.Error, ValueError, TypeError):  # where a file is damaged, SQLite's message may be no text
+            raise LedgerError(f"{self._file}: it is damaged; put back the newest copy of it and the ledger.") from None

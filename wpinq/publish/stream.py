@@ -50,7 +50,9 @@ def topic_of(data: Data) -> Topic | None:
 
 def form_of(data: Data) -> Words:
     """The form of a log's lines."""
-    return Words(format=data.format, separator=data.separator, decimal=data.decimal, encoding=data.encoding)
+    return Words(
+        header=data.header, format=data.format, separator=data.separator, decimal=data.decimal, encoding=data.encoding
+    )
 
 
 def schema_of(data: Data, home: Path) -> Schema:

@@ -43,8 +43,8 @@ class SqliteTables:
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("BEGIN IMMEDIATE")
                 self._put(connection, edition)
-        except (sqlite3.Error, OSError) as error:
-            raise SourceError(f"{self.name}: {error}.") from None
+        except (sqlite3.Error, UnicodeDecodeError, OSError) as error:
+            raise SourceError(f"{self.name}: {_reason(error)}.") from None
 
     def differs(self, edition: Edition) -> str | None:
         """See `Place.differs`."""
@@ -63,8 +63,8 @@ class SqliteTables:
         try:
             with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as connection:
                 return connection.execute(query, values).fetchall()
-        except sqlite3.Error as error:
-            raise SourceError(f"{self.name}: {error}.") from None
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise SourceError(f"{self.name}: {_reason(error)}.") from None
 
     @staticmethod
     def _put(connection: sqlite3.Connection, edition: Edition) -> None:
@@ -83,6 +83,12 @@ class SqliteTables:
             columns = ", ".join(map(quoted, cells.columns))
             connection.executemany(f"INSERT INTO {place} ({columns}) VALUES ({slots})", cells.iter_rows())  # noqa: S608
         connection.execute(f"INSERT INTO {DONE[0]} VALUES (?, ?, ?)", (*key, digest_of(edition)))  # noqa: S608
+
+
+def _reason(error: Exception) -> str:
+    """What to say of an error of SQLite, which may be one of reading its message where that quotes damage."""
+    damaged = isinstance(error, UnicodeDecodeError)
+    return "the file is damaged; put a copy back, or move it away" if damaged else str(error)
 
 
 def _cells(table: pl.DataFrame) -> pl.DataFrame:

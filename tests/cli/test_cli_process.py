@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 
+from wpinq.cli import main
+
 
 def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "wpinq", *map(str, arguments)]
@@ -75,6 +77,33 @@ def test_a_reader_that_goes_away_is_no_error():
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(30) == 1
+
+
+def test_an_interrupt_while_modules_are_loaded_is_one_line(monkeypatch, capsys):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    kept = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("wpinq.cli.loading", interrupted)
+    monkeypatch.setattr("atexit.register", lambda *_: None)
+    try:
+        assert main() == 130
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL  # the end of the interpreter is quiet too
+    finally:
+        signal.signal(signal.SIGINT, kept)
+    assert capsys.readouterr().err.startswith("wpinq: interrupted; what was charged stays charged")
+
+
+def test_an_interrupt_that_makes_another_error_is_an_interrupt(monkeypatch, capsys):
+    def broken(*_, **__):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise RuntimeError("Error calling __set_name__") from error
+
+    monkeypatch.setattr("typer.main.get_command", broken)
+    assert main(["--version"]) == 130
+    assert "interrupted" in capsys.readouterr().err
 
 
 def test_an_interrupt_is_one_line(views, loud, tmp_path):

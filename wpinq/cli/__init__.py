@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import atexit
 import gc
+import signal
+import sys
 from collections.abc import Sequence
 
 from wpinq.progress.loading import loading
+
+STOPPED = "interrupted; what was charged stays charged, so the same command is free"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,8 +25,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code: 0, or 2 after one line on standard error that says what is wrong.
     """
-    if arguments is None:  # the process is this command and no more: at its end nothing is looked through for garbage
-        atexit.register(gc.freeze)
+    if arguments is not None:
+        return _run(arguments)
+    atexit.register(gc.freeze)  # the process is this command and no more: at its end nothing is looked through
+    try:
+        return _run(None)
+    except KeyboardInterrupt:  # while modules were loaded, before anything was read
+        sys.stderr.write(f"wpinq: {STOPPED}\n")
+        return 130
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # of the interpreter's end nobody wants a traceback
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     with loading("wpinq.cli.app"):
         from wpinq.cli.app import app
         from wpinq.cli.errors import guarded

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import typer
 
+from wpinq.cli import STOPPED
 from wpinq.errors import WpinqError
 
 BAD, INTERRUPTED = 2, 130
@@ -27,6 +28,8 @@ def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush is quiet too
         return 1
     except Exception as error:  # noqa: BLE001  nothing may show a traceback
+        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):  # that came while a class was made, say
+            return _interrupted()
         return _said(message_of(error), BAD)
     return _interrupted() if code == INTERRUPTED else code or 0
 
@@ -74,7 +77,7 @@ def _usage(error: Exception) -> str:
 
 
 def _interrupted() -> int:
-    return _said("interrupted; what was charged stays charged, so the same command is free", INTERRUPTED)
+    return _said(STOPPED, INTERRUPTED)
 
 
 def _said(text: str, code: int) -> int:

@@ -7,11 +7,14 @@ later items are skipped, and the error is raised when the flow has ended.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from wpinq.errors import EngineError, WpinqError
 
+STAYS = "What was charged stays charged, so the same question is free."
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -55,6 +58,11 @@ def redact(step: str, error: BaseException) -> BaseException:
         return KeyboardInterrupt()
     if isinstance(error, SystemExit):
         return SystemExit(error.code if type(error.code) is int else 1)
+    if isinstance(error, (MemoryError, OSError)):
+        number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno or errno.EIO
+        return EngineError(f"{step}: the system refused: {os.strerror(number).lower()}. {STAYS}")
+    if isinstance(error, ImportError):  # of a library that came with wpinq: too little memory, or a broken installation
+        return EngineError(f"{step}: a library could not be loaded; is there memory left, and is it installed? {STAYS}")
     return EngineError(f"{step} failed with {type(error).__name__}; please report this.")
 
 

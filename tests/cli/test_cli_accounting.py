@@ -117,7 +117,7 @@ def test_sql_says_what_does_not_go_together(wpinq, views, tmp_path, listing):
     asked = ("sql", "SELECT page, COUNT(*) AS n FROM v GROUP BY page", "--from", f"v={views}")
     assert "--ledger-rho is the budget" in wpinq(*asked, "--epsilon", 1, "--rho", 1).refused()
     assert "give --epsilon" in wpinq(*asked).refused()
-    assert "give rho= instead" in wpinq(
+    assert "give --rho instead" in wpinq(
         *asked, "--epsilon", 1, "--delta", "1e-6", "--mechanism", "gaussian", "--ledger-rho", 1).refused()  # fmt: skip
     assert "goes with --accounting renyi" in wpinq(*asked, "--rho", 1, "--delta", "1e-6", "--budget", 1).refused()
     assert listing(tmp_path) == before

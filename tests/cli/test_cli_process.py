@@ -96,10 +96,7 @@ def test_an_interrupt_while_modules_are_loaded_is_one_line(monkeypatch, capsys):
 
 def test_an_interrupt_that_makes_another_error_is_an_interrupt(monkeypatch, capsys):
     def broken(*_, **__):
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt as error:
-            raise RuntimeError("Error calling __set_name__") from error
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
 
     monkeypatch.setattr("typer.main.get_command", broken)
     assert main(["--version"]) == 130

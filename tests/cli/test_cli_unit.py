@@ -187,7 +187,7 @@ def test_windows_of_a_stream_cost_each_or_as_one(tmp_path, period):
         (["--unit", "user", "--at-most", "3", "--shared"], "give either --at-most N"),
         ([*PEOPLE, "--per", "page"], "--per: write COLUMN=N"),
         ([*PEOPLE, "--per", "page=0"], "--per: 0 is not"),
-        (["--unit", "user", "--shared", "--per", "page=1"], "--per: goes with at_most"),
+        (["--unit", "user", "--shared", "--per", "page=1"], "--per: goes with --at-most"),
         ([*PEOPLE, "--period", "1d"], "--period and --at go together"),
         ([*PEOPLE, "--period", "1x", "--at", "time"], "--period"),
         ([*PEOPLE, "--zone", "Asia/Tokyo"], "--zone: goes with"),
@@ -196,7 +196,7 @@ def test_windows_of_a_stream_cost_each_or_as_one(tmp_path, period):
         (["--where", "page"], "--where: page is of type text and not a condition"),
         (["--derive", "x"], "--derive: write NAME=EXPRESSION"),
         (["--derive", "x=page", "--derive", "x=user"], "--derive: write NAME=EXPRESSION"),
-        ([*PEOPLE, "--derive", "user=page"], "--derive: the column tells apart"),
+        ([*PEOPLE, "--derive", "user=page"], "--derive user: the column tells apart"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line_that_names_the_option(wpinq, flow, log, listing, tmp_path, more, why):

@@ -5,25 +5,34 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
 
 import pytest
-from typer.testing import CliRunner, Result
 
 import wpinq
 from wpinq.cli import main
-from wpinq.cli.ledger import app
 from wpinq.ledger import Ledger
 
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]
 
 
+class Result(NamedTuple):
+    exit_code: int
+    output: str
+
+
 def run(*words: object) -> Result:
-    return CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(word) for word in words])
+    said = io.StringIO()
+    with redirect_stdout(said), redirect_stderr(said), patch.dict(os.environ, COLUMNS="200"):
+        return Result(main(["ledger", *map(str, words)]), said.getvalue())
 
 
 @pytest.fixture
@@ -122,7 +131,7 @@ def test_a_missing_ledger_is_one_clear_line_and_makes_nothing(tmp_path: Path) ->
     for command in ("show", "verify"):
         done = run(command, tmp_path / "none.ledger")
         assert done.exit_code == 2
-        assert done.output.startswith("wpinq ledger: ledger ")
+        assert done.output.startswith("wpinq: ledger ")
         assert done.output.count("\n") == 1
         assert "there is none; check the path" in done.output
         assert "budget" not in done.output

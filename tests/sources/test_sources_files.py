@@ -258,7 +258,7 @@ def test_the_command(tmp_path):
     assert run(path, "--no-header", "--columns", "user,page:int").exit_code == 0
     missing = run(tmp_path / "none.csv")
     assert missing.exit_code == 2
-    assert missing.stderr.strip() == f"wpinq check: {tmp_path / 'none.csv'}: no such file."
+    assert missing.stderr.strip() == f"wpinq: {tmp_path / 'none.csv'}: no such file."
 
 
 def test_columns_on_a_command_line():

@@ -10,7 +10,6 @@ import typer
 
 from wpinq.cli import arguments
 from wpinq.cli.inputs import Input
-from wpinq.errors import SourceError
 from wpinq.sources.columns import parse_columns
 
 if TYPE_CHECKING:
@@ -32,11 +31,7 @@ def check(
     from wpinq.cli.contributions import contributions
     from wpinq.sources.check import check as check_source
 
-    try:
-        report = check_source(place.source, parse_columns(place.columns), **place.words)
-    except SourceError as error:
-        typer.echo(f"wpinq check: {error}", err=True)
-        raise typer.Exit(2) from None
+    report = check_source(place.source, parse_columns(place.columns), **place.words)
     kept = contributions(place) if place.unit or place.where or place.derive else None
     if json:
         typer.echo(json_format.dumps(_as_json(report) | ({"unit": asdict(kept)} if kept else {}), indent=2))

@@ -6,10 +6,13 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 
 import typer
 
 from wpinq.cli import STOPPED
+from wpinq.cli.room import check_room, why
+from wpinq.cli.spoken import options_of, spoken
 from wpinq.errors import WpinqError
 
 BAD, INTERRUPTED = 2, 130
@@ -17,20 +20,28 @@ BAD, INTERRUPTED = 2, 130
 
 def guarded(app: typer.Typer, arguments: Sequence[str] | None) -> int:
     """Run a command and turn whatever it raises into an exit code."""
+    words = sys.argv[1:] if arguments is None else [*arguments]
+
+    def ours(text: str) -> str:
+        return spoken(text, options_of(typer.main.get_command(app), words), words)
+
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: say(str(message))
+            warnings.showwarning = lambda message, *_, **__: say(ours(str(message)))
+            check_room()
             code = typer.main.get_command(app).main(arguments, prog_name="wpinq", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush is quiet too
+        _silent()
         return 1
     except Exception as error:  # noqa: BLE001  nothing may show a traceback
         if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):  # that came while a class was made, say
             return _interrupted()
-        return _said(message_of(error), BAD)
+        if isinstance(error, OSError) and not isinstance(error, WpinqError):
+            _silent()
+        return _said(ours(message_of(error)), BAD)
     return _interrupted() if code == INTERRUPTED else code or 0
 
 
@@ -44,8 +55,8 @@ def message_of(error: Exception) -> str:
         return str(error)
     if hasattr(error, "format_message"):  # a wrong option or argument
         return _usage(error)
-    if isinstance(error, MemoryError):
-        return "out of memory; ask for fewer bins, or run it on a larger machine."
+    if isinstance(error, (OSError, MemoryError)):
+        return why(error)
     return f"{type(error).__name__}, which was not foreseen; please report this, with the command."
 
 
@@ -66,6 +77,12 @@ def printable(text: str) -> str:
 def say(text: str) -> None:
     """Print one line on standard error."""
     typer.echo(f"wpinq: {one_line(text)}", err=True)
+
+
+def _silent() -> None:
+    """Drop what standard output still holds, so that the last flush is quiet too."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: Exception) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.errors import ChangedError, ExactnessError, LedgerError, PlanError
+from wpinq.errors import LedgerError, PlanError
 from wpinq.records.schema import Kind
 from wpinq.scripts.script import LIMITLESS
 from wpinq.sources.columns import named, parse_columns
@@ -108,11 +106,10 @@ class Input:
         columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in reader.schema}
         name = self.name or reader.name
         endless = budget is None and self.rho is None
-        with named_as_options():
-            return wpinq.protect(
-                [], columns=columns, name=name, unit=self.unit, where=self.where, derive=self.derive, ledger=ledger,
-                **({"rho": LIMITLESS} if endless else self.promise(budget)),
-            )  # fmt: skip
+        return wpinq.protect(
+            [], columns=columns, name=name, unit=self.unit, where=self.where, derive=self.derive, ledger=ledger,
+            **({"rho": LIMITLESS} if endless else self.promise(budget)),
+        )  # fmt: skip
 
     def limitless(self, ledger: Path | None = None) -> Collection:
         """The same with a budget that is never spent, whatever is asked."""
@@ -131,20 +128,19 @@ class Input:
         """Protect the records, with the budget that the data set has or is given."""
         import wpinq
 
-        with named_as_options():
-            made = wpinq.protect(
-                self.source,
-                ledger=self.ledger,
-                columns=parse_columns(self.columns),
-                name=self.name,
-                version=self.version,
-                unit=self.unit,
-                where=self.where,
-                derive=self.derive,
-                **self.words,
-                repeat=self.repeat,
-                **self.promise(budget),
-            )
+        made = wpinq.protect(
+            self.source,
+            ledger=self.ledger,
+            columns=parse_columns(self.columns),
+            name=self.name,
+            version=self.version,
+            unit=self.unit,
+            where=self.where,
+            derive=self.derive,
+            **self.words,
+            repeat=self.repeat,
+            **self.promise(budget),
+        )
         self._tell_form(made)
         return made
 
@@ -213,23 +209,3 @@ class Input:
         files = {file.path for file in result.files} if result else {reader.path} if reader.path else set()
         ledger = self.ledger or beside(reader.path)
         return files | {Path(f"{ledger}{end}").resolve() for end in ENDS if ledger}
-
-
-@contextmanager
-def named_as_options() -> Iterator[None]:
-    """Replace names of arguments in error messages by the command-line options that the user gave."""
-    try:
-        yield
-    except ChangedError as error:
-        raise ChangedError(re.sub(r"version='([^']*)'\.$", r"--data-version \1", str(error))) from None
-    except (PlanError, ExactnessError) as error:
-        argument = re.match(
-            r"(?:protect|live|users|Unit)\("
-            r"(unit|where|derive|at_most|per|period|zone|epsilon|bins|asking|repeat|accounting|rho|delta)=[^)]*\)",
-            str(error),
-        )
-        if argument is None:
-            raise
-        word = {"epsilon": "bound_epsilon", "bins": "bound_bins", "asking": "bound_bins"}.get(argument[1], argument[1])
-        option = word.replace("_", "-")
-        raise PlanError(f"--{option}{str(error)[argument.end() :]}") from None

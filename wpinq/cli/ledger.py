@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +14,6 @@ import typer
 
 from wpinq.cli.outputs import check_outputs, write_text
 from wpinq.cli.show import aligned
-from wpinq.errors import WpinqError
 from wpinq.exact import decimal, exact
 from wpinq.ledger import Entry, Ledger
 from wpinq.ledger.cost import write
@@ -34,13 +31,12 @@ Amount = Annotated[str, typer.Argument(help="Epsilon, exactly: 0.5 or 1/3.", sho
 @app.command()
 def show(path: LedgerArgument, as_json: AsJson = False, every: Every = False) -> None:
     """Show what was spent and what is left."""
-    with _reported():
-        ledger = Ledger.existing(path)
-        if as_json:
-            typer.echo(_as_json(_report(ledger)), nl=False)
-            return
-        typer.echo(f"{_shown(f'{ledger.name}, unit: {ledger.unit}')}\n\n{_table(ledger, every=every)}\n")
-        typer.echo(_summary(ledger))
+    ledger = Ledger.existing(path)
+    if as_json:
+        typer.echo(_as_json(_report(ledger)), nl=False)
+        return
+    typer.echo(f"{_shown(f'{ledger.name}, unit: {ledger.unit}')}\n\n{_table(ledger, every=every)}\n")
+    typer.echo(_summary(ledger))
 
 
 @app.command()
@@ -50,34 +46,32 @@ def export(
     csv_out: Annotated[Path | None, typer.Option("--csv", help="Write CSV here.", metavar="OUT")] = None,
 ) -> None:
     """Write every row to files, or print JSON where none is given; - prints. Amounts are exact, as p/q."""
-    with _reported():
-        wanted = {"--json": (json_out, _as_json), "--csv": (csv_out, _as_csv)}
-        files = {option: None if _printed(out) else out for option, (out, _) in wanted.items()}
-        check_outputs(
-            {option: (out, ()) for option, out in files.items()}, {Path(f"{path}{end}").resolve() for end in ENDS}
-        )
-        report = _report(Ledger.existing(path))
-        if json_out is None and csv_out is None:
-            typer.echo(_as_json(report), nl=False)
-        for option, (out, written) in wanted.items():
-            if out is not None and _printed(out):
-                typer.echo(written(report), nl=False)
-            elif out is not None:
-                write_text(option, out, written(report))
+    wanted = {"--json": (json_out, _as_json), "--csv": (csv_out, _as_csv)}
+    files = {option: None if _printed(out) else out for option, (out, _) in wanted.items()}
+    check_outputs(
+        {option: (out, ()) for option, out in files.items()}, {Path(f"{path}{end}").resolve() for end in ENDS}
+    )
+    report = _report(Ledger.existing(path))
+    if json_out is None and csv_out is None:
+        typer.echo(_as_json(report), nl=False)
+    for option, (out, written) in wanted.items():
+        if out is not None and _printed(out):
+            typer.echo(written(report), nl=False)
+        elif out is not None:
+            write_text(option, out, written(report))
 
 
 @app.command()
 def verify(path: LedgerArgument, as_json: AsJson = False) -> None:
     """Recompute every code, charge and total, and compare with the head; exit code 2 if anything is amiss."""
-    with _reported():
-        ledger = Ledger.existing(path)
-        rows = len(ledger.entries())
-        if as_json:
-            report = {"intact": True, "rows": rows} | _report(ledger)
-            del report["entries"]
-            typer.echo(json.dumps(report, indent=2))
-        else:
-            typer.echo(f"{path}: {rows} rows, all intact and in order. {_summary(ledger)}")
+    ledger = Ledger.existing(path)
+    rows = len(ledger.entries())
+    if as_json:
+        report = {"intact": True, "rows": rows} | _report(ledger)
+        del report["entries"]
+        typer.echo(json.dumps(report, indent=2))
+    else:
+        typer.echo(f"{path}: {rows} rows, all intact and in order. {_summary(ledger)}")
 
 
 @app.command()
@@ -87,17 +81,15 @@ def metrics(
     """Print budgets and caps, and what is left of them, as OpenMetrics; the label `ledger` is the path as given."""
     from wpinq.tools.openmetrics import openmetrics
 
-    with _reported():
-        typer.echo(openmetrics({str(path): Ledger.existing(path) for path in paths}), nl=False)
+    typer.echo(openmetrics({str(path): Ledger.existing(path) for path in paths}), nl=False)
 
 
 @app.command("raise")
 def raise_(path: LedgerArgument, epsilon: Amount) -> None:
     """Raise the budget to EPSILON in all; of a ledger of rho, to this rho. The ledger records it."""
-    with _reported():
-        ledger = Ledger.existing(path)
-        ledger.raise_budget(exact(epsilon, "wpinq ledger raise"))
-        typer.echo(_summary(ledger))
+    ledger = Ledger.existing(path)
+    ledger.raise_budget(exact(epsilon, "wpinq ledger raise"))
+    typer.echo(_summary(ledger))
 
 
 @app.command()
@@ -106,29 +98,13 @@ def cap(
     delta: Annotated[str | None, typer.Option(help="What ANALYST may spend of its delta.", show_default=False)] = None,
 ) -> None:  # fmt: skip
     """Cap what ANALYST may spend, within the budget."""
-    with _reported():
-        ledger = Ledger.existing(path)
-        amount = exact(epsilon, "wpinq ledger cap")
-        chance = None if delta is None else exact(delta, "wpinq ledger cap --delta")
-        ledger.cap(analyst, amount, chance)
-        kind = "rho" if ledger.promise.accounting == RHO else "epsilon"
-        more = "" if chance is None else f" and delta {decimal(chance)}"
-        typer.echo(f"{_shown(analyst)} may spend {kind} {decimal(amount)}{more}. {_summary(ledger)}")
-
-
-@contextmanager
-def _reported() -> Iterator[None]:
-    """Report what is wrong in one line, and leave with code 2."""
-    try:
-        yield
-    except WpinqError as error:
-        message = str(error)
-    except OSError as error:
-        message = f"{error.filename}: {error.strerror}; give a place that can be written."
-    else:
-        return
-    typer.echo(f"wpinq ledger: {message}", err=True)
-    raise typer.Exit(2)
+    ledger = Ledger.existing(path)
+    amount = exact(epsilon, "wpinq ledger cap")
+    chance = None if delta is None else exact(delta, "wpinq ledger cap --delta")
+    ledger.cap(analyst, amount, chance)
+    kind = "rho" if ledger.promise.accounting == RHO else "epsilon"
+    more = "" if chance is None else f" and delta {decimal(chance)}"
+    typer.echo(f"{_shown(analyst)} may spend {kind} {decimal(amount)}{more}. {_summary(ledger)}")
 
 
 def _summary(ledger: Ledger) -> str:

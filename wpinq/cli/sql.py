@@ -76,8 +76,8 @@ def sql(
     public: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=FILE", show_default=False,
-                     help="A public table to join, which --columns NAME:item:int,price:float, --format and the like say "
-                          "how to read; can be given many times."),
+                     help="A public table to join, which --columns NAME:item:int,price:float, --format and the like "
+                          "say how to read; can be given many times."),
     ] = None,
     budget: options.Budget = None,
     keys: Annotated[

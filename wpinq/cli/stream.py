@@ -22,7 +22,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from wpinq.cli.inputs import named_as_options
 from wpinq.cli.interrupt import interruptible
 from wpinq.errors import PlanError, SourceError
 from wpinq.exact import positive
@@ -134,11 +133,10 @@ class Stream:
         from wpinq.streaming.source import live
 
         endless = budget is None and place.rho is None
-        with named_as_options():
-            return live(
-                self.kinds(), name=place.name or "stream", unit=place.unit, where=place.where, derive=place.derive,
-                **({"rho": LIMITLESS} if endless else place.promise(budget)),
-            )  # fmt: skip
+        return live(
+            self.kinds(), name=place.name or "stream", unit=place.unit, where=place.where, derive=place.derive,
+            **({"rho": LIMITLESS} if endless else place.promise(budget)),
+        )  # fmt: skip
 
     def taken(self) -> set[Path]:
         """Files that no answers may be written to: what is read, if it is files, and the ledger."""

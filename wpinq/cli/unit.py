@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wpinq.cli.inputs import named_as_options
 from wpinq.errors import PlanError
 
 if TYPE_CHECKING:
@@ -149,19 +148,18 @@ def read_unit(
     if not bins.isdecimal():
         raise PlanError("--bound-bins: write BINS or BINS@EPSILON, for example 500@0.5.")
     length = int(period) if period is not None and period.isdecimal() else period
-    with named_as_options():
-        return users(
-            column,
-            at_most=at_most if at_most in (None, "auto") else int(str(at_most)),
-            per=None if per is None else (what, int(number)),
-            shared=shared,
-            period=length,
-            at=at,
-            zone=zone,
-            epsilon=chosen[0],
-            bins=int(bins),
-            asking=asking or 1,
-        )
+    return users(
+        column,
+        at_most=at_most if at_most in (None, "auto") else int(str(at_most)),
+        per=None if per is None else (what, int(number)),
+        shared=shared,
+        period=length,
+        at=at,
+        zone=zone,
+        epsilon=chosen[0],
+        bins=int(bins),
+        asking=asking or 1,
+    )
 
 
 def read_derived(texts: list[str] | None) -> dict[str, str]:

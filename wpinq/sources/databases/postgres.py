@@ -48,7 +48,7 @@ REFUSALS = {
     "42501": "this user may not read it",
     "3D000": "there is no such database",
     "28": "the server refuses this user or password",
-    "42": "the server does not understand it; check table= or query=",
+    "42": "the server does not understand it; check the table or query",
 }
 
 

@@ -1,0 +1,72 @@
+"""What a command needs of the process that it runs in, looked at before it begins: nothing is charged for in vain.
+
+What cannot be known before is said when it happens: an answer that was paid for stays paid, and is free to ask again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import stat
+
+from wpinq.errors import SourceError
+
+LEAST = {
+    resource.RLIMIT_AS: (2 << 30, "of memory", "ulimit -v", 1 << 10),
+    resource.RLIMIT_FSIZE: (16 << 20, "of a file", "ulimit -f", 1 << 10),
+    resource.RLIMIT_NOFILE: (64, "open files", "ulimit -n", 1),
+}
+"""The least that a command can do with: bytes or a number, what of, which limit of the shell it is, and its unit."""
+FULL = os.makedev(1, 7)
+"""The number of /dev/full."""
+STAYS = "what was charged stays charged, so the same command is free"
+_WHY = {
+    errno.ENOSPC: "no room is left where it writes; make room",
+    errno.EDQUOT: "no room is left for this user where it writes; make room",
+    errno.EFBIG: "a file grew beyond what ulimit -f allows; raise it",
+    errno.EMFILE: "more files are open than ulimit -n allows; raise it",
+    errno.ENFILE: "the machine has too many files open; close some",
+    errno.ENOMEM: "there is too little memory; ask for less, or take a larger machine",
+    errno.EBADF: "standard output cannot be written to; send it to a file",
+    errno.EIO: "a disk or a terminal refused to read or write; look after it",
+    errno.EROFS: "a disk is read-only; choose another place",
+    errno.EACCES: "a file may not be used; see to its permissions",
+    errno.EPERM: "a file may not be used; see to its permissions",
+}
+
+
+def check_room() -> None:
+    """Refuse to begin with limits that nothing can be done with, or where the answer could not be shown.
+
+    Raises:
+        SourceError: Standard output is closed or full, or a limit of the process is too low.
+    """
+    for which, (least, what, option, unit) in LEAST.items():
+        soft = resource.getrlimit(which)[0]
+        if soft != resource.RLIM_INFINITY and soft < least:
+            raise SourceError(f"{option} {soft // unit}: allows too little {what}; {least // unit} is the least.")
+    try:
+        state, mode = os.fstat(1), _mode(1)
+        full = state.st_rdev == FULL if stat.S_ISCHR(state.st_mode) else (
+            stat.S_ISREG(state.st_mode) and os.fstatvfs(1).f_bavail == 0
+        )  # fmt: skip
+    except OSError:
+        raise SourceError("standard output is closed; send it to a file, or to /dev/null.") from None
+    if mode == os.O_RDONLY:
+        raise SourceError("standard output cannot be written to; send it to a file, or to /dev/null.")
+    if full:
+        raise SourceError("standard output: no room is left where it goes; make room, or send it elsewhere.")
+
+
+def why(error: OSError | MemoryError) -> str:
+    """What the system refused, without names or content of files, and what stays true of what was paid."""
+    number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno
+    said = _WHY.get(number or 0) or f"the system refused: {os.strerror(number or errno.EIO).lower()}; see to it"
+    return f"{said}; {STAYS}."
+
+
+def _mode(descriptor: int) -> int:
+    import fcntl
+
+    return fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE

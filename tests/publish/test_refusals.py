@@ -210,6 +210,19 @@ def test_postgres_takes_a_period_whole_and_once(server, tmp_path):
     assert site.plan().left == 24
 
 
+def test_postgres_with_a_table_of_other_columns(server, tmp_path):
+    import adbc_driver_postgresql.dbapi as driver
+
+    with driver.connect(server, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE elsewhere_views (period TEXT, pages INT)")
+    wrote(tmp_path, 21)
+    site = Release(given(sink=[{"postgres": server}]), "elsewhere", tmp_path, clock=lambda: NOW)
+    with pytest.raises(
+        SourceError, match="table elsewhere_views has other columns than the answers, period, page, views"
+    ):
+        site.run(DAY)
+
+
 def test_postgres_killed_in_the_transaction(server, tmp_path):
     """Its own server process ends before the commit: nothing of the period is there, and a run after completes."""
     import adbc_driver_postgresql.dbapi as driver

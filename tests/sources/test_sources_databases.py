@@ -75,7 +75,7 @@ def test_only_needed_columns_are_selected_in_a_reading_transaction(server, execu
     reader = open_source(Postgres(server, "views"))
     execute("ALTER TABLE views DROP COLUMN secret")
     assert sum(frame.height for frame in reader.batches(["page"])) == 301
-    with pytest.raises(SourceError, match="does not understand it"):
+    with pytest.raises(SourceError, match="no such column"):
         list(reader.batches(["secret"]))
     execute("CREATE FUNCTION write() RETURNS int AS 'INSERT INTO views DEFAULT VALUES RETURNING 1' LANGUAGE sql")
     with pytest.raises(SourceError):
@@ -132,7 +132,7 @@ def test_nothing_secret_is_ever_shown(server, tmp_path):
         (Postgres(server, 'views"; DROP TABLE views; --'), "there is no such table"),
         (
             Postgres(server, query=f"SELECT CAST(secret AS int) FROM views WHERE secret <> '{PASSWORD}'"),
-            "reading it raised",
+            "or its driver refused",
         ),
         (Postgres(server, query="SELECT 1 AS x; DROP TABLE views"), "does not understand"),
         (f"{server}?table=views&query=x", "name the table"),
@@ -251,9 +251,9 @@ def test_sqlite_is_read_only_and_says_nothing(file, tmp_path):
         (f"sqlite:{file}?table=nothing", "no such table"),
         (f"sqlite:{file}", "name the file and its table"),
         (f"sqlite:{file}?table=x&query=y", "name the file and its table"),
-        (wpinq.sqlite(file, query="SELECT 1; DROP TABLE x"), "reading it raised"),
-        (wpinq.sqlite(file, query="DELETE FROM x"), "reading it raised"),
-        (wpinq.sqlite(file, query=f"SELECT json_extract('{SECRET}', '$') AS x"), "reading it raised"),
+        (wpinq.sqlite(file, query="SELECT 1; DROP TABLE x"), "it cannot be read"),
+        (wpinq.sqlite(file, query="DELETE FROM x"), "it cannot be read"),
+        (wpinq.sqlite(file, query=f"SELECT json_extract('{SECRET}', '$') AS x"), "it cannot be read"),
         (wpinq.sqlite(tmp_path / "no.db", table="x"), "no such file"),
     ]
     for source, reason in cases:

@@ -238,10 +238,10 @@ def test_check_of_pairs_several_files_and_tables(tmp_path):
     assert check([(1, 2)]).clean
 
 
-def run(*arguments):
+def run(*arguments, catch=True):
     app = typer.Typer()
     app.command()(check_command)
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=catch)
 
 
 def test_the_command(tmp_path):
@@ -256,9 +256,8 @@ def test_the_command(tmp_path):
     assert {"reason": RAGGED, "row": 4, "column": None, "file": None} in report["problems"]
     path.write_bytes(b"a,1\nb,2\n")
     assert run(path, "--no-header", "--columns", "user,page:int").exit_code == 0
-    missing = run(tmp_path / "none.csv")
-    assert missing.exit_code == 2
-    assert missing.stderr.strip() == f"wpinq: {tmp_path / 'none.csv'}: no such file."
+    with pytest.raises(SourceError, match="no such file"):
+        run(tmp_path / "none.csv", catch=False)
 
 
 def test_columns_on_a_command_line():

@@ -11,9 +11,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from wpinq.cli.interrupt import STOPPED
 from wpinq.progress.loading import loading
-
-STOPPED = "interrupted; what was charged stays charged, so the same command is free"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import typer
 
-from wpinq.cli import STOPPED
+from wpinq.cli.interrupt import STOPPED
 from wpinq.cli.room import check_room, why
 from wpinq.cli.spoken import options_of, spoken
 from wpinq.errors import WpinqError

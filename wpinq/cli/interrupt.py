@@ -5,6 +5,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+STOPPED = "interrupted; what was charged stays charged, so the same command is free"
+
 
 def interruptible() -> None:
     """Let an interrupt end the next wait.

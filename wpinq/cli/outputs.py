@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from wpinq.errors import SourceError
+
+ROOM = 1 << 20
+"""Bytes that a disk must have left for what a command writes."""
 
 
 def check_outputs(wanted: dict[str, tuple[Path | None, tuple[str, ...]]], keep: Collection[Path] = ()) -> None:
@@ -59,5 +63,7 @@ def _check_place(call: str, path: Path) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a path"
         raise SourceError(f"{call}: cannot be written: {reason}; choose another place.") from None
+    if shutil.disk_usage(path.parent).free < ROOM:
+        raise SourceError(f"{call}: no room is left there; make room, or choose another place.")
     if other:
         raise SourceError(f"{call}: is there and is not a file; choose another name.")

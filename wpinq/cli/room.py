@@ -13,8 +13,8 @@ import stat
 from wpinq.errors import SourceError
 
 LEAST = {
-    resource.RLIMIT_AS: (2 << 30, "of memory", "ulimit -v", 1 << 10),
-    resource.RLIMIT_FSIZE: (16 << 20, "of a file", "ulimit -f", 1 << 10),
+    resource.RLIMIT_AS: (2 << 30, "KB of memory", "ulimit -v", 1 << 10),
+    resource.RLIMIT_FSIZE: (16 << 20, "KB for a file", "ulimit -f", 1 << 10),
     resource.RLIMIT_NOFILE: (64, "open files", "ulimit -n", 1),
 }
 """The least that a command can do with: bytes or a number, what of, which limit of the shell it is, and its unit."""
@@ -45,7 +45,7 @@ def check_room() -> None:
     for which, (least, what, option, unit) in LEAST.items():
         soft = resource.getrlimit(which)[0]
         if soft != resource.RLIM_INFINITY and soft < least:
-            raise SourceError(f"{option} {soft // unit}: allows too little {what}; {least // unit} is the least.")
+            raise SourceError(f"{option} {soft // unit} is too low: a command needs {least // unit} {what}.")
     try:
         state, mode = os.fstat(1), _mode(1)
         full = state.st_rdev == FULL if stat.S_ISCHR(state.st_mode) else (

@@ -188,14 +188,17 @@ def read_keys(path: Path, schema: Schema) -> list[Any]:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"--keys {path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
-    if text.lstrip().startswith("["):
-        return list(parse_bins(text.strip(), schema))
     result: list[Any] = []
+    if text.lstrip().startswith("["):
+        result = list(parse_bins(text.strip(), schema))
+        text = ""
     for row in csv.reader(text.splitlines()):
         if len(row) != len(schema):
             raise BinError(f"--keys {path}: a group of {schema} is a line of {len(schema)} fields.")
         values = tuple(parse_value(field, column) for field, column in zip(row, schema, strict=True))
         result.append(values[0] if len(values) == 1 else values)
+    if not result:
+        raise BinError(f"--keys {path}: names no group; write one a line, or a JSON list.")
     return result
 
 

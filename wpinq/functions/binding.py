@@ -116,7 +116,7 @@ def _by_position(parameters: tuple[inspect.Parameter, ...], schema: Schema, call
     many = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
     stray = [parameter.name for parameter in required if parameter.kind is parameter.KEYWORD_ONLY]
     if stray:
-        raise PlanError(f"{call}: parameter {stray[0]!r} names no column; there are {', '.join(schema.names)}.")
+        raise PlanError(f"{call}: parameter {stray[0]!r} names no column; there are {schema.listed}.")
     if len(fixed) > len(schema) or (len(fixed) < len(schema) and not many):
         takes = f"{len(fixed)} argument{'' if len(fixed) == 1 else 's'}" + (" or more" if many else "")
         raise PlanError(f"{call}: the function takes {takes}, and there are {len(schema)} columns "

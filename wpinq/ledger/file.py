@@ -114,6 +114,8 @@ class FileStore:
                 if given is None:
                     secret.keep(self._secret)
                 return secret
+            if self.path.exists() and self.foreign:
+                raise RefusedError("the file is no ledger; name the ledger itself, or a new file for a new one.")
             if given is None and not kept:
                 raise RefusedError(
                     f"its secret {self._secret.name} is missing; put it back, or give it by secret= or WPINQ_SECRET."

@@ -250,6 +250,8 @@ def _known(asked: Statement, keys: Any, delta: Amount | None) -> Blocks | None:
         raise PlanError(f"{CALL}: the groups are given and nothing is counted, so there is nothing to ask.")
     if keys is not None:
         given = bin_blocks(keys, asked.schema)
+        if not given.rows:
+            raise PlanError(f"{CALL}: keys= names no group, so there is nothing to ask.")
         if given.rows > ROWS and asked.having is not None and not asked.numbers and plain(asked.schema):
             return given
         result = canonical.distinct(given.whole, asked.schema)

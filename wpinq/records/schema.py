@@ -80,6 +80,15 @@ class Schema:
         return tuple(column.name for column in self.columns)
 
     @property
+    def listed(self) -> str:
+        """The names for a message: in quotes where blanks and the like would not be seen.
+
+        >>> Schema((Column("user", Kind.TEXT), Column(" page", Kind.TEXT))).listed
+        "user, ' page'"
+        """
+        return ", ".join(name if name.isidentifier() else repr(name) for name in self.names)
+
+    @property
     def ranged(self) -> tuple[str, ...]:
         """The names of the columns that rows hold as ranges."""
         return tuple(column.name for column in self.columns if column.ranged)
@@ -88,7 +97,7 @@ class Schema:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise PlanError(f"no column {name!r}; there are {', '.join(self.names)}.")
+        raise PlanError(f"no column {name!r}; there are {self.listed}.")
 
     def __contains__(self, name: object) -> bool:
         return name in self.names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import runpy
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -145,6 +146,10 @@ def _told(path: Path) -> Any:
         raise
     except SyntaxError as error:
         raise PlanError(f"{path}, line {error.lineno}: {error.msg}.") from None
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name not in path.read_text("utf-8", "replace"):
+            raise PlanError(f"{path}: ModuleNotFoundError; run the script by itself to see more.") from None
+        raise PlanError(f"{path}: there is no module {error.name!r} here; install it for {sys.executable}.") from None
     except (Exception, SystemExit) as error:  # noqa: BLE001  a script may raise anything, and end itself
         lines = [item.lineno for item in traceback.extract_tb(error.__traceback__) if item.filename == str(path)]
         where = f"{path}, line {lines[-1]}" if lines else f"{path}"

@@ -30,6 +30,8 @@ FORMATS = {
 LINES = ("csv", "tsv", "pairs", "log", "json")
 ROTATED = re.compile(r"(\.log|_log)(?:\.[0-9]+|-[0-9]{6,14})$")
 """What logrotate appends: access.log.1, access.log-20260601."""
+REMOTE = re.compile(r"(?!kafka:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+"""How a file begins that is not of this machine."""
 BESIDE = re.compile(r"\.ledger(?:[.-][a-z.-]+)?$")
 """The ledger of a file and what lies by it, which a pattern of logs may match."""
 
@@ -101,8 +103,10 @@ class Files:
             SourceError: There is no such file, or it is of no known or more than one format.
         """
         given = str(source)
-        if "\0" in given:
-            raise SourceError("the path holds a NUL byte.")
+        if "\0" in given or not given.strip():
+            raise SourceError("the path holds a NUL byte." if given.strip() else "the path is empty; name a file.")
+        if scheme := REMOTE.match(given):
+            raise SourceError(f"{given}: {scheme[0]} is not read; copy it to this machine first, and name the copy.")
         with reading(given):
             single = Path(given).exists()
             paths = _found(Path(given)) if single else _matching(given)

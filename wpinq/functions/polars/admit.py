@@ -105,7 +105,7 @@ def bare(node: Any) -> str | None:
 
 def _column(body: Any, schema: Schema, call: str) -> list[Any]:
     if not isinstance(body, str) or body not in schema:
-        raise PlanError(f"{call}: no column {_word(body)}; there are {', '.join(schema.names)}.")
+        raise PlanError(f"{call}: no column {_word(body)}; there are {schema.listed}.")
     if schema[body].kind is Kind.ANY:
         raise PlanError(
             f"{call}: column {body!r} may hold values of any type, so Polars cannot compute with it; declare its type "

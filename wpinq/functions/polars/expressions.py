@@ -110,7 +110,7 @@ def chosen(names: Sequence[str], schema: Schema, call: str) -> Expressions:
     different = tuple(dict.fromkeys(names))
     for name in different:
         if name not in schema.names:
-            raise PlanError(f"{call}: no column {name!r}; there are {', '.join(schema.names)}.")
+            raise PlanError(f"{call}: no column {name!r}; there are {schema.listed}.")
     return Expressions(
         schema=schema, reads=different, output=schema.select(different), projection=different,
         note="columns: " + ", ".join(different), fingerprint=digest("chosen", different),
@@ -153,7 +153,7 @@ def _expanded(item: object, schema: Schema, call: str) -> list[pl.Expr]:
     except pl.exceptions.PolarsError:
         names = []
     if not names:
-        raise PlanError(f"{call}: a selector fits no column; there are {', '.join(schema.names)}.")
+        raise PlanError(f"{call}: a selector fits no column; there are {schema.listed}.")
     return [pl.col(name) for name in names]
 
 

@@ -48,7 +48,7 @@ class UnitKey:
         """
         for name in (*self.unit.columns, *(self.unit.per[:1] if self.unit.per else ())):
             if name not in self.schema:
-                raise PlanError(f"{call}(unit=...): no column {name!r}; there are {', '.join(self.schema.names)}.")
+                raise PlanError(f"{call}(unit=...): no column {name!r}; there are {self.schema.listed}.")
         _ = self.span
 
     @property

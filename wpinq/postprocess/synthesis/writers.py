@@ -47,7 +47,8 @@ def replacing(call: str, path: str | Path, suffixes: tuple[str, ...]) -> Iterato
             yield file
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise SourceError(f"{call}({str(path)!r}): cannot be written: {reason}. Choose another place.") from None
+        raise SourceError(f"{call}({str(path)!r}): cannot be written: {reason}. Choose another place; what was "
+                          "charged stays charged, and asking the same again is free.") from None  # fmt: skip
 
 
 def schema(columns: tuple[str, str]) -> pa.Schema:

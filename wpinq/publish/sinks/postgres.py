@@ -32,6 +32,8 @@ class PostgresTables:
 
     def deliver(self, edition: Edition) -> None:
         """See `Place.deliver`."""
+        import adbc_driver_postgresql.dbapi as driver
+
         with self._cursor() as cursor:
             cursor.execute(f"CREATE TABLE IF NOT EXISTS {DONE[0]} ({DONE[1]})")
             cursor.execute(f"LOCK TABLE {DONE[0]} IN EXCLUSIVE MODE")
@@ -44,7 +46,12 @@ class PostgresTables:
                 return
             for name, table in edition.tables.items():
                 rows = dated(table, edition.period).to_arrow()
-                cursor.adbc_ingest(named(edition, name), rows, mode="create_append")
+                try:
+                    cursor.adbc_ingest(named(edition, name), rows, mode="create_append")
+                except driver.ProgrammingError:
+                    columns = ", ".join(rows.column_names)
+                    raise SourceError(f"{self.name}: table {named(edition, name)} has other columns than the answers, "
+                                      f"{columns}; rename or drop it.") from None  # fmt: skip
             cursor.execute(f"INSERT INTO {DONE[0]} VALUES ($1, $2, $3)", (*key, digest_of(edition)))  # noqa: S608
             cursor.connection.commit()
 

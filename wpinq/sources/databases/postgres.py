@@ -46,6 +46,7 @@ BATCH = "adbc.postgresql.batch_size_hint_bytes"
 REFUSALS = {
     "42P01": "there is no such table or view",
     "42501": "this user may not read it",
+    "42703": "there is no such column",
     "3D000": "there is no such database",
     "28": "the server refuses this user or password",
     "42": "the server does not understand it; check the table or query",
@@ -230,4 +231,4 @@ def reason(error: Exception) -> str:
         return known
     if re.search("could not|failed to connect", str(error), re.IGNORECASE):
         return "the server cannot be reached, or refuses this user or password"
-    return f"reading it raised {type(error).__name__}; check it, and try again"
+    return f"the server or its driver refused ({type(error).__name__}); check its table and columns, and try again"

@@ -280,5 +280,5 @@ def _connection(place: Sqlite) -> Iterator[sqlite3.Cursor]:
             cursor.execute("SELECT 1 FROM sqlite_schema").fetchone()  # only from the first look on it stays as it is
             yield cursor
     except (sqlite3.Error, sqlite3.Warning, OSError, OverflowError, UnicodeDecodeError) as error:
-        raise SourceError(f"{place.where}: reading it raised {type(error).__name__}; is it an SQLite file that holds "
+        raise SourceError(f"{place.where}: it cannot be read ({type(error).__name__}); is it an SQLite file that holds "
                           "what is asked for?") from None  # fmt: skip

@@ -25,6 +25,19 @@ if TYPE_CHECKING:
 
 BOM = b"\xef\xbb\xbf"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
+KINDS = {
+    b"\x1f\x8b": "compressed by gzip, and its name does not end in .gz",
+    b"PAR1": "Parquet, and its name does not end in .parquet",
+    b"ARROW1": "an Arrow file, and its name does not end in .arrow",
+    b"PK\x03\x04": "a ZIP archive or a spreadsheet",
+    b"BZh": "compressed by bzip2",
+    b"\xfd7zXZ\0": "compressed by xz",
+    b"\x28\xb5\x2f\xfd": "compressed by Zstandard",
+    b"SQLite format 3\0": "an SQLite database",
+}
+"""What other files begin with. Looked at in a header alone, which is public: without one it would be a record."""
+NAMED = "give it the ending of what it is, or write it as text of the form that its name tells"
+LINED = "write it anew with line feeds, for example with tr '\\r' '\\n'"
 HEADER = 1 << 20  # the longest header line
 
 
@@ -173,14 +186,19 @@ def _header(file: File, delimiter: str, charset: str | None) -> tuple[tuple[str,
             origin += len(line)
             if not line:
                 return (), origin
+    if kind := next((kind for start, kind in KINDS.items() if line.startswith(start)), None):
+        raise SourceError(f"{file.given}: is {kind}; {NAMED}.")
+    first, end, more = line.partition(b"\r")  # where lines end so, records follow
+    if line.startswith(UTF16) or (len(first) > 1 and not (any(first[::2]) and any(first[1::2]))):
+        raise SourceError(f"{file.given}: its header is in UTF-16; {ANEW}.")
+    if end and more != b"\n":
+        raise SourceError(f"{file.given}: its lines end in carriage returns; {LINED}.")
     if len(line) > HEADER:
         raise SourceError(f"{file.given}: the first line is too long for a header; is this a text file?")
     try:
         text = line.decode(charset or "utf-8").removesuffix("\n").removesuffix("\r")
         return tuple(next(csv.reader([text], delimiter=delimiter, strict=True))), origin
     except (UnicodeDecodeError, csv.Error, StopIteration):
-        if line.startswith(UTF16):
-            raise SourceError(f"{file.given}: its header is in UTF-16; {ANEW}.") from None
         raise SourceError(
             f"{file.given}: the first line is no header in {charset or 'UTF-8'}; pass header=False if there is "
             "none, or encoding= if it is of another encoding."

@@ -43,7 +43,7 @@ def write(tmp_path, data, name="x.csv"):
 
 def one_line(line, width, delimiter=","):
     """The fields of one line by the strict grammar, written plainly; None if it is no row. Independent of pyarrow."""
-    line = line.removesuffix(b"\r")
+    line = line.removesuffix(b"\r").removeprefix(b"\xef\xbb\xbf")
     if b"\r" in line or not line:
         return None
     fields, rest = [], line
@@ -233,10 +233,14 @@ def test_a_ragged_line_that_is_no_utf8_drops_itself_only(tmp_path):
     assert rows(write(tmp_path, b"a,b\n1,2\n\xff,\xfe,\xfd\n3,4\n")) == Counter([("1", "2"), ("3", "4")])
 
 
-def test_a_byte_order_mark_is_dropped_at_the_start_of_the_file_only(tmp_path, monkeypatch):
+@pytest.mark.parametrize("header", [True, False])
+def test_a_byte_order_mark_is_dropped_wherever_a_line_begins(tmp_path, monkeypatch, header):
+    """Dropped from the first line alone, it told of the second one whether a line stood before it."""
     monkeypatch.setattr(lines, "BLOCK", 4)
-    path = write(tmp_path, b"\xef\xbb\xbfa,b\n\xef\xbb\xbfx,1\n\xef\xbb\xbfy,2\n")
-    assert rows(path) == Counter([("\ufeffx", "1"), ("\ufeffy", "2")])
+    head = b"\xef\xbb\xbfa,b\n" if header else b""
+    path = write(tmp_path, head + b"\xef\xbb\xbfx,1\n\xef\xbb\xbfy,2\n\xef\xbb\xbf\xef\xbb\xbfz,\xef\xbb\xbf3\n")
+    found = rows(path) if header else rows(path, columns=("a", "b"), header=False)
+    assert found == Counter([("x", "1"), ("y", "2"), ("\ufeffz", "\ufeff3")])
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 64])

@@ -3,6 +3,7 @@
 python -m attacks.fuzz [--minutes M] [--seed S] [--theme NAME]   random cases, from a random seed by default
 python -m attacks.fuzz --case S [--theme NAME]                   one case again, with all that it does
 python -m attacks.fuzz --plant [NAME]                            put old bugs back, and show what finds them
+python -m attacks.fuzz --readers [--minutes M] [--seed S]        files with and without a record, and their plants
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import time
 import warnings
 
-from attacks.fuzz import plants
+from attacks.fuzz import plants, readers
 from attacks.fuzz.grow import grow
 from attacks.fuzz.judge import WAYS, judge
 from attacks.fuzz.run import run
@@ -30,7 +31,10 @@ def main() -> int:
     parser.add_argument("--case", type=int)
     parser.add_argument("--theme", default="", choices=["", *THEMES])
     parser.add_argument("--plant", nargs="?", const="all")
+    parser.add_argument("--readers", action="store_true")
     asked = parser.parse_args()
+    if asked.readers:
+        return readers.show() if asked.plant else readers.search(asked.seed, asked.minutes)
     if asked.plant:
         return plants.show(asked.plant)
     if asked.case is not None:

@@ -95,7 +95,13 @@ class TextReader(FileReader):
         return convert.from_field(cells, column)
 
     def text(self, block: Block) -> Block:
-        """The block in UTF-8; a byte that is no character of the encoding stays as it is, which is no UTF-8 either."""
+        """The block in UTF-8; a byte that is no character of the encoding stays as it is, which is no UTF-8 either.
+
+        A byte order mark is taken off wherever a line begins with one: taken off the first line alone, what a line says
+        would depend on whether another one stands before it.
+        """
+        if BOM in block:
+            block = block.removeprefix(BOM).replace(b"\n" + BOM, b"\n")
         if self.charset is None:
             return block
         return block.decode(self.charset, "surrogateescape").encode("utf-8", "surrogateescape")
@@ -130,8 +136,7 @@ def open_csv(found: Files, columns: Columns, form: Form) -> TextReader:
     told = partial(TextReader, decimal="," if form.comma() else ".", charset=charset)
     if not form.header:
         schema = named(columns, Kind.TEXT, None, found.given)
-        origins = tuple(start_of(file) for file in found.files)
-        return told(found, schema, schema.names, origins, delimiter)
+        return told(found, schema, schema.names, (0,) * len(found.files), delimiter)
     heads = [_header(file, delimiter, charset) for file in found.files]
     names = next((names for names, _ in heads if names), ())
     for file, (other, _) in zip(found.files, heads, strict=True):
@@ -170,16 +175,11 @@ def _read(file: File, origin: int, start: int, stop: int, progress: Callable[[in
         progress(last - done)
 
 
-def start_of(file: File) -> int:
-    """Where the first line begins: after the byte order mark, if there is one."""
-    with reading(file.given), opened(file) as (stream, _):
-        return len(BOM) if stream.read(len(BOM)) == BOM else 0
-
-
 def _header(file: File, delimiter: str, charset: str | None) -> tuple[tuple[str, ...], int]:
     """The names in the first line that is not blank, and where the next line begins; no names if there is no line."""
-    line, origin = b"", start_of(file)
+    line = b""
     with reading(file.given), opened(file) as (stream, _):
+        origin = len(BOM) if stream.read(len(BOM)) == BOM else 0
         stream.seek(origin)
         while not line.strip(b"\r\n"):
             line = stream.readline(HEADER + 1)

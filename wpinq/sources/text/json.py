@@ -17,7 +17,7 @@ from wpinq.records import text as convert
 from wpinq.records.schema import Kind, Schema, in_columns
 from wpinq.sources.columns import Columns, named
 from wpinq.sources.files import Files
-from wpinq.sources.text.csv import TextReader, start_of
+from wpinq.sources.text.csv import TextReader
 from wpinq.sources.text.lines import Block, as_lines
 
 
@@ -43,7 +43,7 @@ def open_json(found: Files, columns: Columns) -> JsonReader:
                           "example columns={'user': 'text', 'time': 'instant', 'size': int}.")  # fmt: skip
     schema = named(columns, Kind.TEXT, None, found.given)
     check_keys(schema, "columns")
-    return JsonReader(found, schema, schema.names, tuple(start_of(file) for file in found.files), "\n")
+    return JsonReader(found, schema, schema.names, (0,) * len(found.files), "\n")
 
 
 def check_keys(schema: Schema, where: str) -> None:

@@ -18,7 +18,7 @@ from wpinq.records import text as convert
 from wpinq.records.schema import Column, Kind, Schema, in_columns
 from wpinq.sources.columns import Columns, chosen
 from wpinq.sources.files import Files
-from wpinq.sources.text.csv import TextReader, start_of
+from wpinq.sources.text.csv import TextReader
 from wpinq.sources.text.lines import Block, as_lines
 from wpinq.sources.text.logformat import QUOTED, LogFormat, compiled
 
@@ -81,7 +81,7 @@ def open_weblog(found: Files, columns: Columns, declared: str | None = None) -> 
             raise SourceError(
                 f"{found.given}: the column {column.name!r} of web logs is a {kind.value}; leave its type out."
             )
-    origins = tuple(start_of(file) for file in found.files)
+    origins = (0,) * len(found.files)
     return WebLogReader(found, schema, tuple(form.kinds), origins, " ", form=form)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from wpinq.records.schema import Kind
 from wpinq.sources.columns import PAIR, Columns, named
 from wpinq.sources.files import Files
-from wpinq.sources.text.csv import TextReader, start_of
+from wpinq.sources.text.csv import TextReader
 from wpinq.sources.text.grammar import without_returns
 from wpinq.sources.text.lines import Block, as_block, as_lines
 
@@ -20,7 +20,7 @@ BLANKS = bytes.maketrans(b"\t\v\f", b"   ")
 def open_pairs(found: Files, columns: Columns) -> TextReader:
     """Open whitespace-separated files; the columns are called user and page unless they are declared."""
     schema = named(columns, Kind.TEXT, PAIR, found.given)
-    origins = tuple(start_of(file) for file in found.files)
+    origins = (0,) * len(found.files)
     return TextReader(found, schema, schema.names, origins, " ", quotes=False, prepare=tidy)
 
 

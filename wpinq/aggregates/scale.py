@@ -169,10 +169,6 @@ def refuse_no_numbers(node: Node, column: str, call: str) -> Kind:
     kind = node.schema[column].kind
     if kind not in (Kind.INT, Kind.FLOAT, Kind.BOOL):
         plain = kind in (Kind.TEXT, Kind.ANY)
-        hint = (
-            f"declare it, columns={{{column!r}: float}} or --columns {column}:float"
-            if plain
-            else "compute a number from it first"
-        )
+        hint = f"declare it, columns={{{column!r}: float}}" if plain else "compute a number from it first"
         raise PlanError(f"{call}: column {column!r} is of the type {kind.value}; {hint}.")
     return kind

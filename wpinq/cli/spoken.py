@@ -77,6 +77,8 @@ def _option(name: str, value: str, options: Mapping[str, Sequence[str]], renamed
         column, *more = value.partition("(")[2].removesuffix(")").split(", ")
         rest = [_option(*one.partition("=")[::2], options, OF_USERS) for one in more if "=" in one]
         return " ".join([found[0], column.strip("'"), *filter(None, rest)])
+    if name == "bounds" and (ends := re.fullmatch(r"\{'([^']*)': \(.*\)\}", value)):
+        return f"{found[0]} '{ends[1]}=LOW..HIGH'"
     return f"{found[0]} {_written(value)}"
 
 

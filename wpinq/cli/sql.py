@@ -190,7 +190,10 @@ def read_keys(path: Path, schema: Schema) -> list[Any]:
         raise SourceError(f"--keys {path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
     result: list[Any] = []
     if text.lstrip().startswith("["):
-        result = list(parse_bins(text.strip(), schema))
+        try:
+            result = list(parse_bins(text.strip(), schema))
+        except BinError as error:
+            raise BinError(f"--keys {path}: {error}") from None
         text = ""
     for row in csv.reader(text.splitlines()):
         if len(row) != len(schema):

@@ -43,7 +43,10 @@ def pairs(pairs: Collection) -> Collection:
     """
     names = pairs._node.schema.names
     if len(names) != 2:
-        raise PlanError(f"graphs: a pair has two columns, left and right; found {', '.join(names)}. Choose two by map.")
+        raise PlanError(
+            f"graphs: a pair has two columns, left and right; found {', '.join(names)}. Choose two, by map or "
+            "columns=('left', 'right')."
+        )
     return pairs.map(lambda left, right: (left, right), columns=["left", "right"]).distinct()
 
 

@@ -47,7 +47,10 @@ def simple(edges: Collection) -> Collection:
     """
     ends = edges._node.schema
     if len(ends.names) != 2:
-        raise PlanError(f"graphs: an edge has two columns, its ends; found {', '.join(ends.names)}. Choose two by map.")
+        raise PlanError(
+            f"graphs: an edge has two columns, its ends; found {ends.listed}. Choose two, by map or "
+            "columns=('src', 'dst')."
+        )
     if len({column.kind for column in ends}) > 1:
         raise PlanError(f"graphs: both ends of an edge are names of nodes, so of one type; found {ends}.")
     named = edges.map(lambda src, dst: (src, dst), columns=["src", "dst"])

@@ -118,7 +118,7 @@ class FileStore:
                 raise RefusedError("the file is no ledger; name the ledger itself, or a new file for a new one.")
             if given is None and not kept:
                 raise RefusedError(
-                    f"its secret {self._secret.name} is missing; put it back, or give it by secret= or WPINQ_SECRET."
+                    f"its secret {self._secret.name} is missing; put it back, or give it as WPINQ_SECRET."
                     " Without it neither the charges nor the answers can be trusted."
                 )
             return given or Secret.load(self._secret)
@@ -139,7 +139,7 @@ class FileStore:
                 for pragma in _PRAGMAS:
                     connection.execute(f"PRAGMA {pragma}").close()
                 if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
-                    raise RefusedError("it cannot keep a write-ahead log here; give ledger= a place on a local disk.")
+                    raise RefusedError("it cannot keep a write-ahead log here; keep it on a local disk.")
                 connection.execute("BEGIN IMMEDIATE")
                 note.begin()
                 with closing(connection.cursor()) as reading:  # one that is not closed would keep the file locked
@@ -167,7 +167,7 @@ class FileStore:
         for path in map(self._beside, ENDS):
             with suppress(FileNotFoundError):
                 if not stat.S_ISREG(path.lstat().st_mode):
-                    raise RefusedError(f"{path.name} is not a regular file; give ledger= the path of the file itself.")
+                    raise RefusedError(f"{path.name} is not a regular file; name the file itself.")
 
     def _complete(self) -> None:
         """Make the empty ledger of an empty chain; refuse a ledger or head without the other."""

@@ -180,7 +180,7 @@ def _check_budget(budget: Budget, call: str) -> None:
     try:
         Asked.of(call, budget.epsilon, budget.delta, budget.rho, None if budget.rho is not None else budget.accounting)
     except ExactnessError as error:
-        raise PlanError(f"{call}: [budget]: {error}") from None
+        raise PlanError(f"{call}: [budget]: {str(error).partition(': ')[2]}") from None
 
 
 def _check_price(question: Question, call: str) -> None:

@@ -82,8 +82,7 @@ class Declared:
             name = plainly(what)
             others = "" if type(what).__name__ == "Column" else ", or those of its columns"
             raise PlanError(f"{CALL}: {plainly(node)}: numbers need declared bounds, which do not depend on the data: "
-                            f"bounds={{{name!r}: (low, high)}}, or --bounds "
-                            f"'{name}=LOW..HIGH'{others}.")  # fmt: skip
+                            f"bounds={{{name!r}: (low, high)}}{others}.")  # fmt: skip
         low, high = result
         return result if low < high else (min(low, Fraction(0)), max(high, Fraction(0 if low else 1)))
 

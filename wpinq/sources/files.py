@@ -244,7 +244,7 @@ def reading(path: str) -> Iterator[None]:
         raise SourceError(f"{path}: no such file.") from None
     except PermissionError:
         raise SourceError(f"{path}: may not be read; check its permissions.") from None
-    except (OSError, EOFError, zlib.error):
+    except (OSError, EOFError, zlib.error, RuntimeError):  # the last of links that end in each other
         raise SourceError(f"{path}: cannot be read; it may be damaged or cut off.") from None
 
 

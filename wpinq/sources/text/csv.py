@@ -198,7 +198,10 @@ def _header(file: File, delimiter: str, charset: str | None) -> tuple[tuple[str,
     try:
         text = line.decode(charset or "utf-8").removesuffix("\n").removesuffix("\r")
         return tuple(next(csv.reader([text], delimiter=delimiter, strict=True))), origin
-    except (UnicodeDecodeError, csv.Error, StopIteration):
+    except csv.Error:
+        raise SourceError(f"{file.given}: the quotes of its header do not match; mend them, or pass header=False if "
+                          "the first line is none.") from None  # fmt: skip
+    except (UnicodeDecodeError, StopIteration):
         raise SourceError(
             f"{file.given}: the first line is no header in {charset or 'UTF-8'}; pass header=False if there is "
             "none, or encoding= if it is of another encoding."

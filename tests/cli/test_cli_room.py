@@ -1,0 +1,91 @@
+"""Outputs that cannot be written and limits that are too low: told before a charge where they can be known."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from wpinq.cli import outputs, room
+
+
+def ended(views, *, low=None, **streams):
+    """A command in a process of its own, with a limit."""
+    command = [sys.executable, "-m", "wpinq", "degrees", str(views), "--of", "page", "--budget", "1"]
+    set_low = None if low is None else lambda: resource.setrlimit(low[0], (low[1], low[1]))
+    done = subprocess.run(
+        command, stderr=subprocess.PIPE, text=True, timeout=60, check=False, preexec_fn=set_low, **streams
+    )
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.returncode, done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_standard_output_is_told_before_a_charge(views):
+    with Path("/dev/full").open("w") as full:
+        assert ended(views, stdout=full) == (
+            2, "wpinq: standard output: no room is left where it goes; make room, or send it elsewhere.\n")  # fmt: skip
+    assert not views.with_name("views.csv.ledger").exists()
+
+
+def test_a_limit_that_is_too_low_is_told_before_a_charge(views):
+    code, err = ended(views, low=(resource.RLIMIT_FSIZE, 4096), stdout=subprocess.DEVNULL)
+    assert (code, err) == (2, "wpinq: ulimit -f 4 is too low: a command needs 16384 KB for a file.\n")
+    assert not views.with_name("views.csv.ledger").exists()
+
+
+@pytest.mark.parametrize(("which", "soft", "said"), [
+    (resource.RLIMIT_NOFILE, 12, "ulimit -n 12 is too low: a command needs 64 open files"),
+    (resource.RLIMIT_AS, 900_000 << 10, "ulimit -v 900000 is too low: a command needs 2097152 KB of memory"),
+])  # fmt: skip
+def test_each_limit_has_its_words(wpinq, views, monkeypatch, which, soft, said):
+    real = resource.getrlimit
+    monkeypatch.setattr(room.resource, "getrlimit", lambda one: (soft, soft) if one == which else real(one))
+    assert said in wpinq("degrees", views, "--of", "page", "--budget", 1).refused()
+
+
+@pytest.mark.parametrize("how", ["closed", "read"])
+def test_a_standard_output_that_is_none_is_told_before_a_charge(wpinq, views, monkeypatch, how):
+    mode = partial(os.stat, "/nowhere") if how == "closed" else lambda: os.O_RDONLY
+    monkeypatch.setattr(room, "_mode", lambda _: mode())
+    line = wpinq("degrees", views, "--of", "page", "--budget", 1).refused()
+    assert "standard output is closed" in line if how == "closed" else "cannot be written to" in line
+    assert not views.with_name("views.csv.ledger").exists()
+
+
+def test_a_disk_without_room_is_told_before_a_charge(wpinq, views, tmp_path, monkeypatch):
+    monkeypatch.setattr(outputs.shutil, "disk_usage", lambda _: SimpleNamespace(free=10))
+    line = wpinq("degrees", views, "--of", "page", "--budget", 1, "--json", tmp_path / "out.json").refused()
+    assert "no room is left there" in line
+    assert not views.with_name("views.csv.ledger").exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EMFILE, errno.EIO, errno.ENOTDIR, 0])
+def test_what_fails_after_the_charge_says_that_the_answer_stays_paid(wpinq, views, remaining, monkeypatch, number):
+    words = ("degrees", views, "--of", "page", "--budget", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr("wpinq.cli.degrees._show", lambda *_: (_ for _ in ()).throw(OSError(number, "no")))
+        assert wpinq(*words).refused().endswith("; what was charged stays charged, so the same command is free.\n")
+    assert remaining(views.with_name("views.csv.ledger")) == 0
+    assert wpinq(*words).code == 0
+
+
+def test_a_file_that_fails_after_the_charge_says_so_too(wpinq, views, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    words = ("degrees", views, "--of", "page", "--budget", 1, "--json", tmp_path / "out.json")
+    with monkeypatch.context() as patch:
+        patch.setattr("wpinq.postprocess.synthesis.writers.appearing", full)
+        line = wpinq(*words).refused()
+    assert "No space left on device" in line
+    assert "what was charged stays charged" in line
+    assert wpinq(*words).code == 0
+    assert (tmp_path / "out.json").exists()

@@ -51,6 +51,32 @@ def execute(url):
         run("DROP SCHEMA IF EXISTS shop CASCADE", "DROP TABLE IF EXISTS views CASCADE")
 
 
+def test_what_is_computed_is_run_before_anything_is_charged(tmp_path, url, execute):
+    execute(
+        'CREATE TABLE views ("user" text, n bigint)',
+        f"INSERT INTO views VALUES ('bob', 1), ('{SECRET}', 2)",
+        "CREATE SCHEMA shop",
+        'CREATE VIEW shop.ratios AS SELECT "user", 10 / (n - 2) AS n FROM views',
+        "CREATE TYPE shop.mood AS ENUM ('sad', 'glad')",
+        "CREATE TABLE shop.own (m shop.mood)",
+        "CREATE TABLE shop.guarded (n int)",
+        "ALTER TABLE shop.guarded ENABLE ROW LEVEL SECURITY",
+        "CREATE MATERIALIZED VIEW shop.kept AS SELECT n FROM views",
+        "CREATE TABLE shop.parted (n int) PARTITION BY RANGE (n)",
+    )
+    names = ("views", "public.views", "shop.kept", "shop.parted", "shop.ratios", "shop.own", "shop.guarded")
+    found = {name: open_source(Postgres(url, name)).stored for name in names}
+    assert found == dict.fromkeys(names[:4], True) | dict.fromkeys(names[4:], False)
+    query = 'SELECT "user", 10 / (n - {}) AS n FROM views'
+    for source in (Postgres(url, "shop.ratios"), Postgres(url, query=query.format(2))):
+        with pytest.raises(SourceError, match="run once, before anything is charged") as refused:
+            wpinq.protect(source, budget=1, ledger=tmp_path / "ledger")
+        assert SECRET not in str(refused.value)
+    assert not (tmp_path / "ledger").exists()
+    for source in (Postgres(url, "views"), Postgres(url, query=query.format(3))):
+        wpinq.protect(source, budget=1, ledger=tmp_path / f"{source.where}.ledger").map("n").measure(1).observe(1)
+
+
 @pytest.fixture
 def server(url, execute):
     execute("CREATE TABLE views (id serial, \"user\" text, page varchar(20), secret text)",

@@ -39,7 +39,8 @@ def open_source(source: object, *, columns: Columns = None, copied: bool = False
             `duckdb:shop.duckdb?table=views`.
         columns: Names in order, or names with types. Where the source has names of its own, a sequence picks columns,
             and a mapping gives types to some and keeps all. Without types, text is text and tuples hold any value.
-        copied: Whether to copy what its owner could change in memory while it is read.
+        copied: Whether it is opened to be protected: what its owner could change in memory while it is read is copied,
+            and what computes its rows (a query, a view, a lazy table) is run once, so that it fails now if it fails.
         words: Its form, as `protect` explains it.
 
     Raises:
@@ -49,6 +50,8 @@ def open_source(source: object, *, columns: Columns = None, copied: bool = False
     reader = _opened(_database(source, form), columns, form)
     if copied and hasattr(reader, "copied"):
         reader = reader.copied()
+    if copied and hasattr(reader, "run_once"):
+        reader.run_once()
     if form.tz is None:
         return reader
     if all(column.kind is not Kind.INSTANT for column in reader.schema):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from wpinq.errors import ChangedError, SourceError
+from wpinq.sources.digest import Digest
 
 FORMATS = {
     ".csv": "csv",
@@ -35,9 +35,7 @@ REMOTE = re.compile(r"(?!kafka:)[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 BESIDE = re.compile(r"\.ledger(?:[.-][a-z.-]+)?$")
 """The ledger of a file and what lies by it, which a pattern of logs may match."""
 
-
 CHANGED = "{}: changed after it was opened; open it again."
-BLOCK = 1 << 20
 TICK = 100_000_000
 """Nanoseconds within which the clock of a file system surely goes on."""
 
@@ -167,46 +165,20 @@ class Files:
         return plain("\n".join(f"{file.path}\t{file.size}\t{file.modified}" for file in self.files))
 
     def content(self, key: bytes = b"") -> bytes:
-        """BLAKE2b-256 over the files' sizes and bytes, in order, or under a key GMAC."""
+        """BLAKE2b-256 over the files' sizes and bytes, in order, or under a key GMAC.
+
+        What is compressed as a whole is decompressed in the same pass, so that damage shows before any charge.
+
+        Raises:
+            SourceError: A file cannot be read, is cut off or damaged, or changed.
+        """
         digest = Digest(key)
         for file in self.files:
             digest.update(file.size.to_bytes(8, "little") + (b"gzip" if key and file.zipped else b""))
             with reading(file.given):
-                digest.read(file.path)
+                digest.read(file.path, zipped=file.zipped and self.form in LINES)
             file.check()
         return digest.end()
-
-
-class Digest:
-    """A digest of bytes: BLAKE2b-256, or under a key GMAC (NIST SP 800-38D), which takes a twentieth of the time.
-
-    GMAC under one key and nonce is a universal hash: two contents of n bytes that were chosen without the key collide
-    with a probability below n / 2^130. It tells of the key, so it is shown to nobody; the ledger keeps a code of it.
-    """
-
-    def __init__(self, key: bytes = b"") -> None:
-        if key:
-            from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
-            self._gmac = Cipher(algorithms.AES(key), modes.GCM(bytes(12))).encryptor()
-            self.update: Callable[[bytes], object] = self._gmac.authenticate_additional_data
-        else:
-            self._hash = hashlib.blake2b(digest_size=32)
-            self.update = self._hash.update
-        self._keyed = bool(key)
-
-    def read(self, path: Path) -> None:
-        """Add the bytes of a file."""
-        with path.open("rb", buffering=0) as stream:
-            while block := stream.read(BLOCK):
-                self.update(block)
-
-    def end(self) -> bytes:
-        """The digest."""
-        if not self._keyed:
-            return self._hash.digest()
-        self._gmac.finalize()
-        return self._gmac.tag
 
 
 def state(paths: Iterable[Path]) -> str | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from wpinq.errors import SourceError
 from wpinq.records.schema import Schema
-from wpinq.sources.columns import Steady
+from wpinq.sources.columns import Reader, Steady
 from wpinq.sources.files import Files, state
 
 
@@ -66,8 +67,19 @@ class FileReader:
         return state(file.path for file in self.found.files)
 
     def content(self, key: bytes = b"") -> bytes | None:
-        """BLAKE2b-256 over the files' sizes and bytes, or under a key GMAC."""
-        return self.found.content(key)
+        """BLAKE2b-256 over the files' sizes and bytes, or under a key GMAC, of files that can be read to their end."""
+        digest = self.found.content(key)
+        self.prove()
+        return digest
+
+    def prove(self) -> None:
+        """Read what may turn out to be damaged, of all columns, so that it is found before any charge.
+
+        What is compressed as a whole was decompressed for the digest, and nothing else of lines can be damaged.
+
+        Raises:
+            SourceError: It is damaged; a record that is not as it should be is no damage.
+        """
 
 
 class ObjectReader:
@@ -120,3 +132,17 @@ class HeldReader(ObjectReader):
     def steady(self) -> Steady:
         """They cannot change."""
         return Steady.MEMORY
+
+
+def ran(reader: Reader) -> None:
+    """Read all that a query, a view or a lazy table gives, and keep nothing.
+
+    Raises:
+        SourceError: It fails, on some value perhaps.
+    """
+    try:
+        for _ in reader.batches(reader.schema.names):
+            pass
+    except SourceError as error:
+        raise SourceError(f"{str(error).rstrip('.')}. It was run once, before anything is charged: what is computed of "
+                          "a row must not fail on any value.") from None  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +16,15 @@ from wpinq.records.schema import Schema
 from wpinq.sources.columns import Columns, wanted
 from wpinq.sources.databases.postgres import quoted
 from wpinq.sources.files import Files
-from wpinq.sources.readers import FileReader
+from wpinq.sources.readers import FileReader, ran
 from wpinq.sources.tables import arrays
+
+STORED = (
+    "SELECT 1 FROM duckdb_tables() WHERE lower(table_name) = lower(?) AND schema_name = current_schema() "
+    "AND database_name = current_database() AND NOT contains(upper(sql), 'GENERATED')"
+)
+"""Whether a name is a table without computed columns."""
+ALONE: Mapping[str, Any] = {"enable_external_access": "false", "python_enable_replacements": "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +45,24 @@ class DuckDb:
         if log.exists():  # what was written last and is not in the file yet
             logged = Files.find(log, "duckdb")
             found = Files(found.given, "duckdb", (*found.files, *logged.files), found.path)
-        with _rows(self, "*", "LIMIT 0") as batches:
+        with _rows(self, "*", "LIMIT 0") as (batches, connection):
             schema = batches.schema
+            stored = connection.execute(STORED, [self.table]).fetchone() is not None
         types = {field.name: field.type for field in schema}
-        return DuckDbReader(found, arrays.schema_of(types, schema.names, columns, str(self.path)), self)
+        return DuckDbReader(found, arrays.schema_of(types, schema.names, columns, str(self.path)), self, stored)
 
 
 @dataclass(frozen=True, slots=True)
 class DuckDbReader(FileReader):
-    """Rows of a table of a DuckDB file."""
+    """Rows of a table or view of a DuckDB file.
+
+    Attributes:
+        place: Where they are.
+        stored: Whether it is a table of stored cells alone, none of which is computed when it is read.
+    """
 
     place: DuckDb
+    stored: bool
 
     @property
     def name(self) -> str:
@@ -71,19 +85,32 @@ class DuckDbReader(FileReader):
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
-        """Frames of these columns; see `Reader.batches`. The first share reads everything."""
+        """Frames of these columns; see `Reader.batches`. The first share reads everything.
+
+        Of a view all columns are read, whichever are wanted: else a value on which one of them fails would make some
+        questions fail and not others.
+        """
         schema = wanted(self.schema, columns, self.found.given)
         if share[0]:
             return
-        for batch in self.raw(schema):
+        for batch in self.raw(schema if self.stored else self.schema):
             yield arrays.frame(batch, schema)
         if progress is not None:
             progress(self.total_bytes)
 
+    def run_once(self) -> None:
+        """Run what may fail on a value, whole, before anything is charged.
+
+        Raises:
+            SourceError: It fails.
+        """
+        if not self.stored:
+            ran(self)
+
     def raw(self, schema: Schema) -> Iterator[Any]:
         """All record batches, as DuckDB gives them."""
         self.check()
-        with _rows(self.place, ", ".join(map(quoted, schema.names)), "") as batches:
+        with _rows(self.place, ", ".join(map(quoted, schema.names)), "") as (batches, _):
             yield from batches
         self.check()
 
@@ -107,8 +134,10 @@ def from_url(url: str) -> DuckDb:
 
 
 @contextmanager
-def _rows(place: DuckDb, columns: str, limit: str) -> Iterator[Any]:
-    """The rows of a table as batches.
+def _rows(place: DuckDb, columns: str, limit: str) -> Iterator[tuple[Any, Any]]:
+    """The rows of a table as batches, and the connection.
+
+    It reads nothing but the file: a view that takes its rows from other files, or from objects in this process, fails.
 
     Raises:
         SourceError: Instead of any error of DuckDB, which may quote records.
@@ -120,10 +149,10 @@ def _rows(place: DuckDb, columns: str, limit: str) -> Iterator[Any]:
     import pyarrow as pa
 
     try:
-        with closing(library.connect(str(place.path), read_only=True)) as connection:
+        with closing(library.connect(str(place.path), read_only=True, config=dict(ALONE))) as connection:
             query = f"SELECT {columns} FROM {quoted(place.table)} {limit}"  # noqa: S608  names are quoted
-            yield pa.RecordBatchReader.from_stream(connection.sql(query))
-    except library.Error:
+            yield pa.RecordBatchReader.from_stream(connection.sql(query)), connection
+    except (library.Error, pa.ArrowException, OSError):  # of a block that is damaged, say, which Arrow's stream tells
         raise SourceError(
             f"{place.path}, table {place.table!r}: cannot be read; is it a DuckDB file that has this table, and that "
             "nobody else writes to?"

@@ -1,10 +1,11 @@
 """PostgreSQL tables and queries, streamed as Arrow batches (ADBC, which reads the server's binary COPY).
 
-The schema comes from the catalogue and is public; no record is read for it. Only the columns that a plan needs are
+The schema comes from the catalogue and is public; no record is read for it. Only columns that are asked for are
 selected, in a transaction that is read-only and sees one snapshot. Types that Arrow shares with PostgreSQL are read as
 they are; numeric is read as a number; all others (uuid, json, arrays, intervals, enumerations, ...) as the text that
 PostgreSQL writes. Infinite dates and timestamps are null. A view or query that raises on some value fails as a whole,
-which tells that there is such a value: use expressions that do not.
+which tells that there is such a value: so it is run once when it is protected, before anything is charged, and each
+pass asks for the same columns, all. Rows that are written later may still make it fail: use expressions that cannot.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from wpinq.arguments import NAME, NOTHING, takes
 from wpinq.errors import SourceError, needs
 from wpinq.records.schema import Kind, Schema, in_columns
 from wpinq.sources.columns import Columns, declared, wanted
-from wpinq.sources.readers import ObjectReader
+from wpinq.sources.readers import ObjectReader, ran
 from wpinq.sources.tables import arrays
 
 SCHEMES = ("postgresql", "postgres")
@@ -43,6 +44,14 @@ NATIVE = TIMES | {
 }
 CHUNK = 1 << 24  # bytes of a batch
 BATCH = "adbc.postgresql.batch_size_hint_bytes"
+STORED = """
+SELECT 1 FROM pg_class AS a WHERE a.oid = to_regclass($1) AND a.relkind IN ('r', 'p', 'm') AND NOT a.relrowsecurity
+AND NOT EXISTS (SELECT 1 FROM pg_attribute AS b WHERE b.attrelid = a.oid AND b.attnum > 0 AND NOT b.attisdropped
+                AND (b.atttypid >= 16384 OR to_jsonb(b) ->> 'attgenerated' = 'v'))
+AND NOT EXISTS (SELECT 1 FROM pg_inherits AS b JOIN pg_class AS c ON c.oid = b.inhrelid AND c.relkind = 'f')
+"""
+"""Whether a name is a table whose rows are stored: no view, foreign table, policy of rows, type of a user or computed
+column stands in between, any of which may run what fails on a value."""
 REFUSALS = {
     "42P01": "there is no such table or view",
     "42501": "this user may not read it",
@@ -89,6 +98,9 @@ class Postgres:
         """
         with _connection(self) as cursor:
             result = cursor.adbc_execute_schema(f"SELECT * FROM {self.rows}")  # noqa: S608  as below
+            if self.table is not None:
+                cursor.execute(STORED, (self.rows,))
+            stored = self.table is not None and bool(cursor.fetchall())
         native = {item.name: (item.metadata or {}).get(b"POSTGRESQL:type", b"").decode() for item in result}
         import pyarrow as pa
 
@@ -97,7 +109,7 @@ class Postgres:
         given = {} if columns is None else declared(columns)
         numbers = {name for name, type_ in native.items() if type_ == "numeric" and given.get(name) is None}
         kinds = (replace(column, kind=Kind.FLOAT) if column.name in numbers else column for column in schema)
-        return PostgresReader(Schema(tuple(kinds)), self, native)
+        return PostgresReader(Schema(tuple(kinds)), self, native, stored)
 
 
 @takes(url=NAME, table=NAME | NOTHING, query=NAME | NOTHING)
@@ -110,6 +122,9 @@ def postgres(url: str, *, table: str | None = None, query: str | None = None) ->
     answers; each time in one snapshot, with all columns: `columns=(...)` or a query leave out what is never needed.
     Should rows change between the two, the charge stands, and the answer is refused until they are back. A ledger is
     needed, `protect(ledger=PATH)`, since there is no file to keep it by.
+
+    A query or a view is run once by `protect`, before anything is charged: where it fails on a value, a division by
+    zero, say, it is refused then. So is a table with policies for rows, foreign parts or types of your own.
 
     Args:
         url: `postgresql://user@host:port/database`, as libpq reads it; the password may be in it, in PGPASSWORD or in
@@ -149,12 +164,14 @@ class PostgresReader(ObjectReader):
         schema: All columns with their kinds.
         place: Where they are.
         native: The server's types.
+        stored: Whether it is a table of stored rows, of the server's own types, which nothing in between computes.
         lasting: It outlives this process, so its ledger must too.
     """
 
     schema: Schema
     place: Postgres
     native: dict[str, str] = field(repr=False)
+    stored: bool
     lasting: bool = True
 
     @property
@@ -186,6 +203,15 @@ class PostgresReader(ObjectReader):
             for batch in cursor.fetch_record_batch():
                 cells = zip(batch.columns, schema, strict=True)
                 yield in_columns([arrays.column(array, column) for array, column in cells])
+
+    def run_once(self) -> None:
+        """Run what may fail on a value, whole, before anything is charged.
+
+        Raises:
+            SourceError: It fails.
+        """
+        if not self.stored:
+            ran(self)
 
     def _selected(self, name: str) -> str:
         column, native = quoted(name), self.native[name]

@@ -8,34 +8,28 @@ ones, hold any value. Booleans are 0 and 1; dates and timestamps are read from t
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import polars as pl
 
 from wpinq.arguments import NAME, NOTHING, PATH, takes
 from wpinq.errors import ChangedError, SourceError
-from wpinq.records import python as values
-from wpinq.records import text as convert
-from wpinq.records.schema import Column, Kind, Schema, in_columns, polars_type
+from wpinq.records.schema import Kind, Schema, in_columns
 from wpinq.sources.columns import Columns, Steady, check_names, chosen, wanted
+from wpinq.sources.databases.cells import decoded, kind_of, selected
 from wpinq.sources.databases.postgres import quoted
 from wpinq.sources.files import CHANGED, plain, state
+from wpinq.sources.readers import ran
 from wpinq.sources.tables import arrays
 
 ROWS_PER_FETCH = 1 << 16  # rows fetched at a time
-WORDS = (  # the first that occurs in a declared type decides, as SQLite does it
-    ("INT", Kind.INT), ("BOOL", Kind.BOOL), ("CHAR", Kind.TEXT), ("CLOB", Kind.TEXT), ("TEXT", Kind.TEXT),
-    ("BLOB", Kind.BYTES), ("REAL", Kind.FLOAT), ("FLOA", Kind.FLOAT), ("DOUB", Kind.FLOAT), ("DATETIME", Kind.TIME),
-    ("TIMESTAMP", Kind.TIME), ("DATE", Kind.DATE), ("NUM", Kind.FLOAT), ("DEC", Kind.FLOAT),
-)  # fmt: skip
-STORED = {Kind.INT: "integer", Kind.BYTES: "blob"}
-TEXTS = (Kind.TEXT, Kind.DATE, Kind.TIME)
+VIRTUAL = re.compile(rb"\s*CREATE\s+VIRTUAL\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +55,13 @@ class Sqlite:
             opened = _version(self.path.resolve())
             result = cursor.execute(f"PRAGMA main.table_info({quoted(self.table)})" if self.table is not None
                                    else "PRAGMA temp.table_info(wpinq_rows)").fetchall()  # fmt: skip
+            kinds = "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)"
+            stored = cursor.execute(kinds, (self.table,)).fetchone()
         names = [str(row[1], "utf-8", "replace") for row in result]
         if not names:
             raise SourceError(f"{self.where}: there is no such table.")
         check_names(names, self.where)
-        own = {name: _kind(str(row[2], "utf-8", "replace")) for name, row in zip(names, result, strict=True)}
+        own = {name: kind_of(str(row[2], "utf-8", "replace")) for name, row in zip(names, result, strict=True)}
         schema = chosen(own, columns, self.where)
         for column in schema:
             kind = own[column.name]
@@ -76,7 +72,8 @@ class Sqlite:
             ):
                 raise SourceError(f"{self.where}: the column {column.name!r} is {kind.value} and cannot be read as "
                                   f"{column.kind.value}.")  # fmt: skip
-        return SqliteReader(schema, self, own, self.path.resolve(), opened)
+        plain = stored is not None and not VIRTUAL.match(stored[0] or b"")
+        return SqliteReader(schema, self, own, self.path.resolve(), opened, plain)
 
 
 @takes(path=PATH, table=NAME | NOTHING, query=NAME | NOTHING)
@@ -123,6 +120,8 @@ class SqliteReader:
         own: The kinds that the columns are declared with.
         path: The file itself, where links end.
         opened: The version that was opened.
+        plain: Whether it is a table whose cells are stored, so that to read one cannot fail on what it holds. What is
+            computed may: a column of a query, a view or a virtual table. Columns that a table computes are not read.
     """
 
     schema: Schema
@@ -130,6 +129,7 @@ class SqliteReader:
     own: dict[str, Kind] = field(repr=False)
     path: Path
     opened: str = field(repr=False)
+    plain: bool
 
     @property
     def name(self) -> str:
@@ -175,10 +175,22 @@ class SqliteReader:
     def content(self, key: bytes = b"") -> None:
         """Its rows tell: a file changes when its log of writes is merged, or it is compacted."""
 
+    def run_once(self) -> None:
+        """Run what may fail on a value, whole, before anything is charged.
+
+        Raises:
+            SourceError: It fails.
+        """
+        if not self.plain:
+            ran(self)
+
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None
     ) -> Iterator[pl.DataFrame]:
         """Frames of these columns; see `Reader.batches`. The first share reads everything.
+
+        Of a query or a view all columns are read, whichever are wanted: else a value on which one of them fails would
+        make some questions fail and not others.
 
         Raises:
             SourceError: It cannot be read, or is not what was opened; checked inside the transaction that reads it.
@@ -186,17 +198,22 @@ class SqliteReader:
         schema = wanted(self.schema, columns, self.place.where)
         if share[0]:
             return
-        rows = quoted(self.place.table) if self.place.table is not None else "temp.wpinq_rows"
-        chosen = ", ".join(_selected(column, self.own[column.name]) for column in schema)
+        read = schema if self.plain else self.schema
+        chosen = ", ".join(selected(column, self.own[column.name]) for column in read)
         with _connection(self.place) as cursor:
             self._check()
-            cursor.execute(f"SELECT {chosen} FROM {rows}")  # noqa: S608  names are quoted, the query is the curator's
+            cursor.execute(f"SELECT {chosen} FROM {self._rows}")  # noqa: S608  names are quoted, the query is the curator's
             while result := cursor.fetchmany(ROWS_PER_FETCH):
                 cells = list(zip(*result, strict=True))
                 yield in_columns(
-                    [_column(cells[2 * place : 2 * place + 2], column, self.own[column.name])
-                     for place, column in enumerate(schema)]
-                )  # fmt: skip
+                    [decoded(cells[2 * place : 2 * place + 2], column, self.own[column.name])
+                     for place, column in enumerate(read)]
+                ).select(schema.names)  # fmt: skip
+
+    @property
+    def _rows(self) -> str:
+        """What stands after FROM."""
+        return quoted(self.place.table) if self.place.table is not None else "temp.wpinq_rows"
 
 
 def _files(path: Path) -> list[Path]:
@@ -214,48 +231,6 @@ def _version(path: Path) -> str:
     with path.open("rb") as file:
         changes = int.from_bytes(file.read(28)[24:], "big")
     return plain("\n".join([*(" ".join(map(str, stat)) for stat in stats), str(changes)]))
-
-
-def _kind(declared: str) -> Kind:
-    return next((kind for word, kind in WORDS if word in declared.upper()), Kind.ANY)
-
-
-def _selected(column: Column, own: Kind) -> str:
-    """Two cells: the value, null unless it is stored as its column's type, and how it is stored."""
-    name = quoted(column.name)
-    if own is Kind.ANY:
-        return f"{name}, typeof({name})"
-    if own in TEXTS:
-        return f"CASE typeof({name}) WHEN 'text' THEN {name} END, 0"
-    if own is Kind.FLOAT:
-        return f"CASE WHEN typeof({name}) IN ('integer', 'real') THEN CAST({name} AS REAL) END, 0"
-    if own is Kind.BOOL:
-        return f"CASE WHEN typeof({name}) = 'integer' AND {name} IN (0, 1) THEN {name} END, 0"
-    return f"CASE typeof({name}) WHEN '{STORED[own]}' THEN {name} END, 0"
-
-
-def _column(cells: Sequence[Sequence[Any]], column: Column, own: Kind) -> pl.Series:
-    import pyarrow as pa
-
-    result, stored = cells
-    if own is Kind.ANY:
-        return values.column(map(_value, result, stored), column)
-    if own in TEXTS:
-        text = pa.chunked_array([pa.array(result, pa.binary())])
-        return convert.from_field(text, Column(column.name, column.kind))
-    series = pl.Series(column.name, result, dtype=polars_type(Kind.INT if own is Kind.BOOL else own))
-    if own is Kind.FLOAT and column.kind is Kind.INT:
-        series = series.set(series.floor() != series, None)
-    return series.cast(polars_type(own)).cast(polars_type(column.kind), strict=False)
-
-
-def _value(cell: Any, stored: bytes) -> Any:
-    if stored != b"text":
-        return cell
-    try:
-        return cell.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 @contextmanager

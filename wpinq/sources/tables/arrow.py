@@ -14,7 +14,7 @@ from wpinq.errors import SourceError
 from wpinq.records import python as values
 from wpinq.records.schema import Column, Schema, in_columns
 from wpinq.sources.columns import Columns, Steady, listed, wanted
-from wpinq.sources.readers import ObjectReader
+from wpinq.sources.readers import ObjectReader, ran
 from wpinq.sources.tables import arrays
 from wpinq.sources.tables.tuples import TupleReader, kept
 
@@ -56,6 +56,15 @@ class TableReader(ObjectReader):
         if _is_pandas(self.table):
             return kept(self.batches(self.schema.names), self.schema)
         return replace(self, table=self.table.clone()) if isinstance(self.table, pl.DataFrame) else self
+
+    def run_once(self) -> None:
+        """Run what computes its rows each time, and may fail on a value, whole, before anything is charged.
+
+        Raises:
+            SourceError: It fails.
+        """
+        if not self.once and not _is_fixed(self.table):
+            ran(self)
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import polars as pl
@@ -20,6 +21,10 @@ from wpinq.records.schema import Column, Kind
 from wpinq.sources.columns import Columns, Reader, chosen, listed, wanted
 from wpinq.sources.files import File, Files
 from wpinq.sources.readers import FileReader
+
+if TYPE_CHECKING:
+    from wpinq.sources.tables.ipc import ArrowReader
+    from wpinq.sources.tables.parquet import ParquetReader
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -33,7 +38,7 @@ class HiveReader(FileReader):
         values: The columns in its path.
     """
 
-    inner: tuple[Reader, ...] = field(repr=False)
+    inner: tuple[ParquetReader | ArrowReader, ...] = field(repr=False)
     values: tuple[Mapping[str, str | None], ...] = field(repr=False)
 
     @property
@@ -44,7 +49,14 @@ class HiveReader(FileReader):
     def content(self, key: bytes = b"") -> bytes:
         """That of the files, and of the values in their paths, which are data as well."""
         paths = hashlib.blake2b(repr([list(told.items()) for told in self.values]).encode(), key=key)
-        return self.found.content(key) + paths.digest()
+        digest = self.found.content(key)
+        self.prove()
+        return digest + paths.digest()
+
+    def prove(self) -> None:
+        """Each file by itself."""
+        for reader in self.inner:
+            reader.prove()
 
     def batches(
         self, columns: Sequence[str], *, share: tuple[int, int] = (0, 1), progress: Callable[[int], None] | None = None

@@ -38,6 +38,13 @@ class ArrowReader(FileReader):
                 frame = arrays.frame(batch, schema)
             yield frame
 
+    def prove(self) -> None:
+        """Decompress every buffer, and see that each text ends behind its beginning."""
+        for batch in self._parts(self.schema, (0, 1), None):
+            with _decoding(self.found.given):
+                for array in batch.columns:
+                    _check_places(array)
+
     def raw(self, schema: Schema) -> Iterator[Any]:
         """All record batches, as the files hold them."""
         return self._parts(schema, (0, 1), None)
@@ -70,6 +77,39 @@ def open_arrow(found: Files, columns: Columns) -> ArrowReader:
         with _decoding(file.given), _opened(file, streams[-1]) as (schema, _):
             schemas.append(schema)
     return ArrowReader(found, columns_alike(found, schemas, columns), tuple(streams))
+
+
+def _check_places(array: Any) -> None:
+    """Make sure that the places of texts, bytes and lists lie in order within their buffers.
+
+    What a text holds is not looked at: one that is no UTF-8 is null.
+
+    Raises:
+        ArrowInvalid: They do not.
+    """
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    type_ = array.type
+    if types.is_string(type_) or types.is_binary(type_):
+        array.view(pa.binary()).validate(full=True)
+    elif types.is_large_string(type_) or types.is_large_binary(type_):
+        array.view(pa.large_binary()).validate(full=True)
+    elif types.is_dictionary(type_):
+        _check_places(array.dictionary)
+        ends = compute.min_max(array.indices)
+        if (ends["max"].as_py() or 0) >= max(len(array.dictionary), 1) or (ends["min"].as_py() or 0) < 0:
+            raise pa.ArrowInvalid("a place outside of the dictionary")
+    elif types.is_list(type_) or types.is_large_list(type_):
+        _check_places(array.values)
+        empty = pa.list_(pa.null()) if types.is_list(type_) else pa.large_list(pa.null())
+        inside = [pa.nulls(len(array.values))]
+        pa.Array.from_buffers(empty, len(array), array.buffers()[:2], offset=array.offset, children=inside).validate(
+            full=True
+        )
+    elif types.is_struct(type_):
+        for place in range(type_.num_fields):
+            _check_places(array.field(place))
 
 
 @contextmanager

@@ -1,0 +1,212 @@
+"""Damage to what holds records, which is found before anything is charged; damaged records are nobody's business."""
+
+import gzip
+import sqlite3
+from collections import Counter
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import wpinq
+from wpinq.errors import SourceError
+from wpinq.sources import open_source
+from wpinq.sources.databases.duckdb import duckdb
+
+KEY = bytes(range(16))
+ROWS = [(f"u{number % 7}", f"p{number % 5}" * 9) for number in range(4000)]
+CSV = ("user,page\n" + "".join(f"{user},{page}\n" for user, page in ROWS)).encode()
+TABLE = pl.DataFrame(ROWS, schema=["user", "page"], orient="row")
+
+
+def flipped(content, place):
+    return content[:place] + bytes([content[place] ^ 0x55]) + content[place + 1 :]
+
+
+def packed(*parts):
+    return b"".join(gzip.compress(part, mtime=0) for part in parts)
+
+
+def uncharged(path, column="user", **words):
+    """Whether a question about one column is refused, and nothing was charged for it."""
+    with pytest.raises(SourceError, match=r"damaged|is not a") as refused:
+        views = wpinq.protect(path, budget=2, **words)
+        views.map(column).measure(1).observe("u1")
+    assert "u1" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+    ledger = path.with_name(path.name + ".ledger")
+    assert not ledger.exists() or wpinq.budget(ledger).spent == 0
+    return True
+
+
+def answered(path, column="user", **words):
+    views = wpinq.protect(path, budget=2, **words)
+    views.map(column).measure(1).observe("u1")
+    return wpinq.budget(views).spent
+
+
+def test_a_cut_or_damaged_gzip_file_is_not_charged_and_the_mended_one_is_charged_once(tmp_path):
+    whole = packed(CSV)
+    path = tmp_path / "views.csv.gz"
+    cut = [whole[: len(whole) // 2], whole[:-8], whole[:-1], packed(CSV[:9000], CSV[9000:])[:-3]]
+    for damaged in [*cut, flipped(whole, len(whole) - 6), flipped(whole, len(whole) - 2), whole + b"garbage"]:
+        path.write_bytes(damaged)
+        assert uncharged(path)
+    path.write_bytes(whole)
+    assert answered(path) == 1
+    assert answered(path) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [packed(CSV[:5000], CSV[5000:]), packed(CSV) + bytes(512), packed(CSV, b""), b"", packed(b"")],
+    ids=["members", "zeros behind", "empty member", "no byte", "nothing in it"],
+)
+def test_gzip_files_that_can_be_read_are_read_as_before(tmp_path, content):
+    path = tmp_path / "views.csv.gz"
+    path.write_bytes(content)
+    reader = open_source(path, columns=("user", "page"))
+    assert reader.content(KEY) == open_source(path, columns=("user", "page")).content(KEY)
+    found = Counter(row for frame in reader.batches(("user", "page")) for row in frame.rows())
+    assert found == (Counter(ROWS) if len(content) > 100 else Counter())
+
+
+def test_the_digest_of_a_gzip_file_is_that_of_its_bytes(tmp_path):
+    path = tmp_path / "views.csv.gz"
+    path.write_bytes(packed(CSV))
+    before = open_source(path).content(KEY), open_source(path).content()
+    path.write_bytes(gzip.compress(CSV, 1, mtime=0))
+    after = open_source(path).content(KEY), open_source(path).content()
+    assert before[0] != after[0]
+    assert before[1] != after[1]
+
+
+def test_one_damaged_file_of_a_rotated_set_is_enough(tmp_path):
+    line = b'1.2.3.4 - - [01/Jun/2026:00:00:00 +0000] "GET /a HTTP/1.1" 200 5\n'
+    (tmp_path / "access.log").write_bytes(line)
+    (tmp_path / "access.log.1.gz").write_bytes(packed(line * 50))
+    (tmp_path / "access.log.2.gz").write_bytes(packed(line * 50)[:-4])
+    reader = open_source(str(tmp_path / "access.log*"))
+    with pytest.raises(SourceError, match=r"access\.log\.2\.gz: cannot be read; it may be damaged or cut off"):
+        reader.content(KEY)
+
+
+def test_a_name_that_ends_like_gzip_files_means_nothing_for_tables(tmp_path):
+    path = tmp_path / "views.parquet.gz"
+    TABLE.write_parquet(path)
+    assert open_source(path, format="parquet").content(KEY)
+
+
+def test_a_damaged_line_is_no_damage_of_its_file(tmp_path):
+    path = tmp_path / "views.csv.gz"
+    path.write_bytes(packed(CSV + b'\xff\xfe,"a"b\n"\nu1\n' + b"u1,p1\0\n"))
+    assert answered(path) == 1
+
+
+@pytest.mark.parametrize("compression", ["zstd", "snappy", "gzip"])
+def test_a_parquet_file_with_a_damaged_page_of_any_column_is_charged_for_no_question(tmp_path, compression):
+    path = tmp_path / "views.parquet"
+    pq.write_table(TABLE.to_arrow(), path, compression=compression, row_group_size=1000)
+    group = pq.ParquetFile(path).metadata.row_group(2)
+    place = next(c for c in map(group.column, range(2)) if c.path_in_schema == "page").dictionary_page_offset
+    whole = path.read_bytes()
+    path.write_bytes(whole[:place] + b"\xff" * 40 + whole[place + 40 :])
+    assert uncharged(path, "user")
+    assert uncharged(path, "page")
+    path.write_bytes(whole)
+    assert answered(path) == 1
+
+
+def test_a_directory_of_tables_is_checked_file_by_file(tmp_path):
+    for month in ("06", "07"):
+        (tmp_path / "views" / f"month={month}").mkdir(parents=True)
+        TABLE.write_parquet(tmp_path / "views" / f"month={month}" / "part.parquet", compression="zstd")
+    damaged = tmp_path / "views" / "month=07" / "part.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:4] + bytes(60) + damaged.read_bytes()[64:])
+    assert uncharged(tmp_path / "views")
+    assert uncharged(tmp_path / "views", "month")
+
+
+@pytest.mark.parametrize("form", ["file", "stream"])
+def test_an_arrow_file_with_damaged_buffers_is_not_charged(tmp_path, form):
+    path = tmp_path / "views.arrow"
+    batch, options = TABLE.to_arrow().combine_chunks().to_batches()[0], pa.ipc.IpcWriteOptions(compression="zstd")
+    make = pa.ipc.new_file if form == "file" else pa.ipc.new_stream
+    with path.open("wb") as sink, make(sink, batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    whole = path.read_bytes()
+    assert answered(path) == 1
+    for ledger in tmp_path.glob("views.arrow.*"):
+        ledger.unlink()
+    last = whole.rindex(b"\x28\xb5\x2f\xfd")  # the last compressed buffer, of the second column
+    path.write_bytes(whole[:last] + bytes(16) + whole[last + 16 :])
+    assert uncharged(path, "user")
+
+
+def test_an_arrow_file_whose_texts_end_before_they_begin_is_damaged_and_texts_that_are_no_utf8_are_null(tmp_path):
+    path = tmp_path / "views.arrow"
+
+    def write(offsets, text):
+        places = pa.array(offsets, pa.int32()).buffers()[1]
+        users = pa.StringArray.from_buffers(len(offsets) - 1, places, pa.py_buffer(text))
+        with pa.ipc.new_file(path, pa.schema({"user": pa.string()})) as writer:
+            writer.write_batch(pa.record_batch({"user": users}))
+
+    write([0, 2, 4, 6], b"u1\xff\xfeu1")
+    assert answered(path) == 1
+    for ledger in tmp_path.glob("views.arrow.*"):
+        ledger.unlink()
+    write([0, 1 << 20, 4, 6], b"u1u2u1")
+    assert uncharged(path)
+
+
+def test_a_sqlite_file_with_a_damaged_page_is_charged_for_no_question(tmp_path):
+    path = tmp_path / "shop.db"
+    with sqlite3.connect(path) as made:
+        made.execute("CREATE TABLE views (user TEXT, page TEXT, note TEXT)")
+        made.executemany("INSERT INTO views VALUES (?, ?, ?)", [(*row, "x" * 9000) for row in ROWS[:50]])
+    made.close()
+    whole = bytearray(path.read_bytes())
+    for page in range(2, len(whole) // 4096):  # the chains of pages that hold the rest of long texts
+        if whole[page * 4096 + 4 : page * 4096 + 24] == b"x" * 20:
+            whole[page * 4096 : page * 4096 + 4] = (1 << 20).to_bytes(4, "big")
+    path.write_bytes(whole)
+    with pytest.raises(SourceError, match="reading it raised DatabaseError"):
+        views = wpinq.protect(wpinq.sqlite(path, table="views"), budget=2, ledger=tmp_path / "l")
+        views.map("user").measure(1).observe("u1")
+    assert not (tmp_path / "l").exists() or wpinq.budget(tmp_path / "l").spent == 0
+
+
+def test_a_duckdb_file_with_a_damaged_block_is_charged_for_no_question(tmp_path):
+    library = pytest.importorskip("duckdb")
+    path = tmp_path / "shop.duckdb"
+    with library.connect(str(path)) as made:
+        made.execute("CREATE TABLE views AS SELECT 'u' || i % 7 AS user, md5(i::text) AS page FROM range(200000) r(i)")
+    whole = path.read_bytes()
+    size = 1 << 18
+    refused = 0
+    for block in range((len(whole) - 3 * 4096) // size):
+        place = 3 * 4096 + block * size + size // 3
+        path.write_bytes(flipped(whole, place))
+        try:
+            reader = duckdb(path, table="views").open_reader(None)
+        except SourceError:
+            continue  # it lies where the table is described
+        try:
+            list(reader.batches(["user"]))
+            list(reader.batches(["page"]))
+        except SourceError:
+            refused += 1
+            with pytest.raises(SourceError, match="cannot be read"):
+                reader.content(KEY)
+    assert refused
+
+
+def test_what_is_damaged_is_found_in_the_pass_that_reads_the_bytes(tmp_path, monkeypatch):
+    path = tmp_path / "views.csv.gz"
+    path.write_bytes(packed(CSV * 20))
+    reader, opened, real = open_source(path), [], type(path).open
+    monkeypatch.setattr(type(path), "open", lambda self, *a, **w: opened.append(self.name) or real(self, *a, **w))
+    reader.content(KEY)
+    assert opened == ["views.csv.gz"]

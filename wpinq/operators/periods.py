@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from wpinq.errors import BinError, PlanError
+from wpinq.records.clocks import shown
 from wpinq.records.kinds import read, write
 from wpinq.records.schema import Column, Kind, polars_type
 from wpinq.records.values import EPOCH, EPOCH_UTC, FIRST, LAST, MICROSECOND
@@ -92,11 +93,11 @@ class Periods:
 
     def start(self, number: int) -> int:
         """The first moment of a period, in microseconds or ones."""
-        return self._instant(self._local(number), fold=0)
+        return self._instant(self._local(number), last=False)
 
     def end(self, number: int) -> int:
         """A moment from which on no time is in the period; where clocks are set back to it, the later one."""
-        return self._instant(self._local(number + 1), fold=1)
+        return self._instant(self._local(number + 1), last=True)
 
     def time(self, number: int) -> Any:
         """When a period begins, as the column holds times."""
@@ -122,14 +123,13 @@ class Periods:
             return FIRST - DAY if year < 0 else LAST + 1
         return (dt.datetime(year + 1970, month + 1, 1) - EPOCH) // dt.timedelta(microseconds=1)
 
-    def _instant(self, local: int, *, fold: int) -> int:
+    def _instant(self, local: int, *, last: bool) -> int:
         if self.zone is None:
             return max(local, FIRST) if self.months else local
         try:
-            clock = (EPOCH + local * MICROSECOND).replace(tzinfo=ZoneInfo(self.zone), fold=fold)
-            return (clock.astimezone(dt.UTC) - EPOCH_UTC) // dt.timedelta(microseconds=1)
+            return (shown(EPOCH + local * MICROSECOND, self.zone, last=last) - EPOCH_UTC) // MICROSECOND
         except OverflowError:  # at the ends of the calendar: no clock is further from UTC than a day
-            return min(max(local + (DAY if fold else -DAY), FIRST), LAST + 1)
+            return min(max(local + (DAY if last else -DAY), FIRST), LAST + 1)
 
 
 def periods(length: object, column: Column, call: str, zone: str | None = None) -> Periods:

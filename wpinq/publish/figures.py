@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from wpinq.errors import BudgetError, SourceError, WpinqError, needs
 from wpinq.publish.publisher import HeldError
 from wpinq.publish.register import BusyError
+from wpinq.records.clocks import shown
 
 if TYPE_CHECKING:
     from wpinq.publish.release import Release
@@ -54,14 +55,12 @@ class Standings:
 
 def standings(release: Release) -> Standings:
     """How a release stands; nothing is read but its ledger and its register."""
-    from zoneinfo import ZoneInfo
-
     all_periods, funds = release.status(), release.funds()
     done = [one.period for one in all_periods if one.stage == "published"]
-    zone = ZoneInfo(release.file.period.zone)
-    until = release.period(done[-1]).end.replace(tzinfo=zone).timestamp() if done else None
+    zone = release.file.period.zone
+    until = shown(release.period(done[-1]).end, zone, last=True).timestamp() if done else None
     late = 0.0 if release.file.stream is None else release.file.stream.lateness
-    over = release.period().next.end.replace(tzinfo=zone).timestamp() + late
+    over = shown(release.period().next.end, zone, last=True).timestamp() + late
     stages = Counter(one.stage for one in all_periods)
     return Standings(release.name, stages, until, over, funds.unit, float(funds.total), float(funds.left), _now())
 

@@ -6,10 +6,10 @@ import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from zoneinfo import ZoneInfo
 
 from wpinq.errors import PlanError
 from wpinq.publish.declared import Every
+from wpinq.records.clocks import shown
 
 FORMS = {"hour": "2026-11-21T13", "day": "2026-11-21", "week": "2026-W47", "month": "2026-11", "year": "2026"}
 """How each kind of period is written."""
@@ -103,7 +103,7 @@ class Period:
 
     def ended(self, now: dt.datetime, zone: str) -> bool:
         """Whether it is over at a moment."""
-        return self.end.replace(tzinfo=ZoneInfo(zone)) <= now
+        return shown(self.end, zone, last=True) <= now
 
     def filled(self, text: str) -> str:
         """A text of the release file with its placeholders filled in.

@@ -4,5 +4,7 @@ A case (`case`) is tables and lines of Python: it is grown at random (`grow`, ov
 more (`run`), judged (`judge`, with the definitions of the papers in `oracle`), made small (`shrink`) and printed as a
 program. `plants` are bugs that once were there, and the seeds that find them when they are put back.
 
+`zones` and `restarts` do so of periods on clocks, and of live sources that end and begin again (`search` runs them).
+
     python -m attacks.fuzz [--minutes 10] [--seed 0] [--plant NAME]     in tests/, or with PYTHONPATH=tests
 """

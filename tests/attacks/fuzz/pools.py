@@ -46,6 +46,8 @@ def python(value: object, kind: str) -> object:
             return EPOCH.date() + dt.timedelta(days=value)  # type: ignore[arg-type]
         if kind == "timestamp":
             return EPOCH + dt.timedelta(microseconds=value)  # type: ignore[arg-type]
+        if kind == "instant":
+            return EPOCH.replace(tzinfo=dt.UTC) + dt.timedelta(microseconds=value)  # type: ignore[arg-type]
         if kind == "duration":
             return dt.timedelta(microseconds=value)  # type: ignore[arg-type]
     except OverflowError:

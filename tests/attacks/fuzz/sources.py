@@ -14,7 +14,8 @@ from wpinq.ledger.secret import Secret
 
 TYPES = {
     "integer": pl.Int64(), "number": pl.Float64(), "text": pl.String(), "boolean": pl.Boolean(), "bytes": pl.Binary(),
-    "date": pl.Date(), "timestamp": pl.Datetime("us"), "duration": pl.Duration("us"),
+    "date": pl.Date(), "timestamp": pl.Datetime("us"), "instant": pl.Datetime("us", "UTC"),
+    "duration": pl.Duration("us"),
 }  # fmt: skip
 Row = tuple[object, ...]
 
@@ -62,7 +63,7 @@ def frame(table: Table, rows: list[Row]) -> pl.DataFrame:
     columns = []
     for place, (name, kind) in enumerate(table.columns):
         values = [row[place] for row in rows]
-        if kind in ("date", "timestamp", "duration"):
+        if kind in ("date", "timestamp", "instant", "duration"):
             small = pl.Int32 if kind == "date" else pl.Int64
             columns.append(pl.Series(name, values, dtype=small).cast(TYPES[kind]))
         else:

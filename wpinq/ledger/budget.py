@@ -142,3 +142,13 @@ def last_row(ledger: Ledger) -> tuple[int, str]:
     with ledger._session() as session:
         last = session.accountant.last
         return (0, "") if last is None else (last.number, last.mac.hex())
+
+
+def code_of_row(ledger: Ledger, number: int) -> str | None:
+    """The code of one of a ledger's rows; None where it has no such row.
+
+    Raises:
+        LedgerError: It cannot be trusted or read.
+    """
+    with ledger._session() as session:
+        return session.code(number)

@@ -112,6 +112,11 @@ class Session:
             raise RefusedError(chain.EDITED)
         return entries
 
+    def code(self, number: int) -> str | None:
+        """The code of a row, which covers all rows before it; None where there is none."""
+        row = next(iter(self._pages.rows(number)), None)
+        return None if row is None or row.number != number else row.mac.hex()
+
     def ended(self) -> None:
         """Take over what was made durable, and let the next session begin there."""
         if not self._pending:

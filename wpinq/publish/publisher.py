@@ -30,6 +30,7 @@ from wpinq.publish.stream import schema_of, spooled
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
+    from wpinq.ledger import Ledger
     from wpinq.ledger.promise import Promise
     from wpinq.plan.dataset import DataSet
 
@@ -184,8 +185,8 @@ class Publisher:
         self.register.enter(record)
         return record
 
-    def recompute(self, period: Period, record: Record) -> dict[str, bytes]:
-        """The tables of a period, computed anew from its records; what was charged is free.
+    def asked_again(self, period: Period, record: Record) -> tuple[Ledger, list[Asked]]:
+        """The questions of a published period over its records, and the ledger that they were charged to.
 
         Raises:
             SourceError: Its records are not there.
@@ -199,6 +200,10 @@ class Publisher:
         (data,) = sources(views._node)
         asked = self.asked(views, data.ledger.promise)
         self._same(period, asked)
+        return data.ledger, asked
+
+    def recompute(self, asked: list[Asked]) -> dict[str, bytes]:
+        """The tables of questions that were charged, computed anew, for nothing."""
         commit([quote for one in asked for quote in one.quotes])
         answers = [one.answer() for one in asked]
         tables = [(name, *table, one.abouts[name]) for one in answers for name, table in one.tables.items()]

@@ -1,8 +1,9 @@
 """The register of periods: what was begun, computed, held back, delivered and published; durable before it counts.
 
-It lies beside the ledger and holds released numbers, public names and codes only. A period moves through its stages in
-one order. What each stage needs from the one before is durable by then, so that a process that was killed at any moment
-is followed by one that goes on where it stopped:
+It lies beside the ledger and holds released numbers, public names and codes only. Each entry has a code under the
+ledger's secret, and so has the list of them: an entry that was changed, moved or removed is refused. A period moves
+through its stages in one order. What each stage needs from the one before is durable by then, so that a process that
+was killed at any moment is followed by one that goes on where it stopped:
 
     begun      the version of its records is fixed, and what it costs; its questions are charged from here on, once
     computed   its answers and evidence lie as files beside the register; the records are not needed any more
@@ -19,21 +20,35 @@ import fcntl
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
 from wpinq.errors import LedgerError, WpinqError
+from wpinq.ledger.secret import Secret
+from wpinq.records.fields import encode
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS periods (
-  release TEXT, period TEXT, every TEXT, stage TEXT, version TEXT, definition TEXT, facts TEXT, notes TEXT,
+  release TEXT, period TEXT, every TEXT, stage TEXT, version TEXT, definition TEXT, facts TEXT, notes TEXT, code BLOB,
   PRIMARY KEY (release, period));
+CREATE TABLE IF NOT EXISTS lists (release TEXT PRIMARY KEY, code BLOB);
 CREATE TABLE IF NOT EXISTS refusals (release TEXT, period TEXT, at TEXT, why TEXT, PRIMARY KEY (release, period));
 CREATE TABLE IF NOT EXISTS alerts (release TEXT, what TEXT, at TEXT, PRIMARY KEY (release, what));
 """
+
+
+CHANGED = (
+    "does not fit the ledger's secret: it was changed or is damaged. Put back the newest copy of LEDGER.periods,"
+    " together with its ledger."
+)
+OLDER = "an older wpinq wrote it, whose entries have no codes; publish under another ledger."
+DAMAGED = "cannot be read or written, or is damaged; put back its newest copy, if it is damaged"
+COLUMNS = "release, period, every, stage, version, definition, facts, notes"
 
 
 class BusyError(WpinqError):
@@ -74,6 +89,7 @@ class Register:
 
     def __init__(self, ledger: Path, release: str) -> None:
         self._file, self.release = ledger.with_name(f"{ledger.name}.periods"), release
+        self._ledger = ledger
         self.files = ledger.with_name(f"{ledger.name}.published") / release
         """Where the files of each period are kept."""
 
@@ -103,17 +119,25 @@ class Register:
         return {one.period: one for release, one in self.everybody() if release == self.release}
 
     def everybody(self) -> list[tuple[str, Record]]:
-        """The periods of all releases over this ledger, each with its release, in order of their names."""
+        """The periods of all releases over this ledger, each with its release, in order of their names.
+
+        Raises:
+            LedgerError: One of them was changed or removed, or the register is damaged.
+        """
         if not self._file.exists():
             return []
         with self._opened() as connection:
-            rows = connection.execute(
-                "SELECT release, period, every, stage, version, definition, facts, notes FROM periods ORDER BY period"
-            ).fetchall()
-            return [
-                (row[0], Record(row[1], row[2], row[3], row[4], row[5], json.loads(row[6]), tuple(json.loads(row[7]))))
-                for row in rows
-            ]
+            rows = connection.execute(f"SELECT {COLUMNS}, code FROM periods ORDER BY period").fetchall()  # noqa: S608
+            lists = dict(connection.execute("SELECT release, code FROM lists").fetchall())
+        for row in rows:
+            if not self._coded("period of a release", row[:-1], row[-1]):
+                raise LedgerError(f"{self._file}: the entry of a period {CHANGED}")
+        for release in {row[0] for row in rows} | lists.keys():
+            codes = [row[-1] for row in rows if row[0] == release]
+            if not self._coded("periods of a release", [release, *codes], lists.get(release)):
+                raise LedgerError(f"{self._file}: the list of periods {CHANGED}")
+        return [(row[0], Record(row[1], row[2], row[3], row[4], row[5], json.loads(row[6]), tuple(json.loads(row[7]))))
+                for row in rows]  # fmt: skip
 
     def enter(self, record: Record) -> None:
         """Write what is known of a period, durably."""
@@ -121,9 +145,29 @@ class Register:
             self.release, record.period, record.every, record.stage, record.version, record.definition,
             json.dumps(record.facts), json.dumps(record.notes),
         )  # fmt: skip
+        self.everybody()  # a code is made for what has one
         with self._opened() as connection:
-            connection.execute("INSERT OR REPLACE INTO periods VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            code = self._code("period of a release", row)
+            slots = ", ".join("?" * (len(row) + 1))
+            connection.execute(f"INSERT OR REPLACE INTO periods ({COLUMNS}, code) VALUES ({slots})", (*row, code))  # noqa: S608
+            codes = connection.execute("SELECT code FROM periods WHERE release = ? ORDER BY period", (self.release,))
+            whole = self._code("periods of a release", [self.release, *(one for (one,) in codes)])
+            connection.execute("INSERT OR REPLACE INTO lists VALUES (?, ?)", (self.release, whole))
             connection.execute("DELETE FROM refusals WHERE release = ? AND period = ?", row[:2])
+
+    def _code(self, purpose: str, fields: Sequence[Any]) -> bytes:
+        """A code over fields, which only whoever holds the ledger's secret can make."""
+        return self._secret.mac(purpose, encode(*fields))
+
+    def _coded(self, purpose: str, fields: Sequence[Any], code: object) -> bool:
+        """Whether a code is that of fields."""
+        if not isinstance(code, bytes) or not all(isinstance(one, (str, bytes)) for one in fields):
+            return False
+        return compare_digest(self._code(purpose, fields), code)
+
+    @cached_property
+    def _secret(self) -> Secret:
+        return Secret.from_environment() or Secret.load(self._ledger.with_name(f"{self._ledger.name}.secret"))
 
     def refuse(self, period: str, at: str, why: str) -> None:
         """Note that a period was refused, and why."""
@@ -161,11 +205,13 @@ class Register:
                 connection.execute("PRAGMA synchronous = EXTRA")
                 with connection:
                     connection.executescript(TABLES)
+                    if all(row[1] != "code" for row in connection.execute("PRAGMA table_info(periods)")):
+                        raise LedgerError(f"{self._file}: {OLDER}")
                 with connection:
                     yield connection
         except OSError as error:
             raise LedgerError(f"{self._file}: cannot be read or written: {error.strerror}.") from None
         except sqlite3.OperationalError as error:
             raise LedgerError(f"{self._file}: cannot be read or written: {error}.") from None
-        except (sqlite3.Error, ValueError, TypeError):  # where a file is damaged, SQLite's message may be no text
-            raise LedgerError(f"{self._file}: it is damaged; put back the newest copy of it and the ledger.") from None
+        except (sqlite3.Error, sqlite3.Warning, ValueError, TypeError):  # SQLite's message may be no text
+            raise LedgerError(f"{self._file}: {DAMAGED}.") from None

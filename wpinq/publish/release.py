@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, TEXT, Expected, takes
-from wpinq.errors import BudgetError, LedgerError, PlanError, SourceError, WpinqError
+from wpinq.errors import BudgetError, LedgerError, PlanError, WpinqError
 from wpinq.exact import decimal
 from wpinq.ledger import Ledger
 from wpinq.ledger.budget import sums
@@ -28,7 +28,8 @@ from wpinq.publish.plan import Plan, Priced
 from wpinq.publish.prices import Price
 from wpinq.publish.publisher import Outcome, Publisher
 from wpinq.publish.reading import decode, named, read
-from wpinq.publish.sinks import Edition, opened
+from wpinq.publish.sinks import opened
+from wpinq.publish.verifying import differences
 
 LATER = ("rho", "mechanism")
 """Keys of a question that digests of older releases know nothing of."""
@@ -219,18 +220,19 @@ class Release:
     def verify(self, period: str) -> list[str]:
         """Compute a published period anew, which costs nothing, and compare every file and every row of its sinks.
 
+        What its evidence says of costs is compared with the rows of the ledger.
+
         Returns:
             What differs; nothing where all is the same.
 
         Raises:
             SourceError: It was never published, or its records are gone.
             ChangedError: Its records are others.
+            LedgerError: The ledger or the register was changed.
         """
         wanted = self.period(period)
         with self._publisher.register.locked():
-            edition = self._publisher.edition(wanted)
-            differs = [found for place in self._publisher.places if (found := place.differs(edition)) is not None]
-            return differs + self._recomputed(edition)
+            return differences(self._publisher, wanted)
 
     def funds(self) -> Funds:
         """What is left of the budget, in all, or in the stretch of time of the last period that is over."""
@@ -267,14 +269,6 @@ class Release:
         return (
             f"{what} {decimal(left(spent))} of {decimal(promise.budget)} is left{more}.{told} {said(self.file.budget)}"
         )
-
-    def _recomputed(self, edition: Edition) -> list[str]:
-        """Which tables come out otherwise when they are computed anew."""
-        record = self._publisher.register.records()[edition.period.name]
-        if record.definition != self._publisher.definition:
-            raise SourceError(f"{edition.period.name}: the questions or keys changed since; put the old file back.")
-        fresh = self._publisher.recompute(edition.period, record)
-        return [f"{name}: computed otherwise" for name, content in fresh.items() if edition.files.get(name) != content]
 
     def _definition(self) -> str:
         """A digest of what is asked and of the files that say it."""

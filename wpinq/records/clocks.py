@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 def shown(clock: dt.datetime, zone: str, *, last: bool) -> dt.datetime:
     """The first moment, in UTC, at which the clocks of a zone show a time, or the last one.
 
-    Where they jump over it, it is the moment of the jump: they show earlier times before it and later ones from then on.
+    Where they jump over it, it is the moment of the jump: before it they show earlier times, and from then on later.
 
     Args:
         clock: What they show, without a zone.

@@ -1,8 +1,11 @@
 """A byte that is changed in what a release keeps or wrote is one line, whatever it makes SQLite say."""
 
+from fractions import Fraction
+
 import polars as pl
 
 from wpinq.errors import LedgerError, SourceError
+from wpinq.ledger import Ledger
 from wpinq.publish.periods import Period
 from wpinq.publish.register import Record, Register
 from wpinq.publish.sinks.place import Edition
@@ -21,6 +24,7 @@ def flipped(path, often):
 
 
 def test_the_register(tmp_path):
+    Ledger.open(tmp_path / "ledger", name="site", unit="record", budget=Fraction(1))  # whose secret makes the codes
     register = Register(tmp_path / "ledger", "site")
     register.enter(Record("2026", "year", "begun", "v", "d", {"cost": 1}, ("a note",)))
     register.refuse("2025", "now", "why")

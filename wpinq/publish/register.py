@@ -209,6 +209,8 @@ class Register:
                         raise LedgerError(f"{self._file}: {OLDER}")
                 with connection:
                     yield connection
+        except WpinqError:
+            raise
         except OSError as error:
             raise LedgerError(f"{self._file}: cannot be read or written: {error.strerror}.") from None
         except sqlite3.OperationalError as error:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.errors import SourceError
 from wpinq.ledger.budget import code_of_row
+from wpinq.ledger.versions import shown
 from wpinq.publish.budgets import BEFORE
 from wpinq.publish.edition import FACTS, REPORT
 from wpinq.publish.evidence import plain
@@ -75,7 +76,8 @@ def costs(evidence: Mapping[str, Any], ledger: Ledger, asked: list[Asked], recor
     number, code = evidence["ledger"]["rows"], evidence["ledger"]["head"]
     if code_of_row(ledger, number) != code:
         yield f"{FACTS}: row {number} of the ledger has another code"
-    keys = {(charge.question, charge.version) for one in asked for quote in one.quotes for _, charge in quote.charges}
+    charges = [charge for one in asked for quote in one.quotes for _, charge in quote.charges]
+    keys = {(charge.question, shown(charge.version, ledger.name)) for charge in charges}
     rows = [row for row in ledger.entries() if (row.question, row.version) in keys and row.kind == "charge"]
     if {(row.question, row.version) for row in rows} != keys or any(row.number > number for row in rows):
         yield f"{FACTS}: not all of its questions were charged by row {number} of the ledger"

@@ -8,6 +8,6 @@ program. `plants` are bugs that once were there, and the seeds that find them wh
 
     python -m attacks.fuzz [--minutes 10] [--seed 0] [--plant NAME]     in tests/, or with PYTHONPATH=tests
 
-Beside it, by the same command line (`long`): `attacks.fuzz.queries` (SQL on neighbours), `attacks.fuzz.divergences` (exact
-divergences of both books) and `attacks.fuzz.lengths` (what pricing takes, over `shapes` of all functions).
+Beside it, by the same command line (`long`): `attacks.fuzz.queries` (SQL on neighbours), `attacks.fuzz.divergences`
+(exact divergences of both books) and `attacks.fuzz.lengths` (what pricing takes, over `shapes` of all functions).
 """

@@ -4,11 +4,13 @@ python -m attacks.fuzz [--minutes M] [--seed S] [--theme NAME]   random cases, f
 python -m attacks.fuzz --case S [--theme NAME]                   one case again, with all that it does
 python -m attacks.fuzz --plant [NAME]                            put old bugs back, and show what finds them
 python -m attacks.fuzz --readers [--minutes M] [--seed S]        files with and without a record, and their plants
+python -m attacks.fuzz --served [--minutes, --seed, --case, --plant]   the same of servers
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import secrets
 import sys
 import time
@@ -32,9 +34,12 @@ def main() -> int:
     parser.add_argument("--theme", default="", choices=["", *THEMES])
     parser.add_argument("--plant", nargs="?", const="all")
     parser.add_argument("--readers", action="store_true")
+    parser.add_argument("--served", action="store_true")
     asked = parser.parse_args()
     if asked.readers:
         return readers.show() if asked.plant else readers.search(asked.seed, asked.minutes)
+    if asked.served:
+        return of_servers(asked)
     if asked.plant:
         return plants.show(asked.plant)
     if asked.case is not None:
@@ -43,6 +48,27 @@ def main() -> int:
         print(case.program(), *trace.events, *judge(case, WAYS[asked.case % 4]), sep="\n")
         return 0
     return search(asked.seed, asked.minutes, asked.theme)
+
+
+def of_servers(asked: argparse.Namespace) -> int:
+    """What the command line asks for of servers."""
+    from attacks.fuzz import served, served_plants
+
+    logging.disable(logging.CRITICAL)
+    if asked.plant:
+        return served_plants.show(asked.plant)
+    end, number, found = time.monotonic() + 60 * asked.minutes, asked.case or asked.seed, 0
+    print(f"from seed {number}", flush=True)
+    while True:
+        if texts := served.judge(served.grow(number)):
+            found += 1
+            print(f"\n== python -m attacks.fuzz --served --case {number}", *texts, sep="\n", flush=True)
+        number += 1
+        if asked.case is not None or time.monotonic() > end:
+            break
+    cases, took = number - (asked.case or asked.seed), time.process_time()
+    print(f"{cases} cases, {found} with findings, {took:.0f} s of the processor")
+    return 1 if found else 0
 
 
 def search(seed: int, minutes: float, theme: str) -> int:

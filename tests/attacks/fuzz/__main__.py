@@ -3,7 +3,8 @@
 python -m attacks.fuzz [--minutes M] [--seed S] [--theme NAME]   random cases, from a random seed by default
 python -m attacks.fuzz --case S [--theme NAME]                   one case again, with all that it does
 python -m attacks.fuzz --plant [NAME]                            put old bugs back, and show what finds them
-python -m attacks.fuzz --readers [--minutes M] [--seed S]        files with and without a record, and their plants
+python -m attacks.fuzz --of readers [--minutes M] [--seed S]     files with and without a record; --plant for its bugs
+python -m attacks.fuzz --of streams [--minutes M] [--seed S]     continual keys of streams with and without a unit
 python -m attacks.fuzz --served [--minutes, --seed, --case, --plant]   the same of servers
 """
 
@@ -16,12 +17,14 @@ import sys
 import time
 import warnings
 
-from attacks.fuzz import plants, readers
+from attacks.fuzz import plants, readers, streams
 from attacks.fuzz.grow import grow
 from attacks.fuzz.judge import WAYS, judge
 from attacks.fuzz.run import run
 from attacks.fuzz.shrink import shrink
 from attacks.fuzz.themes import THEMES
+
+OTHERS = {"readers": readers.FUZZER, "streams": streams.FUZZER}
 
 
 def main() -> int:
@@ -33,13 +36,14 @@ def main() -> int:
     parser.add_argument("--case", type=int)
     parser.add_argument("--theme", default="", choices=["", *THEMES])
     parser.add_argument("--plant", nargs="?", const="all")
-    parser.add_argument("--readers", action="store_true")
+    parser.add_argument("--of", choices=sorted(OTHERS))
     parser.add_argument("--served", action="store_true")
     asked = parser.parse_args()
-    if asked.readers:
-        return readers.show() if asked.plant else readers.search(asked.seed, asked.minutes)
     if asked.served:
         return of_servers(asked)
+    if asked.of:
+        other = OTHERS[asked.of]
+        return other.show() if asked.plant else other.search(asked.seed, asked.minutes)
     if asked.plant:
         return plants.show(asked.plant)
     if asked.case is not None:

@@ -3,15 +3,13 @@
 Nothing but that record's own contribution may differ: every other record decodes to the same values, and whether the
 file is refused, and in which words, does not depend on a record.
 
-    python -m attacks.fuzz --readers [--minutes 10] [--seed 0] [--plant NAME]
+    python -m attacks.fuzz --of readers [--minutes 10] [--seed 0] [--plant]
 """
 
 from __future__ import annotations
 
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from unittest.mock import patch
 import polars as pl
 import pyarrow as pa
 from attacks.fuzz.files import Grown, grow
+from attacks.fuzz.hunting import Fuzzer
 
 import wpinq.records.text
 import wpinq.sources.tables.arrays
@@ -162,45 +161,7 @@ def first_mark() -> Any:
     return patch.object(TextReader, "text", text)
 
 
-PLANTS: dict[str, tuple[Callable[[], Any], int]] = {
+FUZZER = Fuzzer(grow, judge, {
     "ragged_block": (ragged_block, 11), "null_column": (null_column, 17), "strict_text": (strict_text, 10),
     "quoted_breaks": (quoted_breaks, 37), "first_mark": (first_mark, 49),
-}  # fmt: skip
-"""Bugs, and the first case that finds each."""
-
-
-def hunt(name: str, most: int = 3000) -> tuple[int, str]:
-    """The first seed that finds a plant and is right without it, and what it says."""
-    for seed in (PLANTS[name][1], *range(most)):
-        grown = grow(seed)
-        with PLANTS[name][0]():
-            texts = judge(grown)
-        if texts and not judge(grown):
-            return seed, texts[0]
-    return -1, "not found"
-
-
-def show() -> int:
-    """Put the bugs back one by one, and print which seed finds each, after how many processor seconds."""
-    missed = 0
-    for name in PLANTS:
-        begun = time.process_time()
-        seed, text = hunt(name)
-        missed += seed < 0
-        print(f"{name:14} case {seed:4} {time.process_time() - begun:6.1f} s  {text[:150]!r}", flush=True)
-    return missed
-
-
-def search(seed: int, minutes: float) -> int:
-    """Random files from a seed on, for so many minutes of the processor; 1 where something was found."""
-    begun, number, found = time.process_time(), seed, 0
-    print(f"from seed {seed}", flush=True)
-    while time.process_time() < begun + 60 * minutes:
-        grown = grow(number)
-        if texts := judge(grown):
-            found += 1
-            print(f"\n== {number}: {texts[0]}", shrink(grown), sep="\n", flush=True)
-        number += 1
-    spent = time.process_time() - begun
-    print(f"{number - seed} files in {spent:.0f} processor seconds, {found} with findings")
-    return 1 if found else 0
+}, shrink)  # fmt: skip

@@ -1,0 +1,22 @@
+"""Files and streams with and without one unit, from fixed seeds; `python -m attacks.fuzz --of NAME` draws others."""
+
+import pytest
+from attacks.fuzz import readers, streams
+from depth import often
+
+FUZZERS = {"readers": readers.FUZZER, "streams": streams.FUZZER}
+
+
+@pytest.mark.parametrize("first", range(0, 120, 30))
+@pytest.mark.parametrize("of", sorted(FUZZERS))
+def test_nothing_but_the_unit_itself_differs(of, first):
+    fuzzer = FUZZERS[of]
+    for seed in range(first, first + often(30)):
+        case = fuzzer.grow(seed)
+        assert not fuzzer.judge(case), f"python -m attacks.fuzz --of {of} --seed {seed}: {case}"
+
+
+@pytest.mark.parametrize(("of", "name"), [(of, name) for of in sorted(FUZZERS) for name in sorted(FUZZERS[of].plants)])
+def test_a_bug_that_is_put_back_is_found(of, name):
+    seed, text = FUZZERS[of].hunt(name, most=100)
+    assert seed >= 0, text

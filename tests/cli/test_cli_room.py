@@ -89,3 +89,15 @@ def test_a_file_that_fails_after_the_charge_says_so_too(wpinq, views, tmp_path, 
     assert "what was charged stays charged" in line
     assert wpinq(*words).code == 0
     assert (tmp_path / "out.json").exists()
+
+
+def test_a_reader_that_goes_away_is_no_trouble_of_a_ledger(wpinq, views, monkeypatch, capsys):
+    def gone(*_, **__):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    assert wpinq("degrees", views, "--of", "page", "--budget", 1).code == 0
+    monkeypatch.setattr("wpinq.cli.ledger.typer.echo", gone)
+    with pytest.raises(SystemExit) as ended:
+        wpinq("ledger", "show", f"{views}.ledger")
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == ""

@@ -14,6 +14,7 @@ WAYS = {
     "pure": ("--stride", "9" if DEEP else "23", "--book", "pure"),
     "rho": ("--stride", "29", "--book", "rho"),
     "held": ("--act", "accept", "--stride", "17"),
+    "deliver": ("--act", "deliver", "--stride", "7"),
     "others": ("--others", "--stride", "90"),
 }
 
@@ -35,6 +36,7 @@ def test_killed_at_durable_steps():
         ("pure", *pure),
         ("rho", 4, 3),
         ("held", 2, 1),
+        ("deliver", 3, 2),
         ("others", 2, 1),
     ):
         assert found[way]["kills"] >= kills

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wpinq.cli.publishing import LogJson, Metrics, MetricsFile, Voice, followed, speaking
-from wpinq.errors import BudgetError, WpinqError, needs
+from wpinq.errors import BudgetError, PlanError, WpinqError, needs
 
 if TYPE_CHECKING:
     from wpinq.publish import Outcome, Release
@@ -70,14 +70,24 @@ def run(
     again: Annotated[
         bool, typer.Option("--again", help="Charge for it again, if its records are not those that it was charged for.")
     ] = False,
+    deliver: Annotated[
+        bool,
+        typer.Option("--deliver", help="Deliver what was published to each sink that lacks it, all periods or this one;"
+                     " nothing is read or charged."),
+    ] = False,
     openlineage: Annotated[
         bool, typer.Option("--openlineage", help="Tell OpenLineage what it costs, where OPENLINEAGE_URL says.")
     ] = False,
     metrics: Metrics = None, metrics_file: MetricsFile = None, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Publish one period. Killed and started again, it is charged once, and published whole, once."""
+    if deliver and (accept or again or openlineage):
+        raise PlanError("--deliver: publishes and charges nothing, so leave out --accept, --again and --openlineage.")
     release = _opened(file)
     with speaking(release, metrics, metrics_file, lines=log_json) as voice:
+        if deliver:
+            _done(release.deliver(period), voice)
+            return
         run = _lineage(release) if openlineage else release.run
         _done((run(period, accept=accept, again=again) for _ in "1"), voice)
 

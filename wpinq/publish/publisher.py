@@ -49,7 +49,7 @@ class Outcome:
 
     Attributes:
         period: Its name.
-        done: "published", or "was published before".
+        done: "published", "was published before", or of what was delivered again where to.
         price: What it costs.
     """
 
@@ -119,6 +119,34 @@ class Publisher:
             place.deliver(edition)
         self.register.enter(replace(record, stage="published"))
         return Outcome(period.name, "published", self._cost(record))
+
+    def deliver(self, period: Period) -> Outcome:
+        """Deliver a published period again, for nothing, to each sink that lacks it, from the files that are kept.
+
+        Raises:
+            PlanError: It was not published.
+            SourceError: Its files are lost, or a sink refuses it or holds something else; the other sinks have it.
+        """
+        record = self.register.records().get(period.name)
+        if record is None or record.stage != "published":
+            raise PlanError(f"{period.name}: was not published, so it cannot be delivered again; run it.")
+        edition, given, refused = self.edition(period), list[str](), list[str]()
+        for place in self.places:
+            if place.differs(edition) is None:
+                continue
+            try:
+                place.deliver(edition)
+            except SourceError as error:
+                refused.append(str(error))
+                continue
+            why = place.differs(edition)
+            if why is None:
+                given.append(place.name)
+            else:
+                refused.append(f"{why}; remove what it holds of {period.name}, and deliver it again.")
+        if refused:
+            raise SourceError(f"{period.name}: {' '.join(refused)}")
+        return Outcome(period.name, f"delivered again to {', '.join(given)}" if given else "is in every sink", Price())
 
     def edition(self, period: Period) -> Edition:
         """What was computed for a period, from its files.

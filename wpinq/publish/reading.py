@@ -7,6 +7,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 from urllib.parse import urlsplit
@@ -36,6 +37,8 @@ TABLES: dict[str, type[Table]] = {
     "data": Data, "data.unit": Person, "budget": Budget, "period": Schedule, "question": Question, "sink": Sink,
     "checks": Checks, "words": Words, "stream": Stream, "alerts": Alerts,
 }  # fmt: skip
+LATER = ("rho", "mechanism")
+"""Keys of a question that digests of older releases know nothing of."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
 """Names of releases and questions: they become names of files and tables."""
 
@@ -217,3 +220,17 @@ def _one_of(given: dict[str, Any], call: str) -> str:
     if len(found) != 1:
         raise PlanError(f"{call}: give one of {', '.join(given)}; {' and '.join(found) or 'none'} is given.")
     return found[0]
+
+
+def definition(file: File, home: Path) -> str:
+    """A digest of what is asked, and of the files that say it."""
+    questions = [msgspec.to_builtins(one) for one in file.question]
+    known = [{key: value for key, value in one.items() if key not in LATER or value is not None} for one in questions]
+    data = file.data
+    result = sha256(msgspec.json.encode([known, data.unit, data.where, data.derive, data.query]))
+    for question in file.question:
+        for given in (question.keys, question.dataflow):
+            path = home / given if isinstance(given, str) else None
+            if path is not None and path.is_file():
+                result.update(sha256(path.read_bytes()).digest())
+    return result.hexdigest()

@@ -6,11 +6,8 @@ import datetime as dt
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, TEXT, Expected, takes
 from wpinq.errors import BudgetError, LedgerError, PlanError, WpinqError
@@ -27,13 +24,9 @@ from wpinq.publish.periods import Period, span, through
 from wpinq.publish.plan import Plan, Priced
 from wpinq.publish.prices import Price
 from wpinq.publish.publisher import Outcome, Publisher
-from wpinq.publish.reading import decode, named, read
+from wpinq.publish.reading import decode, definition, named, read
 from wpinq.publish.sinks import opened
 from wpinq.publish.verifying import differences
-
-LATER = ("rho", "mechanism")
-"""Keys of a question that digests of older releases know nothing of."""
-
 
 CLOCK = Expected("a function that gives the time", callable)
 
@@ -99,7 +92,7 @@ class Release:
         self._real, clock = clock is _now, zoned(clock)
         places = [opened(sink, self.home) for sink in self.file.sink]
         self._publisher = Publisher(
-            self.file, self.name, self.home, definition=self._definition(), places=places, clock=clock
+            self.file, self.name, self.home, definition=definition(self.file, self.home), places=places, clock=clock
         )
         self._clock = clock
 
@@ -187,6 +180,31 @@ class Release:
                 except WpinqError as error:
                     yield error
 
+    @takes(period=TEXT | NOTHING)
+    def deliver(self, period: str | None = None) -> Iterator[Outcome | WpinqError]:
+        """Deliver what was published to each sink that lacks it: one that was lost, or that was added since.
+
+        It reads no record and charges nothing: the files beside the register are delivered. What a sink has already is
+        left as it is; killed anywhere, it is done again.
+
+        Args:
+            period: Its name; by default all that were published. One that cannot be delivered stops no other.
+
+        Raises:
+            BusyError: Another process is publishing.
+            LedgerError: The register was changed or is damaged.
+        """
+        with self._publisher.register.locked():
+            records = self._publisher.register.records().values()
+            names = [one.period for one in records if one.stage == "published" and one.every == self.file.period.every]
+            for name in names if period is None else [period]:
+                try:
+                    yield self._publisher.deliver(self.period(name))
+                except LedgerError:
+                    raise
+                except WpinqError as error:
+                    yield error
+
     def follow(self) -> Follower:
         """Follow the stream of the release file: each `step()` of the result reads on, and publishes what has closed.
 
@@ -269,21 +287,6 @@ class Release:
         return (
             f"{what} {decimal(left(spent))} of {decimal(promise.budget)} is left{more}.{told} {said(self.file.budget)}"
         )
-
-    def _definition(self) -> str:
-        """A digest of what is asked and of the files that say it."""
-        questions = [msgspec.to_builtins(one) for one in self.file.question]
-        known = [
-            {key: value for key, value in one.items() if key not in LATER or value is not None} for one in questions
-        ]
-        result = sha256(msgspec.json.encode([known, self.file.data.unit, self.file.data.where,
-                                             self.file.data.derive, self.file.data.query]))  # fmt: skip
-        for question in self.file.question:
-            for given in (question.keys, question.dataflow):
-                path = self.home / given if isinstance(given, str) else None
-                if path is not None and path.is_file():
-                    result.update(sha256(path.read_bytes()).digest())
-        return result.hexdigest()
 
     def __repr__(self) -> str:
         names = ", ".join(question.name for question in self.file.question)

@@ -51,6 +51,8 @@ class Place(Protocol):
     def deliver(self, edition: Edition) -> None:
         """Publish an edition whole, durably, once. One that is there already, and is the same, is left as it is.
 
+        Tables that were lost since are written again; of one of which some rows are there, nothing is changed.
+
         Raises:
             SourceError: It refuses, or holds something else for the period; nothing of the edition is there.
         """

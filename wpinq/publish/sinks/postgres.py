@@ -40,11 +40,11 @@ class PostgresTables:
             key = edition.release, edition.period.name
             cursor.execute(f"SELECT digest FROM {DONE[0]} WHERE release = $1 AND period = $2", key)  # noqa: S608
             found = cursor.fetchall()
-            if found:
-                if found[0][0] != digest_of(edition):
-                    raise SourceError(f"{self.name}: holds other answers for {edition.period.name}.")
-                return
+            if found and found[0][0] != digest_of(edition):
+                raise SourceError(f"{self.name}: holds other answers for {edition.period.name}.")
             for name, table in edition.tables.items():
+                if found and _there(cursor, named(edition, name), column_of(table), edition.period.name):
+                    continue
                 rows = dated(table, edition.period).to_arrow()
                 try:
                     cursor.adbc_ingest(named(edition, name), rows, mode="create_append")
@@ -52,7 +52,8 @@ class PostgresTables:
                     columns = ", ".join(rows.column_names)
                     raise SourceError(f"{self.name}: table {named(edition, name)} has other columns than the answers, "
                                       f"{columns}; rename or drop it.") from None  # fmt: skip
-            cursor.execute(f"INSERT INTO {DONE[0]} VALUES ($1, $2, $3)", (*key, digest_of(edition)))  # noqa: S608
+            if not found:
+                cursor.execute(f"INSERT INTO {DONE[0]} VALUES ($1, $2, $3)", (*key, digest_of(edition)))  # noqa: S608
             cursor.connection.commit()
 
     def differs(self, edition: Edition) -> str | None:
@@ -86,3 +87,12 @@ class PostgresTables:
             raise
         except Exception as error:  # noqa: BLE001  a driver may raise anything, and quote passwords
             raise SourceError(f"{self.name}: {reason(error)}.") from None
+
+
+def _there(cursor: Any, table: str, column: str, period: str) -> bool:
+    """Whether a table has any row of a period."""
+    cursor.execute("SELECT to_regclass($1) IS NOT NULL", (quoted(table),))
+    if not cursor.fetchall()[0][0]:
+        return False
+    cursor.execute(f"SELECT 1 FROM {quoted(table)} WHERE {column} = $1 LIMIT 1", (period,))  # noqa: S608  quoted
+    return bool(cursor.fetchall())

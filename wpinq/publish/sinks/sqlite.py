@@ -71,18 +71,26 @@ class SqliteTables:
         connection.execute(f"CREATE TABLE IF NOT EXISTS {DONE[0]} ({DONE[1]})")
         key = edition.release, edition.period.name
         found = connection.execute(f"SELECT digest FROM {DONE[0]} WHERE release = ? AND period = ?", key).fetchone()  # noqa: S608
-        if found is not None:
-            if found[0] != digest_of(edition):
-                raise SourceError(f"{edition.release}: the database holds other answers for {edition.period.name}.")
-            return
+        if found is not None and found[0] != digest_of(edition):
+            raise SourceError(f"{edition.release}: the database holds other answers for {edition.period.name}.")
         for name, table in edition.tables.items():
+            if found is not None and _there(connection, named(edition, name), column_of(table), edition.period.name):
+                continue
             cells, place = _cells(dated(table, edition.period)), quoted(named(edition, name))
             kinds = ", ".join(f"{quoted(one)} {KINDS.get(type(kind), 'TEXT')}" for one, kind in cells.schema.items())
             connection.execute(f"CREATE TABLE IF NOT EXISTS {place} ({kinds})")
             slots = ", ".join("?" * cells.width)
             columns = ", ".join(map(quoted, cells.columns))
             connection.executemany(f"INSERT INTO {place} ({columns}) VALUES ({slots})", cells.iter_rows())  # noqa: S608
-        connection.execute(f"INSERT INTO {DONE[0]} VALUES (?, ?, ?)", (*key, digest_of(edition)))  # noqa: S608
+        connection.execute(f"INSERT OR IGNORE INTO {DONE[0]} VALUES (?, ?, ?)", (*key, digest_of(edition)))  # noqa: S608
+
+
+def _there(connection: sqlite3.Connection, table: str, column: str, period: str) -> bool:
+    """Whether a table has any row of a period."""
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchone() is None:
+        return False
+    query = f"SELECT 1 FROM {quoted(table)} WHERE {column} = ? LIMIT 1"  # noqa: S608  quoted
+    return connection.execute(query, (period,)).fetchone() is not None
 
 
 def _reason(error: Exception) -> str:

@@ -8,7 +8,7 @@ import pytest
 from tests.publish.test_release import PAGES, release, wrote
 from tests.servers import postgres
 from wpinq.cli import main
-from wpinq.errors import PlanError
+from wpinq.errors import PlanError, WpinqError
 from wpinq.publish.files import found
 
 DAY = "2026-11-21"
@@ -115,6 +115,21 @@ def test_what_was_not_published_is_not_delivered(tmp_path):
     assert isinstance(refused, PlanError)
     assert "was not published" in str(refused)
     assert said(release(tmp_path / "other", question=[QUESTION]).deliver()) == []
+
+
+def test_a_damaged_database_is_refused_in_one_line(tmp_path):
+    site = made(tmp_path, SINKS[1:], 21)
+    path, (place,), edition = tmp_path / "out.db", site._publisher.places, site._publisher.edition(site.period(DAY))
+    whole = path.read_bytes()
+    start = whole.index(b"CREATE TABLE")  # where SQLite keeps what its tables are
+    for at in [*range(60), *range(start - 40, len(whole[:4096]), 5)]:
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        for call in (place.differs, place.deliver, lambda _: place.check(site.period(DAY), fresh=False)):
+            try:
+                told = call(edition)
+            except WpinqError as error:
+                told = str(error)
+            assert told is None or "\n" not in told
 
 
 def test_the_command_delivers_and_says_where(tmp_path, capsys):

@@ -17,6 +17,8 @@ from wpinq.sources.databases.postgres import quoted
 
 KINDS = {pl.Int64: "INTEGER", pl.Float64: "REAL", pl.Boolean: "INTEGER", pl.Binary: "BLOB"}
 
+DAMAGED = "is damaged; put back a whole copy, or move it away and say publish run --deliver"
+
 
 class SqliteTables:
     """See `Place`.
@@ -95,8 +97,7 @@ def _there(connection: sqlite3.Connection, table: str, column: str, period: str)
 
 def _reason(error: Exception) -> str:
     """What to say of an error of SQLite, which may be one of reading its message where that quotes damage."""
-    damaged = isinstance(error, UnicodeDecodeError)
-    return "the file is damaged; put a copy back, or move it away" if damaged else str(error)
+    return DAMAGED if isinstance(error, UnicodeDecodeError) else str(error)
 
 
 def _cells(table: pl.DataFrame) -> pl.DataFrame:

@@ -177,3 +177,8 @@ def test_degrees_that_noise_leaves_empty_are_answered():
     for more in ("joint_degrees", "triangles_by_degree"):
         made = graphs.measure(edges, 900, shares={"degrees": 1, "joint": 1, more: 1})
         assert len(made.joint_degrees.degrees if more == "joint_degrees" else made.triangles_by_degree.degrees) == 0
+
+
+def test_a_part_that_the_parser_cannot_write_is_no_error():
+    query = "SELECT COUNT(DISTINCT (t, n)) FILTER (WHERE t ~ 'a+') AS c FROM v"
+    assert quoted(query, {"v": views()}, epsilon=1).quotes

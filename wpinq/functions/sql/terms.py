@@ -62,9 +62,19 @@ class Term:
 
 def shown(node: exp.Expression | str, most: int = SHOWN) -> str:
     """An expression as it was written, on one short line."""
-    text = node if isinstance(node, str) else node.sql(dialect="postgres")
+    text = node if isinstance(node, str) else _text(node)
     text = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _text(node: exp.Expression) -> str:
+    """How a part is written; sqlglot parses some texts again on the way, without their dialect, and may fail."""
+    from sqlglot.errors import SqlglotError
+
+    try:
+        return node.sql(dialect="postgres")
+    except SqlglotError:
+        return node.key.upper()
 
 
 def whole_number(text: str, most: int) -> int | None:

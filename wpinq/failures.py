@@ -58,12 +58,13 @@ def redact(step: str, error: BaseException) -> BaseException:
         return KeyboardInterrupt()
     if isinstance(error, SystemExit):
         return SystemExit(error.code if type(error.code) is int else 1)
+    failed = f"{step} failed with {type(error).__name__}"
     if isinstance(error, (MemoryError, OSError)):
         number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno or errno.EIO
-        return EngineError(f"{step}: the system refused: {os.strerror(number).lower()}. {STAYS}")
+        return EngineError(f"{failed}: {os.strerror(number).lower()}. {STAYS}")
     if isinstance(error, ImportError):  # of a library that came with wpinq: too little memory, or a broken installation
-        return EngineError(f"{step}: a library could not be loaded; is there memory left, and is it installed? {STAYS}")
-    return EngineError(f"{step} failed with {type(error).__name__}; please report this.")
+        return EngineError(f"{failed}: is there memory left, and is all of it installed? {STAYS}")
+    return EngineError(f"{failed}; please report this.")
 
 
 def redacted(step: str, function: Callable[[], T]) -> T:

@@ -89,7 +89,7 @@ def test_the_shipped_dataflows_are_found_by_name_from_anywhere(wpinq, views, tmp
 
 SCRIPTS = {
     "syntax": ("def dataflow(views)\n", "line 1"),
-    "import": ("import no_such_library\n", "line 1: ModuleNotFoundError"),
+    "import": ("import no_such_library\n", "there is no module 'no_such_library' here"),
     "no function": ("x = 1\n", "defines no function dataflow(views)"),
     "nothing returned": ("def dataflow(views):\n    pass\n", "dict of measurements"),
     "no measurement": ("def dataflow(views):\n    return {'x': views}\n", "Collection under 'x'"),

@@ -81,7 +81,7 @@ def _numbered(was: Any) -> Any:
 
 
 PLANTS = {
-    "absent": Plant("bins are refused by how many there are", measured, "observed", _absent, 7),
+    "absent": Plant("bins are refused by how many there are", measured, "observed", _absent, 15),
     "priced": Plant("a price depends on how large the file is", questions, "priced_sql", _priced),
     "counted": Plant("a refusal counts records", measuring, "_quoted", _counted, 2),
     "numbered": Plant("rows of a ledger are numbered by how large the file is", curating, "_rows", _numbered, 8),

@@ -159,7 +159,7 @@ attack 45  house/test_layers.py::test_imports_go_down
     in the test: a forbidden import is found
 rule 2     {FUNCTIONS}::test_rule_02_functions_that_change_behind_their_back_are_new_questions
     seen: defaults not covered
-rule 2     {MEASUREMENT}::test_data_that_changed_behind_a_declared_version_closes_it_for_every_question
+rule 2     {MEASUREMENT}::test_data_that_changed_behind_a_declared_version_are_refused_for_every_question
     see rule 2
 rule 3     {LEDGER}::test_rule_03_equal_digests_are_not_seen_to_be_equal_and_never_kept_in_clear
     seen: the digest itself in the row

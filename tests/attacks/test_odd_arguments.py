@@ -210,6 +210,7 @@ def calls(place):
         "Release.run": (release.run, {"period": "2026-11-21", "accept": False, "again": False}),
         "Release.backfill": (release.backfill, {"periods": "2026-11-21..2026-11-21"}),
         "Release.verify": (release.verify, {"period": "2026-11-21"}),
+        "Release.deliver": (release.deliver, {"period": "2026-11-21"}),
         "synthesize": (fit.synthesize, {"path": str(place / "s.parquet"), "seed": 1}),
     }  # fmt: skip
 
@@ -256,7 +257,7 @@ NAMES = [
     "degrees.cdf", "degrees.sequence", "degrees.release", "degrees.reconcile", "band", "fit interval",
     "quantile of a fit", "plot", "synthesize", "answers", "histogram", "users auto", "draw", "to_mbi",
     "plan_budget", "degrees by", "connect", "Release", *(
-        f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify")),
+        f"Release.{name}" for name in ("read", "period", "plan", "run", "backfill", "verify", "deliver")),
     *(f"gaussian {name}" for name in ("count", "mean", "variance", "histogram", "sql", "degrees")),
 ]  # fmt: skip
 

@@ -184,8 +184,8 @@ def test_a_ledger_keeps_its_accounting(tmp_path):
 def test_digests_of_older_releases_are_what_they_were(tmp_path):
     """Keys that came later count only where they are given: or a begun period would be another one."""
     before = "7aed2ba3e4aab512a9ee9d4ec86ce981b83491174662f5b608bfd557e4dddf7f"
-    assert release(tmp_path)._definition() == before
-    assert release(tmp_path, question=[BELL], budget={"rho": 1})._definition() != before
+    assert release(tmp_path)._publisher.definition == before
+    assert release(tmp_path, question=[BELL], budget={"rho": 1})._publisher.definition != before
 
 
 def test_the_command_shows_both(told, tmp_path):  # noqa: F811

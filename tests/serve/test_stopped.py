@@ -24,7 +24,7 @@ def stop(monkeypatch):
         def refuses(self):
             raise error(REASON)
 
-        monkeypatch.setattr(DataSet, "seal", refuses)
+        monkeypatch.setattr(DataSet, "pin", refuses)
 
     return stops
 

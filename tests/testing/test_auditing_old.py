@@ -72,6 +72,8 @@ BEYOND = {
     "dates": "times that Python cannot hold",
     "shared_delta": "two data sets of one ledger",
     "same_version": "two data sets of one name",
+    "equal_content": "two versions of one data set",
+    "names": "two versions of one data set",
     "empty_column": "names of columns, which the audit takes as they are",
 }
 """What an audit of a script does not meet; `tests/attacks/test_fuzz.py` finds these."""

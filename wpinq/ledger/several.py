@@ -139,7 +139,9 @@ def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Ac
         staged: The accountant with the other charges.
     """
     promise, spent, after = before.promise, before.spent, staged.spent.including(charge.costs)
-    if staged.last is before.last or promise.holds(after):
+    alone = (spent.epsilon, spent.delta, spent.divergence) == (
+        staged.spent.epsilon, staged.spent.delta, staged.spent.divergence)  # fmt: skip
+    if alone or promise.holds(after):
         return error
     whole, left = after.since(spent), promise.rho_left(spent) if after.only_gaussian(spent) else before.left
     asks = promise.asks(after, spent)

@@ -23,7 +23,7 @@ from wpinq.publish.edition import Known, compose, restored, tabled
 from wpinq.publish.files import digest, found, put
 from wpinq.publish.periods import Period
 from wpinq.publish.prices import Price
-from wpinq.publish.records import Opening
+from wpinq.publish.records import FIRST, Opening
 from wpinq.publish.register import Record, Register
 from wpinq.publish.sinks import Edition, Place
 from wpinq.publish.stream import schema_of, spooled
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from wpinq.ledger import Ledger
     from wpinq.ledger.promise import Promise
     from wpinq.plan.dataset import DataSet
-
-
-FIRST = 1
-"""The version of a period's records that is charged for first."""
 
 
 class HeldError(WpinqError):
@@ -182,7 +178,8 @@ class Publisher:
     def _compute(self, period: Period, *, again: bool) -> Record:
         """Charge for a period and compute it; what was charged before is free."""
         allowance = Allowance(self.file.budget, self.register, period)
-        views = self._protected(period, allowance, again=again)
+        old = self.register.records().get(period.name)
+        views = self.opening.versioned(period, FIRST if old is None else old.version, allowance, again=again)
         data = sources(views._node)[0]
         promise = data.ledger.promise
         asked = self.asked(views, promise)
@@ -236,24 +233,6 @@ class Publisher:
         answers = [one.answer() for one in asked]
         tables = [(name, *table, one.abouts[name]) for one in answers for name, table in one.tables.items()]
         return {file: content for table in tables for file, content in tabled(*table).items()}
-
-    def _protected(self, period: Period, allowance: Allowance, *, again: bool) -> Collection:
-        """Protect the records of a period, as the version that it was begun with, or the next that is not charged for.
-
-        Raises:
-            ChangedError: It was charged for other records, and nobody said to charge for these too.
-        """
-        old = self.register.records().get(period.name)
-        version = FIRST if old is None else int(old.version)
-        while True:
-            try:
-                return self.opening.protect(period, str(version), allowance)
-            except ChangedError:
-                if not again:
-                    raise ChangedError(f"{period.name}: was charged for other records than {self.opening.shown(period)}"
-                                       " holds; nothing was charged. Put the old ones back, or say --again to charge"
-                                       " for these too: who is in both loses both.") from None  # fmt: skip
-            version += 1
 
     def _began(self, period: Period, data: DataSet, price: Price) -> tuple[Record, Record]:
         """When a period was begun, once, so that its evidence says the same however often it is computed.

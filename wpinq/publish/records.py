@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.errors import PlanError
+from wpinq.errors import ChangedError, PlanError
 from wpinq.ledger import Ledger
 from wpinq.plan.unit import Unit, users
 from wpinq.protection import protect
@@ -20,6 +20,8 @@ from wpinq.sources import open_source
 if TYPE_CHECKING:
     from wpinq.collection import Collection
 
+FIRST = "1"
+"""The version of a period's records that is charged for first."""
 LIMITLESS = 10**12
 """The budget of records that are made up to show mistakes."""
 DATABASE = re.compile(r"(sqlite|duckdb):")
@@ -73,6 +75,22 @@ class Opening:
             columns=self._columns(), unit=self.unit, where=self._where(period), derive=self._data.derive or None,
             **self._words(),
         )  # fmt: skip
+
+    def versioned(self, period: Period, version: str, allowance: Allowance, *, again: bool) -> Collection:
+        """Protect the records of a period as this version, or with `again` as the next that is not charged for.
+
+        Raises:
+            ChangedError: It was charged for other records, and nobody said to charge for these too.
+        """
+        while True:
+            try:
+                return self.protect(period, version, allowance)
+            except ChangedError:
+                if not again:
+                    raise ChangedError(f"{period.name}: was charged for other records than {self.shown(period)} holds;"
+                                       " nothing was charged. Put the old ones back, or say --again to charge for these"
+                                       " too: who is in both loses both.") from None  # fmt: skip
+            version = str(int(version) + 1)
 
     def imagined(self, period: Period, *, curves: bool) -> Collection:
         """The same without records, in memory: mistakes and prices show in it.

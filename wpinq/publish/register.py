@@ -213,7 +213,16 @@ class Register:
             raise
         except OSError as error:
             raise LedgerError(f"{self._file}: cannot be read or written: {error.strerror}.") from None
-        except sqlite3.OperationalError as error:
-            raise LedgerError(f"{self._file}: cannot be read or written: {error}.") from None
-        except (sqlite3.Error, sqlite3.Warning, ValueError, TypeError):  # SQLite's message may be no text
-            raise LedgerError(f"{self._file}: {DAMAGED}.") from None
+        except (
+            sqlite3.Error,
+            sqlite3.Warning,
+            ValueError,
+            TypeError,
+        ) as error:  # its message may quote what is damaged
+            code = getattr(error, "sqlite_errorcode", None)
+            why = (
+                f"cannot be read or written: {error}"
+                if isinstance(error, sqlite3.OperationalError) and code
+                else DAMAGED
+            )
+            raise LedgerError(f"{self._file}: {why}.") from None

@@ -73,18 +73,19 @@ def _counted(was: Any) -> Any:
 
 
 def _numbered(was: Any) -> Any:
-    def rows(entries: Any, of: Any) -> Any:
-        size = _size(sources(of.views._node)[0])
-        return [msgspec.structs.replace(one, number=one.number + size) for one in was(entries, of)]
+    def told(of: Any, curator: Any) -> Any:
+        size, found = _size(sources(of.views._node)[0]), was(of, curator)
+        entries = [msgspec.structs.replace(one, number=one.number + size) for one in found.entries]
+        return msgspec.structs.replace(found, entries=entries)
 
-    return rows
+    return told
 
 
 PLANTS = {
     "absent": Plant("bins are refused by how many there are", measured, "observed", _absent, 15),
     "priced": Plant("a price depends on how large the file is", questions, "priced_sql", _priced),
     "counted": Plant("a refusal counts records", measuring, "_quoted", _counted, 2),
-    "numbered": Plant("rows of a ledger are numbered by how large the file is", curating, "_rows", _numbered, 8),
+    "numbered": Plant("rows of a ledger are numbered by how large the file is", curating, "_told", _numbered, 8),
 }
 
 

@@ -41,6 +41,7 @@ class Impatient(HttpToolsProtocol):
 
     room: Room
     _late: asyncio.TimerHandle | None = None
+    _stuck: asyncio.TimerHandle | None = None
     _size = 0
 
     def connection_made(self, transport: Any) -> None:
@@ -51,6 +52,7 @@ class Impatient(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """A client has gone."""
         self._calm()
+        self._reads()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
@@ -92,11 +94,11 @@ class Impatient(HttpToolsProtocol):
         super().pause_writing()
         if self.client is not None:
             self.room.waits(self.client)
-        self._hurry(STUCK)
+        self._stuck = self.loop.call_later(STUCK, self.transport.abort)  # whatever further requests have come
 
     def resume_writing(self) -> None:
         """It has read."""
-        self._calm()
+        self._reads()
         if self.client is not None:
             self.room.works(self.client)
         super().resume_writing()
@@ -106,9 +108,13 @@ class Impatient(HttpToolsProtocol):
         super().timeout_keep_alive_handler()
         self.loop.call_later(STUCK, self.transport.abort)  # closing waits for what the client has not read
 
-    def _hurry(self, seconds: float | None = None) -> None:
+    def _hurry(self) -> None:
         self._calm()
-        self._late = self.loop.call_later(HEAD if seconds is None else seconds, self.transport.abort)
+        self._late = self.loop.call_later(HEAD, self.transport.abort)
+
+    def _reads(self) -> None:
+        if self._stuck is not None:
+            self._stuck.cancel()
 
     def _calm(self) -> None:
         if self._late is not None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 
-from wpinq.cli.app import app
-from wpinq.publish.evidence import plain
+from wpinq.apps.cli.app import app
+from wpinq.apps.publish.report import plain
 
 PAGE = "reference-commands.md"
 

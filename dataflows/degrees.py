@@ -1,8 +1,8 @@
 """All three questions of *Things that count* about one collection of views, read once.
 
 The CDF is precise where many pages have few views, the sequence where few pages have many. Each is one side of one
-staircase, and `wpinq degrees` finds the staircase that fits both (`wpinq.postprocess.reconcile` does it in a script).
-Costs add up: 0.05 + 0.1 + 0.05 fills a budget of 0.2 to the last drop. `wpinq.degrees.cdf` and
+staircase, and `wpinq degrees` finds the staircase that fits both (`wpinq.postprocess.degrees.reconcile` does it in a
+script). Costs add up: 0.05 + 0.1 + 0.05 fills a budget of 0.2 to the last drop. `wpinq.degrees.cdf` and
 `wpinq.degrees.sequence` are the pipelines of the two other scripts, under a name.
 
     wpinq explain degrees

@@ -39,8 +39,8 @@ import polars as pl
 
 import wpinq
 from wpinq import Collection, Measurement
+from wpinq.core.plan.stability import sensitivities
 from wpinq.exact import positive
-from wpinq.plan.stability import sensitivities
 
 TYPES: dict[str, dict[str, type]] = {
     "lineitem": {"l_orderkey": int, "l_returnflag": str, "l_linestatus": str, "l_shipdate": dt.date,

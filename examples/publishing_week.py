@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from wpinq.apps.publish import Release
 from wpinq.errors import WpinqError
-from wpinq.publish import Release
 
 PAGES = ["/", "/about", "/news", "/contact"]
 FILE = """

@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 
 import wpinq
-from wpinq.engines import reference
-from wpinq.plan.node import Source, steps
+from wpinq.core.engines import reference
+from wpinq.core.plan.node import Source, steps
 
 PEOPLE, TARGETS, EPSILON = 10_000, 20, Fraction(1, 10)
 FIRST = ("Abel", "Ann", "Bob", "Cid", "Dee", "Eve", "Fay", "Gus", "Hal", "Ida")

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from wpinq.apps.publish import Release
 from wpinq.errors import WpinqError
-from wpinq.publish import Release
 
 COUNTRIES = ["US", "DE", "IN", "BR", "NL", "KE", "FI", "LK"]
 PAGES = [f"en.wikipedia/Article_{number}" for number in range(40)]

@@ -1,8 +1,8 @@
 """What tests of quotes and commits share: plans that can and cannot be fingerprinted, and what was charged for them."""
 
 import wpinq
-from wpinq.measurements import settle as runs
-from wpinq.plan.node import fingerprints, sources
+from wpinq.core.plan.node import fingerprints, sources
+from wpinq.core.runs import run as runs
 
 ROWS = [("ann", "a", 1), ("bob", "b", 2)] * 20
 KINDS = {"user": str, "page": str, "n": int}

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
-from wpinq.ledger import Ledger
-from wpinq.serve.catalogue import opened
-from wpinq.serve.config import read
-from wpinq.serve.run import listening, runner
-from wpinq.serve.tokens import Tokens
+from wpinq.apps.serve.catalogue import opened
+from wpinq.apps.serve.config import read
+from wpinq.apps.serve.run import listening, runner
+from wpinq.apps.serve.tokens import Tokens
+from wpinq.core.ledger import Ledger
 
 CONFIG = """
 [server]

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from wpinq import testing
 from wpinq.collection import Collection
-from wpinq.engines import choice, local, reference
-from wpinq.engines.job import Job
-from wpinq.engines.shards import split
-from wpinq.engines.sharing import needed_columns, representatives
-from wpinq.operators.align import fit_noise, record_ids
-from wpinq.plan.node import Source, sources, steps
-from wpinq.plan.shapes import Keyed, Merge, Read, Stateless
-from wpinq.records.batch import WEIGHT, Batch
-from wpinq.records.kinds import series, write
-from wpinq.records.schema import Kind
-from wpinq.state.histogram import Histogram, is_steps
+from wpinq.core.engines import local, reference, select
+from wpinq.core.engines.bytewax.shards import split
+from wpinq.core.engines.common_subplans import needed_columns, representatives
+from wpinq.core.engines.job import Job
+from wpinq.core.operators.resolution import fit_noise, record_ids
+from wpinq.core.plan.node import Source, sources, steps
+from wpinq.core.plan.shapes import Keyed, Merge, Read, Stateless
+from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.kinds import series, write
+from wpinq.core.records.schema import Kind
+from wpinq.core.state.histogram import Histogram, is_steps
 from wpinq.testing import distance, evaluate
 from wpinq.testing.evaluation import leaves
 
@@ -131,9 +131,9 @@ def run_flow(collection, shards=1):
     root = fit_noise(collection._node)
     key = sources(root)[0].identity_key
     looped = local.run(Job([root], key))[0]
-    if not choice.installed():
+    if not select.installed():
         return looped
-    from wpinq.engines import flow
+    from wpinq.core.engines.bytewax import flow
 
     found = flow.run(Job([root], key, shards=shards))[0]
     for one, other in zip(found.content(), looped.content(), strict=True):

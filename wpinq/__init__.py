@@ -12,7 +12,15 @@ from wpinq.progress.loading import late as _late
 if TYPE_CHECKING:
     from wpinq import aggregates, degrees, graphs
     from wpinq.aggregates import loss, suggest_bound, suggest_bounds
+    from wpinq.aggregates.budget_split import plan_budget
+    from wpinq.apps.remote.client import connect
     from wpinq.collection import Collection
+    from wpinq.core.ledger.secret import Secret
+    from wpinq.core.measurements.answer import Answer
+    from wpinq.core.measurements.measurement import Measurement
+    from wpinq.core.plan.unit import Unit, users
+    from wpinq.core.pricing.quote import Quote
+    from wpinq.core.state.memory import limit_memory
     from wpinq.errors import (
         BinError,
         BudgetError,
@@ -27,43 +35,35 @@ if TYPE_CHECKING:
         UntraceableError,
         WpinqError,
     )
-    from wpinq.ledger.secret import Secret
-    from wpinq.measurements.answer import Answer
-    from wpinq.measurements.measurement import Measurement
-    from wpinq.measurements.planned import plan_budget
-    from wpinq.measurements.quote import Quote
-    from wpinq.plan.unit import Unit, users
     from wpinq.protection import budget, protect
     from wpinq.query import sql
-    from wpinq.remote.client import connect
     from wpinq.sources.databases.postgres import postgres
     from wpinq.sources.databases.sqlite import sqlite
-    from wpinq.state.memory import limit_memory
     from wpinq.streaming import Live, live
     from wpinq.streaming.kafka import kafka
 
 _HOMES = {
-    "Answer": "measurements.answer",
+    "Answer": "core.measurements.answer",
     "Collection": "collection",
     "Live": "streaming",
-    "Measurement": "measurements.measurement",
-    "Quote": "measurements.quote",
-    "Secret": "ledger.secret",
-    "Unit": "plan.unit",
+    "Measurement": "core.measurements.measurement",
+    "Quote": "core.pricing.quote",
+    "Secret": "core.ledger.secret",
+    "Unit": "core.plan.unit",
     "kafka": "streaming.kafka",
-    "limit_memory": "state.memory",
+    "limit_memory": "core.state.memory",
     "live": "streaming",
     "loss": "aggregates",
     "budget": "protection",
-    "connect": "remote.client",
-    "plan_budget": "measurements.planned",
+    "connect": "apps.remote.client",
+    "plan_budget": "aggregates.budget_split",
     "postgres": "sources.databases.postgres",
     "protect": "protection",
     "sql": "query.answer",
     "sqlite": "sources.databases.sqlite",
     "suggest_bound": "aggregates",
     "suggest_bounds": "aggregates",
-    "users": "plan.unit",
+    "users": "core.plan.unit",
     **dict.fromkeys(
         (
             "BinError", "BudgetError", "ChangedError", "EngineError", "ExactnessError", "InternalError", "LedgerError",

@@ -7,21 +7,21 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from wpinq import aggregates
+from wpinq.core.ledger.budget import Budget
+from wpinq.core.ledger.privacy_filter import PURE
+from wpinq.core.measurements.measure import explain, measure, quote
+from wpinq.core.measurements.query import commit
+from wpinq.core.measurements.select import select
+from wpinq.core.operators import methods as operators
+from wpinq.core.plan.builder import Builder
+from wpinq.core.plan.node import holding, sources
+from wpinq.core.pricing.explain import plan_html
+from wpinq.core.pricing.sensitivity import epsilon_left
 from wpinq.errors import PlanError
-from wpinq.ledger.budget import Budget
-from wpinq.ledger.promise import PURE
-from wpinq.measurements.charged import commit
-from wpinq.measurements.explain import plan_html
-from wpinq.measurements.measuring import explain, measure, quote
-from wpinq.measurements.select import select
-from wpinq.measurements.sensitivity import epsilon_left
-from wpinq.operators import methods as operators
-from wpinq.plan.builder import Builder
-from wpinq.plan.node import holding, sources
 from wpinq.progress.loading import Methods
 
 if TYPE_CHECKING:
-    from wpinq.plan.node import Node
+    from wpinq.core.plan.node import Node
 else:
     aggregates, operators = Methods(aggregates), Methods(operators)
 

@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING
 
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.collection import Collection
+from wpinq.core.functions.isolate import refuse_inside
+from wpinq.core.ledger import Asked, Ledger
+from wpinq.core.ledger.budget import Budget
+from wpinq.core.ledger.versions import named, printable, rendered
+from wpinq.core.operators.contribution.preprocess import before
+from wpinq.core.operators.contribution.sample import bounded
+from wpinq.core.operators.contribution.weight import weigh, weights
+from wpinq.core.plan.dataset import DataSet
+from wpinq.core.plan.node import Source
+from wpinq.core.plan.unit import Unit
+from wpinq.core.pricing.recharge import REPEATS, reply
+from wpinq.core.state.memory import LIMIT
 from wpinq.errors import ChangedError, LedgerError, PlanError
 from wpinq.exact import Amount
 from wpinq.failures import redacted
-from wpinq.functions.isolate import refuse_inside
-from wpinq.ledger import Asked, Ledger
-from wpinq.ledger.budget import Budget
-from wpinq.ledger.versions import named, printable, rendered
-from wpinq.measurements.repeats import REPEATS, reply
-from wpinq.operators.contribution.before import before
-from wpinq.operators.contribution.sample import bounded
-from wpinq.operators.contribution.weight import weigh, weights
-from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Source
-from wpinq.plan.unit import Unit
 from wpinq.sources import Columns, open_source
 from wpinq.sources.form import Words, declared_form
-from wpinq.state.memory import LIMIT
 
 if TYPE_CHECKING:
-    from wpinq.ledger.secret import Secret
+    from wpinq.core.ledger.secret import Secret
 
 
 WORD = NAME | NOTHING
@@ -89,7 +89,7 @@ def protect(
         accounting: "pure", by default: epsilons add up to `budget` at most. "renyi" promises (`budget`, `delta`) and
             adds up Renyi divergences beside epsilons: a charge fits where either sum allows it. It costs no noise and
             allows more than about 15 equal questions to be asked with less of it: 100 at 1/2.2, 1,000 at 1/7. It is
-            fixed when the ledger is made; `wpinq/docs/accounting.md` says when to take which.
+            fixed when the ledger is made; `wpinq/docs/ledger.md` says when to take which.
         delta: Delta that may be spent in all, by `release`, `select` and `sql`; a small probability, for example 1e-6,
             or 0 for none. By default that of the ledger, and 1e-5 in a new one, of which nothing is spent unasked. With
             `accounting="renyi"` it is the delta of the promise, of which they may spend one part in a hundred.
@@ -191,7 +191,9 @@ def protect(
     ), ask=declared is None)  # fmt: skip
     records = first.over(Source(data))
     if unit.choice is not None:
-        from wpinq.aggregates.trade import choose_bound  # it loads most of a room, and few units leave the choice
+        from wpinq.aggregates.bound_choice import (
+            choose_bound,  # it loads most of a room, and few units leave the choice
+        )
 
         most = choose_bound(Collection(records), unit.choice)
         records = first.over(Source(replace(data, unit=replace(unit, at_most=most))))

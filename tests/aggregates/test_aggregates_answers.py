@@ -13,8 +13,8 @@ from scipy.stats import binom
 
 import wpinq
 from wpinq import aggregates
-from wpinq.engines import flow
-from wpinq.ledger.secret import Secret
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.ledger.secret import Secret
 
 ONE = Secret(bytes(range(32)))
 RANDOM = np.random.default_rng(11)

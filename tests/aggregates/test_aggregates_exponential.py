@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from wpinq.noise import Words
-from wpinq.noise.exponential import PermuteAndFlip, _number
+from wpinq.core.noise import Words
+from wpinq.core.noise.exponential import PermuteAndFlip, _number
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -15,8 +15,8 @@ from wpinq import aggregates
 from wpinq.aggregates.keywords import Options
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.sums import ask_count, ask_mean, ask_sum, ask_variance
-from wpinq.ledger.secret import Secret
-from wpinq.plan.node import sources
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.plan.node import sources
 
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": str, "zip": str, "x": float}

@@ -12,12 +12,12 @@ from strategies import Driver, distance, expected, run_flow, same
 
 import wpinq
 from wpinq.aggregates.bounding import Lengths
-from wpinq.aggregates.cells import Cells
+from wpinq.aggregates.grid import Cells
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Scale
 from wpinq.collection import Collection
-from wpinq.engines import reference
-from wpinq.plan.node import Source, steps
+from wpinq.core.engines import reference
+from wpinq.core.plan.node import Source, steps
 
 numbers = st.one_of(st.none(), st.floats(-30, 30), st.sampled_from([math.inf, -math.inf, math.nan, 0.0, -0.0, 1e300]))
 records = st.lists(st.tuples(st.sampled_from(["a", "b", None]), numbers), max_size=12)

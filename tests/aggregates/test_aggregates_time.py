@@ -9,8 +9,8 @@ import pytest
 
 import wpinq
 from wpinq import aggregates
-from wpinq.ledger.secret import Secret
-from wpinq.plan.node import sources
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.plan.node import sources
 
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": "text", "x": "integer", "time": "timestamp"}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from wpinq.aggregates.aims import ExtremeAim, RankAim, Terms, widths
+from wpinq.aggregates.utility import ExtremeAim, RankAim, Terms, widths
 
 SIZE = 9
 MASSES = st.lists(st.integers(0, 40), min_size=SIZE, max_size=SIZE)

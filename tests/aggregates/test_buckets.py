@@ -12,7 +12,7 @@ from strategies import distance, evaluate, protected, run_flow, same
 
 import wpinq
 from wpinq.aggregates.buckets import Edges
-from wpinq.aggregates.cells import Cells
+from wpinq.aggregates.grid import Cells
 
 RNG = np.random.default_rng(8)
 X = np.round(RNG.normal(50, 30, 3000), 1)

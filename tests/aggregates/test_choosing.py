@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import binom
 
 import wpinq
-from wpinq.aggregates.choosing import Peeled, peel
-from wpinq.noise import Words
-from wpinq.noise.exponential import PermuteAndFlip
+from wpinq.aggregates.heavy_hitters import Peeled, peel
+from wpinq.core.noise import Words
+from wpinq.core.noise.exponential import PermuteAndFlip
 
 KEYS = ["a", "b", "c", "d"]
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.aggregates.losses import ask_loss
-from wpinq.plan.stability import sensitivities
+from wpinq.aggregates.clipping_loss import ask_loss
+from wpinq.core.plan.stability import sensitivities
 from wpinq.testing import check_stability, evaluate
 
 LOUD = 4000

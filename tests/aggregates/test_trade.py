@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.aggregates import trade
+from wpinq.aggregates import bound_choice
+from wpinq.aggregates.bound_choice import GRID, best_bound
 from wpinq.aggregates.bounding import Lengths
-from wpinq.aggregates.trade import GRID, best_bound
-from wpinq.engines import reference
-from wpinq.noise.geometric import DiscreteLaplace
-from wpinq.plan.stability import sensitivities
+from wpinq.core.engines import reference
+from wpinq.core.noise.geometric import DiscreteLaplace
+from wpinq.core.plan.stability import sensitivities
 from wpinq.testing import distance
 
 RNG = np.random.default_rng(6)
@@ -87,7 +87,7 @@ def test_what_was_chosen_is_charged_told_and_the_same_again(tmp_path):
 def test_nothing_is_computed_before_it_is_charged(monkeypatch):
     """Where the budget is too small no record is read; where it is not, the choice has been charged by then."""
     spent = []
-    monkeypatch.setattr(trade, "best_bound", lambda *_: spent.append(wpinq.budget(book).spent) or 7)
+    monkeypatch.setattr(bound_choice, "best_bound", lambda *_: spent.append(wpinq.budget(book).spent) or 7)
     with pytest.raises(wpinq.BudgetError, match=r"bound on contributions: costs epsilon 0\.1, 0\.05 is left"):
         protect(budget="0.05")
     book = wpinq.protect(PEOPLE.head(1), budget=1)

@@ -3,7 +3,7 @@
 import pytest
 
 import wpinq
-from wpinq.ledger import Ledger
+from wpinq.core.ledger import Ledger
 
 RECORDS = [("ann", "home"), ("bob", "home"), ("bob", "news"), ("cid", "home")]
 

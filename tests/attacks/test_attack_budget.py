@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 
 import wpinq
-from wpinq.engines import flow, local
-from wpinq.ledger import Ledger
-from wpinq.ledger.secret import Secret
-from wpinq.noise import Words
-from wpinq.plan.stability import noise_scale
+from wpinq.core.engines import local
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.noise import Words
+from wpinq.core.plan.stability import noise_scale
 
 
 def page(user, page):
@@ -251,8 +252,8 @@ def test_rule_37_a_flow_holds_an_identity_key_and_nothing_else(views_file, monke
     assert job.key == secret.derive("identity", m.key_owner.name, size=16)
     held = [getattr(job, name) for name in job.__slots__]
     assert not any(isinstance(one, (Ledger, Secret, Words)) for one in held), "and nodes give a flow columns only"
-    loaded = "[one for one in sys.modules if one.startswith(('wpinq.noise', 'wpinq.ledger'))]"
-    script = f"import sys, wpinq.engines.flow, wpinq.engines.local; print({loaded})"
+    loaded = "[one for one in sys.modules if one.startswith(('wpinq.core.noise', 'wpinq.core.ledger'))]"
+    script = f"import sys, wpinq.core.engines.bytewax.flow, wpinq.core.engines.local; print({loaded})"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]", "engines load neither noise nor ledger"
 

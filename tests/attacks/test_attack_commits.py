@@ -9,10 +9,10 @@ import pytest
 from quoting import KINDS, book, entries, opaque, table, waiting
 
 import wpinq
+from wpinq.apps.scripts.script import rehearsed
+from wpinq.core.measurements.query import commit
+from wpinq.core.noise import DiscreteLaplace
 from wpinq.errors import BudgetError, PlanError
-from wpinq.measurements.charged import commit
-from wpinq.noise import DiscreteLaplace
-from wpinq.scripts.script import rehearsed
 
 ROWS = [("ann", "a", 1)] * 5 + [("bob", "b", 2)] * 3
 EASY = Fraction(1, 1000)

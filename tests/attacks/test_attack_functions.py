@@ -19,7 +19,8 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.engines import flow, local
+from wpinq.core.engines import local
+from wpinq.core.engines.bytewax import flow
 
 
 def only(function):
@@ -241,7 +242,7 @@ def test_attack_40_what_is_stopped_halfway_answers_nothing(stop, monkeypatch):
 
 
 def test_attack_40_a_stray_stop_iteration_is_not_the_end_of_the_data(monkeypatch):
-    from wpinq.records.schema import Schema
+    from wpinq.core.records.schema import Schema
 
     views = wpinq.protect([("bob", "home")] * 10, budget=10**6, columns=("user", "page"))
     m = views.map(lambda page: page).measure(1000)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import pytest
 
 import wpinq
+from wpinq.core.measurements.continual import ContinualMeasurement
+from wpinq.core.noise import DiscreteLaplace
+from wpinq.core.plan.node import sources
+from wpinq.core.pricing import privacy_cost
 from wpinq.errors import PlanError
-from wpinq.measurements import payment
-from wpinq.measurements.continual import ContinualMeasurement
-from wpinq.noise import DiscreteLaplace
-from wpinq.plan.node import sources
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Nameless:
 
 @pytest.mark.parametrize("planted", [Wide, Nameless])
 def test_a_release_refuses_another_law_and_charges_nothing(planted, monkeypatch):
-    monkeypatch.setattr(payment, "mechanism", lambda name, scale: planted(scale))
+    monkeypatch.setattr(privacy_cost, "mechanism", lambda name, scale: planted(scale))
     views = wpinq.protect(["a"] * 50, budget=9, delta="1/2", columns={"k": str})
     found = views.measure(epsilon=1)
     with pytest.raises(PlanError, match=r"release: .*law.*keys="):
@@ -43,7 +43,7 @@ def test_a_release_refuses_another_law_and_charges_nothing(planted, monkeypatch)
 
 @pytest.mark.parametrize("planted", [Wide, Nameless])
 def test_a_continual_measurement_refuses_another_law_and_charges_nothing(planted, monkeypatch):
-    monkeypatch.setattr(payment, "mechanism", lambda name, scale: planted(scale))
+    monkeypatch.setattr(privacy_cost, "mechanism", lambda name, scale: planted(scale))
     live = wpinq.live({"k": str}, budget=9)
     with pytest.raises(PlanError, match=r"continual=True.*law"):
         live.measure(epsilon=1, continual=True)

@@ -8,6 +8,7 @@ import logging
 import multiprocessing
 import os
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import numpy as np
 import pytest
 
 import wpinq
-from wpinq.ledger import Ledger
+from wpinq.core.ledger import Ledger
 
 BINS = ["home", "news", *(f"absent {i}" for i in range(200))]
 
@@ -72,7 +73,8 @@ def test_attack_12_nothing_tells_which_bins_there_are(views_file, caplog, capfd)
         for out in (pickle.dumps, copy.deepcopy):
             with pytest.raises(TypeError):
                 out(thing)
-    assert str(views_file.stat().st_size) not in repr(m.key_owner) + repr(m.node) + m.key_owner.version
+    shown = re.sub(r"0x[0-9a-f]+|b('[^']*'|\"[^\"]*\")", "", repr(m.key_owner) + repr(m.node))  # addresses, keys
+    assert str(views_file.stat().st_size) not in shown + m.key_owner.version
     assert capfd.readouterr() == ("", "")
     assert not caplog.text
 
@@ -111,9 +113,10 @@ def _lines(measurement, one):
 
 KILLED = """
 import os, signal, sys, wpinq
-from wpinq.measurements import charged, measurement
-from wpinq.engines import local
-from wpinq.ledger import file
+from wpinq.core.measurements import query
+from wpinq.core.measurements import measurement
+from wpinq.core.engines import local
+from wpinq.core.ledger import file
 def die(*_, **__): os.kill(os.getpid(), signal.SIGKILL)
 def after(function, times=1):
     left = [times]
@@ -123,27 +126,20 @@ def after(function, times=1):
         if not left[0]: die()
         return found
     return call
-def second(function):  # the first row pins the content, the next one is the charge
-    left = [1]
-    def call(*a, **k):
-        left[0] -= 1
-        return die() if left[0] < 0 else function(*a, **k)
-    return call
 point, path = sys.argv[1:]
 views = wpinq.protect(path, budget=1)
-if point == "before the charge": charged.charge_all = die
-if point == "content sealed, head not": file.FilePages.adopt = die
-if point == "row committed, head not": file.FilePages.adopt = second(file.FilePages.adopt)
-if point == "charged": charged.charge_all = after(charged.charge_all)
+if point == "before the charge": query.charge_all = die
+if point == "content and charge committed, head not": file.FilePages.adopt = die
+if point == "charged": query.charge_all = after(query.charge_all)
 if point == "before the run": local.run = die
 if point == "after the run": local.run = after(local.run)
 m = views.map(lambda user, page: page).measure("0.1")
 if point == "seal committed, head not": file.FilePages.adopt = die
-if point == "sealed": charged.Words = die
+if point == "sealed": query.Words = die
 if point == "answered": measurement.Measurement._released = after(measurement.Measurement._released)
 print(m.observe_many(["home", "news", "a", "b", "c"]).tolist())
 """
-POINTS = ["before the charge", "content sealed, head not", "row committed, head not", "charged", "before the run",
+POINTS = ["before the charge", "content and charge committed, head not", "charged", "before the run",
           "after the run", "seal committed, head not", "sealed", "answered"]  # fmt: skip
 
 
@@ -161,7 +157,7 @@ def test_attack_13_killed_between_charge_and_answer(views_file, spent):
         out, _ = process.communicate(timeout=60)
         assert (process.returncode, out) == (-9, b""), POINTS[place]
         path = views_file.parent / str(place) / "views.csv"
-        assert spent(path) == (0 if place < 2 else Fraction(1, 10)), POINTS[place]
+        assert spent(path) == (0 if place < 1 else Fraction(1, 10)), POINTS[place]
         answers = [measured(path).observe_many(["home", "news", "a", "b", "c"]).tolist() for _ in range(2)]
         assert answers[0] == answers[1]
         assert spent(path) == Fraction(1, 10)

@@ -8,10 +8,10 @@ import pytest
 from quoting import KINDS, book, opaque
 
 import wpinq
-from wpinq.engines import flow
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.measurements.select import select
+from wpinq.core.plan.node import fingerprints
 from wpinq.errors import EngineError, PlanError
-from wpinq.measurements.select import select
-from wpinq.plan.node import fingerprints
 
 DELTA = Fraction(1, 1000)
 ROWS = [("ann", "a", 1)] * 500 + [("bob", "b", 2)] * 300

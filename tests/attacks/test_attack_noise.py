@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import wpinq
-from wpinq.ledger import Ledger
-from wpinq.ledger.secret import Secret
-from wpinq.records.bins import bin_frame
-from wpinq.records.identity import identities
-from wpinq.records.schema import Column, Kind, Schema
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.identity import identities
+from wpinq.core.records.schema import Column, Kind, Schema
 
 ABSENT = [f"absent {i}" for i in range(4000)]
 ONE = Secret(bytes(range(32)))

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq
-from wpinq.plan.node import sources
+from wpinq.core.plan.node import sources
 
 TINY = Fraction(1, 10**40)
 

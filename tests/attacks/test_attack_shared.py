@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 import wpinq
-from wpinq.noise.threshold import seen_bounds, tail_bounds
-from wpinq.plan.node import sources
+from wpinq.core.noise.threshold import seen_bounds, tail_bounds
+from wpinq.core.plan.node import sources
 
 DELTA = Fraction(1, 10**6)
 BITS = 200

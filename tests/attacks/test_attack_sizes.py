@@ -6,21 +6,21 @@ import pytest
 
 import wpinq
 from wpinq import graphs
-from wpinq.engines.linear import Linear, _few
+from wpinq.apps.remote import grammar
+from wpinq.apps.serve.config import Limits
+from wpinq.apps.serve.plans import collection, insist_on_gain, insist_on_limits
+from wpinq.core.engines.linear import Linear, _few
+from wpinq.core.functions import bind, sizes
+from wpinq.core.functions.polars.expressions import Expressions
+from wpinq.core.functions.sql.bind import columns, parsed, translator
+from wpinq.core.functions.traced.columnar import Columnar
+from wpinq.core.functions.traced.expression import column, step
+from wpinq.core.plan.node import Node
+from wpinq.core.plan.stability import sensitivities
+from wpinq.core.records.batch import Batch
+from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
-from wpinq.functions import bind, sizes
-from wpinq.functions.polars.expressions import Expressions
-from wpinq.functions.sql.bind import columns, parsed, translator
-from wpinq.functions.traced.columnar import Columnar
-from wpinq.functions.traced.expression import column, step
-from wpinq.plan.node import Node
-from wpinq.plan.stability import sensitivities
 from wpinq.query import quoted
-from wpinq.records.batch import Batch
-from wpinq.records.schema import Kind, Schema
-from wpinq.remote import grammar
-from wpinq.serve.config import Limits
-from wpinq.serve.plans import collection, insist_on_gain, insist_on_limits
 
 COLUMNS = {"t": "text", "n": "int", "x": "float"}
 

@@ -16,9 +16,9 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.cli import main
-from wpinq.ledger import Ledger, caps
-from wpinq.publish import Release
+from wpinq.apps.cli import main
+from wpinq.apps.publish import Release
+from wpinq.core.ledger import Ledger, caps
 from wpinq.sources import files
 
 DAYS = ("2026-11-20", "2026-11-21")

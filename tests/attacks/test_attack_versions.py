@@ -17,8 +17,8 @@ import pytest
 from servers import postgres
 
 import wpinq
+from wpinq.core.ledger import Ledger
 from wpinq.errors import ChangedError, SourceError
-from wpinq.ledger import Ledger
 
 ROWS = [("alice", "a"), ("bob", "a"), ("cat", "b")]
 WHO = ("bob", "alice")

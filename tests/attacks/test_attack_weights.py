@@ -8,9 +8,9 @@ import pytest
 from strategies import leaves
 
 import wpinq
-from wpinq.engines import reading
+from wpinq.core.engines import reading
+from wpinq.core.records import log as epochs
 from wpinq.errors import SourceError
-from wpinq.sources import log as epochs
 
 SURE = 40
 HEAVY = 2**53 - 1

@@ -19,14 +19,15 @@ from depth import deep
 from scipy.stats import beta, norm
 
 import wpinq
-from wpinq.engines import flow
-from wpinq.ledger import Ledger
-from wpinq.ledger.secret import Secret
-from wpinq.measurements import measurement, payment, quote
-from wpinq.measurements.continual import ContinualMeasurement
-from wpinq.noise import DiscreteGaussian, DiscreteLaplace
-from wpinq.noise import mechanism as true_mechanism
-from wpinq.noise.counting_tree import segment
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.measurements import measurement
+from wpinq.core.measurements.continual import ContinualMeasurement
+from wpinq.core.noise import DiscreteGaussian, DiscreteLaplace
+from wpinq.core.noise import mechanism as true_mechanism
+from wpinq.core.noise.counting_tree import segment
+from wpinq.core.pricing import privacy_cost, quote
 
 ALPHA = 1e-7
 AUDITED = {"user": str, "page": str}
@@ -234,15 +235,15 @@ def test_whole_distributions_cost_no_more_than_was_charged(one_run):
 
 
 def test_half_the_sigma_is_caught(monkeypatch):
-    monkeypatch.setattr(payment, "DiscreteGaussian", lambda square: DiscreteGaussian(square / 4))
+    monkeypatch.setattr(privacy_cost, "DiscreteGaussian", lambda square: DiscreteGaussian(square / 4))
     monkeypatch.setattr(DiscreteGaussian, "rho", lambda noise, moved: moved / (8 * noise.square))
-    costs = payment.gaussian_costs
+    costs = privacy_cost.gaussian_costs
     monkeypatch.setattr(quote, "gaussian_costs", lambda survey, square: costs(survey, square * 4))
     assert gaussian_mu(PIPELINES["map"], "0.125") > 0.8
 
 
 def test_half_the_scale_is_caught(monkeypatch):
-    monkeypatch.setattr(payment, "mechanism", lambda name, scale: true_mechanism(name, scale / 2))
+    monkeypatch.setattr(privacy_cost, "mechanism", lambda name, scale: true_mechanism(name, scale / 2))
     a, b = many_bins(PIPELINES["map"], 2, 1, 1)
     assert audit(a, b) > 1.5
 

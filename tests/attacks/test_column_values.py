@@ -14,7 +14,7 @@ import pytest
 
 import wpinq
 from wpinq import BinError
-from wpinq.records.values import DEEPEST
+from wpinq.core.records.values import DEEPEST
 from wpinq.sources.check import check
 from wpinq.sources.report import TYPE
 

@@ -28,16 +28,16 @@ import pytest
 from strategies import protected
 
 from wpinq.collection import Collection
-from wpinq.engines import reference
+from wpinq.core.engines import reference
+from wpinq.core.functions.covering import own
+from wpinq.core.functions.polars import expressions
+from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.plan import node as plan
+from wpinq.core.plan.dataset import DataSet
+from wpinq.core.plan.node import Source, fingerprints, steps
+from wpinq.core.records.schema import Kind
+from wpinq.core.records.values import encode
 from wpinq.errors import WpinqError
-from wpinq.functions.covering import own
-from wpinq.functions.polars import expressions
-from wpinq.operators.align import fit_noise
-from wpinq.plan import node as plan
-from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Source, fingerprints, steps
-from wpinq.records.schema import Kind
-from wpinq.records.values import encode
 
 LENGTH = 40
 COUNT = 500
@@ -337,7 +337,7 @@ for name in sys.argv[2:]:
 import random, polars as pl, wpinq
 sys.path.insert(0, sys.argv[1])
 import test_fuzz_fingerprints as fuzzer
-from wpinq.plan.node import fingerprints
+from wpinq.core.plan.node import fingerprints
 views = wpinq.protect(os.environ["VIEWS"], budget=1, columns={"a": int, "b": float, "x": str}, version="1")
 draw, found = random.Random(3), []
 for tape in (next(made) for made in [fuzzer.tapes(draw, [views])] for _ in range(150)):

@@ -1,6 +1,4 @@
-"""What a question may take follows from its letters: few cases here, `python -m attacks.fuzz.lengths` goes on."""
-
-# ruff: noqa: E501
+"""What a question may take follows from its letters: few cases here, `python -m attacks.fuzz --of lengths` goes on."""
 
 import random
 
@@ -10,9 +8,9 @@ from attacks.fuzz import lengths
 from attacks.fuzz.shapes import HOLE, LAMBDAS, LEAVES, SHAPES, Texts
 from depth import often
 
-from wpinq.functions.sql.calls import RULES as CALLS
-from wpinq.functions.sql.operators import RULES
-from wpinq.functions.traced.rules import RULES as TRACED
+from wpinq.core.functions.sql.calls import RULES as CALLS
+from wpinq.core.functions.sql.operators import RULES
+from wpinq.core.functions.traced.rules import RULES as TRACED
 
 
 def named(text):
@@ -33,7 +31,7 @@ def test_there_is_a_shape_of_every_rule():
 
 
 def test_every_operation_that_is_traced_is_tried(monkeypatch):
-    from wpinq.functions.traced import standin
+    from wpinq.core.functions.traced import standin
 
     seen, real = set(), standin.step
     monkeypatch.setattr(standin, "step", lambda name, *rest: seen.add(name) or real(name, *rest))
@@ -56,14 +54,4 @@ def test_every_step_of_plans_is_tried():
 @pytest.mark.parametrize("first", range(0, 24, 8))
 def test_what_a_question_takes_grows_like_its_text(first):
     for seed in range(first, first + often(8)):
-        assert not lengths.judge(seed), f"python -m attacks.fuzz.lengths --case {seed}"
-
-
-@pytest.mark.parametrize("plant", [
-    pytest.param(one, marks=[pytest.mark.slow] if one in ("together", "passes") else []) for one in sorted(lengths.PLANTS)
-])  # fmt: skip
-def test_an_old_bug_is_found_when_it_is_back(plant):
-    seed = lengths.FUZZER.seeds[plant]
-    with lengths.PLANTS[plant]():
-        assert lengths.judge(seed)
-    assert not lengths.judge(seed)
+        assert not lengths.FUZZER.wrong(seed)

@@ -13,13 +13,13 @@ import pytest
 from depth import DEEP
 
 import wpinq
-from wpinq.ledger.charge import costs_of
-from wpinq.ledger.cost import Composition
-from wpinq.ledger.curve import rate
-from wpinq.ledger.secret import Secret
-from wpinq.measurements.continual import ContinualMeasurement
-from wpinq.measurements.publish import present
-from wpinq.plan.node import sources
+from wpinq.core.ledger.charge import costs_of
+from wpinq.core.ledger.cost import Composition
+from wpinq.core.ledger.renyi import rate
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.measurements.continual import ContinualMeasurement
+from wpinq.core.plan.node import sources
+from wpinq.core.pricing.threshold import present
 
 SEEDS = (0, 15, 91, *((1, 2, 3) if DEEP else ()))
 """The second and third find parts that are named without their epoch: of records, and of people."""
@@ -83,7 +83,7 @@ def divergence(one, other, order):
 
 def charged(ledger, order):
     """What the rows of a ledger say that its charges lose at an order."""
-    with ledger._session() as session:
+    with ledger.transaction() as session:
         bodies = [json.loads(row.body) for row in session._pages.rows(None)]
     costs = [cost for body in bodies if body["kind"] == "charge" for cost in costs_of(body, curves=True)]
     return Composition(order=order, curves=True).including(costs).divergence

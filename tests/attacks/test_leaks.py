@@ -23,11 +23,11 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.engines import shards
-from wpinq.functions.traced.columnar import Columnar
-from wpinq.operators.slices import RangedSlices, Slices
-from wpinq.records.batch import Batch
-from wpinq.state.histogram import Histogram
+from wpinq.core.engines.bytewax import shards
+from wpinq.core.functions.traced.columnar import Columnar
+from wpinq.core.operators.slices import RangedSlices, Slices
+from wpinq.core.records.batch import Batch
+from wpinq.core.state.histogram import Histogram
 
 MARK = "zqxmarkerxqz"
 COUNT = 90_877  # of records of one page: a true count that no message may show
@@ -151,7 +151,7 @@ def broken(monkeypatch):
         new = classmethod(instead) if isinstance(raw, classmethod) else instead
         monkeypatch.setattr(owner, name, new)
         if owner is shards:
-            from wpinq.engines import exchange
+            from wpinq.core.engines.bytewax import exchange
 
             monkeypatch.setattr(exchange, "split", new)
 
@@ -408,9 +408,9 @@ def test_commands_say_nothing(tmp_path):
     places = {"FILE": path, "BAD": bad, "LEDGER": f"{path}.ledger"}
     lines = [[str(places.get(word, word)) for word in command] for command in COMMANDS]
     script = (
-        "import sys, wpinq.cli\n"
+        "import sys, wpinq.apps.cli\n"
         f"for line in {lines!r}:\n"
-        "    print('$', line[0], 'gave', wpinq.cli.main(line))\n"
+        "    print('$', line[0], 'gave', wpinq.apps.cli.main(line))\n"
         "    sys.stdout.flush()\n"
     )
     done = in_a_process(script)

@@ -15,19 +15,19 @@ import pytest
 from depth import DEEP
 from polars import col
 
+from wpinq.core.functions import bind
+from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import PlanError, UntraceableError
-from wpinq.functions import bind
-from wpinq.records.schema import Kind, Schema
 
 COMMON = """
 import datetime as dt, itertools, os, sys, tempfile
 import polars as pl
 from polars import col
-from wpinq.records.canonical import BOUNDS
+from wpinq.core.records.canonical import BOUNDS
 from wpinq.errors import WpinqError
-from wpinq.functions import bind
-from wpinq.records.kinds import series
-from wpinq.records.schema import Kind, Schema
+from wpinq.core.functions import bind
+from wpinq.core.records.kinds import series
+from wpinq.core.records.schema import Kind, Schema
 L, M = -2**63, 2**63 - 1
 VALUES = {
     Kind.INT: [0, 1, -1, L, M, 2**31, -(2**31) - 1, 10**9, None],
@@ -172,6 +172,29 @@ def test_texts_that_would_fill_the_memory_are_refused():
             bind(bad, SCHEMA, "map")
     for good in (text.zfill(100), text.replace_all("a", "x" * 99).str.to_uppercase()):
         bind(good, SCHEMA, "map")
+
+
+GROWN = {
+    "doubled": lambda s: s + s,
+    "upper": lambda s: s.upper(),
+    "replaced": lambda s: s.replace("ab", "xyzxyz"),
+    "all": lambda s: (s.replace("a", "xyz") + s).upper().lower(),
+    "cut": lambda s: (s + s)[1:3],
+    "sql": "concat(upper(s), replace(s, 'a', 'xyz'), lower(s)) AS s",
+    "polars": (col("s") + col("s").str.replace_all("a", "xyz")).str.to_uppercase(),
+}
+
+
+@pytest.mark.parametrize("name", GROWN)
+def test_no_text_grows_by_more_than_its_function_says(name):
+    function = bind(GROWN[name], Schema((Column("s", Kind.TEXT),)), "map")
+    grown = [
+        len(value) / len(text)
+        for text in ("a", "ab", "abab" * 9, "ﬃ" * 5, "ΐ", "İ", "zz")
+        for value in function.apply(pl.DataFrame({"s": [text]}), ())[function.output.names[0]]
+    ]
+    assert max(grown) <= function.growth < 400
+    assert (function.growth > 1) == (name != "cut") or function.growth == 2
 
 
 def test_an_interval_from_a_constant_that_leaves_the_years_is_refused():

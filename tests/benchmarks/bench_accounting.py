@@ -18,9 +18,9 @@ import resource
 from fractions import Fraction
 
 import wpinq
+from wpinq.core.ledger import Asked, Cost, Ledger
+from wpinq.core.ledger.budget import Budget
 from wpinq.errors import BudgetError
-from wpinq.ledger import Asked, Cost, Ledger
-from wpinq.ledger.budget import Budget
 
 BUDGETS = [(1, "1e-6"), (Fraction(1, 5), "1e-6"), (1, "1e-9"), (3, "1e-6")]
 TARGETS = {(1, "1e-6", 100): 63, (1, "1e-6", 1000): 202}

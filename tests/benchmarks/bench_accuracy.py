@@ -22,12 +22,12 @@ import numpy as np
 import polars as pl
 
 from wpinq.degrees.observed import observe_corner
-from wpinq.postprocess.distance import volume
-from wpinq.postprocess.paths.path import conjugate
-from wpinq.postprocess.paths.squares import nondecreasing
-from wpinq.postprocess.posterior.evidence import Cornered
-from wpinq.postprocess.posterior.horizon import margin
-from wpinq.postprocess.reconcile import reconcile
+from wpinq.postprocess.degrees.distance import volume
+from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.paths.squares import nondecreasing
+from wpinq.postprocess.degrees.posterior.evidence import Cornered
+from wpinq.postprocess.degrees.posterior.horizon import margin
+from wpinq.postprocess.degrees.reconcile import reconcile
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 REAL = {

@@ -20,9 +20,9 @@ import numpy as np
 import polars as pl
 from bench_accuracy import SHARED
 
-from wpinq.aggregates.trade import GRID, best_bound
-from wpinq.noise.geometric import DiscreteLaplace
-from wpinq.noise.words import Words
+from wpinq.aggregates.bound_choice import GRID, best_bound
+from wpinq.core.noise.geometric import DiscreteLaplace
+from wpinq.core.noise.words import Words
 
 REPETITIONS = 200
 SETS = ("BMS-WebView-1", "retail", "facebook", "wiki-vote", "Caltech36", "CA-HepTh", "p2p-gnutella25", "msnbc")

@@ -69,7 +69,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from wpinq import kernels
+from wpinq.core import kernels
 
 CHUNK = 10_000_000
 """Rows of a file."""

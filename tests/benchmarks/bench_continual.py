@@ -23,10 +23,10 @@ import numpy as np
 import polars as pl
 
 import wpinq
-from wpinq.noise.counting_tree import BASES, parts, segment
-from wpinq.noise.lasting_threshold import lasting_threshold, share_at
-from wpinq.noise.threshold import least_threshold
-from wpinq.records.identity import integer_identities
+from wpinq.core.noise.counting_tree import BASES, parts, segment
+from wpinq.core.noise.lasting_threshold import lasting_threshold, share_at
+from wpinq.core.noise.threshold import least_threshold
+from wpinq.core.records.identity import integer_identities
 
 DAYS, DELTA, RHO = (30, 100, 365, 1_000, 8_760), Fraction(1, 10**6), 0.0175
 HORIZONS = (100, 1_000, 10_000, 100_000, 1_000_000)

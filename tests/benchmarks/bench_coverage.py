@@ -22,9 +22,9 @@ from bench_accuracy import SHARED, WOMEN, Corner
 import wpinq
 from wpinq import aggregates
 from wpinq.degrees.observed import observe_corner
-from wpinq.postprocess.fit import Fit
-from wpinq.postprocess.paths.path import conjugate
-from wpinq.postprocess.posterior.evidence import Cornered
+from wpinq.postprocess.degrees.fit import Fit
+from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.posterior.evidence import Cornered
 
 TRUTHS: dict[str, Callable[[np.ndarray], float]] = {
     "mean": np.mean, "variance": np.var, "stdev": np.std, "median": np.median,

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from wpinq import kernels
-from wpinq.postprocess.paths.path import conjugate, shortest_path
-from wpinq.postprocess.paths.squares import squares_path
-from wpinq.postprocess.posterior.curves import quantiles
+from wpinq.core import kernels
+from wpinq.postprocess.degrees.paths.path import conjugate, shortest_path
+from wpinq.postprocess.degrees.paths.squares import squares_path
+from wpinq.postprocess.degrees.posterior.curves import quantiles
 
 SIZES = [(1_000, 91_500), (10**5, 10**6), (10**6, 10**7)]
 SCALES = [(10, 10), (10, 30)]

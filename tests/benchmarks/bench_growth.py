@@ -28,8 +28,8 @@ import numpy as np
 import polars as pl
 
 import wpinq
-from wpinq.ledger import Asked, Cost, Ledger, chain
-from wpinq.ledger import head as heads
+from wpinq.core.ledger import Asked, Cost, Ledger, chain
+from wpinq.core.ledger import head as heads
 
 ROWS = 1000
 """Rows in an epoch."""

@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from strategies import Driver
 
 import wpinq
-from wpinq.plan.shapes import Keyed, Read, Stateless
-from wpinq.records.batch import Batch
+from wpinq.core.plan.shapes import Keyed, Read, Stateless
+from wpinq.core.records.batch import Batch
 
 ROUNDS, ROWS = 200, 1000
 

@@ -24,10 +24,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from wpinq.noise import DiscreteGaussian, Words, histogram_digest, mechanism
-from wpinq.records.bins import bin_frame
-from wpinq.records.identity import identities
-from wpinq.records.schema import Kind, Schema
+from wpinq.core.noise import DiscreteGaussian, Words, histogram_digest, mechanism
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.identity import identities
+from wpinq.core.records.schema import Kind, Schema
 
 SCALES = (10, 10**4)
 OPENDP_MOST = 100_000

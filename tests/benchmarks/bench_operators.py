@@ -28,9 +28,9 @@ import numpy as np
 import polars as pl
 
 import wpinq
-from wpinq.engines import flow
-from wpinq.operators.align import fit_noise
-from wpinq.plan.node import sources
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.plan.node import sources
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # the shipped dataflows lie beside the tests
 

@@ -29,12 +29,13 @@ import sys
 from pathlib import Path
 from starlette.responses import Response
 from starlette.routing import Route
-from wpinq.serve import app, run
-from wpinq.serve.catalogue import opened
-from wpinq.serve.config import read
-from wpinq.serve.run import listening, serve
-from wpinq.serve.tokens import Tokens
-from wpinq.serve.contract import Operation
+from wpinq.apps.serve import app
+from wpinq.apps.serve import run
+from wpinq.apps.serve.catalogue import opened
+from wpinq.apps.serve.config import read
+from wpinq.apps.serve.run import listening, serve
+from wpinq.apps.serve.tokens import Tokens
+from wpinq.apps.serve.operations import Operation
 
 async def constant(call):
     return CONSTANT
@@ -125,7 +126,7 @@ def cpu(process):
 
 
 def main():
-    from wpinq.serve.tokens import Tokens
+    from wpinq.apps.serve.tokens import Tokens
 
     options = argparse.ArgumentParser()
     options.add_argument("--smoke", action="store_true")

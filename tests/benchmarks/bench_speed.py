@@ -32,7 +32,7 @@ from typing import Any
 
 from speed_works import LARGE, WORKS, Work
 
-from wpinq import kernels
+from wpinq.core import kernels
 
 LONGEST = 600
 """Seconds after which a piece of work is not repeated."""

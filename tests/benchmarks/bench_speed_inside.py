@@ -20,15 +20,16 @@ import numpy as np
 import polars as pl
 
 import wpinq
-from wpinq.engines import flow, reading
-from wpinq.engines.sharing import needed_columns, representatives
-from wpinq.noise import Words, mechanism
-from wpinq.plan.node import Node, steps
-from wpinq.plan.shapes import Keyed, Read, Stateless
-from wpinq.records.identity import identities, integer_identities
-from wpinq.records.schema import Column, Kind, Schema
-from wpinq.sources.columns import Steady
-from wpinq.state.histogram import Histogram
+from wpinq.core.engines import reading
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.engines.common_subplans import needed_columns, representatives
+from wpinq.core.noise import Words, mechanism
+from wpinq.core.plan.node import Node, steps
+from wpinq.core.plan.shapes import Keyed, Read, Stateless
+from wpinq.core.records.identity import identities, integer_identities
+from wpinq.core.records.reader import Steady
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.state.histogram import Histogram
 
 ROWS = 1 << 18
 KEY = bytes(range(16))

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from wpinq.postprocess.synthesis.synthesize import synthesize
+from wpinq.postprocess.degrees.synthesis.synthesize import synthesize
 
 
 def shapes(edges: int) -> tuple[np.ndarray, np.ndarray]:

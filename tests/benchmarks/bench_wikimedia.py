@@ -34,9 +34,9 @@ import pyarrow.parquet as pq
 from scipy.stats import norm
 
 import wpinq
-from wpinq.measurements.measurement import Measurement
-from wpinq.publish import Release
-from wpinq.records.blocks import bin_blocks
+from wpinq.apps.publish import Release
+from wpinq.core.measurements.measurement import Measurement
+from wpinq.core.records.blocks import bin_blocks
 
 COUNTRIES = 250
 ABOVE = 91

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from serving import CONFIG, serving, written
 
-from wpinq.serve import access, run
+from wpinq.apps.serve import middleware, run
 
 QUERIES = [
     "SELECT COUNT(*) FROM views", "SELECT page, COUNT(*) AS c FROM views GROUP BY page",
@@ -100,7 +100,7 @@ def main():
     cases, each = (500, 20) if given.smoke else (given.cases, given.each)
     made, application = [], run.application
     run.application = lambda *of: made.append(Counting(application(*of))) or made[0]
-    access.GUESSES = 10**9  # else most of what comes with a wrong token is refused for that
+    middleware.GUESSES = 10**9  # else most of what comes with a wrong token is refused for that
     limits = "\n[limits]\nrequests = 100000000\nwaiting = 64\n"
     bad = 0
     with tempfile.TemporaryDirectory() as folder, serving(written(Path(folder), CONFIG + limits)) as site:

@@ -43,7 +43,7 @@ DUCK = """
 import sys, duckdb, numpy as np
 ask = lambda text: duckdb.sql(text.replace('$1', sys.argv[1]).replace('$2', sys.argv[2]))
 """
-CLI = "import sys\nfrom wpinq.cli import main\nfolder = sys.argv[3]\nsys.argv[:] = ['wpinq', {command}]\nmain()\n"
+CLI = "import sys\nfrom wpinq.apps.cli import main\nfolder = sys.argv[3]\nsys.argv[:] = ['wpinq', {command}]\nmain()\n"
 LEDGER = "'--budget', '1', '--ledger', folder + '/ledger'"
 
 CDF = OURS + "cdf = pages.shave().map('index').measure(0.1)\n"
@@ -163,7 +163,7 @@ SMALL_CSV = {
         command="'sql', 'SELECT page, COUNT(*) FROM views GROUP BY page', '--from', 'views=' + sys.argv[1], "
         f"'--epsilon', '1', '--delta', '1e-6', {LEDGER}"
     ),
-    "wpinq --help": "import sys\nfrom wpinq.cli import main\nsys.argv[:] = ['wpinq', '--help']\nmain()\n",
+    "wpinq --help": "import sys\nfrom wpinq.apps.cli import main\nsys.argv[:] = ['wpinq', '--help']\nmain()\n",
     "import wpinq": "import wpinq\n",
 }
 CHARGES = """

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from wpinq.cli import main
-from wpinq.ledger import Ledger
+from wpinq.apps.cli import main
+from wpinq.core.ledger import Ledger
 
 
 @dataclass

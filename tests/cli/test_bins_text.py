@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq.cli import bins
-from wpinq.cli.bins import parse_bins
-from wpinq.cli.show import written
+from wpinq.apps.cli import bins
+from wpinq.apps.cli.bins import parse_bins
+from wpinq.apps.cli.show import written
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import BinError
-from wpinq.records.bins import bin_frame
-from wpinq.records.schema import Kind, Schema
 
 TEXT, WHOLE = Schema.of(page=Kind.TEXT), Schema.of(index=Kind.INT)
 PAIR = Schema.of(user=Kind.TEXT, page=Kind.INT)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import wpinq as library
-from wpinq.ledger import Ledger
+from wpinq.core.ledger import Ledger
 
 RENYI = ("--budget", 1, "--accounting", "renyi", "--delta", "1e-6")
 RHO = ("--rho", "1/50")

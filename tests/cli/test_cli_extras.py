@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import wpinq as wpinq_
-from wpinq.cli import prompt
+from wpinq.apps.cli import prompt
 from wpinq.errors import EXTRAS, ExtraError
 from wpinq.testing import protected
 
@@ -21,7 +21,7 @@ import importlib, pkgutil, sys
 sys.modules |= dict.fromkeys({sorted({one for names in EXTRAS.values() for one in names})})
 import wpinq
 from wpinq.errors import ExtraError
-apart = ("wpinq.__main__", "wpinq.kernels.", "wpinq.serve.", "wpinq.tools.")
+apart = ("wpinq.__main__", "wpinq.core.kernels.", "wpinq.apps.serve.", "wpinq.tools.")
 for module in pkgutil.walk_packages(wpinq.__path__, "wpinq."):
     if not module.name.startswith(apart):
         try:

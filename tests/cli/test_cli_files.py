@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import wpinq as package
-from wpinq.cli import main
+from wpinq.apps.cli import main
 from wpinq.errors import PlanError, SourceError
 
 SCRIPT = "def dataflow(views):\n    return {'m': views.map('page').measure(1)}\n"

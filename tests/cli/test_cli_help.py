@@ -7,7 +7,7 @@ from rich.emoji import Emoji
 from rich.text import Text
 from typer.main import get_command
 
-from wpinq.cli.app import COMMANDS, app
+from wpinq.apps.cli.app import COMMANDS, app
 
 
 def made(name):

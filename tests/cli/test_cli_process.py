@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from wpinq.cli import main
+from wpinq.apps.cli import main
 
 
 def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
@@ -18,9 +18,9 @@ def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[st
 
 def test_start_is_light():
     code = (
-        "import sys, wpinq.cli\n"
+        "import sys, wpinq.apps.cli\n"
         "assert not {'typer', 'rich'} & set(sys.modules)\n"
-        "import wpinq.cli.app\n"
+        "import wpinq.apps.cli.app\n"
         "heavy = 'numpy polars pyarrow matplotlib networkx bytewax cryptography prompt_toolkit'\n"
         "print([one for one in heavy.split() if one in sys.modules])\n"
     )
@@ -70,7 +70,7 @@ def test_names_that_are_no_text(tmp_path):
 
 def test_a_reader_that_goes_away_is_no_error():
     with subprocess.Popen(
-        [sys.executable, "-c", "import sys; from wpinq.cli import main; sys.exit(main(['explain', 'degrees']))"],
+        [sys.executable, "-c", "import sys; from wpinq.apps.cli import main; sys.exit(main(['explain', 'degrees']))"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
@@ -84,7 +84,7 @@ def test_an_interrupt_while_modules_are_loaded_is_one_line(monkeypatch, capsys):
         raise KeyboardInterrupt
 
     kept = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr("wpinq.cli.loading", interrupted)
+    monkeypatch.setattr("wpinq.apps.cli.loading", interrupted)
     monkeypatch.setattr("atexit.register", lambda *_: None)
     try:
         assert main() == 130

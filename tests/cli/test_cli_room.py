@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from wpinq.cli import outputs, room
+from wpinq.apps.cli import outputs, room
 
 
 def ended(views, *, low=None, **streams):
@@ -71,7 +71,7 @@ def test_a_disk_without_room_is_told_before_a_charge(wpinq, views, tmp_path, mon
 def test_what_fails_after_the_charge_says_that_the_answer_stays_paid(wpinq, views, remaining, monkeypatch, number):
     words = ("degrees", views, "--of", "page", "--budget", 1)
     with monkeypatch.context() as patch:
-        patch.setattr("wpinq.cli.degrees._show", lambda *_: (_ for _ in ()).throw(OSError(number, "no")))
+        patch.setattr("wpinq.apps.cli.degrees._show", lambda *_: (_ for _ in ()).throw(OSError(number, "no")))
         assert wpinq(*words).refused().endswith("; what was charged stays charged, so the same command is free.\n")
     assert remaining(views.with_name("views.csv.ledger")) == 0
     assert wpinq(*words).code == 0
@@ -83,7 +83,7 @@ def test_a_file_that_fails_after_the_charge_says_so_too(wpinq, views, tmp_path, 
 
     words = ("degrees", views, "--of", "page", "--budget", 1, "--json", tmp_path / "out.json")
     with monkeypatch.context() as patch:
-        patch.setattr("wpinq.postprocess.synthesis.writers.appearing", full)
+        patch.setattr("wpinq.postprocess.degrees.synthesis.writers.appearing", full)
         line = wpinq(*words).refused()
     assert "No space left on device" in line
     assert "what was charged stays charged" in line
@@ -96,7 +96,7 @@ def test_a_reader_that_goes_away_is_no_trouble_of_a_ledger(wpinq, views, monkeyp
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
     assert wpinq("degrees", views, "--of", "page", "--budget", 1).code == 0
-    monkeypatch.setattr("wpinq.cli.ledger.typer.echo", gone)
+    monkeypatch.setattr("wpinq.apps.cli.ledger.typer.echo", gone)
     with pytest.raises(SystemExit) as ended:
         wpinq("ledger", "show", f"{views}.ledger")
     assert ended.value.code == 1

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from wpinq.ledger import Ledger
+from wpinq.core.ledger import Ledger
 
 
 def test_observed_bins(wpinq, views, loud, tmp_path, remaining):

@@ -17,10 +17,10 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from wpinq import protect
-from wpinq.cli.commands import Commands
-from wpinq.cli.prompt import _completer
+from wpinq.apps.cli.commands import Commands
+from wpinq.apps.cli.prompt import _completer
+from wpinq.core.ledger.budget import SPENT_ALL
 from wpinq.errors import WpinqError
-from wpinq.ledger.budget import SPENT_ALL
 
 
 @pytest.fixture

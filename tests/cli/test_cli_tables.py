@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq
-from wpinq.ledger import Ledger
+from wpinq.core.ledger import Ledger
 
 LOUD = 20_000  # noise that is zero but for a chance of exp(-100)
 VISITS = [(f"u{i % 400}", f"c{i % 5}", i % 28) for i in range(9000)]

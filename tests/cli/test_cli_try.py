@@ -2,7 +2,7 @@
 
 import pytest
 
-from wpinq.cli import main
+from wpinq.apps.cli import main
 from wpinq.testing import evaluate, made_up, protected
 
 SCRIPT = """

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from wpinq.ledger import Ledger
+from wpinq.core.ledger import Ledger
 
 PEOPLE = ["--unit", "user", "--at-most", "2"]
 SAID = "Protects one user, at most 2 records each."

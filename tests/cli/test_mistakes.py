@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.mistakes import MARK, SHORT, made
-from wpinq.cli import main
-from wpinq.ledger import Ledger
+from wpinq.apps.cli import main
+from wpinq.core.ledger import Ledger
 
 TEXT = (Path(__file__).parent / "mistakes.txt").read_text()
 GROUPS = {group.splitlines()[0]: group.splitlines()[1:] for group in TEXT.removeprefix("# ").split("\n# ")}

@@ -22,14 +22,14 @@ from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from bytewax.testing import TestingSource, cluster_main
 
 import wpinq
-from wpinq.cli import main
-from wpinq.cluster import launch as cluster
-from wpinq.engines.placement import labels, worker
-from wpinq.engines.shards import split
-from wpinq.ledger import Ledger
-from wpinq.plan.node import sources
-from wpinq.records.batch import Batch
-from wpinq.records.schema import Kind, Schema
+from wpinq.apps.cli import main
+from wpinq.apps.cluster import launch as cluster
+from wpinq.core.engines.bytewax.placement import labels, worker
+from wpinq.core.engines.bytewax.shards import split
+from wpinq.core.ledger import Ledger
+from wpinq.core.plan.node import sources
+from wpinq.core.records.batch import Batch
+from wpinq.core.records.schema import Kind, Schema
 
 SCRIPT = """
 def dataflow(views):
@@ -249,7 +249,7 @@ def test_several_machines_share_a_file_of_keys(place, tmp_path):
     keys = place / "keys"
     joined = [*command(other, *both, asked=[]), "--keys", str(keys), "--process-id", "1"]
     waiting = (
-        "import sys, time, pathlib\nfrom wpinq.cli import main\n"
+        "import sys, time, pathlib\nfrom wpinq.apps.cli import main\n"
         "while not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.05)\ntime.sleep(0.2)\nsys.exit(main(sys.argv[2:]))"
     )
     root = Path(wpinq.__file__).parents[1]
@@ -295,7 +295,7 @@ def test_other_sources_and_windows_stay_in_one_process(place, capfd):
 @pytest.mark.parametrize("shards", [1, 2, 5])
 def test_gathered_shards_are_the_histogram(shards, most, monkeypatch):
     """However often a process sends what it has added up, and in however small pieces."""
-    from wpinq.engines import exchange, flow
+    from wpinq.core.engines.bytewax import exchange, flow
 
     monkeypatch.setattr(exchange, "MAX_HELD_IDENTITIES", most)
     monkeypatch.setattr(exchange, "IDENTITIES_PER_MESSAGE", min(most, 3))

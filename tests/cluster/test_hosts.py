@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import wpinq
-from wpinq.cli import main
-from wpinq.ledger import Ledger
+from wpinq.apps.cli import main
+from wpinq.core.ledger import Ledger
 
 ROOT = Path(wpinq.__file__).parents[1]
 NET = "10.213.57"
@@ -35,7 +35,7 @@ def dataflow(views):
 """
 ASKED = ["--observe", "cdf=1..40", "--observe", "pairs=p1,p4"]
 IMPATIENT = (
-    "import sys; from wpinq.cli import main; from wpinq.cluster import connection; "
+    "import sys; from wpinq.apps.cli import main; from wpinq.apps.cluster import connection; "
     "connection.ALIVE.update(TCP_KEEPIDLE=1, TCP_KEEPINTVL=1, TCP_KEEPCNT=2,"
     " TCP_USER_TIMEOUT=2000); sys.exit(main(sys.argv[1:]))"
 )

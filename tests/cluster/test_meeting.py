@@ -7,13 +7,13 @@ import time
 
 import pytest
 
-from wpinq.cli import main
-from wpinq.cli.processes import ClusterOptions
-from wpinq.cluster import launch as cluster
-from wpinq.cluster import membership as meeting
-from wpinq.cluster.connection import listen, listening
+from wpinq.apps.cli import main
+from wpinq.apps.cli.processes import ClusterOptions
+from wpinq.apps.cluster import launch as cluster
+from wpinq.apps.cluster import membership as meeting
+from wpinq.apps.cluster.connection import listen, listening
+from wpinq.core.ledger import Ledger
 from wpinq.errors import WpinqError
-from wpinq.ledger import Ledger
 
 SCRIPT = """
 def dataflow(views):

@@ -12,7 +12,7 @@ import pytest
 from polars import col
 from strategies import Driver, protected
 
-from wpinq.records.schema import Kind
+from wpinq.core.records.schema import Kind
 
 SPAN = dt.timedelta(microseconds=1)
 VALUES = {

@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, assume, given, reject, settings, target
 from hypothesis import strategies as st
 from strategies import Driver, collections, distance, evaluate, expected, neighbours, records, run_flow, same
 
+from wpinq.core.operators import methods as operators
+from wpinq.core.operators.filter import Filter
+from wpinq.core.operators.resolution import DITHER_STABILITY, fit_noise
+from wpinq.core.plan.node import steps
+from wpinq.core.plan.shapes import Keyed, Stateless
+from wpinq.core.plan.stability import paths, sensitivities
 from wpinq.errors import PlanError
-from wpinq.operators import methods as operators
-from wpinq.operators.align import DITHER_STABILITY, fit_noise
-from wpinq.operators.filter import Filter
-from wpinq.plan.node import steps
-from wpinq.plan.shapes import Keyed, Stateless
-from wpinq.plan.stability import paths, sensitivities
 
 RELAXED = settings(deadline=None, max_examples=often(40), suppress_health_check=list(HealthCheck))
 every = pytest.mark.parametrize("name", sorted(STEPS | UNITS))
@@ -279,12 +279,12 @@ class Rounds:
         self.pending = []
 
     def absorb(self, port, batch):
-        from wpinq.records.batch import WEIGHT, Batch, pl
+        from wpinq.core.records.batch import WEIGHT, Batch, pl
 
         self.pending.append(Batch(batch.frame.with_columns((pl.col(WEIGHT) / 2).floor().cast(pl.Int64)), batch.schema))
 
     def emit(self):
-        from wpinq.records.batch import Batch
+        from wpinq.core.records.batch import Batch
 
         found, self.pending = self.pending, []
         return Batch.concat(found, found[0].schema) if found else Batch.empty(self.schema)

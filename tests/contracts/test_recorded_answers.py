@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.kernels import partitions, sums
-from wpinq.ledger.secret import Secret
+from wpinq.core.kernels import partitions, sums
+from wpinq.core.ledger.secret import Secret
 
 RECORDED = Path(__file__).with_name("recorded_answers.json")
 VERSIONS = {"python": sys.version.split()[0], "polars": pl.__version__}

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.engines import reference
-from wpinq.plan.node import Source, steps
+from wpinq.core.engines import reference
+from wpinq.core.plan.node import Source, steps
 
 NAMES = ("page_views", "degree_cdf", "degree_sequence", "degrees")
 RECORDS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y", "z", "w"])), max_size=30)

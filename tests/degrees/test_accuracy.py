@@ -15,11 +15,11 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.postprocess.distance import volume
-from wpinq.postprocess.paths.path import conjugate
-from wpinq.postprocess.posterior.curves import quantiles
-from wpinq.postprocess.posterior.evidence import Cornered
-from wpinq.postprocess.reconcile import reconcile
+from wpinq.postprocess.degrees.distance import volume
+from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.posterior.curves import quantiles
+from wpinq.postprocess.degrees.posterior.evidence import Cornered
+from wpinq.postprocess.degrees.reconcile import reconcile
 
 MICO = Path(__file__).parents[3] / "shared" / "data" / "mico-ccdf.csv"
 RANGES = [(0, 10), (10, 30), (30, 100), (100, 300), (300, 1_000)]

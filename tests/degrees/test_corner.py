@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from strategies import Driver, expected, protected, run_flow, same
 
 import wpinq
+from wpinq.core.plan.node import fingerprints
 from wpinq.degrees import release, volume
 from wpinq.degrees.cells import CornerBin
 from wpinq.degrees.observed import observe_corner
 from wpinq.errors import BudgetError, ExactnessError, PlanError
-from wpinq.plan.node import fingerprints
-from wpinq.postprocess.fit import Fit
-from wpinq.postprocess.paths.path import conjugate
-from wpinq.postprocess.posterior import diagonal as durfee
-from wpinq.postprocess.posterior import law
-from wpinq.postprocess.posterior.evidence import Cornered
-from wpinq.postprocess.posterior.law import half_width
+from wpinq.postprocess.degrees.fit import Fit
+from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.posterior import diagonal as durfee
+from wpinq.postprocess.degrees.posterior import law
+from wpinq.postprocess.degrees.posterior.evidence import Cornered
+from wpinq.postprocess.degrees.posterior.law import half_width
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -169,7 +169,7 @@ def test_a_large_corner_is_reached_and_little_more_observed():
 
 
 def test_wide_noise_is_refused(monkeypatch):
-    monkeypatch.setattr("wpinq.postprocess.posterior.curves.MOST_CELLS", 100)
+    monkeypatch.setattr("wpinq.postprocess.degrees.posterior.curves.MOST_CELLS", 100)
     with pytest.raises(PlanError, match="memory"):
         Release([5], 10, 0).fit()
 

@@ -9,14 +9,14 @@ import pytest
 import wpinq
 from tests.degrees.test_corner import corner_bins, protect
 from tests.degrees.test_hierarchy import COLUMNS, NODES, table
+from wpinq.core.plan.node import sources
 from wpinq.degrees import release, volume
 from wpinq.degrees.observed import observe_corner
 from wpinq.errors import BudgetError, PlanError
-from wpinq.plan.node import sources
-from wpinq.postprocess.fit import Fit
-from wpinq.postprocess.paths.path import conjugate
-from wpinq.postprocess.posterior.evidence import Cornered
-from wpinq.postprocess.posterior.law import half_width
+from wpinq.postprocess.degrees.fit import Fit
+from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.posterior.evidence import Cornered
+from wpinq.postprocess.degrees.posterior.law import half_width
 
 BELL = {"mechanism": "gaussian"}
 

@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.engines import choice, local
-from wpinq.engines.job import Job
-from wpinq.engines.reading import THREADED
-from wpinq.plan.node import sources
-from wpinq.records.batch import Batch
+from wpinq.core.engines import local, select
+from wpinq.core.engines.job import Job
+from wpinq.core.engines.reading import THREADED
+from wpinq.core.plan.node import sources
+from wpinq.core.records.batch import Batch
 
 pytest.importorskip("bytewax", reason="bytewax needs Python 3.11 or 3.12")
-from wpinq.engines import flow
-from wpinq.engines.live import LiveFlow
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.engines.bytewax.live import LiveFlow
 
 ROWS = "user,page\n" + "".join(f"user{i % 7},page{i % 11}\n" for i in range(500))
 
@@ -34,13 +34,13 @@ def job(collection):
 
 def test_only_small_files_fit(views, tmp_path):
     small, table = sources(views._node), sources(wpinq.protect([("ann", "home")], budget=1)._node)
-    assert choice.finite(small) is not flow.run
-    assert choice.finite([*small, *small]) is not flow.run
-    assert choice.finite([*small, *table]) is flow.run, "how large a table or a database is, is not asked"
+    assert select.finite(small) is not flow.run
+    assert select.finite([*small, *small]) is not flow.run
+    assert select.finite([*small, *table]) is flow.run, "how large a table or a database is, is not asked"
     with (tmp_path / "views.csv").open("a") as file:
         file.write("x" * THREADED)
     grown = wpinq.protect(tmp_path / "views.csv", budget=10, version="grown")
-    assert choice.finite(sources(grown._node)) is flow.run
+    assert select.finite(sources(grown._node)) is flow.run
 
 
 def test_steps_that_are_shared_run_once_and_all_roots_are_answered(views):
@@ -62,7 +62,7 @@ def test_a_failure_names_the_step_and_nothing_of_the_data(engine, views, monkeyp
 
     for part in ("absorb", "emit"):
         with monkeypatch.context() as patch:
-            patch.setattr(sys.modules["wpinq.operators.slices"].Slices, part, broken)
+            patch.setattr(sys.modules["wpinq.core.operators.slices"].Slices, part, broken)
             with pytest.raises(wpinq.EngineError) as told:
                 engine.run(job(plan))
         assert str(told.value) == f"{name} failed with ValueError; please report this."
@@ -147,7 +147,7 @@ def test_without_bytewax_the_answers_are_the_same_and_free(tmp_path):
 
 
 def test_without_bytewax_a_cluster_is_refused(views, monkeypatch):
-    monkeypatch.setattr(choice, "installed", lambda: False)
-    assert "plain loop" in choice.named()
+    monkeypatch.setattr(select, "installed", lambda: False)
+    assert "plain loop" in select.named()
     with pytest.raises(wpinq.PlanError, match=r"several processes need bytewax.*Python 3.11 or 3.12"):
-        choice.check_cluster()
+        select.check_cluster()

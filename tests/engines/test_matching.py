@@ -5,14 +5,14 @@ import random
 import pytest
 from strategies import expected, protected, run_flow, same
 
-from wpinq.engines import local
-from wpinq.engines.job import Job
-from wpinq.plan.node import sources
-from wpinq.state.bykey import ByKey
+from wpinq.core.engines import local
+from wpinq.core.engines.job import Job
+from wpinq.core.plan.node import sources
+from wpinq.core.state.bykey import ByKey
 from wpinq.testing import evaluate
 
 pytest.importorskip("bytewax", reason="bytewax needs Python 3.11 or 3.12")
-from wpinq.engines import flow
+from wpinq.core.engines.bytewax import flow
 
 EDGES = random.Random(1).sample([(a, b) for a in range(30) for b in range(30)], 60)
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.engines import reading
+from wpinq.core.engines import reading
+from wpinq.core.plan.shapes import Read
+from wpinq.core.records.batch import WEIGHT
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.state import dense
 from wpinq.errors import SourceError
-from wpinq.plan.shapes import Read
-from wpinq.records.batch import WEIGHT
-from wpinq.records.schema import Column, Kind, Schema
 from wpinq.sources import open_source
-from wpinq.state import dense
 
 
 def data_of(reader):

@@ -12,22 +12,22 @@ from algebra import STEPS, UNITS, apply, source
 from depth import DEEP
 
 import wpinq
-from wpinq.engines import threads
-from wpinq.engines.job import Job
-from wpinq.engines.sharing import Lowered
+from wpinq.core.engines import threads
+from wpinq.core.engines.common_subplans import Lowered
+from wpinq.core.engines.job import Job
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.operators.slice_widths import Thicknesses
+from wpinq.core.plan.node import sources
+from wpinq.core.plan.shapes import Keyed
+from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.state import memory, workers, write_buffer
+from wpinq.core.state.pointwise import Pointwise
 from wpinq.errors import EngineError
-from wpinq.ledger.secret import Secret
-from wpinq.operators.align import fit_noise
-from wpinq.operators.thicknesses import Thicknesses
-from wpinq.plan.node import sources
-from wpinq.plan.shapes import Keyed
-from wpinq.records.batch import WEIGHT, Batch
-from wpinq.records.schema import Column, Kind, Schema
-from wpinq.state import memory, waiting, workers
-from wpinq.state.pointwise import Pointwise
 
 pytest.importorskip("bytewax", reason="bytewax needs Python 3.11 or 3.12")
-from wpinq.engines import flow
+from wpinq.core.engines.bytewax import flow
 
 DRAW = np.random.default_rng(5)
 COUNTS = (1, 2, 7) if DEEP else (1, 7)
@@ -55,9 +55,9 @@ def counted(collection, count, monkeypatch, pieces=7, limit=""):
     monkeypatch.setattr(threads, "WORTH", count)
     monkeypatch.setattr(threads, "LOT", 40 * count)
     monkeypatch.setattr(flow, "cores", lambda _: count)
-    monkeypatch.setattr(waiting, "cores", lambda: count)
+    monkeypatch.setattr(write_buffer, "cores", lambda: count)
     monkeypatch.setattr(threads, "FEW", -1)
-    monkeypatch.setattr(waiting, "FEW", 5)
+    monkeypatch.setattr(write_buffer, "FEW", 5)
     absorb = threads.Threads.absorb
 
     def in_pieces(self, port, batch):
@@ -130,10 +130,10 @@ def test_each_state_has_the_records_of_its_keys_in_one_thread_at_a_time_and_thre
 
 def test_sums_of_several_threads_are_those_of_one(monkeypatch):
     """Also where they are asked for and go on, and where sums of distinct identities come between."""
-    monkeypatch.setattr(waiting, "FEW", 5)
+    monkeypatch.setattr(write_buffer, "FEW", 5)
     schema, found = Schema((Column("page", Kind.INT),)), []
     for count in (1, 2, 3, 7):
-        rng, tally, taken = np.random.default_rng(6), waiting.Tally(schema, bytes(16), count), []
+        rng, tally, taken = np.random.default_rng(6), write_buffer.Tally(schema, bytes(16), count), []
         for _ in range(3):
             for size in (3, 9, 200, 1):
                 rows = {"page": rng.integers(0, 300, size), WEIGHT: rng.integers(-2, 4, size)}
@@ -145,9 +145,9 @@ def test_sums_of_several_threads_are_those_of_one(monkeypatch):
 
 
 def test_a_failure_of_a_thread_that_adds_up_is_raised_when_the_sums_are_asked_for(monkeypatch):
-    monkeypatch.setattr(waiting, "FEW", -1)
+    monkeypatch.setattr(write_buffer, "FEW", -1)
     schema = Schema((Column("page", Kind.INT),))
-    tally = waiting.Tally(schema, bytes(16), 2)
+    tally = write_buffer.Tally(schema, bytes(16), 2)
     tally.absorb(Batch(pl.DataFrame({"other": [1], WEIGHT: [1]}), schema))
     with pytest.raises(pl.exceptions.ColumnNotFoundError):
         tally.take()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from examples import sample
-from wpinq.ledger import Ledger
+from wpinq.core.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wpinq.core.functions import Dropped, bind
+from wpinq.core.records.kinds import read, series, write
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.records.values import encode
 from wpinq.errors import PlanError, UntraceableError
-from wpinq.functions import Dropped, bind
-from wpinq.records.kinds import read, series, write
-from wpinq.records.schema import Column, Kind, Schema
-from wpinq.records.values import encode
 
 W = "\0w"
 SCHEMA = Schema.of(
@@ -280,7 +280,7 @@ def test_a_record_on_which_an_expression_raises_is_dropped_alone():
 
 
 def test_a_node_that_should_not_be_listed_is_found_by_the_probes(monkeypatch):
-    from wpinq.functions.polars import admit
+    from wpinq.core.functions.polars import admit
 
     monkeypatch.setattr(
         admit, "FUNCTIONS", admit.FUNCTIONS | {"Rank", "CumSum", "Shift", "Reverse", "Boolean.IsDuplicated"}

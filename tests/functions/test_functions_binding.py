@@ -10,9 +10,9 @@ import functools
 import polars as pl
 import pytest
 
+from wpinq.core.functions import Dropped, bind
+from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import PlanError
-from wpinq.functions import Dropped, bind
-from wpinq.records.schema import Column, Kind, Schema
 
 PAIR = Schema.of(user=Kind.TEXT, page=Kind.TEXT)
 ONE = Schema.of(page=Kind.TEXT)

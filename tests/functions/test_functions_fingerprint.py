@@ -15,8 +15,8 @@ from collections import namedtuple
 
 import pytest
 
-from wpinq.functions import bind
-from wpinq.records.schema import Kind, Schema
+from wpinq.core.functions import bind
+from wpinq.core.records.schema import Kind, Schema
 
 ONE = Schema.of(page=Kind.TEXT)
 
@@ -228,8 +228,8 @@ def test_a_users_module_is_covered_through_what_is_used_of_it(tmp_path, monkeypa
 
 SCRIPT = """
 import polars as pl
-from wpinq.functions import bind
-from wpinq.records.schema import Kind, Schema
+from wpinq.core.functions import bind
+from wpinq.core.records.schema import Kind, Schema
 WORDS = {"x", "y", "z", "w"}
 def helper(page):
     return page in {"a", "b", "c", "d"} or page in WORDS

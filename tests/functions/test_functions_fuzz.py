@@ -9,11 +9,11 @@ import warnings
 import polars as pl
 import pytest
 
-from wpinq.functions import bind
-from wpinq.functions.traced.columnar import Columnar
-from wpinq.records.kinds import read, series, write
-from wpinq.records.schema import Kind, Schema
-from wpinq.records.values import encode
+from wpinq.core.functions import bind
+from wpinq.core.functions.traced.columnar import Columnar
+from wpinq.core.records.kinds import read, series, write
+from wpinq.core.records.schema import Kind, Schema
+from wpinq.core.records.values import encode
 
 W = "\0w"
 SCHEMA = Schema.of(

@@ -19,13 +19,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wpinq.core.functions import Dropped, bind, bind_many, running
+from wpinq.core.functions.many import COUNT, PLACE
+from wpinq.core.records import canonical
+from wpinq.core.records.kinds import read, series, write
+from wpinq.core.records.schema import Kind, Schema
+from wpinq.core.records.values import decode, encode
 from wpinq.errors import PlanError
-from wpinq.functions import Dropped, bind, bind_many, running
-from wpinq.functions.many import COUNT, PLACE
-from wpinq.records import canonical
-from wpinq.records.kinds import read, series, write
-from wpinq.records.schema import Kind, Schema
-from wpinq.records.values import decode, encode
 
 ONE = Schema.of(page=Kind.TEXT)
 MARKER = "alice-4711"

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.functions import Dropped, bind
-from wpinq.functions.traced.columnar import Columnar
-from wpinq.functions.traced.rules import Rule
-from wpinq.functions.traced.standin import Standin
-from wpinq.records.kinds import read, series, write
-from wpinq.records.schema import Kind, Schema
-from wpinq.records.values import encode
+from wpinq.core.functions import Dropped, bind
+from wpinq.core.functions.traced.columnar import Columnar
+from wpinq.core.functions.traced.rules import Rule
+from wpinq.core.functions.traced.standin import Standin
+from wpinq.core.records.kinds import read, series, write
+from wpinq.core.records.schema import Kind, Schema
+from wpinq.core.records.values import encode
 
 W = "\0w"
 SCHEMA = Schema.of(
@@ -266,7 +266,7 @@ def test_a_record_outside_the_mask_does_not_change_the_way_of_the_others():
 
 
 def test_a_wrong_rule_is_found_by_the_probes(monkeypatch):
-    from wpinq.functions.traced import rules
+    from wpinq.core.functions.traced import rules
 
     assert isinstance(bind(lambda page: page.upper(), SCHEMA, "map"), Columnar)
     wrong = Rule(Kind.TEXT, lambda a: a.str.to_uppercase())  # no mask: "ß" and "ǅ" are safe in neither language
@@ -287,7 +287,7 @@ def test_a_failure_of_columns_is_done_again_plainly(monkeypatch):
     bound = bind(lambda page: page.lower(), SCHEMA.select(["page"]), "map")
     frame = frame_of([("A",), ("b",)], bound.schema)
     wanted = rows(bound.apply(frame, [W]), bound.output)
-    monkeypatch.setattr("wpinq.functions.traced.columnar.expression", lambda node: pl.col("absent"))
+    monkeypatch.setattr("wpinq.core.functions.traced.columnar.expression", lambda node: pl.col("absent"))
     assert rows(bound.apply(frame, [W]), bound.output) == wanted
     assert bound.predicate(frame).to_list() == [True, True]
 

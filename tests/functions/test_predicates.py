@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import evaluate, protected
 
+from wpinq.core.functions import bind
+from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
-from wpinq.functions import bind
-from wpinq.records.schema import Kind, Schema
 
 SCHEMA = Schema.of(zip=Kind.INT, age=Kind.INT, name=Kind.TEXT, day=Kind.DATE, income=Kind.FLOAT, member=Kind.BOOL)
 FRAME = pl.DataFrame(

@@ -11,12 +11,12 @@ import pytest
 from servers import postgres
 
 import wpinq
+from wpinq.core.functions import bind
+from wpinq.core.functions.sql import times
+from wpinq.core.functions.sql.bind import statement
+from wpinq.core.functions.sql.calls import FUNCTIONS, NAMES, listed
+from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
-from wpinq.functions import bind
-from wpinq.functions.sql import times
-from wpinq.functions.sql.bind import statement
-from wpinq.functions.sql.calls import FUNCTIONS, NAMES, listed
-from wpinq.records.schema import Kind, Schema
 
 BERLIN_GAP, BERLIN_FOLD = dt.datetime(2026, 3, 29, 2, 30), dt.datetime(2026, 10, 25, 2, 30)
 CLOCKS = [BERLIN_GAP, BERLIN_FOLD, dt.datetime(2024, 2, 29, 23, 59, 59, 999_999), dt.datetime(1999, 1, 1, 0, 0, 0, 120),

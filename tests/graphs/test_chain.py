@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from strategies import expected, protected
 
-from wpinq import graphs, kernels
+from wpinq import graphs
+from wpinq.core import kernels
 from wpinq.postprocess.graphs.chain import off
 from wpinq.postprocess.graphs.counts import Graph
 from wpinq.postprocess.graphs.fine import Fine, triple_cells

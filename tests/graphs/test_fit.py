@@ -10,7 +10,7 @@ import pytest
 import wpinq
 from wpinq import graphs
 from wpinq.errors import BudgetError, ExactnessError, PlanError, SourceError
-from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.degrees.fit import Fit
 from wpinq.postprocess.graphs import fit as fitting
 from wpinq.postprocess.graphs.counts import Graph, joint, middle, shares
 from wpinq.postprocess.graphs.fit import degrees_of, split_r_hat

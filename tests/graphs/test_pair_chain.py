@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from strategies import expected, protected
 
-from wpinq import graphs, kernels
+from wpinq import graphs
+from wpinq.core import kernels
 from wpinq.errors import PlanError
 from wpinq.postprocess.bipartite import walker as walking
 from wpinq.postprocess.bipartite.chain import _Chain, _Swap

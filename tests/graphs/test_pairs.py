@@ -10,9 +10,9 @@ from strategies import expected, protected, run_flow, same
 
 import wpinq
 from wpinq import graphs
+from wpinq.core.plan.stability import paths
 from wpinq.errors import BudgetError, ExactnessError, PlanError, SourceError
 from wpinq.graphs.bipartite import SLICES
-from wpinq.plan.stability import paths
 from wpinq.postprocess.bipartite.synthetic import with_degrees
 from wpinq.testing import check_stability, evaluate
 

@@ -12,9 +12,9 @@ from strategies import expected, protected, run_flow, same
 import wpinq
 from dataflows import graph as dataflow
 from wpinq import graphs
-from wpinq.engines import reference
+from wpinq.core.engines import reference
+from wpinq.core.plan.stability import paths
 from wpinq.errors import PlanError
-from wpinq.plan.stability import paths
 from wpinq.testing import check_stability, evaluate
 
 DATA = Path(wpinq.__file__).parents[2] / "shared" / "data"

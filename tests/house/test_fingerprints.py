@@ -17,27 +17,27 @@ from strategies import protected
 import wpinq
 from wpinq.aggregates.bounding import Lengths
 from wpinq.aggregates.buckets import Edges
-from wpinq.aggregates.cells import Cells
-from wpinq.aggregates.losses import Dropped
+from wpinq.aggregates.clipping_loss import Dropped
+from wpinq.aggregates.grid import Cells
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Scale
+from wpinq.core.functions import Function, bind, bind_many
+from wpinq.core.functions.covering import SHOWN
+from wpinq.core.functions.rows import KEY, Rows, rows
+from wpinq.core.ledger import Ledger
+from wpinq.core.operators.contribution.first import First
+from wpinq.core.operators.group_columns import GroupColumn, group_columns
+from wpinq.core.operators.look_up import LookUp
+from wpinq.core.operators.periods import Periods
+from wpinq.core.operators.resolution import Align, Coarse
+from wpinq.core.operators.slice_widths import Thicknesses
+from wpinq.core.operators.window import Window
+from wpinq.core.plan.dataset import DataSet
+from wpinq.core.plan.node import Node, Source, fingerprints, steps
+from wpinq.core.plan.unit import Unit
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.runs.key_recovery import Tap
 from wpinq.errors import WpinqError
-from wpinq.functions import Function, bind, bind_many
-from wpinq.functions.covering import SHOWN
-from wpinq.functions.rows import KEY, Rows, rows
-from wpinq.ledger import Ledger
-from wpinq.measurements.naming import Tap
-from wpinq.operators.align import Align, Coarse
-from wpinq.operators.contribution.first import First
-from wpinq.operators.group_columns import GroupColumn, group_columns
-from wpinq.operators.look_up import LookUp
-from wpinq.operators.periods import Periods
-from wpinq.operators.thicknesses import Thicknesses
-from wpinq.operators.window import Window
-from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Node, Source, fingerprints, steps
-from wpinq.plan.unit import Unit
-from wpinq.records.schema import Column, Kind, Schema
 from wpinq.sources.tables.tuples import TupleReader
 
 ROWS = [("ann", "home", 1), ("bob", "news", 2)]
@@ -106,7 +106,11 @@ NODES = nodes()
 def load():
     """Every module of the package, so that every step is known."""
     for module in pkgutil.walk_packages(wpinq.__path__, "wpinq."):
-        apart = ("wpinq.__main__", "wpinq.kernels.", "wpinq.tools.")  # built, for builds, or over libraries of extras
+        apart = (
+            "wpinq.__main__",
+            "wpinq.core.kernels.",
+            "wpinq.tools.",
+        )  # built, for builds, or over libraries of extras
         if not module.name.startswith(apart):
             importlib.import_module(module.name)
 

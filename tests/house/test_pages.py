@@ -14,8 +14,8 @@ import typer
 import wpinq
 from examples import sample
 from wpinq import aggregates, degrees, graphs, testing
-from wpinq.cli.app import app
-from wpinq.operators import methods as operators
+from wpinq.apps.cli.app import app
+from wpinq.core.operators import methods as operators
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ROOT / "wpinq" / "docs"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import coq
 
-from wpinq.operators import methods as operators
+from wpinq.core.operators import methods as operators
 
 ROOT = Path(__file__).parents[2]
 TABLE = (ROOT / "wpinq/docs/proofs.md").read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from wpinq.operators import methods as operators
+from wpinq.core.operators import methods as operators
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"```(\w+) ?([\w-]*)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.degrees.fit import Fit
 from wpinq.progress import bars
 from wpinq.testing import protected
 

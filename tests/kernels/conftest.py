@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from wpinq import kernels
-from wpinq.kernels import build
+from wpinq.core import kernels
+from wpinq.core.kernels import build
 
 
 @pytest.fixture(scope="session")

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq import kernels
-from wpinq.kernels import build
-from wpinq.noise import Words, geometric, mechanism
-from wpinq.records import identity, siphash
-from wpinq.records.schema import Column, Kind, Schema
-from wpinq.state import waiting
-from wpinq.state.table import combine
+from wpinq.core import kernels
+from wpinq.core.kernels import build
+from wpinq.core.noise import Words, geometric, mechanism
+from wpinq.core.records import identity, siphash
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.state import write_buffer
+from wpinq.core.state.table import combine
 
 KEY = bytes(range(16))
 COLUMNS = {
@@ -56,7 +56,7 @@ def test_identities_are_the_same(library, kind, data):
 
 
 def identity_type(kind):
-    from wpinq.records.schema import polars_type
+    from wpinq.core.records.schema import polars_type
 
     return polars_type(kind)
 
@@ -147,12 +147,12 @@ def test_a_table_that_grows_many_times(library):
 
 @given(st.lists(st.lists(st.tuples(st.sampled_from("abc"), st.integers(-2, 2)), max_size=8), max_size=6))
 def test_a_tally_is_the_same(library, batches):
-    from wpinq.records.batch import WEIGHT, Batch
+    from wpinq.core.records.batch import WEIGHT, Batch
 
     schema = Schema((Column("x", Kind.TEXT),))
 
     def compute():
-        tally = waiting.Tally(schema, KEY)
+        tally = write_buffer.Tally(schema, KEY)
         for batch in batches:
             frame = pl.DataFrame(batch, {"x": pl.String, WEIGHT: pl.Int64}, orient="row")
             tally.absorb(Batch(frame, schema))
@@ -194,10 +194,12 @@ def test_without_a_compiler_nothing_is_built(monkeypatch):
 
 
 def test_no_import_waits_for_a_compiler():
-    code = "import sys, wpinq.kernels; assert not {'cffi', 'subprocess'} & set(sys.modules)"
+    code = "import sys, wpinq.core.kernels; assert not {'cffi', 'subprocess'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_where_there_is_a_compiler_there_are_kernels():
     """Else what needs them would be skipped here, and nobody would hear of it."""
-    assert kernels.LIB is not None or shutil.which(os.environ.get("CC", "cc")) is None, "run python -m wpinq.kernels"
+    assert kernels.LIB is not None or shutil.which(os.environ.get("CC", "cc")) is None, (
+        "run python -m wpinq.core.kernels"
+    )

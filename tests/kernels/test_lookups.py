@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq.state import table
+from wpinq.core.state import table
 
 EDGES = st.sampled_from([0, 1, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 - 1])
 WORDS = st.integers(0, 2**64 - 1) | st.integers(0, 40) | EDGES

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq import kernels
+from wpinq.core import kernels
+from wpinq.core.kernels import loops
 from wpinq.errors import PlanError
-from wpinq.kernels import loops
+from wpinq.postprocess.degrees.paths import path, squares
+from wpinq.postprocess.degrees.posterior import curves as posterior
+from wpinq.postprocess.degrees.posterior import marginals as chain
+from wpinq.postprocess.degrees.synthesis import curveball, gale_ryser, sampler
 from wpinq.postprocess.graphs import chain as swaps
-from wpinq.postprocess.paths import path, squares
-from wpinq.postprocess.posterior import curves as posterior
-from wpinq.postprocess.posterior import marginals as chain
-from wpinq.postprocess.synthesis import curveball, gale_ryser, sampler
 
 pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 SEEDS = st.integers(0, 2**32 - 1)
@@ -161,7 +161,7 @@ def test_each_loop_stands_twice():
     from wpinq.postprocess.bipartite import chain as pair_chain
 
     modules = [path, squares, chain, pair_chain, posterior, gale_ryser, curveball, swaps]
-    from wpinq.postprocess.paths import corridor
+    from wpinq.postprocess.degrees.paths import corridor
 
     for name in loops.LOOPS:
         assert any(hasattr(module, name) for module in [corridor, *modules]), name

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq.kernels import partitions, sums
-from wpinq.state import memory
-from wpinq.state.table import combine
+from wpinq.core.kernels import partitions, sums
+from wpinq.core.state import memory
+from wpinq.core.state.table import combine
 
 
 def shrink(monkeypatch):

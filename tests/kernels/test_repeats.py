@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq import kernels
-from wpinq.kernels import repeats as counted
-from wpinq.records import equal, identity, siphash
-from wpinq.records.batch import END, WEIGHT, Batch
-from wpinq.records.schema import Column, Kind, Schema, polars_type
-from wpinq.state import repeats
+from wpinq.core import kernels
+from wpinq.core.kernels import repeats as counted
+from wpinq.core.records import equal, identity, siphash
+from wpinq.core.records.batch import END, WEIGHT, Batch
+from wpinq.core.records.schema import Column, Kind, Schema, polars_type
+from wpinq.core.state import repeats
 
 VALUES = {
     Kind.TEXT: st.sampled_from(["", "a", "b", "\0", "twelve bytes", "thirteen byte", "thirteen bytf", "x" * 40 + "y"])

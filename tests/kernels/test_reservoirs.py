@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq import kernels
-from wpinq.kernels import build
-from wpinq.kernels.reservoirs import Numbers, Pool
+from wpinq.core import kernels
+from wpinq.core.kernels import build
+from wpinq.core.kernels.reservoirs import Numbers, Pool
 
 words = st.tuples(st.sampled_from([0, 1, 2**63, 2**64 - 1]), st.integers(0, 3))
 arrivals = st.lists(st.lists(st.tuples(st.integers(0, 3), words, words), max_size=30), min_size=1, max_size=6)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from wpinq.ledger import Cost, Ledger
+from wpinq.core.ledger import Cost, Ledger
 
 SPENDER = Path(__file__).with_name("spender.py")
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from wpinq.core.ledger import Asked, Cost, Ledger
 from wpinq.errors import BudgetError, LedgerError
-from wpinq.ledger import Asked, Cost, Ledger
 
 LOOP = Cost("1/100000", curve=(Fraction(1, 100_000), Fraction(1, 100_000)))
-TRACED = {"file.py", "head.py", "session.py", "ledger.py", "secret.py", "verified.py"}
+TRACED = {"file.py", "head.py", "transaction.py", "ledger.py", "secret.py", "verified.py"}
 """The files that lock, write and decide."""
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger.secret import Secret
 from wpinq.errors import LedgerError
-from wpinq.ledger import Ledger
-from wpinq.ledger.secret import Secret
 
 Open = Callable[..., Ledger]
 MORE = ("", ".head", ".lock")
@@ -52,8 +52,10 @@ def test_a_secret_that_is_kept_elsewhere_begins_a_ledger(place: Path, opened: Op
 KILLED = """
 import os, pathlib, signal, sys
 from fractions import Fraction
-from wpinq.ledger import secret
-from wpinq.ledger import Ledger, file, head
+from wpinq.core.ledger import secret
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger import file
+from wpinq.core.ledger import head
 
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)

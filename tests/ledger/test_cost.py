@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wpinq.core.ledger import Cost
+from wpinq.core.ledger.cost import Composition, read, write
 from wpinq.errors import ExactnessError, InternalError
 from wpinq.exact import decimal
-from wpinq.ledger import Cost
-from wpinq.ledger.cost import Composition, read, write
 
 amounts = st.fractions(min_value=0, max_value=2, max_denominator=10**6)
 paths = st.lists(st.tuples(st.sampled_from("FGH"), st.sampled_from("abc")), max_size=3).map(tuple)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger.secret import Secret
 from wpinq.errors import LedgerError
-from wpinq.ledger import Ledger
-from wpinq.ledger.secret import Secret
 
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]
@@ -311,7 +311,8 @@ def crashed(full: Path) -> Iterator[Path]:
     program = f"""
 import os, signal
 from pathlib import Path
-from wpinq.ledger import Cost, Ledger, head
+from wpinq.core.ledger import Cost, Ledger
+from wpinq.core.ledger import head
 head.write = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 Ledger.existing(Path({str(full)!r})).charge("0badcafe", [Cost("0.2")], version="1", label="crash")
 """

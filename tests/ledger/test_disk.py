@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from wpinq.core.ledger import Ledger
 from wpinq.errors import LedgerError
-from wpinq.ledger import Ledger
 
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]

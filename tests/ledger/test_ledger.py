@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
+from wpinq.core.ledger import Charge, Cost, Ledger, caps, chain, charge_all
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.versions import Pin
 from wpinq.errors import BudgetError, ChangedError, ExactnessError, InternalError, LedgerError
-from wpinq.ledger import Charge, Cost, Ledger, caps, chain, charge_all
-from wpinq.ledger.secret import Secret
-from wpinq.ledger.versions import Pin
 
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]
@@ -411,7 +411,7 @@ def test_a_ledger_in_memory_is_refused_in_a_fork() -> None:
     program = """
 import os
 from fractions import Fraction
-from wpinq.ledger import Ledger
+from wpinq.core.ledger import Ledger
 from wpinq.errors import LedgerError
 ledger = Ledger.open(None, name="views", unit="record", budget=Fraction(1))
 if os.fork() == 0:

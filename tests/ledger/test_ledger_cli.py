@@ -17,8 +17,8 @@ from unittest.mock import patch
 import pytest
 
 import wpinq
-from wpinq.cli import main
-from wpinq.ledger import Ledger
+from wpinq.apps.cli import main
+from wpinq.core.ledger import Ledger
 
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]

@@ -60,7 +60,7 @@ def test_in_a_folder_that_others_may_write(tmp_path, mode, shared):
 
 @pytest.mark.filterwarnings("default")
 def test_a_command_says_it_in_one_line(tmp_path, capsys):
-    from wpinq.cli import main
+    from wpinq.apps.cli import main
 
     (tmp_path / ".git").mkdir()
     (tmp_path / "v.csv").write_text("user,page\nann,a\n")

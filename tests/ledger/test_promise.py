@@ -8,12 +8,12 @@ from itertools import product
 
 import pytest
 
+from wpinq.core.ledger import Asked, Charge, Cost, Ledger, allowances, caps, charge_all
+from wpinq.core.ledger.budget import Budget
+from wpinq.core.ledger.cost import Composition, Total
+from wpinq.core.ledger.privacy_filter import SHARE, Promise
+from wpinq.core.ledger.renyi import limit, rate
 from wpinq.errors import BudgetError, ExactnessError, LedgerError
-from wpinq.ledger import Asked, Charge, Cost, Ledger, allowances, caps, charge_all
-from wpinq.ledger.budget import Budget
-from wpinq.ledger.cost import Composition, Total
-from wpinq.ledger.curve import limit, rate
-from wpinq.ledger.promise import SHARE, Promise
 
 DELTA = Fraction(1, 10**6)
 ORDER = Fraction(22)
@@ -347,7 +347,7 @@ def test_all_or_none_over_ledgers_of_each_kind():
 
 @pytest.mark.parametrize(("accounting", "gaussian"), [*product(["renyi", "rho"], [False, True])])
 def test_another_process_and_the_note_know_both_sums(accounting, gaussian, tmp_path, monkeypatch):
-    monkeypatch.setattr("wpinq.ledger.verified.FEW", 8)
+    monkeypatch.setattr("wpinq.core.ledger.verified.FEW", 8)
     path = tmp_path / "L"
     ledger = opened(path) if accounting == "renyi" else of_rho(path)
     for number in range(30):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import wpinq
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger import open as openings
+from wpinq.core.ledger.accountant import Accountant
 from wpinq.errors import BudgetError, LedgerError
-from wpinq.ledger import Ledger
-from wpinq.ledger import opening as openings
-from wpinq.ledger.accountant import Accountant
 
 PERSONS = [("ann", "Rome"), ("bob", "Oslo")]
 VISITS = [("ann", "a"), ("ann", "b"), ("bob", "a")]

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from depth import DEEP
 
+from wpinq.core.ledger import Asked, Charge, Cost, Ledger, charge_all
+from wpinq.core.ledger.file import FileStore
+from wpinq.core.ledger.renyi import rate
 from wpinq.errors import BudgetError
-from wpinq.ledger import Asked, Charge, Cost, Ledger, charge_all
-from wpinq.ledger.curve import rate
-from wpinq.ledger.file import FileStore
 
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]

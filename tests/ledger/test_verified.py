@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from wpinq.core.ledger import Charge, Cost, Ledger, chain, verified
+from wpinq.core.ledger.file import FilePages
+from wpinq.core.ledger.secret import Secret
 from wpinq.errors import BudgetError, LedgerError
-from wpinq.ledger import Charge, Cost, Ledger, chain, verified
-from wpinq.ledger.file import FilePages
-from wpinq.ledger.secret import Secret
 
 Open = Callable[..., Ledger]
 Spend = Callable[..., bool]
@@ -161,7 +161,7 @@ def test_a_total_that_was_noted_is_the_total_of_the_rows(opened: Open, place: Pa
     ledger.poison("v0")
     ledger.raise_budget(Fraction(10**7))
     noted = verified.Note(place, beside(place, ".verified"), ledger.secret).kept()
-    with ledger._session() as session:
+    with ledger.transaction() as session:
         assert noted == session.before
     assert len(opened(budget=None).entries()) == 18, "they are entered again and compared with what was noted"
 
@@ -404,7 +404,7 @@ def test_attack_20_a_row_that_is_changed_while_the_ledger_is_in_use_is_seen_at_t
     ledger, whole = opened(), long.read_bytes()
     at = whole.index(b'"m7"') + 1
     for number, charged in ((800, True), (801, False)):
-        with ledger._session() as session:
+        with ledger.transaction() as session:
             if charged:
                 session.charge(Charge(f"{number:08x}", (Cost("1/1000"),), "1", "meanwhile"))
             descriptor = os.open(long, os.O_RDWR)
@@ -436,7 +436,7 @@ def test_a_note_of_another_version_is_written_anew_at_the_first_use(
 def test_many_charges_at_once_are_noted(opened: Open, place: Path, counted: dict[str, int]) -> None:
     """SQLite would move its log to the file in between, which could not be told from what others write."""
     ledger = opened(budget=Fraction(10**6))
-    with ledger._session() as session:
+    with ledger.transaction() as session:
         for number in range(400):
             session.charge(Charge(f"{number:08x}", (Cost("1/1000"),), "1", "x" * 3000))
         session.commit()

@@ -18,10 +18,10 @@ import polars as pl
 import pytest
 
 import wpinq
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger.versions import key, rendered, shown
+from wpinq.core.pricing import recharge
 from wpinq.errors import BudgetError, ChangedError, PlanError, SourceError
-from wpinq.ledger import Ledger
-from wpinq.ledger.versions import key, rendered, shown
-from wpinq.measurements import repeats
 from wpinq.sources import files
 
 ROWS = [("ann", "home"), ("bob", "home"), ("cid", "news")]
@@ -197,6 +197,15 @@ def test_content_is_read_once_for_each_state_of_the_files(tmp_path, settled, mon
     assert len(read) == 3, "a note that is damaged is as good as none"
 
 
+def test_a_state_is_noted_once_however_much_is_asked(tmp_path, settled):
+    """Each charge added a line to the note, which every opening reads."""
+    path, ledger = write(tmp_path / "one", "csv", ROWS), tmp_path / "L"
+    views = wpinq.protect(str(path), budget=9, ledger=ledger, name="views")
+    for number in range(4):
+        views.map("user").measure(epsilon="0.1", name=str(number))
+    assert len((tmp_path / "L.states").read_bytes().splitlines()) == 1
+
+
 def test_a_note_of_states_is_of_one_ledger_version_and_secret(tmp_path, settled):
     path = write(tmp_path / "one", "csv", ROWS)
     ask(path, tmp_path / "L")
@@ -255,7 +264,7 @@ def test_at_a_terminal_the_name_of_the_next_version_is_asked_for(tmp_path, monke
     path, ledger, typing = write(tmp_path / "one", "csv", ROWS), tmp_path / "L", iter(typed)
     ask(path, ledger)
     write(path.parent, "csv", OTHER)
-    monkeypatch.setattr(repeats, "notebook", lambda: True)
+    monkeypatch.setattr(recharge, "notebook", lambda: True)
     monkeypatch.setattr("builtins.input", lambda: next(typing))
     if spends == 1:
         with pytest.raises(ChangedError):
@@ -272,7 +281,7 @@ def test_a_script_that_names_its_version_is_not_asked(tmp_path, monkeypatch):
     path, ledger = write(tmp_path / "one", "csv", ROWS), tmp_path / "L"
     ask(path, ledger, version="july")
     write(path.parent, "csv", OTHER)
-    monkeypatch.setattr(repeats, "notebook", lambda: True)
+    monkeypatch.setattr(recharge, "notebook", lambda: True)
     with pytest.raises(ChangedError, match="first read as 'july' on 20"):
         ask(path, ledger, version="july")
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 import wpinq
+from wpinq.core.ledger.renyi import rate
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.plan.node import sources
 from wpinq.errors import BudgetError
-from wpinq.ledger.curve import rate
-from wpinq.ledger.secret import Secret
-from wpinq.plan.node import sources
 
 RENYI = {"budget": 1, "delta": "1e-6", "accounting": "renyi"}
 COLUMNS = {"user": str, "page": str}

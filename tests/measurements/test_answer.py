@@ -1,6 +1,7 @@
 """One result type: aggregates, releases and SQL give the same table, files and pictures, which describe themselves."""
 
 import datetime as dt
+import itertools
 import json
 
 import polars as pl
@@ -8,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import wpinq
-from wpinq.measurements.answer import Answer
+from wpinq.core.measurements.answer import Answer
 from wpinq.testing import protected
 
 LOUD = 400
@@ -209,3 +210,19 @@ def test_a_saved_answer_says_what_was_done_before_the_bound_in_which_period_and_
     file = tmp_path / "v.csv"
     file.write_text("user,page\nann,a\n")
     assert wpinq.protect(file, 9).count(1).about["version"] == "v.csv"
+
+
+def test_labels_of_forty_bars_do_not_overlap_and_a_long_heading_is_not_cut():
+    rows = [(f"u{number}", f"/blog/{number % 40}") for number in range(400)]
+    v = wpinq.protect(rows, 10, columns={"user": str, "page": str})
+    text = (
+        "SELECT page, COUNT(*) AS n, COUNT(DISTINCT user) AS people_of_the_page FROM v WHERE page <> '/' GROUP BY page"
+    )
+    answer = wpinq.sql(text, {"v": v}, epsilon=1, keys=[f"/blog/{number}" for number in range(40)])
+    figure = answer.plot()
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
+        assert len(boxes) == 40 and all(one.y0 >= other.y1 for one, other in itertools.pairwise(boxes))
+    heading = figure._suptitle.get_window_extent()
+    assert heading.x0 >= 0 and heading.x1 <= figure.bbox.width

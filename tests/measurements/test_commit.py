@@ -13,10 +13,10 @@ import pytest
 from quoting import book, entries, opaque, table, waiting
 
 import wpinq
+from wpinq.core.ledger import Ledger
+from wpinq.core.measurements import query as charged
+from wpinq.core.measurements.query import commit
 from wpinq.errors import BudgetError
-from wpinq.ledger import Ledger
-from wpinq.measurements import charged
-from wpinq.measurements.charged import commit
 
 
 def test_a_query_over_what_cannot_be_fingerprinted_is_charged_as_a_whole_or_not_at_all():
@@ -120,7 +120,7 @@ def test_an_interrupt_after_the_charge_loses_nothing_that_was_quoted(monkeypatch
 
 ASK = """
 import os, signal, sys, wpinq
-from wpinq.measurements import charged
+from wpinq.core.measurements import query as charged
 point, path, name = sys.argv[1:]
 views = wpinq.protect(path, budget=2, columns={"page": str, "n": int})
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.measurements.changes import Changes
-from wpinq.noise.counting_tree import TreeNode, parts, segment
-from wpinq.records.bins import bin_frame
-from wpinq.records.identity import identities
-from wpinq.records.weights import WeightType
-from wpinq.state.histogram import Histogram
+from wpinq.core.noise.counting_tree import TreeNode, parts, segment
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.identity import identities
+from wpinq.core.records.weights import WeightType
+from wpinq.core.runs.prefix_sums import Changes
+from wpinq.core.state.histogram import Histogram
 
 TYPED = {"user": "text", "page": "text"}
 EXACT = 500  # up to epoch 160 no node has noise of scale above 4/500: none but for a probability of e^-125
@@ -397,8 +397,8 @@ def weights(source):
 
 @given(st.dictionaries(st.tuples(st.sampled_from("ab"), st.integers(0, 5)), st.integers(1, 4), max_size=8))
 def test_the_first_records_are_those_of_the_reference_engine(weights):
-    from wpinq.operators.contribution.first import first
-    from wpinq.plan.rewrite import rewrite
+    from wpinq.core.operators.contribution.first import first
+    from wpinq.core.plan.rewrite import rewrite
 
     people = wpinq.protect([], budget=1, columns={"user": "text", "n": "integer"}, unit=wpinq.users("user", at_most=5))
     plan = people._then(rewrite(people._node, first))

@@ -11,15 +11,15 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.measurements import continual_keys
-from wpinq.measurements.changes import Changes
-from wpinq.measurements.continual_keys import ContinualSelection
-from wpinq.noise.counting_tree import parts, segment
-from wpinq.noise.lasting_threshold import lasting_threshold, share_at
-from wpinq.noise.tails import log_moments
-from wpinq.noise.threshold import least_threshold
-from wpinq.records.bins import bin_frame
-from wpinq.records.identity import identities
+from wpinq.core.measurements import continual_selection
+from wpinq.core.measurements.continual_selection import ContinualSelection
+from wpinq.core.noise.counting_tree import parts, segment
+from wpinq.core.noise.lasting_threshold import lasting_threshold, share_at
+from wpinq.core.noise.tails import log_moments
+from wpinq.core.noise.threshold import least_threshold
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.identity import identities
+from wpinq.core.runs.prefix_sums import Changes
 
 TYPED = {"user": "text", "page": "text"}
 EXACT = 500  # no node has noise before epoch 160, but for a probability of e^-125
@@ -245,7 +245,7 @@ def lone(shares, delta, monkeypatch):
     """How many of 2,000 people whose bin nobody else is in are seen in it over 80 epochs."""
     source = wpinq.live(TYPED, budget=1, delta="1/2", secret=SECRET)
     if shares is not None:
-        monkeypatch.setattr(continual_keys, "share_at", shares)
+        monkeypatch.setattr(continual_selection, "share_at", shares)
     keys = pages(source, epsilon=1, delta=delta, name=f"{shares}")
     source.send([(f"user {i}", f"page {i}") for i in range(2000)])
     for _ in range(80):

@@ -9,11 +9,11 @@ from strategies import evaluate, protected
 
 import wpinq
 from wpinq import graphs as graph
-from wpinq.measurements.explain import expected_error
-from wpinq.measurements.measuring import explain
-from wpinq.noise import mechanism
-from wpinq.operators.align import fit_noise
-from wpinq.plan.stability import noise_scale
+from wpinq.core.measurements.measure import explain
+from wpinq.core.noise import mechanism
+from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.plan.stability import noise_scale
+from wpinq.core.pricing.explain import expected_error
 
 LEVEL = Fraction(95, 100)
 

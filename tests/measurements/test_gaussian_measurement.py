@@ -13,11 +13,11 @@ from scipy.stats import norm
 from strategies import evaluate
 
 import wpinq
+from wpinq.core.ledger.renyi import epsilon_of
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.plan.node import sources
+from wpinq.core.pricing.privacy_cost import rho_of
 from wpinq.errors import BudgetError, ExactnessError, PlanError
-from wpinq.ledger.curve import epsilon_of
-from wpinq.ledger.secret import Secret
-from wpinq.measurements.payment import rho_of
-from wpinq.plan.node import sources
 
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": str, "page": str, "age": int}

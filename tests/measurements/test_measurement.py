@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import wpinq
-from wpinq.engines import local
-from wpinq.ledger import Ledger
-from wpinq.plan.node import sources
+from wpinq.core.engines import local
+from wpinq.core.ledger import Ledger
+from wpinq.core.plan.node import sources
 
 RECORDS = [("ann", "home"), ("bob", "home"), ("bob", "news"), ("cid", "home")]
 

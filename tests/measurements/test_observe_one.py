@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 import wpinq
+from wpinq.core.kernels import LIB
+from wpinq.core.noise import DiscreteLaplace, GridLaplace, Words
+from wpinq.core.noise.digits import thresholds
+from wpinq.core.noise.geometric import number
+from wpinq.core.records import identity, siphash
 from wpinq.errors import BinError
-from wpinq.kernels import LIB
-from wpinq.noise import DiscreteLaplace, GridLaplace, Words
-from wpinq.noise.digits import thresholds
-from wpinq.noise.geometric import number
-from wpinq.records import identity, siphash
 
 LONG = "a text of more bytes than a view holds " * 3
 TIMES = [dt.date(2026, 1, 1), dt.datetime(2026, 1, 1, 12), dt.timedelta(3), dt.datetime(2026, 1, 1, tzinfo=dt.UTC)]

@@ -144,7 +144,7 @@ def test_what_ledger_and_answers_say_is_what_there_is():
     cells = people.histogram("n", [0, 1, 5], epsilon=5)
     people.histogram("n", [0, 1, 5], epsilon=5, by="c", keys=["x"])
     assert cells.about["query"] == "histogram(n)"
-    with people._node.data.ledger._session() as session:
+    with people._node.data.ledger.transaction() as session:
         rows = [json.loads(row.body) for row in session._pages.rows(None)]
     said = {row["label"] for row in rows if row["kind"] == "charge"}
     assert said >= {"map(corner of degrees)", "map(corner of degrees by c)", "histogram(n)", "histogram(n) by c"}

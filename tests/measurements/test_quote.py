@@ -11,9 +11,9 @@ from quoting import Opaque, book, entries, opaque, table
 import wpinq
 from wpinq.aggregates.keywords import Options
 from wpinq.aggregates.quantiles import ask_median
-from wpinq.engines import flow
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.plan import node as plan
 from wpinq.errors import PlanError
-from wpinq.plan import node as plan
 
 
 def test_a_quote_spends_nothing_and_says_what_is_charged():

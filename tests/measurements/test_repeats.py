@@ -6,10 +6,10 @@ from fractions import Fraction
 import pytest
 
 import wpinq
-from wpinq.cli import main
+from wpinq.apps.cli import main
+from wpinq.core.functions.code import capture
+from wpinq.core.pricing import recharge
 from wpinq.errors import BudgetError, PlanError
-from wpinq.functions.code import capture
-from wpinq.measurements import repeats
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -75,7 +75,7 @@ def test_it_is_refused_where_that_is_said_or_nobody_can_be_asked(views, mode):
 def test_who_can_be_asked_is_asked(views, monkeypatch, capsys, said, left):
     ask(views("ann,a\n", "june"))
     other = views("bob,a\n", repeat="ask")
-    monkeypatch.setattr(repeats, "notebook", lambda: True)
+    monkeypatch.setattr(recharge, "notebook", lambda: True)
     monkeypatch.setattr("builtins.input", lambda: said)
     if left == 8:
         with pytest.raises(BudgetError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import wpinq
-from wpinq.engines import flow
+from wpinq.core.engines.bytewax import flow
 
 
 def test_they_share_one_histogram_and_no_noise(monkeypatch):

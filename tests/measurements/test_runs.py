@@ -6,7 +6,8 @@ from functools import partial
 import pytest
 
 import wpinq
-from wpinq.engines import flow, local
+from wpinq.core.engines import local
+from wpinq.core.engines.bytewax import flow
 from wpinq.errors import EngineError, SourceError
 
 ROWS = [("ann", "home"), ("bob", "home"), ("bob", "news")]

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import wpinq
-from wpinq.ledger.secret import Secret
-from wpinq.noise import mechanism
-from wpinq.noise.accuracy import level_of_each
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.noise import mechanism
+from wpinq.core.noise.accuracy import level_of_each
 
 
 @pytest.fixture(autouse=True, scope="module")

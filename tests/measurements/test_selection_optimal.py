@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from wpinq.noise import Words
-from wpinq.noise.selection import PartitionSelection, selection
+from wpinq.core.noise import Words
+from wpinq.core.noise.selection import PartitionSelection, selection
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -10,15 +10,15 @@ import pytest
 from scipy.stats import binom
 
 import wpinq
-from wpinq.engines import flow
-from wpinq.ledger.secret import Secret
-from wpinq.measurements import naming, settle
-from wpinq.measurements.select import select
-from wpinq.noise.threshold import seen_bounds
-from wpinq.operators.contribution.unit_key import ByUnit
-from wpinq.operators.distinct import Distinct
-from wpinq.operators.shave import Shave
-from wpinq.plan.node import steps
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.measurements.select import select
+from wpinq.core.noise.threshold import seen_bounds
+from wpinq.core.operators.contribution.unit_key import ByUnit
+from wpinq.core.operators.distinct import Distinct
+from wpinq.core.operators.shave import Shave
+from wpinq.core.plan.node import steps
+from wpinq.core.runs import key_recovery, run
 
 ONE = Secret(bytes(range(32)))
 VIEWS = [(f"u{i}", page) for page, many in (("home", 400), ("news", 200), ("rare", 1)) for i in range(many)]
@@ -147,7 +147,7 @@ def test_the_same_answers_and_no_charge_in_another_process(tmp_path):
     path.write_text("user,page\n" + "".join(f"{user},{page}\n" for user, page in VIEWS))
     script = """if True:
         import sys, wpinq
-        from wpinq.measurements.select import select
+        from wpinq.core.measurements.select import select
         views = wpinq.protect(sys.argv[1], budget="0.7", delta="2e-3")
         m = views.map(lambda user, page: page).measure("0.3")
         print(list(m.release(delta="1e-3")), select(views.map(lambda user, page: page), "0.4", "1e-3").bins.rows())
@@ -295,10 +295,10 @@ def test_bins_are_named_without_the_steps_that_only_take_away(unit):
     plans = []
     for plan in (views.map("user, page").distinct(), views.map("user, page").distinct().shave().map("page")):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(naming, "compute", lambda roots: plans.append(steps(*roots)) or settle.compute(roots))
+            patch.setattr(key_recovery, "compute", lambda roots: plans.append(steps(*roots)) or run.compute(roots))
             quick = plan.map("page").measure(20).release(delta="1/10")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(naming, "wider", lambda node: node)
+            patch.setattr(key_recovery, "wider", lambda node: node)
             assert quick.frame.equals(plan.map("page").measure(20).release(delta="1/10").frame)
         assert len(quick)
     assert not any(isinstance(step, (ByUnit, Distinct)) for plan in plans for step in plan)
@@ -320,7 +320,7 @@ def test_bins_that_exist_only_under_the_bound_are_named(change):
     columns = {"user": str, "page": str}
     views = wpinq.protect(rows, budget=1000, delta="1/2", unit=unit, columns=columns, secret=Secret(bytes(32)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(naming, "wider", lambda node: node)
+        patch.setattr(key_recovery, "wider", lambda node: node)
         expected = change(views).measure(30).release(delta="1/10").frame
     assert len(expected)
     assert change(views).measure(30).release(delta="1/10").frame.equals(expected)

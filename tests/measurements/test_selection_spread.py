@@ -12,11 +12,12 @@ from scipy.stats import binom
 from strategies import evaluate
 
 import wpinq
-from wpinq import aggregates, operators
-from wpinq.ledger.secret import Secret
-from wpinq.measurements.sensitivity import unit_sensitivities
-from wpinq.noise.threshold import seen_bounds
-from wpinq.plan.node import Node
+from wpinq import aggregates
+from wpinq.core import operators
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.noise.threshold import seen_bounds
+from wpinq.core.plan.node import Node
+from wpinq.core.pricing.sensitivity import unit_sensitivities
 
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": str, "page": str, "age": int}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wpinq.noise import DiscreteLaplace, GridLaplace
-from wpinq.noise.threshold import any_bounds, least_threshold, seen_bounds, tail_bounds
+from wpinq.core.noise import DiscreteLaplace, GridLaplace
+from wpinq.core.noise.threshold import any_bounds, least_threshold, seen_bounds, tail_bounds
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -14,22 +14,22 @@ class Room(NamedTuple):
 
 ROOMS = {
     "noise": Room(
-        ["wpinq/noise/*.py"],
+        ["wpinq/core/noise/*.py"],
         ["tests/noise/test_*.py", "tests/measurements/test_selection*.py", "tests/measurements/test_continual*.py"],
     ),
     "ledger": Room(
-        ["wpinq/ledger/*.py"],
+        ["wpinq/core/ledger/*.py"],
         ["tests/ledger/test_*.py", "tests/attacks/test_attack_budget.py", "tests/attacks/test_attack_commits.py"],
     ),
     "stability": Room(
-        ["wpinq/plan/stability.py", "wpinq/plan/key_weight.py", "wpinq/plan/forms.py",
-         "wpinq/measurements/sensitivity.py"],
+        ["wpinq/core/plan/stability.py", "wpinq/core/plan/key_weight.py", "wpinq/core/plan/forms.py",
+         "wpinq/core/pricing/sensitivity.py"],
         ["tests/contracts/test_contracts.py", "tests/attacks/test_joint_loss.py", "tests/attacks/test_attack_bounds.py",
          "tests/attacks/test_attack_weights.py", "tests/measurements/test_explain.py",
          "tests/measurements/test_selection_spread.py", "tests/measurements/test_selection_threshold.py"],
     ),
     "operators": Room(
-        ["wpinq/operators/*.py", "wpinq/operators/contribution/*.py"],
+        ["wpinq/core/operators/*.py", "wpinq/core/operators/contribution/*.py"],
         ["tests/operators/test_*.py", "tests/contracts/test_*.py", "tests/measurements/test_selection_spread.py"],
     ),
 }  # fmt: skip

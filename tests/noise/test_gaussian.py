@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from wpinq.core.kernels.bell import MARGIN
+from wpinq.core.noise import Words, gaussian
+from wpinq.core.noise.blocks import Blocks
+from wpinq.core.noise.digits import binary_places
+from wpinq.core.noise.gaussian import DiscreteGaussian, tables_of
+from wpinq.core.noise.gaussian_tails import tail_bounds
+from wpinq.core.noise.threshold import least_threshold
 from wpinq.errors import PlanError
-from wpinq.kernels.bell import MARGIN
-from wpinq.noise import Words, gaussian
-from wpinq.noise.blocks import Blocks
-from wpinq.noise.digits import binary_places
-from wpinq.noise.gaussian import DiscreteGaussian, tables_of
-from wpinq.noise.gaussian_tails import tail_bounds
-from wpinq.noise.threshold import least_threshold
 
 N = 10**6
 ONES = 2**64 - 1

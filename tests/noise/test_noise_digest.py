@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wpinq.core.noise import histogram_digest
+from wpinq.core.state.histogram import _words
 from wpinq.errors import InternalError
-from wpinq.noise import histogram_digest
-from wpinq.state.histogram import _words
 
 KEY = bytes(range(32))
 M = 2**256

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wpinq.core.noise.digits import WORD, Threshold, thresholds
 from wpinq.exact import exp_bounds
-from wpinq.noise.digits import WORD, Threshold, thresholds
 
 SCALES = [
     Fraction(1, 1000), Fraction(1, 45), Fraction(1, 44), Fraction(1, 3), Fraction(1), Fraction(10), Fraction(10**4),

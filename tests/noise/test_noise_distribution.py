@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from wpinq.ledger.secret import Secret
-from wpinq.noise import DiscreteLaplace, GridLaplace, Words
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.noise import DiscreteLaplace, GridLaplace, Words
 
 N = 10**6
 IDENTITIES = np.stack([np.arange(N, dtype=np.uint64), np.zeros(N, dtype=np.uint64)], axis=1)

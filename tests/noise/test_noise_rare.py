@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from wpinq.core.noise import DiscreteLaplace, GridLaplace, Words, mechanism
 from wpinq.errors import PlanError
-from wpinq.noise import DiscreteLaplace, GridLaplace, Words, mechanism
 
 ONES = 2**64 - 1
 KEY = bytes(range(32))

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from wpinq.core.noise import DiscreteLaplace, GridLaplace, Words, mechanism
 from wpinq.errors import PlanError
-from wpinq.noise import DiscreteLaplace, GridLaplace, Words, mechanism
 
 scales = st.fractions(min_value=Fraction(1, 1000), max_value=2**57)
 levels = st.fractions(min_value=Fraction(1, 10**30), max_value=1 - Fraction(1, 10**30))

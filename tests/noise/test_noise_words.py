@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
+from wpinq.core.noise import Words, mechanism
+from wpinq.core.noise.words import IDENTITIES_PER_PIECE, pieces
 from wpinq.errors import InternalError
-from wpinq.noise import Words, mechanism
-from wpinq.noise.words import IDENTITIES_PER_PIECE, pieces
 
 KEY = bytes(range(32))
 FROZEN = [
@@ -76,7 +76,7 @@ def test_one_identity_has_one_noise_in_any_batch_and_order() -> None:
 SCRIPT = """
 import numpy as np
 from fractions import Fraction
-from wpinq.noise import Words, mechanism
+from wpinq.core.noise import Words, mechanism
 identities = np.stack([np.arange(5000, dtype=np.uint64), np.arange(5000, dtype=np.uint64) ** 2], axis=1)
 for name in ("geometric", "laplace"):
     print(mechanism(name, Fraction(100, 7)).draw(Words(bytes(range(32))), identities).tolist())

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.records.fields import encode
 from wpinq.errors import InternalError, LedgerError
-from wpinq.ledger.secret import Secret
-from wpinq.records.fields import encode
 
 KEY = bytes(range(32))
 DERIVED = "032862925edb6f6f221dda412e25ea9099aa319cfe4039fc6b04e60f35f35835"
@@ -245,7 +245,7 @@ def test_threads_that_create_at_once_agree(tmp_path: Path) -> None:
 
 CREATE = """
 import sys, time, pathlib
-from wpinq.ledger.secret import Secret
+from wpinq.core.ledger.secret import Secret
 while time.time() < float(sys.argv[2]): pass
 print(Secret.load_or_create(pathlib.Path(sys.argv[1])).derive("test").hex())
 """

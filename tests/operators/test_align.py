@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from strategies import batch_of, distance, expected, protected, run_flow, same
 
 import wpinq
-from wpinq.functions.traced.probe import VALUES
-from wpinq.operators.align import DITHER_STABILITY, Align, Coarse, common_resolution, dither_key, fit_noise
-from wpinq.operators.dither import GRID, draws, rounded
-from wpinq.records.schema import Column, Kind, Schema
-from wpinq.records.values import decode, encode
+from wpinq.core.functions.traced.probe import VALUES
+from wpinq.core.operators.dither import GRID, draws, rounded
+from wpinq.core.operators.resolution import DITHER_STABILITY, Align, Coarse, common_resolution, dither_key, fit_noise
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.records.values import decode, encode
 
 big = st.integers(-(2**120), 2**120)
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Driver, evaluate, expected, protected, run_flow, same
 
+from wpinq.core.operators.resolution import Coarse
+from wpinq.core.plan.node import steps
 from wpinq.errors import PlanError
-from wpinq.operators.align import Coarse
-from wpinq.plan.node import steps
 
 L = math.lcm(*range(1, 17))
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 from strategies import Driver, distance, evaluate, expected, protected, run_flow, same
 
+from wpinq.core.plan.stability import paths
 from wpinq.errors import PlanError
-from wpinq.plan.stability import paths
 
 
 def views(records=(), **more):

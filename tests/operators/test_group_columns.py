@@ -7,9 +7,9 @@ import struct
 import polars as pl
 import pytest
 
-from wpinq.operators.group_columns import RULES, GroupColumn, _of_group, aggregated, group_columns
-from wpinq.records.batch import WEIGHT
-from wpinq.records.schema import Column, Kind, Schema, polars_type
+from wpinq.core.operators.group_columns import RULES, GroupColumn, _of_group, aggregated, group_columns
+from wpinq.core.records.batch import WEIGHT
+from wpinq.core.records.schema import Column, Kind, Schema, polars_type
 from wpinq.testing import check_stability, evaluate, protected
 
 WHOLE = [0, 1, -1, 2**62, -(2**62), 2**63 - 1, -(2**63), 2**53 + 1, 10**17 + 7, None, 3, 5, 700]

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from strategies import Driver, distance, expected, protected, same
 
 from wpinq.collection import Collection
-from wpinq.engines import reference
+from wpinq.core.engines import reference
+from wpinq.core.operators.contribution.weight import weigh
+from wpinq.core.operators.dither import GRID
+from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.plan.node import steps
+from wpinq.core.plan.stability import sensitivities
+from wpinq.core.records.weights import CAPACITY, NARROW, WIDE, WeightType
 from wpinq.errors import PlanError
-from wpinq.operators.align import fit_noise
-from wpinq.operators.contribution.weight import weigh
-from wpinq.operators.dither import GRID
-from wpinq.plan.node import steps
-from wpinq.plan.stability import sensitivities
-from wpinq.records.weights import CAPACITY, NARROW, WIDE, WeightType
 
 FEW = settings(deadline=None, max_examples=60)
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from strategies import Driver, distance, evaluate, expected, protected, run_flow, same
 
 import wpinq
+from wpinq.core.operators.pairs import PairWeighting
+from wpinq.core.plan.node import fingerprints, steps
+from wpinq.core.plan.stability import paths
 from wpinq.errors import PlanError
-from wpinq.operators.pairs import PairWeighting
-from wpinq.plan.node import fingerprints, steps
-from wpinq.plan.stability import paths
 
 K = 2**40
 

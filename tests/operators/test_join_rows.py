@@ -7,8 +7,8 @@ import pytest
 from depth import often
 
 import wpinq
-from wpinq.plan.key_weight import key_weight
-from wpinq.plan.stability import sensitivities
+from wpinq.core.plan.key_weight import key_weight
+from wpinq.core.plan.stability import sensitivities
 from wpinq.testing import check_stability, evaluate
 
 LOUD = 4000

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, collections, distance, evaluate, expected, protected, run_flow, same
 
+from wpinq.core.functions.rows import KEY, rows
+from wpinq.core.operators.keys import keyed
+from wpinq.core.operators.look_up import Counted, LookUp
+from wpinq.core.plan.node import fingerprints
+from wpinq.core.plan.shapes import Keyed, Stateless
+from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import PlanError, SourceError
-from wpinq.functions.rows import KEY, rows
-from wpinq.operators.keys import keyed
-from wpinq.operators.look_up import Counted, LookUp
-from wpinq.plan.node import fingerprints
-from wpinq.plan.shapes import Keyed, Stateless
-from wpinq.records.schema import Column, Kind, Schema
 
 TABLE = pl.DataFrame({KEY: [2, 0, 1], "name": ["two", None, "one"], "size": [4, 0, 0]})
 OUTPUT = Schema.of(name=Kind.TEXT, size=Kind.INT)

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from strategies import distance, expected, leaves, protected, run_flow, same
 
 import wpinq
-from wpinq.engines import choice, linear
-from wpinq.operators import pairs
-from wpinq.operators.align import fit_noise
-from wpinq.plan.stability import paths
-from wpinq.records.batch import Batch
-from wpinq.state import waiting
-from wpinq.state.histogram import Histogram
+from wpinq.core.engines import linear, select
+from wpinq.core.operators import pairs
+from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.plan.stability import paths
+from wpinq.core.records.batch import Batch
+from wpinq.core.state import write_buffer
+from wpinq.core.state.histogram import Histogram
 
 records = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 5)), max_size=25)
 
@@ -81,7 +81,7 @@ def test_pieces_go_through_all_linear_steps(following, left, right, piece, rows)
     given = counted(*(met[source.data.name] for source in leaves(plan)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs, "PAIRS_PER_PIECE", piece)
-        patch.setattr(waiting, "MAX_WAITING_ROWS", rows)
+        patch.setattr(write_buffer, "MAX_WAITING_ROWS", rows)
         assert same(run_flow(plan), plan._node, expected(plan, *given))
 
 
@@ -91,7 +91,7 @@ def test_what_waits_behind_the_steps_is_what_differs():
     one, two = tables(rows, rows)
     held = []
 
-    class Watched(waiting.Waiting):
+    class Watched(write_buffer.Waiting):
         def absorb(self, batch):
             super().absorb(batch)
             held.append(self._rows)
@@ -99,7 +99,7 @@ def test_what_waits_behind_the_steps_is_what_differs():
     plan = one.join(two, on="k").filter(lambda x, y: x + y > 3).map(product)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs, "PAIRS_PER_PIECE", 300)
-        patch.setattr(waiting, "MAX_WAITING_ROWS", 300)
+        patch.setattr(write_buffer, "MAX_WAITING_ROWS", 300)
         patch.setattr(linear, "Waiting", Watched)
         assert same(run_flow(plan), plan._node, expected(plan, *counted(rows, rows)))
     assert len(held) >= 30
@@ -118,7 +118,7 @@ def test_pieces_of_a_live_flow(changes, piece):
     total = Histogram(root.schema, left.identity_key)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs, "PAIRS_PER_PIECE", piece)
-        flow = choice.live([root], left.identity_key)
+        flow = select.live([root], left.identity_key)
         for epoch in changes:
             frames = (pl.DataFrame(rows, schema, orient="row") for rows in epoch)
             items = [

@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 from strategies import evaluate, expected, leaves, protected, run_flow, same
 
+from wpinq.core.plan.stability import sensitivities
 from wpinq.errors import PlanError
-from wpinq.plan.stability import sensitivities
 
 RECORDS = [("Mon", 1), ("Mon", 2), ("Tue", 1), (None, 4)]
 

@@ -12,13 +12,13 @@ from strategies import Driver, distance, expected, same
 
 import wpinq
 from wpinq.collection import Collection
-from wpinq.engines import reference
+from wpinq.core.engines import reference
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.operators.contribution.first import first
+from wpinq.core.operators.periods import DAY, periods
+from wpinq.core.plan.node import sources
+from wpinq.core.records.schema import Column, Kind
 from wpinq.errors import PlanError
-from wpinq.ledger.secret import Secret
-from wpinq.operators.contribution.first import first
-from wpinq.operators.periods import DAY, periods
-from wpinq.plan.node import sources
-from wpinq.records.schema import Column, Kind
 
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": str, "page": str, "time": "instant"}

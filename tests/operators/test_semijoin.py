@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import evaluate, expected, protected, run_flow, same
 
+from wpinq.core.plan.stability import paths
 from wpinq.errors import PlanError
-from wpinq.plan.stability import paths
 
 ORDERS = [(1, "Mon"), (2, "Tue"), (3, "Wed")]
 ITEMS = [(1,), (1,), (3,), (9,)]

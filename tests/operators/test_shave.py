@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import Driver, distance, evaluate, expected, protected, run_flow, same
 
+from wpinq.core.operators import slices
 from wpinq.errors import ExactnessError, PlanError
-from wpinq.operators import slices
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 
@@ -249,8 +249,8 @@ def test_movements_are_added_up_in_every_way(few, small, weights):
     plan = pages().shave("1/2").map(lambda page, index: index)
     both = {(name,): 2 * weight for name, weight in zip("abcdefgh", weights, strict=False)}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_module("wpinq.operators.slices"), "SMALL", small)
-        for home in ("operators.slices", "state.histogram"):
+        patch.setattr(import_module("wpinq.core.operators.slices"), "SMALL", small)
+        for home in ("core.operators.slices", "core.state.histogram"):
             patch.setattr(import_module(f"wpinq.{home}"), "FEW", few)
         driver = Driver(plan)
         for _ in range(2):

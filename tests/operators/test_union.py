@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from strategies import Driver, collections, distance, evaluate, expected, leaves, neighbours, protected, same
 
-from wpinq.plan.stability import sensitivities
+from wpinq.core.plan.stability import sensitivities
 
 
 def pages(name="left", fine=True):

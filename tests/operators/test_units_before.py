@@ -14,11 +14,11 @@ from strategies import Driver, distance, expected, run_flow, same
 import wpinq
 from wpinq.aggregates.bounding import Lengths
 from wpinq.collection import Collection
-from wpinq.engines import reference
+from wpinq.core.engines import reference
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.operators.contribution.first import first
+from wpinq.core.plan.node import sources
 from wpinq.errors import PlanError, WpinqError
-from wpinq.ledger.secret import Secret
-from wpinq.operators.contribution.first import first
-from wpinq.plan.node import sources
 from wpinq.testing import check_stability
 
 ONE = Secret(bytes(range(32)))

@@ -14,11 +14,11 @@ from scipy.stats import chi2
 from strategies import Driver, distance, expected, run_flow, same
 
 import wpinq
-from wpinq import kernels
-from wpinq.engines import reference
-from wpinq.ledger.secret import Secret
-from wpinq.operators.contribution import reservoirs
-from wpinq.operators.contribution import sample as bounding
+from wpinq.core import kernels
+from wpinq.core.engines import reference
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.operators.contribution import reservoirs
+from wpinq.core.operators.contribution import sample as bounding
 
 ONE = Secret(bytes(range(32)))
 TYPES = {"user": str, "page": str}

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.ledger import Ledger
-from wpinq.ledger.secret import Secret
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger.secret import Secret
 
 TYPES = {"user": str, "page": str}
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from strategies import Driver, expected, same
 
 import wpinq
-from wpinq import kernels
-from wpinq.ledger.secret import Secret
-from wpinq.operators.contribution import reservoirs
-from wpinq.operators.contribution import sample as bounding
-from wpinq.records.batch import WEIGHT, Batch
+from wpinq.core import kernels
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.operators.contribution import reservoirs
+from wpinq.core.operators.contribution import sample as bounding
+from wpinq.core.records.batch import WEIGHT, Batch
 
 pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 TYPES = {"user": str, "page": str, "x": float, "at": dt.datetime}

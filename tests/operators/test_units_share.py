@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from strategies import Driver, distance, expected, run_flow, same
 
 import wpinq
-from wpinq import kernels
-from wpinq.engines import reference
-from wpinq.ledger.secret import Secret
-from wpinq.operators.contribution import numbered_shares
-from wpinq.operators.contribution import share as sharing
-from wpinq.state import summed
+from wpinq.core import kernels
+from wpinq.core.engines import reference
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.operators.contribution import numbered_shares
+from wpinq.core.operators.contribution import share as sharing
+from wpinq.core.state import summed
 
 ONE = Secret(bytes(range(32)))
 UNIT = wpinq.users("user", shared=True)

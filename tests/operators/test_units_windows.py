@@ -12,10 +12,10 @@ from strategies import Driver, distance, expected, run_flow, same
 import wpinq
 from wpinq.aggregates.bounding import Lengths
 from wpinq.collection import Collection
-from wpinq.engines import reference
-from wpinq.ledger.secret import Secret
-from wpinq.operators.contribution.first import first
-from wpinq.plan.node import Source
+from wpinq.core.engines import reference
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.operators.contribution.first import first
+from wpinq.core.plan.node import Source
 
 ONE = Secret(bytes(range(32)))
 COLUMNS = {"user": str, "page": str, "minute": int}

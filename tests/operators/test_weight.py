@@ -10,9 +10,9 @@ from strategies import evaluate, expected, protected, run_flow, same
 
 import wpinq
 from wpinq.collection import Collection
+from wpinq.core.operators.contribution.weight import weigh
+from wpinq.core.plan.stability import sensitivities
 from wpinq.errors import ExactnessError, PlanError
-from wpinq.operators.contribution.weight import weigh
-from wpinq.plan.stability import sensitivities
 
 odd = [0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1e308, -1e308, 0.0005, 0.00049999, 2.0**53, None]
 numbers = st.one_of(st.floats(), st.none(), st.sampled_from(odd))
@@ -41,7 +41,7 @@ def test_no_record_weighs_more_than_its_bound(records, most, step):
 
 
 def merged(counted):
-    from wpinq.engines.reference import canonical
+    from wpinq.core.engines.reference import canonical
 
     out = {}
     for record, weight in counted.items():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wpinq.errors import InternalError
-from wpinq.postprocess.synthesis import curveball, gale_ryser, sampler
+from wpinq.postprocess.degrees.synthesis import curveball, gale_ryser, sampler
 
 
 def down(values):

@@ -10,7 +10,7 @@ import pytest
 import wpinq
 from wpinq.degrees import reconcile
 from wpinq.errors import PlanError
-from wpinq.postprocess.posterior.marginals import Chain
+from wpinq.postprocess.degrees.posterior.marginals import Chain
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 DRAWS = 4_000

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from wpinq.errors import PlanError
-from wpinq.postprocess.paths.path import conjugate
-from wpinq.postprocess.posterior import curves as posterior
-from wpinq.postprocess.reconcile import reconcile
+from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.posterior import curves as posterior
+from wpinq.postprocess.degrees.reconcile import reconcile
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wpinq.errors import PlanError
-from wpinq.postprocess import distance
-from wpinq.postprocess.paths.path import conjugate
-from wpinq.postprocess.posterior import evidence, horizon
-from wpinq.postprocess.posterior.curves import quantiles
-from wpinq.postprocess.reconcile import reconcile
+from wpinq.postprocess.degrees import distance
+from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.posterior import evidence, horizon
+from wpinq.postprocess.degrees.posterior.curves import quantiles
+from wpinq.postprocess.degrees.reconcile import reconcile
 
 METHODS = ["posterior", "path", "squares"]
 

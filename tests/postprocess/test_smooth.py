@@ -12,11 +12,11 @@ import pytest
 from depth import deep
 
 from wpinq.errors import PlanError
-from wpinq.postprocess.distance import volume
-from wpinq.postprocess.paths.path import conjugate
-from wpinq.postprocess.posterior import smooth
-from wpinq.postprocess.posterior.smooth import SmoothPosterior, Trend
-from wpinq.postprocess.reconcile import reconcile
+from wpinq.postprocess.degrees.distance import volume
+from wpinq.postprocess.degrees.paths.path import conjugate
+from wpinq.postprocess.degrees.posterior import smooth
+from wpinq.postprocess.degrees.posterior.smooth import SmoothPosterior, Trend
+from wpinq.postprocess.degrees.reconcile import reconcile
 
 MICO = Path(__file__).parents[3] / "shared" / "data" / "mico-ccdf.csv"
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)

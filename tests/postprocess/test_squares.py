@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import isotonic_regression
 
-from wpinq.postprocess.paths import squares
-from wpinq.postprocess.paths.path import conjugate
+from wpinq.postprocess.degrees.paths import squares
+from wpinq.postprocess.degrees.paths.path import conjugate
 
 
 def cost(v, h, heights, scales):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wpinq.errors import InternalError
-from wpinq.postprocess.synthesis import gale_ryser
+from wpinq.postprocess.degrees.synthesis import gale_ryser
 
 
 def down(values):

@@ -15,8 +15,8 @@ import pytest
 from pyarrow import ipc
 
 from wpinq.errors import SourceError
-from wpinq.postprocess.synthesis import sampler, writers
-from wpinq.postprocess.synthesis.synthesize import synthesize, to_networkx
+from wpinq.postprocess.degrees.synthesis import sampler, writers
+from wpinq.postprocess.degrees.synthesis.synthesize import synthesize, to_networkx
 
 FIT = SimpleNamespace(sequence=np.array([9, 5, 5, 2, 1, 1]))
 
@@ -102,7 +102,7 @@ def test_a_full_disk_is_one_clear_line(tmp_path, monkeypatch):
 LIMITED = """
 import resource, signal, sys
 from types import SimpleNamespace
-from wpinq.postprocess.synthesis.synthesize import synthesize
+from wpinq.postprocess.degrees.synthesis.synthesize import synthesize
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 for path in sys.argv[1:]:
@@ -136,7 +136,9 @@ def test_an_unknown_suffix_is_refused(tmp_path, name):
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("wpinq.postprocess.synthesis.synthesize.sample", lambda *_: pytest.fail("sampled first"))
+    monkeypatch.setattr(
+        "wpinq.postprocess.degrees.synthesis.synthesize.sample", lambda *_: pytest.fail("sampled first")
+    )
     (tmp_path / "folder.csv").mkdir()
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "no" / "a.csv", tmp_path / "folder.csv", tmp_path / "file" / "a.csv"):

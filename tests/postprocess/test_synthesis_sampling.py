@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from wpinq.errors import SourceError
-from wpinq.postprocess.synthesis import gale_ryser, sampler
-from wpinq.postprocess.synthesis.synthesize import synthesize
+from wpinq.postprocess.degrees.synthesis import gale_ryser, sampler
+from wpinq.postprocess.degrees.synthesis.synthesize import synthesize
 
 
 def fit(*degrees):

@@ -5,7 +5,7 @@ From Proofs Require Import Stable RecordByRecord WeightByWeight.
 Section Paths.
 Context {A : Type} `{Eq A}.
 
-(** plan/stability.py, [Survey.paths]: a plan reads sources, by steps of one input and of two. *)
+(** core/plan/stability.py, [Survey.paths]: a plan reads sources, by steps of one input and of two. *)
 Inductive plan : Type :=
   | Source (i : nat)
   | Step (op : coll A -> coll A) (s : Z) (p : plan)
@@ -61,7 +61,7 @@ End Paths.
 Section Parts.
 Context {A P : Type} `{Eq A} `{Eq P}.
 
-(** operators/partition.py and window.py, [accepts]: the part in which a record is. *)
+(** core/operators/partition.py and window.py, [accepts]: the part in which a record is. *)
 Variable place : A -> P.
 Definition part (p : P) : coll A -> coll A := filter_records (fun x => same (place x) p).
 
@@ -122,7 +122,7 @@ Proof.
     + intros x I. apply nodup_In, in_or_app. right. now rewrite app_nil_r.
 Qed.
 
-(** operators/parallel.py: parts that are measured at different epochs. What a unit changes of the step must be the same
+(** core/operators/parallel.py: parts that are measured at different epochs. What a unit changes of the step must be the same
     at every epoch from its first on, which is so where all steps below are linear for each record. *)
 Theorem parts_at_epochs price most (parts : list P) (at_epoch : P -> nat) (c d : nat -> coll A) (e : coll A) (first : nat) :
   0 <= most -> NoDup parts -> (forall p, In p parts -> 0 <= price p <= most) ->

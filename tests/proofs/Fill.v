@@ -11,7 +11,7 @@ Variable key' : B -> K.
 Variable rank : A -> Z.
 Hypothesis rank_one : forall x y, rank x = rank y -> x = y.
 
-(** operators/semijoin.py, [Fill.define]: [sums] is the weight so far of each key; [choose] is min or, above, max. *)
+(** core/operators/semijoin.py, [Fill.define]: [sums] is the weight so far of each key; [choose] is min or, above, max. *)
 Fixpoint fill (choose : Z -> Z -> Z) (bound : K -> Z) (sums : K -> Z) (c : coll A) : coll A :=
   match c with
   | [] => []

@@ -12,7 +12,7 @@ Variable key : A -> K.
 Variable canon : list A -> list A.
 Hypothesis canon_perm : forall l l', Permutation l l' -> canon l = canon l'.
 
-(** operators/group_by.py, [GroupBy._levels]. *)
+(** core/operators/group_by.py, [GroupBy._levels]. *)
 Definition sizes (sign : Z) (group : coll A) : coll A :=
   filter (fun p => 0 <? snd p) (map (fun p => (fst p, sign * snd p)) group).
 Definition steps (found : coll A) : list Z := sort id (nodup Z.eq_dec (map snd found)).
@@ -24,7 +24,7 @@ Fixpoint levels (found : coll A) (below : Z) (given : list Z) : list (list A * Z
 Definition prefixes (sign : Z) (group : coll A) : coll (list A) :=
   map (fun q => (canon (fst q), sign * snd q)) (levels (sizes sign group) 0 (steps (sizes sign group))).
 
-(** operators/group_by.py, [GroupBy.define]. *)
+(** core/operators/group_by.py, [GroupBy.define]. *)
 Definition of_key (k : K) (c : coll A) : coll A := filter (fun p => same (key (fst p)) k) c.
 Definition group_by (c : coll A) : coll (K * list A) :=
   flat_map (fun k => map (fun q => ((k, fst q), snd q)) (prefixes 1 (of_key k c) ++ prefixes (-1) (of_key k c)))

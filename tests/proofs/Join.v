@@ -2,7 +2,7 @@
 
 From Proofs Require Import Stable.
 
-(** operators/pairs.py, [PairWeighting.rate]: [scale] is K, and [cut] what is subtracted, K or more. *)
+(** core/operators/pairs.py, [PairWeighting.rate]: [scale] is K, and [cut] what is subtracted, K or more. *)
 Definition rate (scale cut total : Z) : Z := Z.max 0 (scale * scale / total - cut).
 
 (** One unit more in a side that weighs [own]: the record weighs [w] of it, and the other side weighs [other]. *)
@@ -82,7 +82,7 @@ Variable pair : A -> B -> C.
 (** What the records of one key weigh on one side, in absolute weight. *)
 Definition side {T} (key : T -> K) (k : K) (c : coll T) : Z := sum (fun p => if same (key (fst p)) k then Z.abs (snd p) else 0) c.
 
-(** operators/join.py, [Join.define], in units of 1/scale^2 of the input's: pair by pair. *)
+(** core/operators/join.py, [Join.define], in units of 1/scale^2 of the input's: pair by pair. *)
 Definition pairs (weigh : K -> Z) (c : coll A) (d : coll B) : coll C :=
   flat_map (fun p => flat_map (fun q =>
     if same (key (fst p)) (key' (fst q)) then [(pair (fst p) (fst q), snd p * snd q * weigh (key (fst p)))] else []) d) c.

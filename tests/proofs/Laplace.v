@@ -10,7 +10,7 @@ Hypothesis ratio : 0 < r < 1.
 
 Fixpoint power (n : nat) : Q := match n with O => 1 | S n => r * power n end.
 
-(** noise/threshold.py, [tail_bounds]: noise reaches [k] with this chance, and with 1 less its mirror for [k] below 1. *)
+(** core/noise/threshold.py, [tail_bounds]: noise reaches [k] with this chance, and with 1 less its mirror for [k] below 1. *)
 Definition tail (k : Z) : Q := if (k <? 1)%Z then 1 + r - power (Z.to_nat (1 - k)) else power (Z.to_nat k).
 Definition hidden (k : Z) : Q := 1 + r - tail k.
 

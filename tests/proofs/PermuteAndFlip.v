@@ -1,4 +1,4 @@
-(** Permute-and-flip (noise/exponential.py): all candidates flip their coins, and of those that are taken the first in a
+(** Permute-and-flip (core/noise/exponential.py): all candidates flip their coins, and of those that are taken the first in a
     random order is chosen. So a candidate is chosen with the chance of its coin, divided by how many are taken.
 
     A weight is exp(-rate * loss), a coin the weight over the largest of all. They are rational here; what is said holds

@@ -7,7 +7,7 @@ From Proofs Require Import Stable.
 Section RecordByRecord.
 Context {A B : Type} `{Eq A} `{Eq B}.
 
-(** operators/map.py, [Map.image]. Also [Extend] and [LookUp] (a join with a public table): the row of a key is a
+(** core/operators/map.py, [Map.image]. Also [Extend] and [LookUp] (a join with a public table): the row of a key is a
     function of the record. *)
 Definition map_records (f : A -> option B) : coll A -> coll B :=
   linear (fun x => match f x with Some y => [(y, 1)] | None => [] end).
@@ -15,13 +15,13 @@ Definition map_records (f : A -> option B) : coll A -> coll B :=
 Theorem map_stable f : Stable (map_records f) 1.
 Proof. apply linear_stable. intros x. unfold mass. destruct (f x); simpl; lia. Qed.
 
-(** operators/filter.py, [Where.image]. *)
+(** core/operators/filter.py, [Where.image]. *)
 Definition filter_records (p : A -> bool) : coll A -> coll A := linear (fun x => if p x then [(x, 1)] else []).
 
 Theorem filter_stable p : Stable (filter_records p) 1.
 Proof. apply linear_stable. intros x. unfold mass. destruct (p x); simpl; lia. Qed.
 
-(** operators/flat_map.py, [FlatMap.image], in units of 1/parts: output [i] of [n] gets [(parts + i) / n]. *)
+(** core/operators/flat_map.py, [FlatMap.image], in units of 1/parts: output [i] of [n] gets [(parts + i) / n]. *)
 Fixpoint numbered (place : Z) (outputs : list B) : list (B * Z) :=
   match outputs with [] => [] | y :: rest => (y, place) :: numbered (place + 1) rest end.
 
@@ -69,7 +69,7 @@ Proof.
   apply numbered_bounds in I. apply Z.abs_eq, Z.div_pos; lia.
 Qed.
 
-(** operators/flat_map.py, [FirstOutputs.image]: with [whole] the first [most] outputs have the whole weight. *)
+(** core/operators/flat_map.py, [FirstOutputs.image]: with [whole] the first [most] outputs have the whole weight. *)
 Definition first_outputs (most : nat) (f : A -> option (list B)) : coll A -> coll B :=
   linear (fun x => match f x with Some made => map (fun y => (y, 1)) (firstn most made) | None => [] end).
 

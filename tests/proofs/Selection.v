@@ -1,4 +1,4 @@
-(** Partition selection (noise/selection.py): the closed form that is computed is the largest function that is private for
+(** Partition selection (core/noise/selection.py): the closed form that is computed is the largest function that is private for
     steps of 1. [up] is exp(epsilon), a rational number here; what is said holds for real ones, being linear in delta and
     continuous. *)
 
@@ -71,7 +71,7 @@ Proof.
   assert (0 < middle) by nra. assert (1 - middle <= up * (1 - middle)) by nra. nra.
 Qed.
 
-(** noise/selection.py: the function that the closed form stands for. *)
+(** core/noise/selection.py: the function that the closed form stands for. *)
 Definition next (p : Q) : Q := least (least (up * p + delta) (1 - (1 - p - delta) / up)) 1.
 
 Lemma branches p r : up * r == 1 - p - delta -> up * (up * p + delta - (1 - r)) == (up * up - 1) * (p - middle).

@@ -1,4 +1,4 @@
-(** The threshold of noise/threshold.py: of all ways in which a unit can be spread over bins, three are the worst.
+(** The threshold of core/noise/threshold.py: of all ways in which a unit can be spread over bins, three are the worst.
 
     A unit puts [w] units, 1 to [C], into each bin that it alone is in, [M] in all. A bin stays hidden with the
     probability exp(-f w), and all of them with exp(-sum), so the largest sum is what counts. [f] is convex, since the
@@ -89,7 +89,7 @@ Proof.
   assert (0 <= some 1) by (unfold some; simpl; lia). lia.
 Qed.
 
-(** noise/threshold.py, [seen_bounds]: M bins of 1; q of C and s of 1; q of C and one of s. *)
+(** core/noise/threshold.py, [seen_bounds]: M bins of 1; q of C and s of 1; q of C and one of s. *)
 Definition ways (M : Z) : list (list (Z * Z)) :=
   let (full, rest) := (M / C, M mod C) in [[(1, M)]; [(C, full); (1, rest)]; [(C, full); (rest, if rest =? 0 then 0 else 1)]].
 Definition shown (way : list (Z * Z)) : Z := sum (fun bins => snd bins * f (fst bins)) way.

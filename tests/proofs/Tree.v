@@ -1,4 +1,4 @@
-(** The counting trees of continual release (noise/counting_tree.py): what one unit moves in all nodes together, and that
+(** The counting trees of continual release (core/noise/counting_tree.py): what one unit moves in all nodes together, and that
     the nodes of an epoch add up to its count, so that an answer is a function of noisy nodes. *)
 
 From Proofs Require Import Stable.
@@ -78,7 +78,7 @@ Qed.
 
 End Tree.
 
-(** noise/counting_tree.py, [Segment.parts]: which nodes of one tree, with which signs, make its first [many] nodes. *)
+(** core/noise/counting_tree.py, [Segment.parts]: which nodes of one tree, with which signs, make its first [many] nodes. *)
 Definition places (low high : Z) : list Z := map (fun i => low + Z.of_nat i) (seq 0 (Z.to_nat (high - low))).
 Fixpoint parts (length level many : Z) (sizes : list Z) : list (Z * Z * Z) :=
   match sizes with

@@ -46,7 +46,7 @@ Proof.
     + easy.
 Qed.
 
-(** operators/contribution/share.py, [Share.define], in units of 1/parts: records of n share a weight of 1. *)
+(** core/operators/contribution/share.py, [Share.define], in units of 1/parts: records of n share a weight of 1. *)
 Definition total (g : coll A) : Z := sum snd g.
 Definition share (parts : Z) (g : coll A) : coll A := map (fun p => (fst p, snd p * (parts / total g))) g.
 
@@ -73,7 +73,7 @@ Proof.
   intros g. apply share_bounded; [easy|]. intros p I. apply filter_In in I as [_ I]. lia.
 Qed.
 
-(** operators/contribution/sample.py, [Bound.define]: the first [most] copies in the order of a keyed hash, of those that
+(** core/operators/contribution/sample.py, [Bound.define]: the first [most] copies in the order of a keyed hash, of those that
     the bound of each place, a value of the column [per], lets through. *)
 Context {P : Type} `{Eq P}.
 Variable place : A -> P.
@@ -125,7 +125,7 @@ Variable key : A -> K.
 Variable key' : B -> K.
 Variable pair : A -> B -> C.
 
-(** operators/join_rows.py, [JoinRows.define]: the products, in units of 1/resolution^2. *)
+(** core/operators/join_rows.py, [JoinRows.define]: the products, in units of 1/resolution^2. *)
 Definition join_rows : coll A -> coll B -> coll C := pairs key key' pair (fun _ => 1).
 
 Lemma join_rows_left most d : (forall k, side key' k d <= most) -> Stable (fun c => join_rows c d) most.
@@ -164,7 +164,7 @@ Proof.
     (join_rows key key' pair (items c') (items d'))). lia.
 Qed.
 
-(** operators/join_rows.py, [LeftRows.define]: pairs, and what is left of each record without a partner; 1 is [unit]. *)
+(** core/operators/join_rows.py, [LeftRows.define]: pairs, and what is left of each record without a partner; 1 is [unit]. *)
 Section LeftRows.
 Context {A B C K : Type} `{Eq A} `{Eq B} `{Eq C} `{Eq K}.
 Variable key : A -> K.

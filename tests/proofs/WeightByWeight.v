@@ -5,7 +5,7 @@ From Proofs Require Import Stable.
 Section OneRecord.
 Context {A : Type} `{Eq A}.
 
-(** operators/distinct.py, [Distinct.define]. *)
+(** core/operators/distinct.py, [Distinct.define]. *)
 Definition distinct (most : Z) : coll A -> coll A := each (fun x w => [(x, Z.min (Z.max w 0) most)]).
 
 Theorem distinct_stable most : 0 <= most -> Stable (distinct most) 1.
@@ -15,7 +15,7 @@ Proof.
   - intros x w s G. etransitivity; [apply dist_one|]. unfold grows in G. lia.
 Qed.
 
-(** operators/shave.py, [_sliced]: [cut] takes slices off what is left; a thickness is at least one unit, so there are
+(** core/operators/shave.py, [_sliced]: [cut] takes slices off what is left; a thickness is at least one unit, so there are
     no more slices than units. The last thickness repeats. *)
 Definition thick (thickness : list Z) (index : nat) : Z := nth (Nat.min index (length thickness - 1)) thickness 1.
 
@@ -73,7 +73,7 @@ Proof.
     apply cut_grows; [easy|unfold grows in G; lia|lia|lia].
 Qed.
 
-(** operators/concat.py, [Sum.define]: concat with sign 1, subtract with sign -1. *)
+(** core/operators/concat.py, [Sum.define]: concat with sign 1, subtract with sign -1. *)
 Definition signed_sum (sign : Z) (c d : coll A) : coll A := c ++ map (fun p => (fst p, sign * snd p)) d.
 
 Lemma weight_signed sign (d : coll A) x : weight (map (fun p => (fst p, sign * snd p)) d) x = sign * weight d x.
@@ -103,7 +103,7 @@ Proof.
   apply (dist_pointwise Z.sub); intros; try lia; unfold signed_sum; rewrite weight_app, weight_signed, !items_weight; lia.
 Qed.
 
-(** operators/union.py, [Extreme.define]. *)
+(** core/operators/union.py, [Extreme.define]. *)
 Definition extreme (choose : Z -> Z -> Z) (c d : coll A) : coll A :=
   map (fun x => (x, choose (weight c x) (weight d x))) (records (c ++ d)).
 Definition union := extreme Z.max.

@@ -8,7 +8,7 @@ Variable key : A -> K.
 Variable canon : list A -> list A.
 Hypothesis canon_perm : forall l l', Permutation l l' -> canon l = canon l'.
 
-(** operators/group_by.py, [GroupBy._levels]: weights are whole here, and one below 0 counts for none. *)
+(** core/operators/group_by.py, [GroupBy._levels]: weights are whole here, and one below 0 counts for none. *)
 Definition copies (group : coll A) : list A := flat_map (fun p => repeat (fst p) (Z.to_nat (snd p))) group.
 Definition group_of (k : K) (c : coll A) : coll (K * list A) := emitted canon k 1 (copies (of_key key k c)).
 Definition whole_groups (c : coll A) : coll (K * list A) :=

@@ -17,13 +17,13 @@ from strategies import Driver, Fine, expected, leaves, protected, same
 
 import wpinq
 from wpinq.collection import Collection
-from wpinq.engines import reference
-from wpinq.ledger.secret import Secret
-from wpinq.operators.align import record_ids, record_key
-from wpinq.operators.contribution.sample import _numbered
-from wpinq.operators.contribution.share import RESOLUTION
-from wpinq.plan.node import steps
-from wpinq.records.values import encode
+from wpinq.core.engines import reference
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.operators.contribution.sample import _numbered
+from wpinq.core.operators.contribution.share import RESOLUTION
+from wpinq.core.operators.resolution import record_ids, record_key
+from wpinq.core.plan.node import steps
+from wpinq.core.records.values import encode
 
 CASES = int(os.environ.get("WPINQ_BRIDGE_CASES", "1500"))
 IN_COLUMNS = 4

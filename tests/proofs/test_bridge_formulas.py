@@ -8,9 +8,9 @@ import coq
 import numpy as np
 import pytest
 
-from wpinq.ledger.cost import Total
-from wpinq.noise import counting_tree, threshold
-from wpinq.operators.dither import rounded
+from wpinq.core.ledger.cost import Total
+from wpinq.core.noise import counting_tree, threshold
+from wpinq.core.operators.dither import rounded
 
 
 @pytest.mark.slow

@@ -109,9 +109,9 @@ class Steps:
 
     def watch(self) -> None:
         """Count from here on: files, SQLite, sinks and stages."""
-        from wpinq.publish.register import Register
-        from wpinq.publish.sinks.directory import Directory
-        from wpinq.publish.sinks.sqlite import SqliteTables
+        from wpinq.apps.publish.sinks.directory import Directory
+        from wpinq.apps.publish.sinks.sqlite import SqliteTables
+        from wpinq.apps.publish.state import Register
 
         for name in ("fsync", "rename", "replace", "link", "unlink", "mkdir", "rmdir"):
             self.wrap(os, name, name)
@@ -139,7 +139,7 @@ class Steps:
 
 def calm() -> None:
     """Fix what is random, the ledger's secret and names, and its clock; names of drafts must stay new."""
-    from wpinq.ledger import session
+    from wpinq.core.ledger import transaction as session
 
     class Still(dt.datetime):
         @classmethod
@@ -156,7 +156,7 @@ def child(
     others: bool = False,
 ) -> None:  # fmt: skip
     """Publish, and say what became of it; killed on the way, if that is wanted."""
-    from wpinq.publish import Release
+    from wpinq.apps.publish import Release
 
     calm()
     steps = Steps(fatal)

@@ -81,7 +81,7 @@ class Broker:
 
 def look(home: Path, source: str, now: str, fatal: int) -> None:
     """Open the stream, take in what came, publish what is closed; killed on the way, if that is wanted."""
-    from wpinq.publish import Release
+    from wpinq.apps.publish import Release
 
     calm()
     steps = Steps(fatal)

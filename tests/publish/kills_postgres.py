@@ -24,7 +24,7 @@ def child(home: Path, url: str, name: str, fatal: int) -> None:
     """Publish the day into tables of this name."""
     import adbc_driver_manager.dbapi as driver
 
-    from wpinq.publish import Release
+    from wpinq.apps.publish import Release
 
     calm()
     steps = Steps(fatal)

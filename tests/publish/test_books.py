@@ -10,8 +10,8 @@ import pytest
 from tests.publish.test_refusals import told  # noqa: F401  a fixture
 from tests.publish.test_registry import SCHEMA, faults
 from tests.publish.test_release import PAGES, release, wrote
+from wpinq.core.ledger import Ledger
 from wpinq.errors import BudgetError, ExactnessError, PlanError
-from wpinq.ledger import Ledger
 
 BELL = {"name": "bell", "counts": ["page"], "keys": PAGES, "rho": "1/100", "plot": False}
 LAPLACE = {"name": "views", "counts": ["page"], "keys": PAGES, "epsilon": "1/5", "plot": False}
@@ -129,7 +129,7 @@ def test_what_a_killed_process_was_charged_for_counts_in_its_month(tmp_path, mon
     """Its price was known to the ledger alone, so that another day could spend November's budget a second time."""
     months(tmp_path)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("wpinq.publish.publisher.compose", lambda *_: exec("raise KeyboardInterrupt"))
+        patch.setattr("wpinq.apps.publish.publisher.compose", lambda *_: exec("raise KeyboardInterrupt"))
         site_of(tmp_path, 1).run("2026-11-28")
     site_of(tmp_path, "1/100").run("2026-10-01")  # a month more, of which much is left in the ledger
     site = site_of(tmp_path, "9/10")

@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import polars as pl
 
+from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.sinks.place import Edition
+from wpinq.apps.publish.sinks.sqlite import SqliteTables
+from wpinq.apps.publish.state import Record, Register
+from wpinq.core.ledger import Ledger
 from wpinq.errors import LedgerError, SourceError
-from wpinq.ledger import Ledger
-from wpinq.publish.periods import Period
-from wpinq.publish.register import Record, Register
-from wpinq.publish.sinks.place import Edition
-from wpinq.publish.sinks.sqlite import SqliteTables
 
 
 def flipped(path, often):

@@ -7,9 +7,9 @@ import pytest
 
 from tests.publish.test_release import PAGES, release, wrote
 from tests.servers import postgres
-from wpinq.cli import main
+from wpinq.apps.cli import main
+from wpinq.apps.publish.files import found
 from wpinq.errors import PlanError, WpinqError
-from wpinq.publish.files import found
 
 DAY = "2026-11-21"
 SINKS = [{"directory": "out/{date}"}, {"sqlite": "out.db"}]

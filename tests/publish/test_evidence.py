@@ -7,8 +7,8 @@ import sqlite3
 import pytest
 
 from tests.publish.test_release import PAGES, release, wrote
+from wpinq.apps.publish.files import digest, found
 from wpinq.errors import LedgerError, SourceError, WpinqError
-from wpinq.publish.files import digest, found
 
 DAY = "2026-11-21"
 QUESTION = {"name": "views", "sql": "SELECT page, COUNT(*) AS views FROM data GROUP BY page", "keys": PAGES,

@@ -9,12 +9,12 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from wpinq.cli.publish import _ended
-from wpinq.cli.publishing import Voice
+from wpinq.apps.cli.publish import _ended
+from wpinq.apps.cli.publishing import Voice
+from wpinq.apps.publish import Release
+from wpinq.apps.publish.endpoint import PATIENCE, Endpoint
+from wpinq.apps.publish.figures import Figures
 from wpinq.errors import SourceError
-from wpinq.publish import Release
-from wpinq.publish.endpoint import PATIENCE, Endpoint
-from wpinq.publish.figures import Figures
 
 NOW = dt.datetime(2026, 11, 24, 6, tzinfo=dt.UTC)
 DAYS = ["2026-11-20", "2026-11-21", "2026-11-22"]
@@ -105,7 +105,7 @@ def test_no_figure_depends_on_records(release, monkeypatch):
     What cannot be read, or was changed, is told to the curator and counted nowhere; what the budget ends is counted.
     """
     now = NOW.timestamp()
-    monkeypatch.setattr("wpinq.publish.figures._now", lambda: now)
+    monkeypatch.setattr("wpinq.apps.publish.figures._now", lambda: now)
     found = []
     for records in ("", "".join(f"u{n},/a\nu{n},/b\n" for n in range(500))):
         one, figures = release(records, stream=None), Figures()

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from wpinq.cli.app import app
+from wpinq.apps.cli.app import app
+from wpinq.apps.publish import BusyError, Release
+from wpinq.apps.publish.following import Follower
 from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError
-from wpinq.publish import BusyError, Release
-from wpinq.publish.following import Follower
 
 EXACT = 1000
 START = dt.datetime(2026, 11, 21, 9, tzinfo=dt.UTC)

@@ -11,8 +11,8 @@ from depth import DEEP
 from tests.servers import postgres
 
 WAYS = {
-    "pure": ("--stride", "9" if DEEP else "23", "--book", "pure"),
-    "rho": ("--stride", "29", "--book", "rho"),
+    "pure": ("--stride", "9" if DEEP else "13", "--book", "pure"),
+    "rho": ("--stride", "19", "--book", "rho"),
     "held": ("--act", "accept", "--stride", "17"),
     "deliver": ("--act", "deliver", "--stride", "7"),
     "others": ("--others", "--stride", "90"),

@@ -9,12 +9,12 @@ import pytest
 
 from tests.publish.test_release import NOW, PAGES, given, release, wrote
 from tests.servers import postgres
-from wpinq.cli import main
+from wpinq.apps.cli import main
+from wpinq.apps.publish import Release
+from wpinq.apps.publish.declared import Data
+from wpinq.apps.publish.input import Opening
+from wpinq.apps.publish.periods import Period
 from wpinq.errors import SourceError
-from wpinq.publish import Release
-from wpinq.publish.declared import Data
-from wpinq.publish.periods import Period
-from wpinq.publish.records import Opening
 
 DAY = "2026-11-21"
 FILE = """

@@ -12,8 +12,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from wpinq.apps.publish import BusyError, ChangedError, HeldError, Release
 from wpinq.errors import BinError, BudgetError, ExactnessError, PlanError, SourceError
-from wpinq.publish import BusyError, ChangedError, HeldError, Release
 
 NOW = dt.datetime(2026, 11, 22, 6, tzinfo=dt.UTC)
 PAGES = [f"/p{number}" for number in range(6)]
@@ -44,7 +44,7 @@ def release(home: Path, *, now: dt.datetime = NOW, **changes) -> Release:
     return Release(given(**changes), "site", home, clock=lambda: now)
 
 
-README = Path(__file__).parents[2] / "wpinq" / "publish" / "README.md"
+README = Path(__file__).parents[2] / "wpinq" / "apps" / "publish" / "README.md"
 
 
 def test_the_smallest_file_works_as_it_stands(tmp_path):

@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import binom
 
 import wpinq
-from wpinq.ledger.curve import pure_within
-from wpinq.ledger.secret import Secret
-from wpinq.plan.node import sources
+from wpinq.core.ledger.renyi import pure_within
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.plan.node import sources
 
 ONE = Secret(bytes(range(32)))
 PERSON = wpinq.users("user", at_most=4)

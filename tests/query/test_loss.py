@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 import wpinq
-from wpinq.cli import main
+from wpinq.apps.cli import main
 
 LOUD = 4000
 ROWS = [(f"u{i % 50}", f"p{min(i % 100, 3) if i % 50 else i}") for i in range(3000)]

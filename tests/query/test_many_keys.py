@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.measurements.measurement import Measurement
+from wpinq.core.measurements.measurement import Measurement
+from wpinq.core.records import blocks
 from wpinq.query import answer
-from wpinq.records import blocks
 
 QUERY = "SELECT page, country, COUNT(*) AS views FROM data GROUP BY page, country HAVING COUNT(*) >= 4 ORDER BY {}"
 KEYS = pl.DataFrame({"page": [f"/p{n % 60}" for n in range(240)], "country": [f"c{n % 8}" for n in range(240)]})

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from strategies import distance, evaluate, leaves
 
 import wpinq
+from wpinq.core.plan.node import sources
+from wpinq.core.plan.stability import sensitivities
 from wpinq.errors import BinError, BudgetError, ExactnessError, PlanError, SourceError, WpinqError
-from wpinq.plan.node import sources
-from wpinq.plan.stability import sensitivities
 from wpinq.query import prepare
 
 SECRET = "marker-of-a-record"

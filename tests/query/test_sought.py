@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import wpinq
+from wpinq.core.plan.stability import sensitivities
 from wpinq.errors import PlanError
-from wpinq.plan.stability import sensitivities
 from wpinq.query import prepare
 from wpinq.testing import audit, check_stability
 

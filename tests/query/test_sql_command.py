@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 from servers import PASSWORD, postgres
 
-from wpinq.cli import main
-from wpinq.ledger import Ledger
+from wpinq.apps.cli import main
+from wpinq.core.ledger import Ledger
 
 ROWS = [(f"u{i % 150}", f"p{i % 7 if i % 3 else 0}") for i in range(3000)]
 COUNTS = Counter(page for _, page in ROWS)

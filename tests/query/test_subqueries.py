@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import wpinq
+from wpinq.core.plan.stability import sensitivities
 from wpinq.errors import PlanError
-from wpinq.plan.stability import sensitivities
 from wpinq.query import prepare
 from wpinq.testing import audit, check_stability
 
@@ -153,7 +153,11 @@ def test_groups_of_a_subquery_are_joined_for_each_key_has_one(query, moves):
     check_stability(groups, examples=25)
 
 
+LONG = "SELECT topic FROM pages"
+for place in range(20):
+    LONG = f"SELECT concat(topic, topic) AS topic FROM ({LONG}) AS p{place}"
 REFUSED = [
+    (f"SELECT COUNT(*) FROM views WHERE page IN (SELECT topic FROM ({LONG}) AS p)", "65,536 times as long"),
     ("SELECT COUNT(*) FROM (SELECT user FROM views ORDER BY user LIMIT 3) t", "which rows come first"),
     ("SELECT COUNT(*) FROM (SELECT age FROM views UNION ALL SELECT age FROM views LIMIT 3) t", "which rows come first"),
     ("SELECT COUNT(*) FROM (SELECT DISTINCT ON (user) user, page FROM views) t", "DISTINCT ON takes a first record"),

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pytest
 
 import wpinq
+from wpinq.core.measurements.measurement import Measurement
+from wpinq.core.records import blocks
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import BinError, SourceError
-from wpinq.measurements.measurement import Measurement
-from wpinq.records import blocks
-from wpinq.records.bins import bin_frame
-from wpinq.records.schema import Kind, Schema
 
 PAIRS = Schema.of(page=Kind.TEXT, size=Kind.INT)
 KEYS = pl.DataFrame({"a": [f"/p{n}" for n in range(300)], "b": range(300)})
@@ -69,7 +69,7 @@ def test_an_arrow_table_is_read_as_a_frame_is():
 
 def test_columns_of_plain_types_are_not_looked_at_one_by_one(monkeypatch):
     """Ten million categories took nineteen seconds."""
-    from wpinq.records import bins
+    from wpinq.core.records import bins
 
     monkeypatch.setattr(bins, "fitted", None)
     assert bin_frame(KEYS.cast({"a": pl.Categorical, "b": pl.UInt16}), PAIRS).rows() == KEYS.rows()

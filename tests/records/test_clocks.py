@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from wpinq.publish.periods import Period
-from wpinq.records.clocks import shown
+from wpinq.apps.publish.periods import Period
+from wpinq.core.records.clocks import shown
 
 JUMPS = [
     ("America/Sao_Paulo", dt.datetime(2017, 10, 15, 3)),

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.identity import identities, integer_identities
+from wpinq.core.records.schema import Kind, Schema, polars_type
+from wpinq.core.records.values import decode, encode
 from wpinq.errors import BinError
-from wpinq.records.bins import bin_frame
-from wpinq.records.identity import identities, integer_identities
-from wpinq.records.schema import Kind, Schema, polars_type
-from wpinq.records.values import decode, encode
 
 KEY = b"k" * 16
 scalars = st.one_of(

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wpinq.core.records import kinds
+from wpinq.core.records.schema import Kind
+from wpinq.core.records.values import encode
 from wpinq.errors import PlanError
-from wpinq.records import kinds
-from wpinq.records.schema import Kind
-from wpinq.records.values import encode
 from wpinq.sources.columns import declared
 
 CODED = {

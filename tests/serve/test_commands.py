@@ -7,8 +7,8 @@ import pytest
 from serving import serving, written
 
 from examples import sample
-from wpinq.cli import main
-from wpinq.ledger import Ledger
+from wpinq.apps.cli import main
+from wpinq.core.ledger import Ledger
 
 PAGE = Path(__file__).parents[2] / "wpinq" / "docs" / "serving.md"
 

@@ -9,8 +9,8 @@ import pytest
 from serving import CONFIG, serving, written
 
 import wpinq
+from wpinq.core.ledger import Ledger
 from wpinq.errors import BudgetError, PlanError, SourceError
-from wpinq.ledger import Ledger
 
 PLANS = {
     "map": lambda v: v.map(lambda page: page),

@@ -10,8 +10,8 @@ import time
 import pytest
 from serving import CONFIG, serving, written
 
-from wpinq.serve import run
-from wpinq.serve.connections import Connection, Listener, Room
+from wpinq.apps.serve import run
+from wpinq.apps.serve.connections import Connection, Listener, Room
 
 MOST, EACH = 40, 25
 SMALL = f"\n[limits]\nconnections = {MOST}\neach = {EACH}\n"

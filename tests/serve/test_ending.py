@@ -16,15 +16,16 @@ from fractions import Fraction
 import pytest
 from serving import CONFIG, SCRIPT, written
 
-from wpinq.ledger import Ledger
-from wpinq.serve.tokens import Tokens
+from wpinq.apps.serve.tokens import Tokens
+from wpinq.core.ledger import Ledger
 
 COUNT = {"query": "SELECT page, COUNT(*) AS c FROM views GROUP BY page", "keys": ["p1"], "epsilon": 1, "dry": False}
 STUCK = (
     """
 import pathlib, time
-from wpinq.measurements import settle
-from wpinq.serve import measured, run
+from wpinq.core.runs import run as settle
+from wpinq.apps.serve import measured
+from wpinq.apps.serve import run
 run.GRACE, run.LAST = 0.4, 1.0
 there, compute, observed = pathlib.Path(__file__).parent, settle.compute, measured.observed
 
@@ -146,6 +147,6 @@ def test_an_event_loop_that_hangs_is_ended_by_the_system(place):
 
 
 def test_the_bound_is_ten_seconds():
-    from wpinq.serve import run
+    from wpinq.apps.serve import run
 
     assert run.GRACE < run.LAST < 10

@@ -7,10 +7,10 @@ import tracemalloc
 import pytest
 from serving import CONFIG, serving, written
 
-from wpinq.ledger import Ledger
-from wpinq.serve.desk import Desk
-from wpinq.serve.kept import Kept, weight
-from wpinq.serve.refusals import RefusedError
+from wpinq.apps.serve.kept import Kept, weight
+from wpinq.apps.serve.refusals import RefusedError
+from wpinq.apps.serve.work_queue import Desk
+from wpinq.core.ledger import Ledger
 
 ROWS = 100
 

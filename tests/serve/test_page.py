@@ -13,9 +13,9 @@ import pytest
 from browser import CHROMIUM, browser
 from serving import CONFIG, Visitor, serving, written
 
-from wpinq.ledger import Ledger
-from wpinq.serve import sessions
-from wpinq.serve.page.routes import KINDS, content
+from wpinq.apps.serve import sessions
+from wpinq.apps.serve.page.routes import KINDS, content
+from wpinq.core.ledger import Ledger
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&{{7*7}}"
 PAGES = ["/", "/ask", "/budget", "/measurements/views.pages", "/fits/degrees"]

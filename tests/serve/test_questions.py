@@ -7,8 +7,8 @@ import pytest
 from serving import CONFIG, serving, written
 
 import wpinq
-from wpinq.ledger import Ledger
-from wpinq.serve import measuring, questions
+from wpinq.apps.serve import measuring, questions
+from wpinq.core.ledger import Ledger
 
 COUNT = "SELECT page, COUNT(*) AS c FROM views GROUP BY page"
 PAGES = ["p0", "p1", "nope"]

@@ -9,8 +9,8 @@ import pytest
 from serving import CONFIG, Visitor, serving, written
 
 import wpinq
+from wpinq.apps.publish import Release
 from wpinq.errors import SourceError
-from wpinq.publish import Release
 
 FILE = """
 name = "hourly"
@@ -102,7 +102,7 @@ def comes(site, stream):
 
 def test_long_answers_come_in_pieces(followed, monkeypatch):
     site = followed
-    monkeypatch.setattr("wpinq.serve.releases.WINDOWS", 2)
+    monkeypatch.setattr("wpinq.apps.serve.releases.WINDOWS", 2)
     release = wpinq.connect(site.url, site.token()).releases["site"]
     told = site.ask(site.token(), "POST", "/api/releases/site/windows", {"table": "views"}).body
     assert len(told["windows"]) == 2 and told["more"] is True

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
+from wpinq.apps.serve.config import read
+from wpinq.apps.serve.tokens import Tokens
 from wpinq.errors import PlanError, SourceError
-from wpinq.serve.config import read
-from wpinq.serve.tokens import Tokens
 
 
 def test_what_there_is_is_listed_with_meaning_scale_and_cost(site):

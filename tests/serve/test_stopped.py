@@ -6,10 +6,10 @@ import re
 import pytest
 from serving import Visitor
 
+from wpinq.apps.serve.refusals import refusal
+from wpinq.core.ledger import Ledger
+from wpinq.core.plan.dataset import DataSet
 from wpinq.errors import LedgerError, SourceError
-from wpinq.ledger import Ledger
-from wpinq.plan.dataset import DataSet
-from wpinq.serve.refusals import refusal
 
 REASON = "views.csv holds other records than those first read as views.csv on 2026-11-20"
 ONE = {"query": "SELECT page, COUNT(*) AS c FROM views GROUP BY page", "keys": ["p1"], "epsilon": "0.1"}

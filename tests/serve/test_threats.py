@@ -18,9 +18,9 @@ import msgspec
 import pytest
 from serving import CONFIG, serving, written
 
-from wpinq.ledger import Ledger
-from wpinq.remote import grammar
-from wpinq.serve.tokens import Tokens
+from wpinq.apps.remote import grammar
+from wpinq.apps.serve.tokens import Tokens
+from wpinq.core.ledger import Ledger
 
 COUNT = {"query": "SELECT page, COUNT(*) AS c FROM views GROUP BY page", "keys": ["p1"], "epsilon": "1/10"}
 TABLE = {"do": "table", "name": "views"}
@@ -44,6 +44,7 @@ def longer(times):
     return {"is": "traced", "reads": ["page"], "names": ["page"], "values": [value]}
 
 
+PAGES = " || ".join(["page"] * 16) + " AS page"
 DOUBLED = [TABLE, *({"do": "concat", "left": place, "right": place} for place in range(12))]
 COLUMNS = {"is": "chosen", "names": ["user"]}
 CONSTANT = {"is": "traced", "reads": [], "names": ["k"], "values": [{"is": "constant", "type": "integer", "value": 1}]}
@@ -59,7 +60,7 @@ BOMBS = {
     "a deep expression": [TABLE, {"do": "map", "of": 0, "function": lower(40)}],
     "long texts": [TABLE, *({"do": "map", "of": place, "function": longer(200)} for place in range(4))],
     "long texts in SQL": [
-        TABLE, *({"do": "map", "of": at, "function": {"is": "sql", "text": "page || page AS page"}} for at in (0, 1))
+        TABLE, *({"do": "map", "of": at, "function": {"is": "sql", "text": PAGES}} for at in range(5))
     ],
     "thin slices": [TABLE, {"do": "shave", "of": 0, "thickness": ["1/10000000"]}],
     "itself": [{"do": "distinct", "of": 0}],
@@ -71,6 +72,21 @@ BOMBS = {
     "another data set": [{"do": "table", "name": "hidden"}],
     "nothing": [],
 }  # fmt: skip
+
+
+def doubled(times, table="views"):
+    """A query whose subqueries double a text, so many times."""
+    inner = f"SELECT page FROM {table}"
+    for number in range(times):
+        inner = f"SELECT concat(page, page) AS page FROM ({inner}) AS t{number}"
+    return inner
+
+
+@pytest.mark.parametrize(("times", "status"), [(12, 200), (20, 422)])
+def test_texts_that_grow_from_subquery_to_subquery_are_refused_before_they_are_made(site, times, status):
+    query = f"SELECT page, COUNT(*) AS c FROM ({doubled(times)}) AS t GROUP BY page"
+    found = site.ask(site.token("long", 10), "POST", "/api/sql", {**COUNT, "query": query, "dry": True})
+    assert found.status == status and (status == 200) != ("times as long, step by step" in json.dumps(found.body))
 
 
 @pytest.mark.parametrize("name", BOMBS)
@@ -225,7 +241,7 @@ def test_present_and_absent_bins_take_the_same_time(site):
 
 
 def test_slow_clients_are_let_go(tmp_path, monkeypatch):
-    from wpinq.serve import run
+    from wpinq.apps.serve import run
 
     monkeypatch.setattr(run, "HEAD", 0.3)
     with serving(written(tmp_path, CONFIG + "\n[limits]\nseconds = 0.3\n")) as site:

@@ -7,8 +7,8 @@ import shutil
 import pytest
 from serving import CONFIG, Visitor, serving, written
 
-from wpinq.serve import refusals
-from wpinq.serve.tokens import Tokens
+from wpinq.apps.serve import refusals
+from wpinq.apps.serve.tokens import Tokens
 
 DAY = dt.timedelta(days=1)
 SITE = (

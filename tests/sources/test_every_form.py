@@ -9,7 +9,7 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from wpinq.cli import options
+from wpinq.apps.cli import options
 from wpinq.sources import open_source
 from wpinq.sources.check import check
 from wpinq.sources.files import FORMATS, LINES
@@ -49,7 +49,7 @@ def test_every_form_has_a_sample_and_every_ending_is_told():
     told = options.InputPath.__metadata__[0].help
     for form in set(FORMATS.values()):
         endings = [ending for ending, its in FORMATS.items() if its == form]
-        assert any(ending in told for ending in endings), f"{endings}: name one under INPUT in cli/options.py"
+        assert any(ending in told for ending in endings), f"{endings}: name one under INPUT in apps/cli/options.py"
 
 
 @pytest.mark.parametrize(("ending", "form"), FORMS)

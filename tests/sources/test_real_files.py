@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.cli import main
-from wpinq.plan.node import sources
+from wpinq.apps.cli import main
+from wpinq.core.plan.node import sources
 from wpinq.sources import open_source
 from wpinq.sources.check import check
 from wpinq.sources.text.logformat import compiled

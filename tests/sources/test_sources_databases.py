@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from servers import PASSWORD, postgres
 
 import wpinq
+from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import ChangedError, PlanError, SourceError, WpinqError
-from wpinq.records.schema import Kind, polars_type
 from wpinq.sources import open_source
 from wpinq.sources.databases.postgres import Postgres
 from wpinq.sources.databases.sqlite import Sqlite

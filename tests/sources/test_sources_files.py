@@ -14,7 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from wpinq.cli.check import check as check_command
+from wpinq.apps.cli.check import check as check_command
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
 from wpinq.sources.check import check

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wpinq.core.records.schema import Kind, polars_type
+from wpinq.core.records.values import encode
 from wpinq.errors import SourceError
-from wpinq.records.schema import Kind, polars_type
-from wpinq.records.values import encode
 from wpinq.sources import open_source
 from wpinq.sources.tables import arrow, tuples
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from wpinq.core.records.schema import Kind, polars_type
+from wpinq.core.records.text import UTF8, valid_text
 from wpinq.errors import SourceError
-from wpinq.records.schema import Kind, polars_type
-from wpinq.records.text import UTF8, valid_text
 from wpinq.sources import open_source
 from wpinq.sources.text import lines
 

@@ -9,12 +9,11 @@ import pytest
 
 import wpinq
 from wpinq import protection
+from wpinq.core.records.log import Closed, Log
+from wpinq.core.records.reader import ObjectReader, Steady
+from wpinq.core.records.schema import Kind, Schema
+from wpinq.core.runs.timeline import Timeline
 from wpinq.errors import ChangedError
-from wpinq.measurements.timeline import Timeline
-from wpinq.records.schema import Kind, Schema
-from wpinq.sources.columns import Steady
-from wpinq.sources.log import Closed, Log
-from wpinq.sources.readers import ObjectReader
 from wpinq.sources.tables.tuples import TupleReader
 
 

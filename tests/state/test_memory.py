@@ -10,14 +10,15 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq import kernels
-from wpinq.engines import local, shards, threads
-from wpinq.engines.job import Job
+from wpinq.core import kernels
+from wpinq.core.engines import local, threads
+from wpinq.core.engines.bytewax import shards
+from wpinq.core.engines.job import Job
+from wpinq.core.kernels import partitions, sums
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.operators.contribution.reservoirs import Reservoirs
+from wpinq.core.state import memory
 from wpinq.errors import EngineError, PlanError
-from wpinq.kernels import partitions, sums
-from wpinq.ledger.secret import Secret
-from wpinq.operators.contribution.reservoirs import Reservoirs
-from wpinq.state import memory
 
 ROWS = pl.DataFrame({"page": [f"page {i * 7919 % 60_001}" for i in range(90_000)]})
 
@@ -149,8 +150,8 @@ def test_what_waits_on_disk_has_no_name_and_nobody_else_may_read_it(tmp_path):
 
 def test_nothing_is_left_by_a_process_that_is_killed(tmp_path):
     code = f"""
-from wpinq.operators.contribution.reservoirs import Reservoirs
-from wpinq.state import memory
+from wpinq.core.operators.contribution.reservoirs import Reservoirs
+from wpinq.core.state import memory
 scratch = memory.Scratch({str(tmp_path)!r})
 scratch.write([memoryview(bytes(4096))] * 99, 0)
 print("written", flush=True)

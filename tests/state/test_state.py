@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wpinq.state import table as tables
-from wpinq.state.steps import Steps
-from wpinq.state.table import Table, combine
+from wpinq.core.state import table as tables
+from wpinq.core.state.staircase import Steps
+from wpinq.core.state.table import Table, combine
 
 ids = st.tuples(st.integers(0, 3), st.integers(0, 3))  # few, so that identities tie in one word, or in both
 changes = st.lists(st.lists(st.tuples(ids, st.integers(-3, 3)), max_size=6), max_size=8)

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, expected, protected, same
 
-from wpinq import kernels
-from wpinq.operators.group_sizes import GroupSizes
-from wpinq.plan.node import sources
-from wpinq.state import pointwise, summed
+from wpinq.core import kernels
+from wpinq.core.operators.group_sizes import GroupSizes
+from wpinq.core.plan.node import sources
+from wpinq.core.state import pointwise, summed
 
 pytestmark = pytest.mark.skipif(kernels.LIB is None, reason="there are no compiled kernels")
 COLUMNS = {"a": "text", "x": "number"}

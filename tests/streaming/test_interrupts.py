@@ -159,7 +159,7 @@ TWICE = """
 import pathlib, sys, time
 import wpinq, wpinq.streaming, polars, bytewax, cryptography
 from wpinq.streaming import journal
-from wpinq.engines import live as engine
+from wpinq.core.engines.bytewax import live as engine
 
 place, who, directory = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 

@@ -86,7 +86,7 @@ def test_the_next_process_says_the_same_and_goes_on(start):
 
 def test_a_release_that_was_begun_with_an_older_form_of_noise_is_refused_and_never_mixed(start, monkeypatch):
     """It was charged as another question, without a word, and the answers of two releases made one series."""
-    from wpinq.measurements import continual
+    from wpinq.core.measurements import continual
 
     with monkeypatch.context() as older:
         older.setattr(continual, "FORM", continual.OLDER)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.records.schema import Column, Kind, Schema
+from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.sources.text.weblog import KINDS
 from wpinq.streaming import kafka as room
 from wpinq.streaming import messages

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.measurements.changes import Changes
+from wpinq.core.runs.prefix_sums import Changes
 
 TYPED = {"user": "text", "page": "text"}
 TIMED = {"page": "text", "time": "timestamp"}

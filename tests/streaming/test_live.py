@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.engines import flow
-from wpinq.engines import live as engine
-from wpinq.measurements.timeline import at_epoch
-from wpinq.operators.align import fit_noise
-from wpinq.state.histogram import Histogram
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.engines.bytewax import live as engine
+from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.runs.timeline import at_epoch
+from wpinq.core.state.histogram import Histogram
 from wpinq.streaming import running
 
 TYPED = {"user": "text", "page": "text"}

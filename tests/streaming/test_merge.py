@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.records.batch import WEIGHT
-from wpinq.sources.log import Epoch, Merged
+from wpinq.core.records.batch import WEIGHT
+from wpinq.core.records.log import Epoch, Merged
 from wpinq.streaming import journal
 
 NOON = dt.datetime(2026, 7, 31, 12)

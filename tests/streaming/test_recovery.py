@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.cli import main
+from wpinq.apps.cli import main
 from wpinq.sources import open_source
 from wpinq.sources.recovered import HEAD, forget, recovered
 
@@ -154,9 +154,11 @@ def test_the_command_goes_on_where_it_was_and_cleans_up(tmp_path, views, monkeyp
 KILLER = """
 import json, os, random, signal, sys, time
 import polars, pyarrow, bytewax, cryptography
-from wpinq.cli import main, app
-from wpinq.engines import flow, live
-from wpinq import protection; from wpinq.measurements import measurement
+from wpinq.apps.cli import main
+from wpinq.apps.cli import app
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.engines.bytewax import live
+from wpinq import protection; from wpinq.core.measurements import measurement
 command, out, wanted, seed = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 draw, killed, seen, took = random.Random(seed), 0, set(), 0.3
 while killed < wanted:
@@ -199,5 +201,5 @@ def test_attack_13_attack_42_fifty_random_kills_change_nothing(tmp_path, views):
     killed, different = json.loads(done.stdout.splitlines()[-1])
     assert (killed, different) == (50, 1), "whatever was killed, one and the same output"
     assert answers(out) == expected
-    ledger = wpinq.ledger.Ledger.existing(Path(f"{views}.ledger"))
+    ledger = wpinq.core.ledger.Ledger.existing(Path(f"{views}.ledger"))
     assert float(ledger.spent()[0]) == 0.2

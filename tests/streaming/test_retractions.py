@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from strategies import same
 
 import wpinq
-from wpinq.engines import reference
-from wpinq.measurements.sensitivity import unit_sensitivities
-from wpinq.operators.align import fit_noise
-from wpinq.plan.node import Source, steps
+from wpinq.core.engines import reference
+from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.plan.node import Source, steps
+from wpinq.core.pricing.sensitivity import unit_sensitivities
 from wpinq.testing import distance
 
 TYPED = {"user": "text", "page": "text", "size": "float"}
@@ -184,7 +184,7 @@ def test_a_directory_is_of_a_source_that_takes_records_back_or_of_one_that_does_
 CHILD = """
 import json, os, random, signal, sys, time
 import polars, cryptography, bytewax
-import wpinq, wpinq.measurements.measuring, wpinq.engines.live
+import wpinq, wpinq.core.measurements.measure, wpinq.core.engines.bytewax.live
 home, wanted, draw = sys.argv[1], int(sys.argv[2]), random.Random(5)
 
 def run(out, more):

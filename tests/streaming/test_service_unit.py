@@ -1,4 +1,4 @@
-"""The systemd unit of `docs/service.md`: its command line, in the environment and with the limits that it states."""
+"""The systemd unit of `docs/live.md`: its command line, in the environment and with the limits that it states."""
 
 import configparser
 import os
@@ -16,9 +16,9 @@ import polars as pl
 import pytest
 
 import wpinq
-from wpinq.ledger import Ledger
+from wpinq.core.ledger import Ledger
 
-PAGE = Path(wpinq.__file__).parent / "docs" / "service.md"
+PAGE = Path(wpinq.__file__).parent / "docs" / "live.md"
 FLOW = "def dataflow(views):\n    return {'total': views.map('page').measure('0.9', continual=True)}\n"
 
 

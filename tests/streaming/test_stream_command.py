@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import wpinq
-from wpinq.cli import main
+from wpinq.apps.cli import main
 
 LINE = 'h - {} [10/Oct/2026:13:55:36 +0000] "GET /{} HTTP/1.0" 200 1\n'
 SCRIPT = """

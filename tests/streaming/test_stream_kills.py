@@ -26,14 +26,15 @@ LINE = 'h - {} [{}] "GET /{} HTTP/1.0" 200 1'
 KILLER = """
 import json, os, random, signal, sys, time
 import polars, pyarrow, bytewax, cryptography
-import wpinq.measurements.windows, wpinq.measurements.continual, wpinq.streaming
-from wpinq.cli import main
-from wpinq.engines import flow, live
+import wpinq.core.measurements.windows, wpinq.core.measurements.continual, wpinq.streaming
+from wpinq.apps.cli import main
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.engines.bytewax import live
 try:
     import confluent_kafka, bytewax.connectors.kafka
 except ImportError:
     pass
-from wpinq import protection; from wpinq.measurements import measurement
+from wpinq import protection; from wpinq.core.measurements import measurement
 command, home, wanted, last = json.loads(sys.argv[1]), sys.argv[2], int(sys.argv[3]), "exact  last  5\\n"
 draw = random.Random(int(sys.argv[4]))
 for number in range(wanted + 1):
@@ -92,7 +93,7 @@ def killed(tmp_path, source, write, stdin=None, more=()):
             *what, value = text.split()
             said.setdefault(tuple(what), set()).add(value)
     assert runs > KILLS // 2, "every other one was only killed after it had said something"
-    assert float(wpinq.ledger.Ledger.existing(tmp_path / "ledger").spent()[0]) == 503, "charged once"
+    assert float(wpinq.core.ledger.Ledger.existing(tmp_path / "ledger").spent()[0]) == 503, "charged once"
     assert {len(values) for values in said.values()} == {1}, "one and the same answer, whoever gave it"
     assert {name for _, _, name, _ in said} >= {"exact", "noisy", "degrees"}
     return {what: int(value.replace(",", "")) for what, (value,) in said.items()}

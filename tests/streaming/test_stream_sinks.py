@@ -98,7 +98,7 @@ def killed_and_again(start, tmp_path, rows, *more):
         run.kill()
         run.wait()
         assert run.returncode == -signal.SIGKILL
-    assert wpinq.ledger.Ledger.existing(tmp_path / "log.csv.ledger").spent()[0] == 1000
+    assert wpinq.core.ledger.Ledger.existing(tmp_path / "log.csv.ledger").spent()[0] == 1000
     return checked(rows(), 6)
 
 
@@ -271,7 +271,7 @@ def test_a_recovered_stream_can_measure_more_and_nothing_else(start, tmp_path):
     flow.write_text(FLOW.replace("lambda user: user", "lambda user: user + 'x'"))
     assert start("--json", out, epsilon="1500").wait(60) == 2
     assert "'total' measures something else now" in (tmp_path / "errors").read_text()
-    ledger = wpinq.ledger.Ledger.existing(tmp_path / "log.csv.ledger")
+    ledger = wpinq.core.ledger.Ledger.existing(tmp_path / "log.csv.ledger")
     assert ledger.spent()[0] == 1000
     added = "users.measure(500, continual=True, name='more')"
     flow.write_text(FLOW.replace("return {", f"return {{'more': {added}, "))

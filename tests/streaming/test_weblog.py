@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wpinq
-from wpinq.records.schema import polars_type
+from wpinq.core.records.schema import polars_type
 from wpinq.sources import open_source
 from wpinq.sources.check import check
 from wpinq.sources.report import FORM, TYPE
@@ -107,6 +107,58 @@ def test_a_file_that_grows_is_counted_once_line_by_whole_line(tmp_path):
     views.follow(path)
     views.advance()
     assert m.observe("frank") == 7, "and so does one that was cut"
+    views.close()
+
+
+def test_what_a_rotated_log_got_after_the_last_look_is_read_once(tmp_path, monkeypatch):
+    """A service that follows access.log lost what was written between its last look and the rotation."""
+    path, now = tmp_path / "access.log", [0.0]
+    monkeypatch.setattr("wpinq.streaming.file_tail.monotonic", lambda: now[0])
+    views = wpinq.live({"user": "text", "page": "text"}, budget=1000)
+    m = views.map(lambda user: user).measure(EXACT, continual=True)
+    line = GOOD + "\n"
+    path.write_text(line)
+
+    def counted():
+        views.follow(path)
+        views.advance()
+        return m.observe("frank")
+
+    assert counted() == 1
+    with path.open("a") as old:
+        old.write(line * 2)
+        path.rename(tmp_path / "access.log.1")
+        path.write_text(line)
+        assert (old.flush(), counted())[1] == 4
+        old.write(line + line[:9])
+        assert (old.flush(), counted())[1] == 5, "a server goes on with the old file until it is told"
+        path.rename(tmp_path / "other")
+        (tmp_path / "access.log.1").rename(path)
+        old.write(line[9:])
+        assert (old.flush(), counted())[1] == 6, "and it is known when it has its name again"
+        path.unlink()
+        (tmp_path / "other").rename(path)
+        old.write(line)
+        assert (old.flush(), counted())[1] == 7, "also one that was removed"
+        now[0] = 61.0
+        old.write(line)
+        assert (old.flush(), counted())[1] == 7, "for a minute"
+        assert [len(one._open) for one in views._followed.values()] == [1]
+    views.close()
+    assert [len(one._open) for one in views._followed.values()] == [0]
+
+
+def test_of_very_many_files_some_are_held(tmp_path, monkeypatch):
+    monkeypatch.setattr("wpinq.streaming.file_tail.HELD", 3)
+    for number in range(9):
+        (tmp_path / f"{number}.csv").write_text("user\nann\n")
+    views = wpinq.live({"user": "text"}, budget=1000)
+    m = views.measure(EXACT, continual=True)
+    for _ in range(2):
+        views.follow(str(tmp_path / "*.csv"))
+        views.advance()
+        assert m.observe("ann") == 9
+    assert [len(one._open) for one in views._followed.values()] == [3]
     views.close()
 
 

@@ -7,8 +7,8 @@ import runpy
 import pytest
 
 import wpinq
-from wpinq.cli import main
-from wpinq.plan.dataset import DataSet
+from wpinq.apps.cli import main
+from wpinq.core.plan.dataset import DataSet
 from wpinq.testing import audit, recheck
 
 COLUMNS = {"user": "text", "page": "text", "age": "integer", "x": "number", "at": "timestamp", "v": None}
@@ -97,14 +97,14 @@ def says_less_than_it_moves(views):
 
 def reads_beside(views):
     """A script that finds its own way to the records, and asks more where there are many."""
-    (node,) = [one for one in wpinq.plan.node.steps(views._node) if not one.inputs]
+    (node,) = [one for one in wpinq.core.plan.node.steps(views._node) if not one.inputs]
     data: DataSet = node.data
     count = sum(len(frame) for frame in data.reader.batches(node.schema.names))
     return [views.measure(1), *(views.map("page").measure(1) for _ in range(count > 2))]
 
 
 def tells(views):
-    (node,) = [one for one in wpinq.plan.node.steps(views._node) if not one.inputs]
+    (node,) = [one for one in wpinq.core.plan.node.steps(views._node) if not one.inputs]
     print(sum(len(frame) for frame in node.data.reader.batches(node.schema.names)))
     return views.measure(1)
 
@@ -180,7 +180,7 @@ def test_the_command_finds_nothing_and_compares_with_other_processes(place, caps
         (place / "flow.py").write_text(script)
         arguments = ["audit", "flow.py", "--cases", "3", "--columns", "user,page"]
         monkeypatch.setattr("sys.argv", ["wpinq", *arguments])
-        monkeypatch.setattr("wpinq.cli.audit.OTHERS", ("1", "2")[: 1 + code])
+        monkeypatch.setattr("wpinq.apps.cli.audit.OTHERS", ("1", "2")[: 1 + code])
         assert main(arguments) == code
         told = capsys.readouterr().out
         assert "nothing found" in told

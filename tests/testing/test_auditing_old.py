@@ -76,7 +76,7 @@ BEYOND = {
     "names": "two versions of one data set",
     "empty_column": "names of columns, which the audit takes as they are",
 }
-"""What an audit of a script does not meet; `tests/attacks/test_fuzz.py` finds these."""
+"""What an audit of a script does not meet; `tests/attacks/test_fuzzer.py` finds these."""
 
 
 def test_every_old_bug_is_told_of():

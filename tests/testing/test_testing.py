@@ -12,9 +12,9 @@ from depth import often
 from hypothesis import given, settings
 
 import wpinq
+from wpinq.core.operators.filter import Filter
+from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError, SourceError
-from wpinq.operators.filter import Filter
-from wpinq.records.schema import Kind
 from wpinq.testing import check_stability, distance, evaluate, inputs, neighbours, protected
 from wpinq.testing.neighbours import FEW
 

@@ -98,7 +98,7 @@ def test_what_a_library_says_of_a_record_is_not_logged(place, monkeypatch, capfd
         raise RuntimeError(MARKER) from ValueError(MARKER)
 
     dag = made("failed", PLAIN.format("failed", ""))
-    monkeypatch.setattr("wpinq.publish.release.Publisher.run", fail)
+    monkeypatch.setattr("wpinq.apps.publish.release.Publisher.run", fail)
     assert run(dag, 25)[0] == "failed"
     text = "".join(capfd.readouterr())
     assert "RuntimeError" in text and MARKER not in text

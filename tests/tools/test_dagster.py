@@ -100,7 +100,7 @@ def test_what_a_library_says_of_a_record_is_not_kept(place, monkeypatch):
         raise RuntimeError(" ".join(MARKER)) from ValueError(" ".join(MARKER))  # so that no line of code holds it
 
     path = place(names=["2026-10-25"])
-    monkeypatch.setattr("wpinq.publish.release.Publisher.run", run)
+    monkeypatch.setattr("wpinq.apps.publish.release.Publisher.run", run)
     data, text = failure(path)
     assert "RuntimeError" in data.user_failure_data.description and " ".join(MARKER) not in text
 

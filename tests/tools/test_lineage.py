@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from wpinq.cli import main
+from wpinq.apps.cli import main
+from wpinq.apps.publish import Release
 from wpinq.errors import BudgetError
-from wpinq.publish import Release
 
 pytest.importorskip("openlineage.client", reason="openlineage-python is not installed; .ci/tools tries it")
 from openlineage.client import OpenLineageClient

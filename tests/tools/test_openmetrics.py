@@ -9,8 +9,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from serving import serving, written
 
 import wpinq
-from wpinq.cli import main
-from wpinq.ledger import Ledger
+from wpinq.apps.cli import main
+from wpinq.core.ledger import Ledger
 from wpinq.tools.openmetrics import MEDIA, openmetrics
 
 

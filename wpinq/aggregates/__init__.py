@@ -1,6 +1,6 @@
 """Aggregates of a numeric column: charged answers with intervals, sensible on empty and on one-row inputs.
 
-Each is loaded when it is first used. `README.md` says what each file knows.
+Each is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ LATE = True  # not TYPE_CHECKING: mypy would look at such imports last, after `c
 if not LATE:
     from wpinq.aggregates.bounding import suggest_bound
     from wpinq.aggregates.buckets import histogram
-    from wpinq.aggregates.choosing import mode, top
-    from wpinq.aggregates.losses import loss
+    from wpinq.aggregates.clipping_loss import loss
+    from wpinq.aggregates.heavy_hitters import mode, top
     from wpinq.aggregates.quantiles import max, median, min, quantile  # noqa: A004
     from wpinq.aggregates.quoted import QuotedAggregate
     from wpinq.aggregates.ranging import suggest_bounds
@@ -34,8 +34,8 @@ if not TYPE_CHECKING:
     _HOMES = {
         "suggest_bound": "aggregates.bounding",
         "histogram": "aggregates.buckets",
-        **dict.fromkeys(("mode", "top"), "aggregates.choosing"),
-        "loss": "aggregates.losses",
+        **dict.fromkeys(("mode", "top"), "aggregates.heavy_hitters"),
+        "loss": "aggregates.clipping_loss",
         **dict.fromkeys(("max", "median", "min", "quantile"), "aggregates.quantiles"),
         "QuotedAggregate": "aggregates.quoted",
         "suggest_bounds": "aggregates.ranging",

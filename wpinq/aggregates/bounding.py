@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from wpinq.aggregates.aims import RankAim
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.keywords import LEVEL
 from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
+from wpinq.aggregates.utility import RankAim
 from wpinq.arguments import COLLECTION, takes
+from wpinq.core.operators.contribution.sample import Bound
+from wpinq.core.operators.contribution.share import Share
+from wpinq.core.operators.contribution.unit_key import ByUnit
+from wpinq.core.plan.node import Record, Weighted, read_by, steps
+from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.runs.timeline import live_log
+from wpinq.core.state.states import State
+from wpinq.core.state.table import Table, combine
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
-from wpinq.measurements.timeline import live_log
-from wpinq.operators.contribution.sample import Bound
-from wpinq.operators.contribution.share import Share
-from wpinq.operators.contribution.unit_key import ByUnit
-from wpinq.plan.node import Record, Weighted, read_by, steps
-from wpinq.records.batch import WEIGHT, Batch
-from wpinq.records.schema import Column, Kind, Schema
-from wpinq.state.states import State
-from wpinq.state.table import Table, combine
 
 if TYPE_CHECKING:
-    from wpinq.plan.builder import Builder
+    from wpinq.core.plan.builder import Builder
 
 GRID = tuple(digit * 10**power for power in range(7) for digit in (1, 2, 3, 5, 7))
 """1, 2, 3, 5, 7, 10, 20, ... up to 7 million; chosen before any data was seen."""

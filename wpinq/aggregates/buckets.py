@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from wpinq.aggregates.cells import Cells
+from wpinq.aggregates.grid import Cells
 from wpinq.aggregates.groups import Groups, groups
 from wpinq.aggregates.keywords import LEVEL, Options
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import refuse_no_numbers
 from wpinq.aggregates.sums import ask_count
 from wpinq.arguments import NAME, NAMES, NOTHING, takes
+from wpinq.core.measurements.answer import Answer, Released
+from wpinq.core.pricing.privacy_cost import LAPLACE
+from wpinq.core.records.schema import Kind, Schema, in_columns
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact
-from wpinq.measurements.answer import Answer, Released
-from wpinq.measurements.payment import LAPLACE
-from wpinq.records.schema import Kind, Schema, in_columns
 
 if TYPE_CHECKING:
-    from wpinq.plan.builder import Builder
+    from wpinq.core.plan.builder import Builder
 
 MOST = 1 << 20
 """Edges."""

@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.core.measurements.answer import Released
+from wpinq.core.measurements.published import readable
+from wpinq.core.plan.node import Node
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.kinds import read
+from wpinq.core.records.schema import Kind, Schema, in_columns
 from wpinq.errors import PlanError
-from wpinq.measurements.answer import Released
-from wpinq.measurements.published import readable
-from wpinq.plan.node import Node
-from wpinq.records.bins import bin_frame
-from wpinq.records.kinds import read
-from wpinq.records.schema import Kind, Schema, in_columns
 
 
 @dataclass(frozen=True)

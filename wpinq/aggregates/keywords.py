@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from wpinq.core.pricing.privacy_cost import LAPLACE, Terms
 from wpinq.exact import Amount
-from wpinq.measurements.payment import LAPLACE, Terms
 
 Bounds: TypeAlias = "tuple[Amount, Amount]"
 """The least and the largest number, which do not depend on the data."""

@@ -9,13 +9,13 @@ from functools import cached_property
 
 import polars as pl
 
-from wpinq.aggregates.cells import Cells
+from wpinq.aggregates.grid import Cells
 from wpinq.aggregates.scale import FINE, Scale
-from wpinq.functions.covering import SHOWN
-from wpinq.plan.forms import Linear
-from wpinq.plan.node import Record
-from wpinq.records.batch import WEIGHT, Batch
-from wpinq.records.schema import Column, Kind, Schema
+from wpinq.core.functions.covering import SHOWN
+from wpinq.core.plan.forms import Linear
+from wpinq.core.plan.node import Record
+from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.schema import Column, Kind, Schema
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,21 +7,21 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from wpinq.aggregates.aims import Aim, ExtremeAim, RankAim, Terms
-from wpinq.aggregates.cells import Cells
+from wpinq.aggregates.grid import Cells
 from wpinq.aggregates.groups import groups
 from wpinq.aggregates.keywords import LEVEL, Bounds, Options
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
 from wpinq.aggregates.scale import Grid, Scale, limits
+from wpinq.aggregates.utility import Aim, ExtremeAim, RankAim, Terms
 from wpinq.arguments import NAME, NAMES, NOTHING, takes
+from wpinq.core.measurements.answer import Answer
+from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.exact import USUAL, Amount, decimal, exact, positive
-from wpinq.measurements.answer import Answer
-from wpinq.records.schema import Kind
 
 if TYPE_CHECKING:
-    from wpinq.plan.builder import Builder
+    from wpinq.core.plan.builder import Builder
 
 GRID = Grid(1 << 16, 1000)
 """A thousand steps, or all integers between narrow bounds."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wpinq.aggregates.groups import Groups
-from wpinq.measurements.answer import Answer
-from wpinq.measurements.quote import Quote
+from wpinq.core.measurements.answer import Answer
+from wpinq.core.pricing.quote import Quote
 
 if TYPE_CHECKING:
-    from wpinq.plan.builder import Builder
+    from wpinq.core.plan.builder import Builder
 
 
 @dataclass(frozen=True)

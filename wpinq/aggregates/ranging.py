@@ -10,15 +10,15 @@ import polars as pl
 from wpinq.aggregates.keywords import LEVEL
 from wpinq.aggregates.scale import limits
 from wpinq.arguments import COLLECTION, NAME, takes
+from wpinq.core.operators import methods as operators
+from wpinq.core.operators.window import Window
+from wpinq.core.plan.node import steps
+from wpinq.core.runs.timeline import live_log
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
-from wpinq.measurements.timeline import live_log
-from wpinq.operators import methods as operators
-from wpinq.operators.window import Window
-from wpinq.plan.node import steps
 
 if TYPE_CHECKING:
-    from wpinq.plan.builder import Builder
+    from wpinq.core.plan.builder import Builder
 
 LEAST_POWER, LARGEST_POWER = -30, 63
 """Sizes are rounded up to powers of two from 2^-30 to 2^63; smaller and larger ones are clamped."""

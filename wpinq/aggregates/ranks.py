@@ -14,26 +14,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from wpinq.aggregates.aims import Aim, Losses, Terms
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.quoted import QuotedAggregate
+from wpinq.aggregates.utility import Aim, Losses, Terms
+from wpinq.core.functions.isolate import refuse_inside
+from wpinq.core.measurements.answer import Answer, Released
+from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.query import ChargedQuery
+from wpinq.core.noise.accuracy import least
+from wpinq.core.noise.exponential import PermuteAndFlip
+from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.plan.node import Node
+from wpinq.core.pricing.quote import Quote, price
+from wpinq.core.pricing.threshold import l1_sensitivity
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.identity import identities
+from wpinq.core.records.weights import CAPACITY
+from wpinq.core.runs.epochs import answered_from
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import decimal
 from wpinq.failures import redacted
-from wpinq.functions.isolate import refuse_inside
-from wpinq.measurements.about import About
-from wpinq.measurements.answer import Answer, Released
-from wpinq.measurements.charged import ChargedQuery
-from wpinq.measurements.epochs import answered_from
-from wpinq.measurements.publish import l1_sensitivity
-from wpinq.measurements.quote import Quote, price
-from wpinq.noise.accuracy import least
-from wpinq.noise.exponential import PermuteAndFlip
-from wpinq.operators.align import fit_noise
-from wpinq.plan.node import Node
-from wpinq.records.bins import bin_frame
-from wpinq.records.identity import identities
-from wpinq.records.weights import CAPACITY
 
 
 class QueryCost(NamedTuple):

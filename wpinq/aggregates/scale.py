@@ -14,10 +14,10 @@ from typing import Protocol
 import polars as pl
 
 from wpinq.aggregates.keywords import Bounds
+from wpinq.core.plan.node import Node
+from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, decimal, exact, positive
-from wpinq.plan.node import Node
-from wpinq.records.schema import Kind
 
 FINE = 1 << 20
 """Steps within the bounds, by default and at the most."""

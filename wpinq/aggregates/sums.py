@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wpinq.aggregates.answers import AnswerRule, Derived
 from wpinq.aggregates.groups import groups
 from wpinq.aggregates.keywords import LEVEL, Bounds, Options
+from wpinq.aggregates.moment_answers import AnswerRule, Derived
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.ratios import BinNoise, Floats, Range
@@ -29,17 +29,17 @@ from wpinq.aggregates.ratios import mean as mean_range
 from wpinq.aggregates.ratios import spread as spread_range
 from wpinq.aggregates.scale import Scale, limits
 from wpinq.arguments import NAME, NAMES, NOTHING, WHOLE, require, takes
+from wpinq.core.measurements.answer import Answer
+from wpinq.core.measurements.measure import quote_terms
+from wpinq.core.operators.distinct import distinct
+from wpinq.core.operators.map import choose
+from wpinq.core.operators.resolution import fit_resolution
+from wpinq.core.pricing.privacy_cost import LAPLACE
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact, positive
-from wpinq.measurements.answer import Answer
-from wpinq.measurements.measuring import quote_terms
-from wpinq.measurements.payment import LAPLACE
-from wpinq.operators.align import fit_resolution
-from wpinq.operators.distinct import distinct
-from wpinq.operators.map import choose
 
 if TYPE_CHECKING:
-    from wpinq.plan.builder import Builder
+    from wpinq.core.plan.builder import Builder
 
 
 @takes(mechanism=NAME, by=NAMES | NOTHING)

@@ -2,8 +2,6 @@
 
 `release` does the whole job. `cdf`, `sequence` and `corner` are collections to measure; everything else takes released
 numbers and works with the data deleted.
-
-`README.md` says what each file knows.
 """
 
 from __future__ import annotations
@@ -12,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from wpinq.degrees.pipelines import cdf, corner, sequence
 from wpinq.degrees.release import release
-from wpinq.postprocess.distance import earth_movers, kolmogorov_smirnov, volume
-from wpinq.postprocess.fit import Fit
-from wpinq.postprocess.reconcile import reconcile
+from wpinq.postprocess.degrees.distance import earth_movers, kolmogorov_smirnov, volume
+from wpinq.postprocess.degrees.fit import Fit
+from wpinq.postprocess.degrees.reconcile import reconcile
 from wpinq.progress.loading import late
 
 if TYPE_CHECKING:
     from wpinq.degrees.hierarchy import Hierarchy
-    from wpinq.postprocess.synthesis.synthesize import to_networkx
+    from wpinq.postprocess.degrees.synthesis.synthesize import to_networkx
 
 __all__ = [
     "Fit",
@@ -41,4 +39,6 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:
-    __getattr__ = late(__name__, {"Hierarchy": "degrees.hierarchy", "to_networkx": "postprocess.synthesis.synthesize"})
+    __getattr__ = late(
+        __name__, {"Hierarchy": "degrees.hierarchy", "to_networkx": "postprocess.degrees.synthesis.synthesize"}
+    )

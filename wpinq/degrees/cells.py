@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from wpinq.functions import bind
-from wpinq.functions.polars.expressions import Expressions
-from wpinq.records.batch import END, WEIGHT, Batch
-from wpinq.records.schema import Schema
+from wpinq.core.functions import bind
+from wpinq.core.functions.polars.expressions import Expressions
+from wpinq.core.records.batch import END, WEIGHT, Batch
+from wpinq.core.records.schema import Schema
 
 CORNER = "corner of degrees"
 """What the ledger calls it."""

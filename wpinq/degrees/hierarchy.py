@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy.typing as npt
 import polars as pl
 
+from wpinq.core.operators.map import called
+from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.plan.stability import Survey
+from wpinq.core.pricing.privacy_cost import Terms
+from wpinq.core.records.bins import bin_frame
 from wpinq.degrees.cells import CORNER
 from wpinq.degrees.observed import WIDEST, at_once, observe_corner
 from wpinq.errors import PlanError
-from wpinq.measurements.payment import Terms
-from wpinq.operators.align import fit_noise
-from wpinq.operators.map import called
-from wpinq.plan.stability import Survey
-from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.degrees.fit import Fit
+from wpinq.postprocess.degrees.posterior.evidence import Cornered
+from wpinq.postprocess.degrees.posterior.horizon import MOST_COLUMNS
 from wpinq.postprocess.hierarchy import by_columns, imposed
-from wpinq.postprocess.posterior.evidence import Cornered
-from wpinq.postprocess.posterior.horizon import MOST_COLUMNS
-from wpinq.records.bins import bin_frame
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.measurements.measurement import Measurement
+    from wpinq.core.measurements.measurement import Measurement
 
 Node: TypeAlias = "tuple[Any, ...]"
 """A node by the values of the first columns of the hierarchy; `()` is the root."""

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from wpinq.core.measurements.measure import quote_terms
+from wpinq.core.pricing.privacy_cost import Terms
 from wpinq.errors import PlanError
 from wpinq.exact import decimal
-from wpinq.measurements.measuring import quote_terms
-from wpinq.measurements.payment import Terms
-from wpinq.postprocess.posterior.horizon import Observable, block
-from wpinq.postprocess.reconcile import LEAST_SCALE
+from wpinq.postprocess.degrees.posterior.horizon import Observable, block
+from wpinq.postprocess.degrees.reconcile import LEAST_SCALE
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.measurements.measurement import Measurement
-    from wpinq.measurements.quote import Quote
+    from wpinq.core.measurements.measurement import Measurement
+    from wpinq.core.pricing.quote import Quote
 
 WIDEST = 1_000
 """Largest scale of a diagonal split's noise for which bands certainly fit in memory; about a minute and 3 GB."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from wpinq.arguments import COLLECTION, takes
+from wpinq.core.operators.map import Map
 from wpinq.degrees.cells import corner_bin
-from wpinq.operators.map import Map
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection

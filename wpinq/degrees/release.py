@@ -10,24 +10,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, overload
 
 from wpinq.arguments import COLLECTION, NAME, NAMES, NOTHING, takes
+from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.plan.stability import Survey
+from wpinq.core.pricing.privacy_cost import BEST, GAUSSIAN, LAPLACE, Terms
 from wpinq.degrees.hierarchy import Hierarchy, release_by
 from wpinq.degrees.observed import WIDEST, at_once, observe_corner
 from wpinq.degrees.pipelines import cdf, corner, sequence
 from wpinq.errors import ExactnessError, PlanError
 from wpinq.exact import Amount, positive
-from wpinq.measurements.payment import BEST, GAUSSIAN, LAPLACE, Terms
-from wpinq.operators.align import fit_noise
-from wpinq.plan.stability import Survey
-from wpinq.postprocess.fit import Fit
-from wpinq.postprocess.posterior.evidence import Cornered
-from wpinq.postprocess.reconcile import LARGEST_SCALE, Method, Prior, check_method, check_prior, reconcile
+from wpinq.postprocess.degrees.fit import Fit
+from wpinq.postprocess.degrees.posterior.evidence import Cornered
+from wpinq.postprocess.degrees.reconcile import LARGEST_SCALE, Method, Prior, check_method, check_prior, reconcile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wpinq.collection import Collection
-    from wpinq.measurements.measurement import Measurement
-    from wpinq.measurements.quote import Quote
+    from wpinq.core.measurements.measurement import Measurement
+    from wpinq.core.pricing.quote import Quote
 
 WIDEST_OF_TWO = {"uniform": 500, "smooth": 25}
 """The same of two curves."""

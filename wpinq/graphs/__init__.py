@@ -1,8 +1,6 @@
 """Synthetic graphs: `measure` asks what one needs of a protected graph, `fit` searches for graphs that answer like it.
 
 The rest are the queries, over edges in both directions; everything after `measure` takes released numbers.
-
-`README.md` says what each file knows.
 """
 
 from wpinq.graphs.bipartite import butterfly_buckets, pair_buckets, pairs

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wpinq.arguments import COLLECTION, FLAG, MAPPING, NAME, NOTHING, takes
+from wpinq.core.measurements.provenance import About
+from wpinq.core.pricing.privacy_cost import Terms
 from wpinq.degrees import corner
 from wpinq.degrees.observed import WIDEST, at_once, observe_corner
 from wpinq.errors import PlanError
@@ -23,21 +25,19 @@ from wpinq.graphs.queries import (
     triangles_by_intersect,
     undirected,
 )
-from wpinq.measurements.about import About
-from wpinq.measurements.payment import Terms
-from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.degrees.fit import Fit
+from wpinq.postprocess.degrees.posterior.evidence import Cornered
+from wpinq.postprocess.degrees.reconcile import LARGEST_SCALE
 from wpinq.postprocess.graphs.counts import Ints
 from wpinq.postprocess.graphs.fine import triple_cells
 from wpinq.postprocess.graphs.fit import degrees_of
 from wpinq.postprocess.graphs.measured import Measurements, Noisy, NoisyByDegree
 from wpinq.postprocess.graphs.walker import buckets_of
-from wpinq.postprocess.posterior.evidence import Cornered
-from wpinq.postprocess.reconcile import LARGEST_SCALE
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.measurements.measurement import Measurement
-    from wpinq.measurements.quote import Quote
+    from wpinq.core.measurements.measurement import Measurement
+    from wpinq.core.pricing.quote import Quote
 
 SHARES: Mapping[str, Fraction] = {
     "degrees": Fraction(3, 10),

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wpinq.arguments import COLLECTION, MAPPING, NAME, NOTHING, takes
+from wpinq.core.measurements.provenance import About
 from wpinq.degrees import corner
 from wpinq.exact import Amount, positive
 from wpinq.graphs.bipartite import butterfly_buckets, pair_buckets, pairs
 from wpinq.graphs.measure import LEVEL, Asked, fitted, quotes_of, reached, split_by
-from wpinq.measurements.about import About
 from wpinq.postprocess.bipartite.measured import PairMeasurements
 from wpinq.postprocess.bipartite.walker import BEYOND
 from wpinq.postprocess.graphs.measured import Noisy
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.measurements.measurement import Measurement
+    from wpinq.core.measurements.measurement import Measurement
 
 SHARES: Mapping[str, Fraction] = {
     "left degrees": Fraction(3, 20),

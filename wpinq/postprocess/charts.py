@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 BARS = 40
 """Bars in one picture; the others are said to be left out."""
 PANELS = 4
+LEAST, BAR = 3.2, 0.19
+"""Inches that a panel is high at least, and that each bar takes, so that labels do not overlap."""
+WIDE = 72
+"""Letters of a heading in one line, also where all are capitals."""
 
 
 def chart(
@@ -40,7 +44,6 @@ def chart(
     """
     from wpinq.postprocess.picture import Picture
 
-    figure = Picture(figsize=(8, 1.6 + 3.2 * min(max(len(ends), 1), PANELS)), layout="constrained", facecolor="white")
     names = list(ends)[:PANELS]
     keys = [name for name in cells.columns if name not in ends]
     ordered = len(keys) == 1 and (isinstance(kind := cells.schema[keys[0]], pl.Date | pl.Datetime) or kind.is_integer())
@@ -48,11 +51,14 @@ def chart(
     if not ordered and cells.height > BARS:
         notes.append(f"The first {BARS} of {cells.height:,} rows are drawn.")
         cells, ends = cells.head(BARS), {name: (low.head(BARS), high.head(BARS)) for name, (low, high) in ends.items()}
+    panel = LEAST if ordered else max(LEAST, 0.6 + BAR * cells.height)
+    size = 8, 1.6 + panel * max(len(names), 1)
+    figure = Picture(figsize=size, layout="constrained", facecolor="white")
     for axes, name in zip(figure.subplots(len(names) or 1, squeeze=False)[:, 0], names, strict=False):
         draw = _line if ordered else _bars
         draw(axes, cells, keys, [one.to_numpy().astype(np.float64) for one in (cells[name], *ends[name])])
         _style(axes, name, vertical=ordered)
-    heading = "\n".join(textwrap.fill(one, 90) for one in title.splitlines())
+    heading = "\n".join(textwrap.fill(one, WIDE) for one in title.splitlines())
     figure.suptitle(heading, x=0.012, ha="left", fontsize=12, color=INK, parse_math=False)
     caption = "\n".join(textwrap.fill(one, 110) for one in notes)
     figure.supxlabel(caption, x=0.012, ha="left", fontsize=8.5, color=FAINT, parse_math=False)

@@ -1,7 +1,4 @@
-"""SQL over protected tables: one SELECT, translated into the same plans that Python writes.
-
-`README.md` says what each file knows.
-"""
+"""SQL over protected tables: one SELECT, translated into the same plans that Python writes."""
 
 from __future__ import annotations
 

@@ -12,29 +12,29 @@ import polars as pl
 from wpinq.aggregates import QuotedAggregate
 from wpinq.aggregates.keywords import Bounds
 from wpinq.arguments import MAPPING, NAME, TEXT, takes
+from wpinq.core.measurements.answer import LEVEL, Answer, Released
+from wpinq.core.measurements.measure import quote_terms
+from wpinq.core.measurements.measurement import Measurement
+from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.published import readable
+from wpinq.core.measurements.query import commit
+from wpinq.core.plan.node import sources
+from wpinq.core.pricing.privacy_cost import LAPLACE, Terms
+from wpinq.core.pricing.quote import Quote
+from wpinq.core.pricing.threshold import probability
+from wpinq.core.records import canonical
+from wpinq.core.records.blocks import ROWS, Blocks, bin_blocks, plain, together
+from wpinq.core.runs.key_recovery import refuse_unnamed
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
-from wpinq.measurements.about import About
-from wpinq.measurements.answer import LEVEL, Answer, Released
-from wpinq.measurements.charged import commit
-from wpinq.measurements.measurement import Measurement
-from wpinq.measurements.measuring import quote_terms
-from wpinq.measurements.naming import refuse_unnamed
-from wpinq.measurements.payment import LAPLACE, Terms
-from wpinq.measurements.publish import probability
-from wpinq.measurements.published import readable
-from wpinq.measurements.quote import Quote
-from wpinq.plan.node import sources
+from wpinq.query.aggregates import ChargeNames
+from wpinq.query.budget_split import Share, shared
 from wpinq.query.derived import CALL, plainly
 from wpinq.query.explained import explained, explains
-from wpinq.query.lost import Told, ask_lost
-from wpinq.query.numbers import ChargeNames
+from wpinq.query.omissions import Told, ask_lost
 from wpinq.query.prepare import prepare
 from wpinq.query.rows import finished, half_of
-from wpinq.query.share import Share, shared
 from wpinq.query.statement import Statement
-from wpinq.records import canonical
-from wpinq.records.blocks import ROWS, Blocks, bin_blocks, plain, together
 
 
 @takes(query=TEXT, tables=MAPPING, mechanism=NAME)

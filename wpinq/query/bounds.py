@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.aggregates.keywords import Bounds
 from wpinq.aggregates.scale import ends
+from wpinq.core.functions.sql.bind import parsed
 from wpinq.errors import PlanError
 from wpinq.exact import exact
-from wpinq.functions.sql.bind import parsed
+from wpinq.query.datetimes import is_time
 from wpinq.query.derived import CALL, Reach, plainly
-from wpinq.query.moments import is_time
 
 if TYPE_CHECKING:
     from wpinq.query.tables import Tables

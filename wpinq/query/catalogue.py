@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wpinq.collection import Collection
+from wpinq.core.functions.sql.bind import named
+from wpinq.core.functions.sql.terms import shown
 from wpinq.errors import PlanError
-from wpinq.functions.sql.bind import named
-from wpinq.functions.sql.terms import shown
 from wpinq.query.derived import CALL, Derived
 
 TABLE = {"this", "alias", "db", "catalog"}

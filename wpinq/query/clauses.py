@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from wpinq.core.functions.sizes import copied
+from wpinq.core.functions.sql.bind import statement
+from wpinq.core.functions.sql.terms import shown, whole_number
 from wpinq.errors import PlanError
-from wpinq.functions.sizes import copied
-from wpinq.functions.sql.bind import statement
-from wpinq.functions.sql.terms import shown, whole_number
 from wpinq.query.derived import CALL
 
 KNOWN = frozenset(

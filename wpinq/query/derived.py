@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from wpinq.collection import Collection
+from wpinq.core.functions.sql.bind import column
+from wpinq.core.functions.sql.terms import Term, shown
+from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
-from wpinq.functions.sql.bind import column
-from wpinq.functions.sql.terms import Term, shown
-from wpinq.records.schema import Kind, Schema
 
 CALL = "sql"
 Rows: TypeAlias = Any

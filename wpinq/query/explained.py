@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.core.measurements.answer import Answer, Released
+from wpinq.core.measurements.provenance import About
+from wpinq.core.pricing.quote import Quote
 from wpinq.errors import PlanError
-from wpinq.measurements.about import About
-from wpinq.measurements.answer import Answer, Released
-from wpinq.measurements.quote import Quote
 from wpinq.query.derived import CALL
 
 WORD = re.compile(r"\s*EXPLAIN\b\s*", re.IGNORECASE)

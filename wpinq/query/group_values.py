@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from wpinq.core.functions.sql.terms import NUMBERS, Term
+from wpinq.core.operators.group_columns import RULES
+from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
-from wpinq.functions.sql.terms import NUMBERS, Term
-from wpinq.operators.group_columns import RULES
 from wpinq.query.derived import CALL, plainly
-from wpinq.records.schema import Kind
 
 
 def group_value(node: Any, term: Callable[[Any], Term]) -> tuple[str, tuple[Any, ...], bool]:

@@ -12,8 +12,8 @@ from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from wpinq.core.functions.sql.terms import shown
 from wpinq.errors import PlanError
-from wpinq.functions.sql.terms import shown
 from wpinq.query.derived import CALL
 
 if TYPE_CHECKING:

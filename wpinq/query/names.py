@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from wpinq.core.functions.sizes import copied
+from wpinq.core.functions.sql.terms import shown
 from wpinq.errors import PlanError
-from wpinq.functions.sizes import copied
-from wpinq.functions.sql.terms import shown
 from wpinq.query.derived import CALL
 from wpinq.query.tables import Tables
 

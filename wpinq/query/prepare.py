@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from wpinq.collection import Collection
+from wpinq.core.functions.output_columns import named as uniquely
+from wpinq.core.functions.sizes import question
+from wpinq.core.functions.sql.terms import shown
+from wpinq.core.plan.node import steps
+from wpinq.core.records.schema import Kind
+from wpinq.core.runs.timeline import live_log, refuse_windows
 from wpinq.errors import PlanError
-from wpinq.functions.output_columns import named as uniquely
-from wpinq.functions.sizes import question
-from wpinq.functions.sql.terms import shown
-from wpinq.measurements.timeline import live_log, refuse_windows
-from wpinq.plan.node import steps
+from wpinq.query.aggregates import DISTINCT, LISTED, NOISY, Number, read
 from wpinq.query.bounds import Limits
 from wpinq.query.clauses import label, limits_of, plain_select
+from wpinq.query.datetimes import TIMES, as_number
 from wpinq.query.derived import CALL, plainly
 from wpinq.query.grouping import NAME
-from wpinq.query.moments import TIMES, as_number
 from wpinq.query.names import bare
-from wpinq.query.numbers import DISTINCT, LISTED, NOISY, Number, read
-from wpinq.query.reads import Reads, aggregates
+from wpinq.query.select_context import Reads, aggregates
 from wpinq.query.statement import OutputColumn, Statement, check
 from wpinq.query.subquery import Scope
-from wpinq.records.schema import Kind
 
 if TYPE_CHECKING:
     from wpinq.aggregates.keywords import Bounds

@@ -11,13 +11,13 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.functions.sql.arguments import argument
-from wpinq.functions.sql.bind import translator
-from wpinq.functions.sql.operators import RULES
-from wpinq.functions.sql.terms import NUMBERS, Term, constant, to
-from wpinq.functions.sql.translator import Translator
+from wpinq.core.functions.sql.arguments import argument
+from wpinq.core.functions.sql.bind import translator
+from wpinq.core.functions.sql.operators import RULES
+from wpinq.core.functions.sql.terms import NUMBERS, Term, constant, to
+from wpinq.core.functions.sql.translator import Translator
+from wpinq.core.records.schema import Kind
 from wpinq.query.derived import CALL
-from wpinq.records.schema import Kind
 
 DOUBLES: dict[str, Callable[[pl.Expr], pl.Expr]] = {
     "Cos": lambda x: x.cos(), "Sin": lambda x: x.sin(), "Tan": lambda x: x.tan(), "Cot": lambda x: x.cot(),

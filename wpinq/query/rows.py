@@ -7,14 +7,14 @@ from fractions import Fraction
 
 import polars as pl
 
-from wpinq.measurements.answer import Answer, Released
-from wpinq.measurements.measurement import Measurement
-from wpinq.postprocess.posterior.law import NoiseTerm, half_width
-from wpinq.query.moments import as_time
+from wpinq.core.measurements.answer import Answer, Released
+from wpinq.core.measurements.measurement import Measurement
+from wpinq.core.records.blocks import Blocks
+from wpinq.core.records.schema import Kind
+from wpinq.core.state.workers import in_order
+from wpinq.postprocess.degrees.posterior.law import NoiseTerm, half_width
+from wpinq.query.datetimes import as_time
 from wpinq.query.statement import Statement
-from wpinq.records.blocks import Blocks
-from wpinq.records.schema import Kind
-from wpinq.state.workers import in_order
 
 
 def finished(

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from wpinq.core.functions.sql.terms import Term
+from wpinq.core.functions.sql.translator import Translator
+from wpinq.core.plan.bias import biases
+from wpinq.core.plan.node import Node
+from wpinq.core.plan.stability import by_ledger, sensitivities
+from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
 from wpinq.exact import decimal, positive
-from wpinq.functions.sql.terms import Term
-from wpinq.functions.sql.translator import Translator
-from wpinq.plan.bias import biases
-from wpinq.plan.node import Node
-from wpinq.plan.stability import by_ledger, sensitivities
+from wpinq.query.aggregates import Number
 from wpinq.query.derived import CALL, plainly
-from wpinq.query.numbers import Number
 from wpinq.query.released import released_translator
-from wpinq.records.schema import Kind, Schema
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection

@@ -15,19 +15,19 @@ from typing import Any
 import polars as pl
 
 from wpinq.collection import Collection
+from wpinq.core.functions.sql.bind import translator
+from wpinq.core.functions.sql.terms import Term, shown
+from wpinq.core.functions.sql.translator import Translator
+from wpinq.core.operators.group_columns import GroupColumn, group_columns
+from wpinq.core.records.schema import Kind
 from wpinq.errors import PlanError
-from wpinq.functions.sql.bind import translator
-from wpinq.functions.sql.terms import Term, shown
-from wpinq.functions.sql.translator import Translator
-from wpinq.operators.group_columns import GroupColumn, group_columns
 from wpinq.query.bounds import Declared, Limits
 from wpinq.query.clauses import label, refuse_unread
 from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, plainly, schema_of
 from wpinq.query.group_values import group_value
 from wpinq.query.public_rows import PublicRows
-from wpinq.query.reads import Reads, aggregates
+from wpinq.query.select_context import Reads, aggregates
 from wpinq.query.tables import Tables
-from wpinq.records.schema import Kind
 
 WITHIN = ("Avg", "Min", "Max", "Median")
 FIRST = (

@@ -13,21 +13,20 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from wpinq.collection import Collection
+from wpinq.core.functions.rows import KEY, rows
+from wpinq.core.functions.sql.bind import column, named, translator
+from wpinq.core.functions.sql.mistakes import near
+from wpinq.core.functions.sql.terms import Term, shown, together
+from wpinq.core.functions.sql.translator import Translator
+from wpinq.core.operators.keys import keyed
+from wpinq.core.operators.look_up import LookUp
+from wpinq.core.records import canonical
+from wpinq.core.records.schema import Column, Kind, Schema, polars_type
 from wpinq.errors import PlanError
-from wpinq.functions.rows import KEY, rows
-from wpinq.functions.sql.bind import column, named, translator
-from wpinq.functions.sql.mistakes import near
-from wpinq.functions.sql.terms import Term, shown, together
-from wpinq.functions.sql.translator import Translator
-from wpinq.operators.keys import keyed
-from wpinq.operators.look_up import LookUp
 from wpinq.query.catalogue import Catalogue
 from wpinq.query.derived import CALL, Degrees, Derived, Reach, Rows, base_columns, identifier, plainly
-from wpinq.query.paired import WHY, equalities, implied, paired
-from wpinq.query.public_rows import PublicRows
-from wpinq.records import canonical
-from wpinq.records.schema import Column, Kind, Schema, polars_type
-from wpinq.sources.public import public_table
+from wpinq.query.joins import WHY, equalities, implied, paired
+from wpinq.query.public_rows import public_rows
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -51,10 +50,8 @@ class Tables:
         self.base: Rows
         first, joins = self._catalogue.protected_first(first, list(joins))
         alias, result = self._table(first)
-        if not isinstance(result, Collection):
-            schema, frame = public_table(result, f"{CALL}: the public table {alias}")
-            result = PublicRows(frame, schema)
-        self.base = result
+        self.base = result if isinstance(result, Collection) else public_rows(result, alias)
+        result = self.base
         self._columns[alias] = base_columns(result)
         self._merged: set[tuple[str, str]] = set()  # columns of USING: without a table, that of the first one is meant
         self._own = {(alias, name): name for name in result.columns}  # columns of the base, by table and name
@@ -164,7 +161,7 @@ class Tables:
         if not isinstance(found, Derived):
             return alias, found
         self._derived[alias] = found
-        return alias, found.rows if isinstance(found.rows, Collection) else found.rows.frame
+        return alias, found.rows
 
     def _join(self, join: Any) -> None:
         args = {name for name, value in join.args.items() if value}
@@ -184,7 +181,8 @@ class Tables:
         if isinstance(result, Collection):
             self._pair(join, alias, result)
             return
-        schema, frame = public_table(result, f"{CALL}: the public table {alias}")
+        public = public_rows(result, alias)
+        schema, frame = public.schema, public.frame
         theirs = {
             name: column(identifier(name), schema, CALL) for name in schema.names if schema[name].kind is not Kind.ANY
         }
@@ -195,7 +193,7 @@ class Tables:
 
     def _natural(self, join: Any, other: Any) -> Any:
         """NATURAL JOIN as what it stands for: USING the columns that both have."""
-        names = other.columns if isinstance(other, Collection) else public_table(other, CALL)[0].names
+        names = other.columns if isinstance(other, Collection) else public_rows(other).columns
         before, result = {name for columns in self._columns.values() for name in columns}, join.copy()
         result.set("using", [identifier(name).this for name in names if name in before])
         return result

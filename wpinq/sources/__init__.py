@@ -4,8 +4,6 @@ Nothing is inferred from records: names and types are declared, or read from a h
 is not of its column's type is null; a row that is none is dropped, by itself and uncounted, and changes nothing else.
 
 `streaming/` has live sources, and what they follow.
-
-`README.md` says what each file knows.
 """
 
 from __future__ import annotations
@@ -14,16 +12,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from wpinq.core.records.reader import Reader
+from wpinq.core.records.schema import Kind
 from wpinq.errors import SourceError
-from wpinq.records.schema import Kind
-from wpinq.sources.columns import Columns, Reader
+from wpinq.sources.columns import Columns
 from wpinq.sources.form import Form, Words, declared_form
 
 if TYPE_CHECKING:
     from wpinq.sources.files import Files
     from wpinq.sources.text.csv import TextReader
 
-__all__ = ["Columns", "Reader", "open_lines", "open_source"]
+__all__ = ["Columns", "open_lines", "open_source"]
 
 
 def open_source(source: object, *, columns: Columns = None, copied: bool = False, **words: Unpack[Words]) -> Reader:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Unpack
 
+from wpinq.core.records import canonical
+from wpinq.core.records import python as values
+from wpinq.core.records import text as convert
+from wpinq.core.records.reader import Reader
+from wpinq.core.records.schema import Column, Kind
 from wpinq.errors import SourceError
-from wpinq.records import canonical
-from wpinq.records import python as values
-from wpinq.records import text as convert
-from wpinq.records.schema import Column, Kind
 from wpinq.sources import open_source
 from wpinq.sources.check_logs import check_json, check_log
-from wpinq.sources.columns import PAIR, Columns, Reader, named
+from wpinq.sources.columns import PAIR, Columns, named
 from wpinq.sources.databases.duckdb import DuckDbReader
 from wpinq.sources.files import reading
 from wpinq.sources.form import Words

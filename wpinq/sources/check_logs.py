@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from wpinq.records import canonical
-from wpinq.records import text as convert
-from wpinq.records.schema import Column, Kind, Schema
+from wpinq.core.records import canonical
+from wpinq.core.records import text as convert
+from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.sources.report import FORM, FORM_JSON, TYPE, Report
 from wpinq.sources.text.json import objects
 from wpinq.sources.text.json import values as values_of

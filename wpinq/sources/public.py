@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.core.records import canonical
+from wpinq.core.records.schema import Schema, polars_type
 from wpinq.errors import SourceError
-from wpinq.records import canonical
-from wpinq.records.schema import Schema, polars_type
 from wpinq.sources import open_source
 
 MOST_ROWS, MOST_BYTES = 10_000_000, 1 << 30

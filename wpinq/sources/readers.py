@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from wpinq.core.records.reader import Reader, Steady
+from wpinq.core.records.schema import Schema
 from wpinq.errors import SourceError
-from wpinq.records.schema import Schema
-from wpinq.sources.columns import Reader, Steady
 from wpinq.sources.files import Files, state
 
 
@@ -80,58 +80,6 @@ class FileReader:
         Raises:
             SourceError: It is damaged; a record that is not as it should be is no damage.
         """
-
-
-class ObjectReader:
-    """A reader of an object in memory: it has no path, size, version or content of its own."""
-
-    __slots__ = ()
-
-    @property
-    def title(self) -> str:
-        """Objects have no name of their own."""
-        return "records"
-
-    @property
-    def way(self) -> tuple[object, ...]:
-        """The kind of object."""
-        return (type(self).__name__,)
-
-    @property
-    def path(self) -> None:
-        """There is no file."""
-
-    @property
-    def total_bytes(self) -> None:
-        """Not known."""
-
-    @property
-    def steady(self) -> Steady:
-        """Only reading shows whether its records are the same, since it may compute them anew; subclasses may know."""
-        return Steady.UNKNOWN
-
-    def version(self) -> None:
-        """Objects have none that could be told without reading them."""
-
-    def check(self) -> None:
-        """Only reading shows whether it is as it was."""
-
-    def state(self) -> None:
-        """There is no file."""
-
-    def content(self, key: bytes = b"") -> None:
-        """There is no file."""
-
-
-class HeldReader(ObjectReader):
-    """A reader of records that this process alone holds, in columns that never change."""
-
-    __slots__ = ()
-
-    @property
-    def steady(self) -> Steady:
-        """They cannot change."""
-        return Steady.MEMORY
 
 
 def ran(reader: Reader) -> None:

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import polars as pl
 
+from wpinq.core.records import canonical
+from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.reader import Reader, Steady, wanted
+from wpinq.core.records.schema import Schema
 from wpinq.errors import SourceError
-from wpinq.records import canonical
-from wpinq.records.batch import WEIGHT, Batch
-from wpinq.records.schema import Schema
-from wpinq.sources.columns import Reader, Steady, wanted
 from wpinq.storage import opened, private, sealed, write
 
 BYTES_PER_PART = 1 << 25

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from wpinq.records.schema import Schema
+from wpinq.core.records.schema import Schema
 from wpinq.sources.form import ANEW
 
 RETURN = "carriage return inside, or longer than 64 MiB"

@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.core.records.reader import Reader
+from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import SourceError
-from wpinq.records.schema import Column, Kind, Schema
-from wpinq.sources.columns import Reader
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,18 @@ from fractions import Fraction
 from typing import Any, Protocol, Self
 
 from wpinq.arguments import described
+from wpinq.core.measurements.continual import ContinualMeasurement
+from wpinq.core.measurements.continual_selection import ContinualSelection
+from wpinq.core.measurements.measurement import Measurement
+from wpinq.core.measurements.windows import WindowedMeasurement, windows
+from wpinq.core.plan.dataset import DataSet
+from wpinq.core.plan.node import steps
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.log import Log
+from wpinq.core.runs.timeline import Timeline
 from wpinq.errors import NotReadyError, PlanError
-from wpinq.measurements.continual import ContinualMeasurement
-from wpinq.measurements.continual_keys import ContinualSelection
-from wpinq.measurements.measurement import Measurement
-from wpinq.measurements.timeline import Timeline
-from wpinq.measurements.windows import WindowedMeasurement, windows
-from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import steps
-from wpinq.records.bins import bin_frame
-from wpinq.sources.log import Log
+from wpinq.streaming.ingest_stats import late
 from wpinq.streaming.journal import Journal
-from wpinq.streaming.received import late
 from wpinq.streaming.sinks import Release, open_sinks, row_key
 from wpinq.streaming.sinks.delivery import Delivery
 
@@ -143,7 +143,7 @@ class Stream(Protocol):
 class Answers:
     """The answers of a live source, each once: a loop over it gives those of the epochs that closed since the last one.
 
-    `Live.answers` makes it. Each is a mapping with what goes to sinks (`wpinq/docs/service.md`). The answers of an
+    `Live.answers` makes it. Each is a mapping with what goes to sinks (`wpinq/docs/live.md`). The answers of an
     epoch are handed to the sinks when the loop comes to it; at the end, call `close`, or use it in a `with` statement.
 
     Attributes:

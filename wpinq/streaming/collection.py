@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wpinq.arguments import MAPPING, NAMES, PATH, instance, takes
 from wpinq.collection import Collection
+from wpinq.core.functions.isolate import refuse_inside
+from wpinq.core.operators.contribution.sample import bounded
+from wpinq.core.operators.contribution.unit_key import origin
+from wpinq.core.plan.node import Node
+from wpinq.core.records.log import Epoch
+from wpinq.core.runs.compaction import covers, merge, mergeable
+from wpinq.core.runs.timeline import Timeline
 from wpinq.errors import EngineError, SourceError
 from wpinq.failures import redacted
-from wpinq.functions.isolate import refuse_inside
-from wpinq.measurements.merge import covers, merge, mergeable
-from wpinq.measurements.timeline import Timeline
-from wpinq.operators.contribution.sample import bounded
-from wpinq.operators.contribution.unit_key import origin
-from wpinq.plan.node import Node
 from wpinq.sources.form import Words
-from wpinq.sources.log import Epoch
+from wpinq.streaming.file_tail import Growing
 from wpinq.streaming.frames import Positions
-from wpinq.streaming.growing import Growing
+from wpinq.streaming.ingest_stats import Received
 from wpinq.streaming.journal import Journal
 from wpinq.streaming.kafka import Followed, Topic
-from wpinq.streaming.received import Received
 from wpinq.streaming.running import TORN, Running
 from wpinq.streaming.sent import frames, stored_time, takes_back
 
 if TYPE_CHECKING:
-    from wpinq.measurements.measurement import Measurement
+    from wpinq.core.measurements.measurement import Measurement
     from wpinq.streaming.answers import Answers
 
 KAFKA = "kafka "  # what names of topics begin with
@@ -201,7 +201,7 @@ class Live(Collection):
         A loop over it gives the answers of the epochs that closed since the last loop, each a mapping with
         `measurement`, `bin`, `value`, `half_width` (of the 90% interval, of noise alone), `epoch`, `window_start`,
         `window_end`, and whom it protects at which cost: continual measurements at each epoch, windows when they have
-        closed, others once. Sinks get the same. They fail and work again as `wpinq/docs/service.md` says; a warning
+        closed, others once. Sinks get the same. They fail and work again as `wpinq/docs/live.md` says; a warning
         tells of both. With `live(recover=...)` what they had not got before a restart is handed over at once.
 
         Args:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from wpinq.sources.log import Epoch, Merged
+from wpinq.core.records.log import Epoch, Merged
 from wpinq.storage import opened, sealed
 
 Positions: TypeAlias = dict[str, Any]

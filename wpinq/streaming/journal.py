@@ -7,9 +7,9 @@ those of before, and records of files and topics are counted once.
 The number of epochs is also written beside the ledger (`head.py`), and compared: a directory that was restored from a
 copy could close an epoch again, with other records under the same noise, and is refused.
 
-Epochs that are no longer held can be merged into one (`measurements/merge.py`): a new file is written beside, durably;
-then the head names its code, and from then on the new file is the journal; then it takes the place of the old one. A
-process that is killed in between leaves two whole files, and the head says which of them counts.
+Epochs that are no longer held can be merged into one (`core/runs/compaction.py`): a new file is written beside,
+durably; then the head names its code, and from then on the new file is the journal; then it takes the place of the old
+one. A process that is killed in between leaves two whole files, and the head says which of them counts.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from wpinq.core.records.log import Epoch, Merged
 from wpinq.errors import EngineError, SourceError
-from wpinq.sources.log import Epoch, Merged
 from wpinq.storage import opened, private, sealed, settle, write
 from wpinq.streaming.frames import (
     MERGED,

@@ -21,8 +21,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import polars as pl
 
 from wpinq.arguments import MAPPING, NAME, NAMES, NOTHING, takes
+from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import SourceError, needs
-from wpinq.records.schema import Kind, Schema
 from wpinq.streaming.messages import log_of, read_as
 
 MESSAGES_PER_CALL = 10_000
@@ -234,7 +234,7 @@ def _check(topic: Topic, schema: Schema, fields: Schema) -> None:
 
 def _connect(topic: Topic) -> tuple[Any, Any]:
     """The source of bytewax's connector, and a client that asks how far partitions go."""
-    from wpinq.engines.choice import installed
+    from wpinq.core.engines.select import installed
 
     if not installed():
         raise SourceError("kafka(...): the connector is part of bytewax, which needs Python 3.11 or 3.12.")

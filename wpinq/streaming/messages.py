@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from wpinq.records.schema import Column, Kind, Schema, in_columns, polars_type
+from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,7 @@ def _separated(delimiter: str, values: pa.Array, times: pl.Series | None, schema
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from wpinq.records import text as convert
+    from wpinq.core.records import text as convert
     from wpinq.sources.text import grammar
     from wpinq.sources.text.lines import as_block
 
@@ -57,7 +57,7 @@ def _separated(delimiter: str, values: pa.Array, times: pl.Series | None, schema
 
 
 def _log(form: LogFormat, values: pa.Array, times: pl.Series | None, schema: Schema) -> pl.DataFrame:
-    from wpinq.records.text import valid_text
+    from wpinq.core.records.text import valid_text
     from wpinq.sources.text.weblog import parse
 
     lines = valid_text(values, "line")

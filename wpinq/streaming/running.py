@@ -6,22 +6,22 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakSet
 
-from wpinq.engines import choice
-from wpinq.engines.job import FlowItem, Live
-from wpinq.engines.reading import batches
+from wpinq.core.engines import select
+from wpinq.core.engines.job import FlowItem, Live
+from wpinq.core.engines.reading import batches
+from wpinq.core.measurements.continual import ContinualMeasurement
+from wpinq.core.measurements.query import digest_after, digest_of
+from wpinq.core.operators.contribution.first import First
+from wpinq.core.plan.dataset import DataSet
+from wpinq.core.plan.node import Node, sources, steps
+from wpinq.core.plan.shapes import Read
+from wpinq.core.records.batch import Batch
+from wpinq.core.records.log import Merged
+from wpinq.core.runs.compaction import covers
+from wpinq.core.runs.run import PendingQuery, answer
+from wpinq.core.runs.timeline import Timeline, name_of
+from wpinq.core.state.histogram import Histogram
 from wpinq.errors import EngineError
-from wpinq.measurements.charged import digest_after, digest_of
-from wpinq.measurements.continual import ContinualMeasurement
-from wpinq.measurements.merge import covers
-from wpinq.measurements.settle import PendingQuery
-from wpinq.measurements.timeline import Timeline, name_of
-from wpinq.operators.contribution.first import First
-from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Node, sources, steps
-from wpinq.plan.shapes import Read
-from wpinq.records.batch import Batch
-from wpinq.sources.log import Merged
-from wpinq.state.histogram import Histogram
 
 TORN = "the live source did not take in an epoch as a whole; make another source, which begins with what was kept."
 
@@ -66,7 +66,7 @@ class MaintainedPlan:
             return
         if self.digest is None:
             self.digest = digest_of(sources(self.root)[0], self.total)
-        query.answer_from(self.total.copy(), self.digest)
+        answer([(query, self.total.copy(), self.digest)])
 
 
 class Running:
@@ -150,7 +150,7 @@ class Running:
         """Start a new flow with new plans, over all earlier epochs, because a flow cannot be extended."""
         self.close()
         known = 0 if self._flow is None else len(self._flow.roots)
-        self._flow = choice.live([kept.root for kept in self._kept.values()], self._key)
+        self._flow = select.live([kept.root for kept in self._kept.values()], self._key)
         totals = self._push([])
         for lot in self._lots():
             for total, change in zip(totals, self._push(lot), strict=True):

@@ -9,12 +9,12 @@ from typing import Any
 import polars as pl
 
 from wpinq.arguments import WHOLE, described
+from wpinq.core.operators.periods import moment
+from wpinq.core.records import canonical
+from wpinq.core.records import python as values
+from wpinq.core.records.schema import Kind, Schema, in_columns, polars_type
+from wpinq.core.records.text import utf8
 from wpinq.errors import PlanError, SourceError
-from wpinq.operators.periods import moment
-from wpinq.records import canonical
-from wpinq.records import python as values
-from wpinq.records.schema import Kind, Schema, in_columns, polars_type
-from wpinq.records.text import utf8
 
 
 def frames(records: Any, schema: Schema) -> list[pl.DataFrame]:

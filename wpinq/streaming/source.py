@@ -10,24 +10,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wpinq.arguments import FLAG, NOTHING, PATH, described, instance, takes
+from wpinq.core.functions.isolate import refuse_inside
+from wpinq.core.ledger import Asked, Ledger, wording
+from wpinq.core.operators.contribution.preprocess import before
+from wpinq.core.plan.dataset import DataSet
+from wpinq.core.plan.node import Source
+from wpinq.core.plan.unit import Unit
+from wpinq.core.records.schema import Kind
+from wpinq.core.runs.timeline import Timeline
+from wpinq.core.state.memory import LIMIT
 from wpinq.errors import PlanError
 from wpinq.exact import Amount
-from wpinq.functions.isolate import refuse_inside
-from wpinq.ledger import Asked, Ledger, wording
-from wpinq.measurements.timeline import Timeline
-from wpinq.operators.contribution.before import before
-from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Source
-from wpinq.plan.unit import Unit
-from wpinq.records.schema import Kind
 from wpinq.sources import Columns
 from wpinq.sources.columns import named
-from wpinq.state.memory import LIMIT
 from wpinq.streaming.collection import Live
 from wpinq.streaming.journal import open_journal
 
 if TYPE_CHECKING:
-    from wpinq.ledger.secret import Secret
+    from wpinq.core.ledger.secret import Secret
 
 
 @takes(
@@ -78,8 +78,8 @@ def live(
             beginning: it costs nothing again and has the same answers. Followed files and topics are read on from where
             the last closed epoch ended. It needs a ledger. The directory is read through at a restart, and grows by
             some bytes a record for ever; with `keep` epochs that are no longer held are merged to what continual
-            measurements have counted of them (`measurements/merge.py`), so it grows with the different records in the
-            columns that those read, and of people with the records that are kept of each. What is added to the
+            measurements have counted of them (`core/runs/compaction.py`), so it grows with the different records in
+            the columns that those read, and of people with the records that are kept of each. What is added to the
             measurements after that can read no other columns, and `keep` can be no more than twice what it was.
         retractions: Whether records can be taken back, `send(records, weight=-1)`. The guarantee is then about whether
             and when a record was there: neighbours differ in the history of one record that comes and goes (and may

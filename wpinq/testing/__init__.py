@@ -1,8 +1,6 @@
 """Test a dataflow without noise: exact answers on records that are given by hand, and searches for what breaks it.
 
 Nothing here reads a protected source: the caller gives the records.
-
-`README.md` says what each file knows.
 """
 
 from wpinq.testing.auditing import Audit, audit, recheck

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from wpinq.arguments import MAPPING, NOTHING, WHOLE, Expected, instance, takes
 from wpinq.collection import Collection
+from wpinq.core.plan.node import sources
 from wpinq.errors import PlanError, WpinqError
-from wpinq.plan.node import sources
 from wpinq.protection import protect
 from wpinq.streaming.source import live
 from wpinq.testing.case import Case, Drawing, constants, in_text, smaller

@@ -11,9 +11,9 @@ from random import Random
 from types import CodeType
 from typing import Any
 
-from wpinq.plan.node import Record
-from wpinq.plan.unit import Unit
-from wpinq.records.schema import Kind, Schema
+from wpinq.core.plan.node import Record
+from wpinq.core.plan.unit import Unit
+from wpinq.core.records.schema import Kind, Schema
 from wpinq.testing.neighbours import FEW
 
 Row = tuple[int, Record]

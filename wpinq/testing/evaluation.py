@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from wpinq.collection import Collection
-from wpinq.engines import reference
+from wpinq.core.engines import reference
+from wpinq.core.plan.node import Node, Record, Source, steps
 from wpinq.errors import PlanError
-from wpinq.plan.node import Node, Record, Source, steps
 from wpinq.protection import protect
 
 BUDGET = 10**6

@@ -12,11 +12,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
 
-from wpinq.engines import reference
-from wpinq.measurements.select import Selection
-from wpinq.operators.align import record_ids
-from wpinq.plan.node import sources
-from wpinq.state.histogram import is_steps
+from wpinq.core.engines import reference
+from wpinq.core.measurements.select import Selection
+from wpinq.core.operators.resolution import record_ids
+from wpinq.core.plan.node import sources
+from wpinq.core.state.histogram import is_steps
 from wpinq.testing.case import Case
 from wpinq.testing.evaluation import leaves_of, weighed
 from wpinq.testing.trial import Trace, run

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wpinq.collection import Collection
-from wpinq.records.schema import Column, Kind
+from wpinq.core.records.schema import Column, Kind
 from wpinq.testing.evaluation import leaves
 
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

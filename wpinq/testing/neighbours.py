@@ -8,10 +8,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wpinq.collection import Collection
+from wpinq.core.plan.dataset import DataSet
+from wpinq.core.plan.node import Record, Source
+from wpinq.core.records.schema import Kind
 from wpinq.errors import needs
-from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Record, Source
-from wpinq.records.schema import Kind
 from wpinq.testing.evaluation import leaves
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.engines import reference
-from wpinq.functions.function import Dropped, Function
-from wpinq.measurements.windows import WindowedMeasurement
-from wpinq.operators.filter import Filter
-from wpinq.plan.node import Node, Record, Source, steps
-from wpinq.records.kinds import PHYSICAL, read, series, write
-from wpinq.records.values import decode, encode
+from wpinq.core.engines import reference
+from wpinq.core.functions.function import Dropped, Function
+from wpinq.core.measurements.windows import WindowedMeasurement
+from wpinq.core.operators.filter import Filter
+from wpinq.core.plan.node import Node, Record, Source, steps
+from wpinq.core.records.kinds import PHYSICAL, read, series, write
+from wpinq.core.records.values import decode, encode
 from wpinq.testing.case import Case
 from wpinq.testing.evaluation import weighed
 from wpinq.testing.judge import Finding

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from wpinq.arguments import COLLECTION, MAPPING, NOTHING, WHOLE, takes
 from wpinq.collection import Collection
-from wpinq.engines import reference
-from wpinq.operators.align import fit_noise
-from wpinq.plan.stability import sensitivities
+from wpinq.core.engines import reference
+from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.plan.stability import sensitivities
 from wpinq.testing.evaluation import distance, leaves, weighed
 from wpinq.testing.neighbours import Neighbours, Values, needed, neighbours
 

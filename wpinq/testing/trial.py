@@ -12,13 +12,13 @@ from typing import Any
 import polars as pl
 
 from wpinq.collection import Collection
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.measurements.measurement import Measurement
+from wpinq.core.measurements.windows import WindowedMeasurement
+from wpinq.core.plan.node import Record, sources
+from wpinq.core.records.schema import Kind, polars_type
 from wpinq.errors import NotReadyError, WpinqError
-from wpinq.ledger.secret import Secret
-from wpinq.measurements.measurement import Measurement
-from wpinq.measurements.windows import WindowedMeasurement
-from wpinq.plan.node import Record, sources
 from wpinq.protection import protect
-from wpinq.records.schema import Kind, polars_type
 from wpinq.streaming.source import live
 from wpinq.testing.case import EPOCHS, Case, Row
 from wpinq.testing.watch import Asked, Seen, watched

@@ -16,15 +16,17 @@ from importlib import import_module
 from typing import Any
 from unittest.mock import patch
 
-from wpinq.engines import choice, local
-from wpinq.engines.job import Job
-from wpinq.measurements import charged, measurement, publish
-from wpinq.measurements.charged import ChargedQuery
-from wpinq.measurements.continual import ContinualMeasurement
-from wpinq.measurements.measurement import Measurement
-from wpinq.state.histogram import Histogram, is_steps
+from wpinq.core.engines import local
+from wpinq.core.engines import select as engine_choice
+from wpinq.core.engines.job import Job
+from wpinq.core.measurements import measurement, query
+from wpinq.core.measurements.continual import ContinualMeasurement
+from wpinq.core.measurements.measurement import Measurement
+from wpinq.core.measurements.query import ChargedQuery
+from wpinq.core.pricing import threshold
+from wpinq.core.state.histogram import Histogram, is_steps
 
-select = import_module("wpinq.measurements.select")
+select = import_module("wpinq.core.measurements.select")
 """The module; its package has a function of that name."""
 
 Content = dict[tuple[int, ...], int]
@@ -33,9 +35,9 @@ Content = dict[tuple[int, ...], int]
 
 def _flow(job: Job) -> list[Histogram]:
     """By bytewax, where it is installed."""
-    if not choice.installed():
+    if not engine_choice.installed():
         return local.run(job)
-    from wpinq.engines import flow
+    from wpinq.core.engines.bytewax import flow
 
     return flow.run(job)
 
@@ -68,7 +70,7 @@ class Asked:
     @property
     def paid(self) -> bool:
         """Whether it was charged; a quote alone has no answer."""
-        return self.question in charged._paid
+        return self.question in query._paid
 
     @property
     def title(self) -> str:
@@ -96,7 +98,7 @@ def watched(engine: str, replay: Seen | None = None) -> Iterator[Seen]:
     """Note every question and its histogram; compute finite plans by one engine."""
     seen, out = Seen(), io.StringIO()
     with contextlib.ExitStack() as stack:
-        for place, name, new in (*_patches(seen, replay), (choice, "finite", lambda _: ENGINES[engine])):
+        for place, name, new in (*_patches(seen, replay), (engine_choice, "finite", lambda _: ENGINES[engine])):
             stack.enter_context(patch.object(place, name, new))
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(out))
@@ -110,20 +112,20 @@ def _patches(seen: Seen, replay: Seen | None) -> list[tuple[Any, str, Any]]:
     """What stands in for the methods through which questions, histograms and names go."""
     made: dict[int, Asked] = {}
     init, answer, receive = ChargedQuery.__init__, ChargedQuery.answer_from, ContinualMeasurement.receive
-    passing, names = Measurement._passing, publish.names_of
+    passing, names = Measurement._passing, threshold.names_of
 
     def created(self: ChargedQuery, *args: Any, **options: Any) -> None:
         init(self, *args, **options)
         made[id(self)] = Asked(self)
         seen.asked.append(made[id(self)])
 
-    def answered(self: ChargedQuery, histogram: Histogram, digest: int | None = None) -> None:
+    def answered(self: ChargedQuery, histogram: Histogram) -> None:
         mine = made[id(self)]
         mine.content, mine.histogram = content(self, histogram), histogram
         number = seen.asked.index(mine)
         old = replay.asked[number] if replay and number < len(replay.asked) else None
         if old is None or old.histogram is None:
-            answer(self, histogram, digest)
+            answer(self, histogram)
         else:
             answer(self, old.histogram)
             self._words = old.question._words

@@ -39,7 +39,7 @@ class PublishOperator(BaseOperator):
             AirflowFailException: It could not be, and to try again does not help.
             AirflowException: Another process is publishing; Airflow may try again.
         """
-        from wpinq.publish import BusyError, Release
+        from wpinq.apps.publish import BusyError, Release
         from wpinq.tools.orchestrated import published
 
         try:
@@ -52,7 +52,7 @@ class PublishOperator(BaseOperator):
 
 def _over(release: Any, context: Context) -> str:
     """The name of the last period that is over."""
-    from wpinq.publish.periods import Period
+    from wpinq.apps.publish.periods import Period
 
     end = context.get("data_interval_end") or context["dag_run"].run_after
     here = end.astimezone(ZoneInfo(release.file.period.zone)).replace(tzinfo=None)

@@ -12,9 +12,9 @@ from dagster import (
     asset,
 )  # fmt: skip
 
+from wpinq.apps.publish import BusyError, Release
+from wpinq.apps.publish.periods import Period
 from wpinq.errors import PlanError, WpinqError
-from wpinq.publish import BusyError, Release
-from wpinq.publish.periods import Period
 from wpinq.tools.orchestrated import published
 
 CRON = {"hour": "0 * * * *", "day": "0 0 * * *", "week": "0 0 * * 1", "month": "0 0 1 * *", "year": "0 0 1 1 *"}

@@ -18,9 +18,9 @@ from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, R
 from openlineage.client.facet_v2 import RunFacet, error_message_run, nominal_time_run
 from openlineage.client.uuid import generate_new_uuid
 
+from wpinq.apps.publish import Outcome, Release
 from wpinq.errors import WpinqError
 from wpinq.failures import redacted
-from wpinq.publish import Outcome, Release
 
 PRODUCER = "urn:wpinq"
 NAMESPACE = "wpinq"

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 from mbi import Domain, LinearMeasurement
 
+from wpinq.core.measurements.measurement import Measurement
 from wpinq.errors import PlanError
-from wpinq.measurements.measurement import Measurement
 
 MOST = 1 << 24
 """Cells of a marginal."""

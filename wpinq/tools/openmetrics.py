@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from wpinq.core.ledger import Ledger, allowances, caps
 from wpinq.errors import needs
-from wpinq.ledger import Ledger, allowances, caps
 
 MEDIA = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 """The media type of the text."""

@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Any
 
+from wpinq.apps.publish import Release
 from wpinq.failures import redacted
-from wpinq.publish import Release
 
 
 def published(release: Release, period: str, *, openlineage: bool) -> dict[str, Any]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+WAYS = ["split", "tuples", "parquet", "shards"]
+"""Other ways to hand over or to compute the same; `run` knows them."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -60,6 +63,7 @@ class Case:
         person: The value of the user's column whose records the neighbour lacks; None where the unit is a record.
         places: For a unit of a record, the row of each table that the neighbour lacks.
         window: Where the unit is a person in one window, the number of that; None in it for records without a time.
+        way: Another way in which it must come out the same.
     """
 
     tables: tuple[Table, ...]
@@ -67,6 +71,7 @@ class Case:
     person: tuple[object, ...] | None = None
     places: tuple[tuple[int, int], ...] = ()
     window: tuple[int | None] | None = None
+    way: str = ""
 
     def without(self) -> Case:
         """The neighbour: the same without the privacy unit."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from attacks.fuzz import pools, steps
-from attacks.fuzz.case import Case, Table, number_of
+from attacks.fuzz.case import WAYS, Case, Table, number_of
 from attacks.fuzz.run import Runner, Trace, silent
 from attacks.fuzz.themes import THEMES, nothing
 
@@ -27,7 +27,7 @@ def grow(seed: int, theme: str = "") -> Case:
         if grower.known:
             (grower.ask_live if grower.live else grower.ask)()
         grower.close()
-    return unit_of(rng, Case(tables, tuple(grower.lines)))
+    return unit_of(rng, Case(tables, tuple(grower.lines), way=WAYS[seed % 4]))
 
 
 def unit_of(rng: Random, case: Case) -> Case:

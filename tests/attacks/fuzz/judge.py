@@ -11,25 +11,24 @@ from attacks.fuzz import oracle
 from attacks.fuzz.case import Case
 from attacks.fuzz.run import Content, QuotedAggregate, Trace, run
 
-from wpinq.measurements.select import Selection
-from wpinq.plan.node import sources as read_by
-from wpinq.state.histogram import is_steps
+from wpinq.core.measurements.select import Selection
+from wpinq.core.plan.node import sources as read_by
+from wpinq.core.state.histogram import is_steps
 
 DITHER = Fraction(1, 2**10)
 """How far rounding by a dither may move a histogram of some bins, whose dithers differ between two live sources."""
-WAYS = ["split", "tuples", "parquet", "shards"]
 
 
-def judge(case: Case, way: str = "") -> list[str]:
-    """Run a case and its neighbour, and the case in another way; give what is wrong."""
+def judge(case: Case) -> list[str]:
+    """Run a case and its neighbour, and the case in its other way; give what is wrong."""
     one, other = run(case), run(case.without())
     found = [f"G charged, and no answer: {text}" for text in [*one.errors, *other.errors]]
     found += flow(one, other)
     if not found:
         found += [*movement(case, one, other), *loss(case, one, other), *deltas(case, one, other)]
         found += [*ids(one), *ids(other), *noise(one), *noise(other), *oracle.check(case, one)]
-    if not found and way:
-        found += same(one, run(case, way), way)
+    if not found and case.way:
+        found += same(one, run(case, case.way), case.way)
     return found
 
 

@@ -13,26 +13,27 @@ import datetime as dt
 import random
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, get_args
 from unittest.mock import patch
 
 import msgspec
 import polars as pl
-from attacks.fuzz.long import Fuzzer
+from attacks.fuzz.fuzzer import Fuzzer
+from attacks.fuzz.plant import Plant
 from attacks.fuzz.shapes import LAMBDAS, LEAVES, NAMES, QUERIES, SHAPES, Texts
 
 import wpinq
+from wpinq.apps.remote import grammar
+from wpinq.apps.serve import plans
+from wpinq.apps.serve.config import Limits
+from wpinq.core.functions import sizes
+from wpinq.core.functions.polars import expressions
+from wpinq.core.functions.sql.translator import Translator
+from wpinq.core.functions.traced.expression import expression
+from wpinq.core.plan.node import Node
 from wpinq.errors import WpinqError
-from wpinq.functions import sizes
-from wpinq.functions.polars import expressions
-from wpinq.functions.sql.translator import Translator
-from wpinq.functions.traced.expression import expression
-from wpinq.plan.node import Node
 from wpinq.query import grouping, quoted
-from wpinq.remote import grammar
-from wpinq.serve import plans
-from wpinq.serve.config import Limits
 
 COLUMNS = {"t": str, "n": int, "x": float, "b": bool, "c": dt.datetime, "i": "instant", "d": dt.date}
 DONE = {"questions": 0, "that were answered": 0, "letters": 0, "calls": 0, "nodes": 0, "most calls a letter": 0}
@@ -236,9 +237,9 @@ def grow(seed: int) -> tuple[str, Any]:
     return (made, lambda: asked(made)) if isinstance(made, str) else made
 
 
-def judge(seed: int) -> list[str]:
+def judge(case: tuple[str, Any]) -> list[str]:
     """Price a case; give what is wrong with how much that took."""
-    text, ask = grow(seed)
+    text, ask = case
     meter = Meter(len(text))
     DONE["questions"] += 1
     try:
@@ -259,48 +260,41 @@ def judge(seed: int) -> list[str]:
 # ---- old bugs
 
 
-@contextmanager
-def planted(*patches: Any) -> Iterator[None]:
-    """Patches, all open."""
-    with ExitStack() as stack:
-        for one in patches:
-            stack.enter_context(one)
-        yield
-
-
-def unsized() -> Any:
+def unsized() -> list[Any]:
     """Nothing is refused for its size."""
-    return planted(patch.object(sizes, "insist", lambda *_: None))
+    return [patch.object(sizes, "insist", lambda *_: None)]
 
 
-def alone() -> Any:
+def alone() -> list[Any]:
     """A rule is counted with its parts as one node each."""
     real = sizes.size
-    return planted(patch.object(sizes, "size", lambda made, parts=(): real(made, [1] * len(parts))))
+    return [patch.object(sizes, "size", lambda made, parts=(): real(made, [1] * len(parts)))]
 
 
-def together() -> Any:
+def together() -> list[Any]:
     """Each expression is counted, and not all of them."""
-    return planted(patch.object(sizes.Total, "add", lambda *_: None))
+    return [patch.object(sizes.Total, "add", lambda *_: None)]
 
 
-def product() -> Any:
+def product() -> list[Any]:
     """Sets of keys are made before they are counted."""
-    return planted(patch.object(grouping, "prod", lambda found: 0 * len(list(found))))
+    return [patch.object(grouping, "prod", lambda found: 0 * len(list(found)))]
 
 
-def passes() -> Any:
+def passes() -> list[Any]:
     """A plan is followed along all of its ways, not step by step."""
 
     def ways(root: Node) -> int:
         return sum(map(ways, root.inputs)) or 1
 
-    return planted(patch.object(plans, "insist_on_gain", lambda root, *_: ways(root)))
+    return [patch.object(plans, "insist_on_gain", lambda root, *_: ways(root))]
 
 
-PLANTS = {"unsized": unsized, "alone": alone, "together": together, "product": product, "passes": passes}
-SEEDS = {"unsized": 0, "alone": 0, "together": 195, "product": 11, "passes": 28}
-FUZZER = Fuzzer("lengths", judge, PLANTS, DONE, SEEDS)
-
-if __name__ == "__main__":
-    sys.exit(FUZZER.main())
+PLANTS = {
+    "unsized": Plant("nothing is refused for its size", unsized, 0),
+    "alone": Plant("a rule is counted without its parts", alone, 0),
+    "together": Plant("expressions are counted one by one", together, 195),
+    "product": Plant("sets of keys are made before they are counted", product, 11),
+    "passes": Plant("a plan is followed along all of its ways", passes, 28),
+}
+FUZZER = Fuzzer("lengths", grow, judge, PLANTS, lambda case: case[0], seen=DONE)

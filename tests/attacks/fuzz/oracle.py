@@ -15,10 +15,10 @@ from attacks.fuzz.names import NAMES
 from attacks.fuzz.run import QuotedAggregate, Trace
 from attacks.fuzz.told import Told, unknown
 
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.identity import identities
+from wpinq.core.state.histogram import is_steps
 from wpinq.errors import BinError
-from wpinq.records.bins import bin_frame
-from wpinq.records.identity import identities
-from wpinq.state.histogram import is_steps
 
 
 def source(table: Table) -> Told:
@@ -79,8 +79,8 @@ def agreed(asked: QuotedAggregate) -> bool:
 
 
 def window_of(asked: QuotedAggregate) -> int | None:
-    from wpinq.operators.window import Window
-    from wpinq.plan.node import steps
+    from wpinq.core.operators.window import Window
+    from wpinq.core.plan.node import steps
 
     found = {node.number for node in steps(asked.question.node) if isinstance(node, Window)}
     return found.pop() if found else None

@@ -1,7 +1,8 @@
 """Bugs that once were there, put back into the code of today, and the case that finds each of them.
 
-A plant patches names, and each of them must be used while its case runs: a name that is gone, or that nothing calls any
-more, is told. Where a place moves, move the plant, and find its case again with `hunt`.
+The letters are those of the checks: A movement or answer, B loss or delta, C definitions, D control flow, E identities
+of questions, F batches, G charged and no answer, H noise that is used twice. Where a place moves, move the plant, and
+find its case again with `--plant`.
 """
 
 from __future__ import annotations
@@ -9,107 +10,40 @@ from __future__ import annotations
 import itertools
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable
 from hashlib import blake2b
 from importlib import import_module
-from pathlib import Path
-from types import CodeType
 from typing import Any
 from unittest.mock import patch
 
 import polars as pl
-from attacks.fuzz.grow import grow
-from attacks.fuzz.judge import WAYS, judge
+from attacks.fuzz.plant import Plant
 from attacks.fuzz.plants_versions import content_refuses_names, equal_content
 
-from wpinq.engines import sharing
-from wpinq.functions import plain
-from wpinq.functions.covering import covered
-from wpinq.functions.polars import expressions
-from wpinq.ledger import charge_all, distinct
-from wpinq.measurements import charged, publish
-from wpinq.measurements import timeline as versions
-from wpinq.measurements.sensitivity import UnitSensitivity, unit_sensitivities
-from wpinq.plan import node as plan
-from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import Node
-from wpinq.plan.shapes import Merge
-from wpinq.records import canonical, identity
-from wpinq.records.fields import encode
-from wpinq.records.schema import Kind
-from wpinq.records.weights import WeightType
+from wpinq.core.engines import common_subplans
+from wpinq.core.functions import plain
+from wpinq.core.functions.covering import covered
+from wpinq.core.functions.polars import expressions
+from wpinq.core.ledger import charge_all, distinct
+from wpinq.core.measurements import query
+from wpinq.core.plan import node as plan
+from wpinq.core.plan.dataset import DataSet
+from wpinq.core.plan.node import Node
+from wpinq.core.plan.shapes import Merge
+from wpinq.core.pricing import threshold
+from wpinq.core.pricing.sensitivity import UnitSensitivity, unit_sensitivities
+from wpinq.core.records import canonical, identity
+from wpinq.core.records.fields import encode
+from wpinq.core.records.schema import Kind
+from wpinq.core.records.weights import WeightType
+from wpinq.core.runs import timeline as versions
+from wpinq.core.state.bykey import ByKey
 from wpinq.sources import columns
-from wpinq.state.bykey import ByKey
 
-partition, select = (import_module(f"wpinq.{name}") for name in ("operators.partition", "measurements.select"))
+partition, select = (
+    import_module(f"wpinq.{name}") for name in ("core.operators.partition", "core.measurements.select")
+)
 """Modules whose packages have a function of the same name."""
-
-
-@dataclass(frozen=True)
-class Plant:
-    """An old bug.
-
-    Attributes:
-        what: In a few words.
-        patches: Put it back.
-        theme: Of the case that finds it.
-        seed: Of the case that finds it; where the generator has moved, another one does.
-        checks: The letters of the checks that do: A movement or answer, B loss or delta, C definitions, D control flow,
-            E identities of questions, F batches, G charged and no answer, H noise that is used twice.
-    """
-
-    what: str
-    patches: Callable[[], list[Any]]
-    theme: str
-    seed: int
-    checks: str
-
-    @contextmanager
-    def planted(self) -> Iterator[set[str]]:
-        """Put it back; gives the names that are patched and that nothing has used yet."""
-        unused: set[str] = set()
-        with ExitStack() as stack:
-            for one in self.patches():
-                if isinstance(name := getattr(one, "attribute", None), str):
-                    unused.add(name)
-                    one.new = watched(one.new, partial(unused.discard, name))
-                    if not callable(one.new) and not isinstance(one.new, property | classmethod):
-                        unused.difference_update(
-                            {name} & names_in(one.getter().__file__)
-                        )  # a constant: some code names it
-                stack.enter_context(one)
-            yield unused
-
-
-def watched(new: Any, use: Callable[[], None]) -> Any:
-    """What stands in for a name, and tells that it is used."""
-    if isinstance(new, property):
-        return property(watched(new.fget, use))
-    if isinstance(new, classmethod):
-        return classmethod(watched(new.__func__, use))
-    if not callable(new):
-        return new
-
-    def call(*args: Any, **options: Any) -> Any:
-        use()
-        return new(*args, **options)
-
-    return call
-
-
-def names_in(path: str) -> set[str]:
-    """The names that the functions of a module read."""
-    found, codes = set[str](), [compile(Path(path).read_text(), path, "exec")]
-    while codes:
-        code = codes.pop()
-        inner = [one for one in code.co_consts if isinstance(one, CodeType)]
-        found |= {name for one in inner for name in one.co_names}
-        codes += inner
-    return found
 
 
 def nan() -> list[Any]:
@@ -169,7 +103,7 @@ def shared_delta() -> list[Any]:
             for one in unit_sensitivities(node)
         ]
 
-    return [patch.object(publish, "unit_sensitivities", largest), patch.object(select, "unit_sensitivities", largest)]
+    return [patch.object(threshold, "unit_sensitivities", largest), patch.object(select, "unit_sensitivities", largest)]
 
 
 def shave_names() -> list[Any]:
@@ -202,7 +136,7 @@ def same_version() -> list[Any]:
         return {node: first.setdefault(digest or id(node), node) for node, digest in plan.fingerprints(*roots).items()}
 
     return [
-        patch.object(sharing, "representatives", alike),
+        patch.object(common_subplans, "representatives", alike),
         patch.object(DataSet, "covered", property(lambda self: (self.name, self.version, self.reader.schema))),
     ]
 
@@ -242,56 +176,27 @@ def one_by_one() -> list[Any]:
         for quote in quotes:
             charge_all(distinct(quote.charges))
 
-    return [patch.object(charged, "pay", pay)]
+    return [patch.object(query, "pay", pay)]
 
 
 PLANTS = {
-    "overflow": Plant("sums of weights wrap at 2^63", narrow, "gain", 26, "AC"),
-    "weights": Plant("sums of a column of weights wrap at 2^63", narrow, "weights", 19, "AC"),
-    "parts_epochs": Plant("parts of a step where records meet, at several epochs", parts_epochs, "index", 29, "B"),
+    "overflow": Plant("sums of weights wrap at 2^63", narrow, 26, "AC", "gain"),
+    "weights": Plant("sums of a column of weights wrap at 2^63", narrow, 19, "AC", "weights"),
+    "parts_epochs": Plant("parts of a step where records meet, at several epochs", parts_epochs, 29, "B", "index"),
     "windows_epochs": Plant(
-        "windows of a step where records meet, at several epochs", windows_epochs, "index", 28, "B"
+        "windows of a step where records meet, at several epochs", windows_epochs, 28, "B", "index"
     ),
-    "sql_atomic": Plant("a query that does not fit is charged in part", one_by_one, "unfingerprinted", 21, "G"),
-    "nan": Plant("one record decides whether all records with NaN count", nan, "numbers", 77, "A"),
-    "null_any": Plant("two nulls", null, "nulls", 2, "C"),
-    "columns_differ": Plant("a run fails because of one record", read_columns, "reader", 11, "GD"),
-    "dates": Plant("a far date fails the run", dates, "dates", 0, "GD"),
-    "float_parts": Plant("parts that hold the same records are charged as one", float_parts, "numbers", 8, "B"),
-    "shared_delta": Plant("a delta for half a person", shared_delta, "person", 23, "B"),
-    "shave_names": Plant("two plans are one question", shave_names, "names", 3, "CE"),
-    "json_literals": Plant("infinity and NaN are one literal", json_literals, "literals", 10, "CE"),
-    "same_version": Plant("two data sets are one step", same_version, "twins", 1, "C"),
-    "equal_content": Plant("equal content is one version, free under two names", equal_content, "versions", 0, "D"),
-    "names": Plant("content is refused under a second name", content_refuses_names, "versions", 0, "D"),
-    "empty_column": Plant("names of columns that Polars reads as others", odd_names, "odd", 2, "G"),
+    "sql_atomic": Plant("a query that does not fit is charged in part", one_by_one, 21, "G", "unfingerprinted"),
+    "nan": Plant("one record decides whether all records with NaN count", nan, 77, "A", "numbers"),
+    "null_any": Plant("two nulls", null, 2, "C", "nulls"),
+    "columns_differ": Plant("a run fails because of one record", read_columns, 11, "GD", "reader"),
+    "dates": Plant("a far date fails the run", dates, 0, "GD", "dates"),
+    "float_parts": Plant("parts that hold the same records are charged as one", float_parts, 8, "B", "numbers"),
+    "shared_delta": Plant("a delta for half a person", shared_delta, 23, "B", "person"),
+    "shave_names": Plant("two plans are one question", shave_names, 3, "CE", "names"),
+    "json_literals": Plant("infinity and NaN are one literal", json_literals, 10, "CE", "literals"),
+    "same_version": Plant("two data sets are one step", same_version, 1, "C", "twins"),
+    "equal_content": Plant("equal content is one version, free under two names", equal_content, 0, "D", "versions"),
+    "names": Plant("content is refused under a second name", content_refuses_names, 0, "D", "versions"),
+    "empty_column": Plant("names of columns that Polars reads as others", odd_names, 2, "G", "odd"),
 }
-
-
-def hunt(name: str, most: int = 300) -> tuple[int, str, float]:
-    """The first case that finds a plant and is right without it, from the one that did; and what it says, and when."""
-    one, begun = PLANTS[name], time.monotonic()
-    for seed in (one.seed, *range(most)):
-        with one.planted() as unused:
-            case, way = grow(seed, one.theme), WAYS[seed % 4]
-            texts = judge(case, way)
-        texts = [text for text in texts if text.startswith(tuple(one.checks))]
-        if texts and not judge(case, way):
-            if unused:
-                return (
-                    -1,
-                    f"it patches {', '.join(sorted(unused))}, which nothing uses any more",
-                    time.monotonic() - begun,
-                )
-            return seed, texts[0], time.monotonic() - begun
-    return -1, "not found", time.monotonic() - begun
-
-
-def show(name: str) -> int:
-    """Put bugs back one by one, and print which case finds each, after how many seconds; give how many were missed."""
-    missed = 0
-    for one in [name] if name in PLANTS else PLANTS:
-        seed, text, seconds = hunt(one)
-        missed += seed < 0
-        print(f"{one:16} {PLANTS[one].theme:16} case {seed:3} {seconds:6.1f} s  {text[:150]!r}", flush=True)
-    return missed

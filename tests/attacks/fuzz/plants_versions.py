@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import patch
 
+from wpinq.core.ledger.transaction import Transaction
+from wpinq.core.plan.dataset import DataSet
 from wpinq.errors import ChangedError
-from wpinq.ledger.session import Session
-from wpinq.plan.dataset import DataSet
 
 
 def equal_content() -> list[Any]:
@@ -24,12 +24,12 @@ def equal_content() -> list[Any]:
 
 def content_refuses_names() -> list[Any]:
     """Content that is pinned under one name is refused under another one."""
-    real = Session.pin
+    real = Transaction.pin
 
-    def pin(self: Session, given: Any) -> None:
+    def pin(self: Transaction, given: Any) -> None:
         seen = self.accountant.caps  # a map that a ledger keeps, and that these cases leave empty
         if given.digest is not None and seen.setdefault(given.digest.hex(), given.version) != given.version:
             raise ChangedError("it is there under another name")
         real(self, given)
 
-    return [patch.object(Session, "pin", pin)]
+    return [patch.object(Transaction, "pin", pin)]

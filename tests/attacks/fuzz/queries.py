@@ -11,9 +11,8 @@ than the ledgers of these were charged.
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
@@ -22,18 +21,19 @@ from typing import Any
 from unittest.mock import patch
 
 import polars as pl
+from attacks.fuzz.fuzzer import Fuzzer
 from attacks.fuzz.judge import DITHER, dithered, moves
-from attacks.fuzz.long import Fuzzer
+from attacks.fuzz.plant import Plant
 from attacks.fuzz.run import QuotedAggregate, ledgers_in_memory, silent, watched
 from attacks.fuzz.shapes import LEAVES, SHAPES, Texts
 
 import wpinq
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.operators.concat import Sum
+from wpinq.core.operators.group_by import GroupBy as GroupSizes
+from wpinq.core.operators.group_columns import GroupColumns
+from wpinq.core.plan.node import sources, steps
 from wpinq.errors import PlanError, WpinqError
-from wpinq.ledger.secret import Secret
-from wpinq.operators.concat import Sum
-from wpinq.operators.group_by import GroupBy as GroupSizes
-from wpinq.operators.group_columns import GroupColumns
-from wpinq.plan.node import sources, steps
 from wpinq.query import quoted
 from wpinq.query.subquery import Scope
 
@@ -63,11 +63,21 @@ class Question:
     options: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Case:
+    """Tables, the neighbour's, the names of those that differ, and a query."""
+
+    tables: list[Given]
+    other: list[Given]
+    differ: list[str]
+    asked: Question
+
+
 # ---- cases
 
 
-def grow(seed: int) -> tuple[list[Given], list[Given], list[str], Question]:
-    """Tables, the neighbour's, the names of those that differ, and a query."""
+def grow(seed: int) -> Case:
+    """The case of a seed."""
     rng = random.Random(seed)
     person, one = rng.random() < 0.6, rng.random() < 0.5
     tables = []
@@ -84,7 +94,7 @@ def grow(seed: int) -> tuple[list[Given], list[Given], list[str], Question]:
         other = [replace(one, rows=tuple(row for p, row in enumerate(one.rows) if (number, p % len(one.rows)) != (at, place % len(one.rows))))
                  for number, one in enumerate(tables)]  # fmt: skip
     differ = [one.name for one, two in zip(tables, other, strict=True) if one.rows != two.rows]
-    return tables, other, differ, question(rng, [one.name for one in tables])
+    return Case(tables, other, differ, question(rng, [one.name for one in tables]))
 
 
 def rows(rng: random.Random) -> tuple[Row, ...]:
@@ -211,13 +221,12 @@ def run(tables: list[Given], asked: Question) -> Seen:
     return seen
 
 
-def judge(seed: int) -> list[str]:
+def judge(case: Case) -> list[str]:
     """Compare neighbours; give what is wrong."""
-    tables, other, differ, asked = grow(seed)
-    one, two = run(tables, asked), run(other, asked)
+    one, two = run(case.tables, case.asked), run(case.other, case.asked)
     DONE["pairs"] += 1
     DONE["answered" if one.asked else "refused"] += 1
-    return [f"{text}: {asked.text}" for text in compared(tables, differ, one, two)]
+    return [f"{text}: {case.asked.text}" for text in compared(case.tables, case.differ, one, two)]
 
 
 def compared(tables: list[Given], differ: list[str], one: Seen, two: Seen) -> Iterator[str]:
@@ -246,31 +255,23 @@ def compared(tables: list[Given], differ: list[str], one: Seen, two: Seen) -> It
 # ---- old bugs
 
 
-@contextmanager
-def planted(*patches: Any) -> Iterator[None]:
-    with ExitStack() as stack:
-        for one in patches:
-            stack.enter_context(one)
-        yield
-
-
-def groups_once() -> Any:
+def groups_once() -> list[Any]:
     """A group moves as far as its records: half of what it does."""
     once = property(lambda self: (Fraction(1),))
-    return planted(patch.object(GroupColumns, "stability", once), patch.object(GroupSizes, "stability", once))
+    return [patch.object(GroupColumns, "stability", once), patch.object(GroupSizes, "stability", once)]
 
 
-def sums_once() -> Any:
+def sums_once() -> list[Any]:
     """A table that is read twice is paid for once."""
 
     def stability(self: Sum) -> tuple[Fraction, ...]:
         again = sources(self.left) == sources(self.right)
         return Fraction(1), Fraction(0 if again else 1)
 
-    return planted(patch.object(Sum, "stability", property(stability)))
+    return [patch.object(Sum, "stability", property(stability))]
 
 
-def looks() -> Any:
+def looks() -> list[Any]:
     """A subquery without a row is told apart when it is read."""
     real = Scope.derived
 
@@ -282,12 +283,12 @@ def looks() -> Any:
                 raise PlanError("sql: a subquery has too few rows.")
         return real(self, node)
 
-    return planted(patch.object(Scope, "derived", derived))
+    return [patch.object(Scope, "derived", derived)]
 
 
-PLANTS = {"groups_once": groups_once, "sums_once": sums_once, "looks": looks}
-SEEDS = {"looks": 3, "groups_once": 228, "sums_once": 145}
-FUZZER = Fuzzer("queries", judge, PLANTS, DONE, SEEDS)
-
-if __name__ == "__main__":
-    sys.exit(FUZZER.main())
+PLANTS = {
+    "groups_once": Plant("a group moves as far as its records", groups_once, 228),
+    "sums_once": Plant("a table that is read twice is paid for once", sums_once, 145),
+    "looks": Plant("a subquery without a row is told apart", looks, 3),
+}
+FUZZER = Fuzzer("queries", grow, judge, PLANTS, seen=DONE)

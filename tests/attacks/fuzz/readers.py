@@ -2,8 +2,6 @@
 
 Nothing but that record's own contribution may differ: every other record decodes to the same values, and whether the
 file is refused, and in which words, does not depend on a record.
-
-    python -m attacks.fuzz --of readers [--minutes 10] [--seed 0] [--plant]
 """
 
 from __future__ import annotations
@@ -18,9 +16,10 @@ from unittest.mock import patch
 import polars as pl
 import pyarrow as pa
 from attacks.fuzz.files import Grown, grow
-from attacks.fuzz.hunting import Fuzzer
+from attacks.fuzz.fuzzer import Fuzzer
+from attacks.fuzz.plant import Plant
 
-import wpinq.records.text
+import wpinq.core.records.text
 import wpinq.sources.tables.arrays
 from wpinq.errors import InternalError, WpinqError
 from wpinq.sources import open_source
@@ -110,7 +109,7 @@ def shrink(grown: Grown) -> Grown:
 # ---- bugs that are put back
 
 
-def ragged_block() -> Any:
+def ragged_block() -> list[Any]:
     """A ragged line drops those beside it."""
     once = grammar._split
 
@@ -120,48 +119,52 @@ def ragged_block() -> Any:
         except pa.ArrowInvalid:
             return once(pa.py_buffer(b""), delimiter, number, take, quotes=quotes)
 
-    return patch.object(grammar, "_split", split)
+    return [patch.object(grammar, "_split", split)]
 
 
-def null_column() -> Any:
+def null_column() -> list[Any]:
     """A field that is not of its type makes those beside it null."""
-    once = wpinq.records.text.from_field
+    once = wpinq.core.records.text.from_field
 
     def field(cells: Any, column: Any) -> pl.Series:
         made = once(cells, column)
         return made.clear(len(made)) if made.null_count() else made
 
-    return patch.object(wpinq.records.text, "from_field", field)
+    return [patch.object(wpinq.core.records.text, "from_field", field)]
 
 
-def strict_text() -> Any:
+def strict_text() -> list[Any]:
     """A byte that is no text fails the file."""
-    once = wpinq.records.text.from_field
+    once = wpinq.core.records.text.from_field
 
     def field(cells: Any, column: Any) -> pl.Series:
         for one in cells.to_pylist():
             (one or b"").decode()
         return once(cells, column)
 
-    return patch.object(wpinq.records.text, "from_field", field)
+    return [patch.object(wpinq.core.records.text, "from_field", field)]
 
 
-def quoted_breaks() -> Any:
+def quoted_breaks() -> list[Any]:
     """A quote that is not closed takes the next line."""
-    return patch.object(grammar, "well_quoted", lambda lines, _: pa.array([True] * len(lines), pa.bool_()))
+    return [patch.object(grammar, "well_quoted", lambda lines, _: pa.array([True] * len(lines), pa.bool_()))]
 
 
-def first_mark() -> Any:
+def first_mark() -> list[Any]:
     """A byte order mark is taken off the first line of a block alone."""
     once = TextReader.text
 
     def text(self: TextReader, block: Any) -> Any:
         return block.removeprefix(BOM) if self.charset is None else once(self, block)
 
-    return patch.object(TextReader, "text", text)
+    return [patch.object(TextReader, "text", text)]
 
 
-FUZZER = Fuzzer(grow, judge, {
-    "ragged_block": (ragged_block, 11), "null_column": (null_column, 17), "strict_text": (strict_text, 10),
-    "quoted_breaks": (quoted_breaks, 37), "first_mark": (first_mark, 49),
-}, shrink)  # fmt: skip
+PLANTS = {
+    "ragged_block": Plant("a ragged line drops those beside it", ragged_block, 11),
+    "null_column": Plant("a wrong field makes those beside it null", null_column, 17),
+    "strict_text": Plant("a byte that is no text fails the file", strict_text, 10),
+    "quoted_breaks": Plant("a quote that is not closed takes the next line", quoted_breaks, 37),
+    "first_mark": Plant("a mark is taken off the first line of each block", first_mark, 49),
+}
+FUZZER = Fuzzer("readers", grow, judge, PLANTS, shrink=shrink)

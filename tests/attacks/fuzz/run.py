@@ -18,15 +18,15 @@ from attacks.fuzz.case import Case
 from attacks.fuzz.names import NAMES
 
 import wpinq
-from wpinq.engines import flow
+from wpinq.core.engines.bytewax import flow
+from wpinq.core.ledger import Ledger
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.measurements.continual import ContinualMeasurement
+from wpinq.core.measurements.measurement import Measurement
+from wpinq.core.measurements.query import ChargedQuery
+from wpinq.core.plan.node import sources as read_by
+from wpinq.core.state.histogram import Histogram, is_steps
 from wpinq.errors import WpinqError
-from wpinq.ledger import Ledger
-from wpinq.ledger.secret import Secret
-from wpinq.measurements.charged import ChargedQuery
-from wpinq.measurements.continual import ContinualMeasurement
-from wpinq.measurements.measurement import Measurement
-from wpinq.plan.node import sources as read_by
-from wpinq.state.histogram import Histogram, is_steps
 
 HOME = str(Path(wpinq.__file__).parent)
 SECRET = Secret(bytes(range(32)))
@@ -193,9 +193,9 @@ def watched() -> Iterator[Trace]:
         made[id(self)] = QuotedAggregate(self, WATCH[0])
         trace.asked.append(made[id(self)])
 
-    def answered(self: ChargedQuery, histogram: Histogram, *rest: object) -> None:
+    def answered(self: ChargedQuery, histogram: Histogram) -> None:
         made[id(self)].content = content(self, histogram)
-        answer(self, histogram, *rest)  # type: ignore[arg-type]
+        answer(self, histogram)
 
     def received(self: ContinualMeasurement, epoch: int, change: Histogram) -> None:
         made[id(self)].changes[epoch] = content(self, change)

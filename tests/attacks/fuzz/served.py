@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import json
+import logging
 import re
 import shutil
 import tempfile
@@ -22,16 +23,18 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
+from attacks.fuzz.fuzzer import Fuzzer
+from attacks.fuzz.served_plants import PLANTS
 from attacks.fuzz.served_steps import Step, grown
 from msgspec import structs
 
-from wpinq.ledger import Ledger
-from wpinq.plan.dataset import DataSet
-from wpinq.plan.node import sources
-from wpinq.serve.app import application
-from wpinq.serve.catalogue import opened
-from wpinq.serve.config import read
-from wpinq.serve.tokens import Tokens
+from wpinq.apps.serve.app import application
+from wpinq.apps.serve.catalogue import opened
+from wpinq.apps.serve.config import read
+from wpinq.apps.serve.tokens import Tokens
+from wpinq.core.ledger import Ledger
+from wpinq.core.plan.dataset import DataSet
+from wpinq.core.plan.node import sources
 
 CONFIG = """
 [data.views]
@@ -217,8 +220,12 @@ def _planted(one: World) -> Iterator[None]:
 
 def judge(case: Case) -> list[str]:
     """What differs between the worlds and must not."""
-    with worlds(case) as (one, other, tokens):
-        return asyncio.run(_compared(case, one, other, tokens))
+    logging.disable(logging.CRITICAL)
+    try:
+        with worlds(case) as (one, other, tokens):
+            return asyncio.run(_compared(case, one, other, tokens))
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 async def _compared(case: Case, one: World, other: World, tokens: dict[str, str]) -> list[str]:
@@ -259,3 +266,6 @@ def _masked(value: Any) -> Any:
     if isinstance(value, list):
         return [_masked(one) for one in value]
     return type(value).__name__ if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+FUZZER = Fuzzer("served", grow, judge, PLANTS)

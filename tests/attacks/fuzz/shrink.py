@@ -10,16 +10,16 @@ from attacks.fuzz.case import Case
 from attacks.fuzz.judge import judge
 
 
-def shrink(case: Case, way: str, seconds: float = 30) -> Case:
+def shrink(case: Case, seconds: float = 30) -> Case:
     """A smaller case whose first finding is of the same kind."""
-    end, kind = time.monotonic() + seconds, judge(case, way)[0][:1]
+    end, kind = time.monotonic() + seconds, judge(case)[0][:1]
     smaller: Case | None = case
     while smaller is not None:
         case, smaller = smaller, None
         for one in simpler(case):
             if time.monotonic() > end:
                 return case
-            if any(text.startswith(kind) for text in judge(one, way)):
+            if any(text.startswith(kind) for text in judge(one)):
                 smaller = one
                 break
     return case

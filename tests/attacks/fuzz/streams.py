@@ -2,8 +2,6 @@
 
 A stream is sent with and without one unit, under one secret. True weights and thresholds are compared, before noise:
 nothing here is statistical.
-
-    python -m attacks.fuzz --of streams [--minutes 10] [--seed 0] [--plant]
 """
 
 from __future__ import annotations
@@ -15,15 +13,16 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from attacks.fuzz.hunting import Fuzzer
+from attacks.fuzz.fuzzer import Fuzzer
+from attacks.fuzz.plant import Plant
 from attacks.fuzz.run import SECRET
 
 import wpinq
+from wpinq.core.measurements import continual_selection
+from wpinq.core.measurements.continual_selection import ContinualSelection, rows_of
+from wpinq.core.noise.lasting_threshold import share_at
+from wpinq.core.pricing.sensitivity import unit_sensitivities
 from wpinq.errors import WpinqError
-from wpinq.measurements import continual_keys
-from wpinq.measurements.continual_keys import ContinualSelection, rows_of
-from wpinq.measurements.sensitivity import unit_sensitivities
-from wpinq.noise.lasting_threshold import share_at
 
 PLANS = [
     "views.map('page')", "views.map('user')", "views", "views.filter(lambda page: page != 'b').map('page')",
@@ -192,7 +191,7 @@ def law(scales: tuple[float, ...]) -> tuple[Any, Any]:
 # ---- bugs that are put back
 
 
-def only_changed() -> Any:
+def only_changed() -> list[Any]:
     """A key is looked at only in an epoch that changes it."""
     once = ContinualSelection.receive
 
@@ -204,33 +203,37 @@ def only_changed() -> Any:
         finally:
             self._total = whole
 
-    return patch.object(ContinualSelection, "receive", receive)
+    return [patch.object(ContinualSelection, "receive", receive)]
 
 
-def threshold(**wrong: Any) -> Any:
+def threshold(**wrong: Any) -> list[Any]:
     """A threshold for less than a unit can do."""
-    once = continual_keys.lasting_threshold
+    once = continual_selection.lasting_threshold
 
     def found(scales: Any, grid: int, l1: int, linf: int, **given: Any) -> int:
         return once(scales, grid, wrong.get("l1", l1), wrong.get("linf", linf), **given | wrong.get("given", {}))
 
-    return patch.object(continual_keys, "lasting_threshold", found)
+    return [patch.object(continual_selection, "lasting_threshold", found)]
 
 
-def retracted() -> Any:
+def retracted() -> list[Any]:
     """A person's bound keeps a sample, which lets go of a record when another comes."""
-    return patch.multiple(continual_keys, first=lambda one: one, refuse_unless_linear=lambda _: None)
+    return [
+        patch.object(continual_selection, "first", lambda one: one),
+        patch.object(continual_selection, "refuse_unless_linear", lambda _: None),
+    ]
 
 
-def whole_share(epoch: int) -> Fraction:
-    """All of delta, wherever there is a look."""
-    return Fraction(1 if share_at(epoch) else 0)
+def every_look() -> list[Any]:
+    """Each look costs all of delta."""
+    return [patch.object(continual_selection, "share_at", lambda epoch: Fraction(1 if share_at(epoch) else 0))]
 
 
-FUZZER = Fuzzer(grow, judge, {
-    "retracted": (retracted, 1),
-    "only_changed": (only_changed, 27),
-    "one_weight": (lambda: threshold(l1=1, linf=1), 16),  # for one record of a person
-    "least": (lambda: threshold(given={"least": 1}), 45),  # forgets from which weight keys are looked at
-    "every_look": (lambda: patch.object(continual_keys, "share_at", whole_share), 2),  # each look costs delta
-})  # fmt: skip
+PLANTS = {
+    "retracted": Plant("a bound lets go of a record when another comes", retracted, 1),
+    "only_changed": Plant("a key is looked at only in an epoch that changes it", only_changed, 27),
+    "one_weight": Plant("a threshold for one record of a person", lambda: threshold(l1=1, linf=1), 16),
+    "least": Plant("a threshold forgets from which weight on", lambda: threshold(given={"least": 1}), 45),
+    "every_look": Plant("each look costs delta", every_look, 2),
+}
+FUZZER = Fuzzer("streams", grow, judge, PLANTS)

@@ -4,8 +4,6 @@ A case is a table of people at moments about a jump of the clocks, an end of a p
 of a person in one period, and windows of the same or another length. The neighbour lacks what one person did in one
 period, which is found here with `zoneinfo` alone. Beside that each moment is in exactly one period, of windows and of
 releases, by the column, by Python and by where the period begins and ends.
-
-    python -m attacks.fuzz.zones [--minutes 10] [--seed 0] [--case S] [--plant [NAME]]
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import re
-import sys
 import tempfile
 import zoneinfo
 from collections.abc import Iterator
@@ -26,18 +23,18 @@ from unittest.mock import patch
 from zoneinfo import ZoneInfo
 
 import polars as pl
-from attacks.fuzz.case import Case, Table
-from attacks.fuzz.judge import WAYS, judge
-from attacks.fuzz.plants import Plant
-from attacks.fuzz.search import main
+from attacks.fuzz import judge as programs
+from attacks.fuzz.case import WAYS, Case, Table
+from attacks.fuzz.fuzzer import Fuzzer
+from attacks.fuzz.plant import Plant
 
-from wpinq.operators import periods
-from wpinq.operators.contribution import unit_key
-from wpinq.publish.declared import Schedule
-from wpinq.publish.periods import Period
-from wpinq.publish.spool import Spool
-from wpinq.records.clocks import shown
-from wpinq.records.schema import Column, Kind, Schema
+from wpinq.apps.publish.declared import Schedule
+from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.spool import Spool
+from wpinq.core.operators import periods
+from wpinq.core.operators.contribution import unit_key
+from wpinq.core.records.clocks import shown
+from wpinq.core.records.schema import Column, Kind, Schema
 
 ODD = [
     "Africa/Casablanca", "Africa/El_Aaiun", "Asia/Kathmandu", "Antarctica/Troll", "Australia/Lord_Howe", "Asia/Beirut",
@@ -61,11 +58,13 @@ class Zoned(Case):
         zone: The zone.
         length: Of the period.
         number: Of the period.
+        seed: Of the case.
     """
 
     zone: str = "UTC"
     length: str = "1d"
     number: int | None = None
+    seed: int = 0
 
     def without(self) -> Case:
         """The neighbour."""
@@ -161,7 +160,8 @@ def grow(seed: int) -> Zoned:
     person, time, _ = rng.choice(rows)
     gone = None if time is None else number(time, length, zone)
     lines = asking(rng, zone, length, [time for time in times if time is not None], live)
-    return Zoned((table,), tuple(lines), (person,), zone=zone, length=length, number=gone)
+    way = WAYS[seed % 4]
+    return Zoned((table,), tuple(lines), (person,), way=way, zone=zone, length=length, number=gone, seed=seed)
 
 
 def asking(rng: Random, zone: str, length: str, times: list[int], live: bool) -> list[str]:
@@ -242,11 +242,9 @@ def published(rng: Random, zone: str, times: list[int], frame: pl.DataFrame) -> 
         yield f"Z records of {every}s in {zone} are sorted into {sorted(sorted_in)}, not {sorted(wanted)}"
 
 
-def check(seed: int) -> list[str]:
-    """What is wrong with the case of a number."""
-    found = list(in_one(seed))
-    case = grow(seed)
-    return found or judge(case, WAYS[seed % 4])
+def judge(case: Zoned) -> list[str]:
+    """What is wrong with moments of its seed, or with the case."""
+    return list(in_one(case.seed)) or programs.judge(case)
 
 
 # ---- bugs that once were there, or that would be easy to make
@@ -288,18 +286,10 @@ def both_ends() -> list[Any]:
 
 
 PLANTS = {
-    "by_utc": Plant("periods of people follow UTC", by_utc, "zones", 3, "AB"),
-    "any_length": Plant("windows across periods cost as one", any_length, "zones", 226, "B"),
-    "one_midnight": Plant("a window ends before its last hour", one_midnight, "zones", 49, "Z"),
-    "first_of_two": Plant("an hour is over after its first time", first_of_two, "zones", 73, "Z"),
-    "both_ends": Plant("a record at midnight is in two periods", both_ends, "zones", 4, "Z"),
+    "by_utc": Plant("periods of people follow UTC", by_utc, 3, "AB"),
+    "any_length": Plant("windows across periods cost as one", any_length, 226, "B"),
+    "one_midnight": Plant("a window ends before its last hour", one_midnight, 49, "Z"),
+    "first_of_two": Plant("an hour is over after its first time", first_of_two, 73, "Z"),
+    "both_ends": Plant("a record at midnight is in two periods", both_ends, 4, "Z"),
 }
-
-
-def show(seed: int) -> str:
-    """A case as text."""
-    return grow(seed).program()
-
-
-if __name__ == "__main__":
-    sys.exit(main("attacks.fuzz.zones", check, show, PLANTS))
+FUZZER = Fuzzer("zones", grow, judge, PLANTS, Case.program)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.kernels.loops import compiled_items
+from wpinq.core.kernels.loops import compiled_items
 from wpinq.postprocess.graphs.chain import off
 
 Ints = npt.NDArray[np.int64]

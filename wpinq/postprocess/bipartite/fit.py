@@ -16,9 +16,9 @@ from wpinq.postprocess.bipartite.counts import Floats, PairGraph
 from wpinq.postprocess.bipartite.measured import PairMeasurements
 from wpinq.postprocess.bipartite.synthetic import PairSummary, SyntheticPairs, with_degrees
 from wpinq.postprocess.bipartite.walker import BEYOND, PairTarget, PairWalker
+from wpinq.postprocess.degrees.synthesis.synthesize import SEED
 from wpinq.postprocess.graphs.fit import BLOCKS, COOLING, HOT, JOINING, agreement, degrees_of, settle, told
 from wpinq.postprocess.graphs.walker import buckets_of
-from wpinq.postprocess.synthesis.synthesize import SEED
 from wpinq.progress.bars import bar
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wpinq.postprocess.bipartite.walker import PairTarget
-from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.degrees.fit import Fit
 from wpinq.postprocess.graphs.counts import Floats
 from wpinq.postprocess.graphs.measured import SHARPNESS, Noisy, averaged
 

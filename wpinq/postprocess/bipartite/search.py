@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, overload
 from wpinq.arguments import NOTHING, takes
 from wpinq.postprocess.bipartite.fit import PairFit, fit_pairs
 from wpinq.postprocess.bipartite.measured import PairMeasurements
+from wpinq.postprocess.degrees.synthesis.synthesize import SEED
 from wpinq.postprocess.graphs.fit import CHAINS, PROPOSALS, GraphFit
 from wpinq.postprocess.graphs.fit import fit as fit_graph
 from wpinq.postprocess.graphs.measured import Measurements
-from wpinq.postprocess.synthesis.synthesize import SEED
 
 if TYPE_CHECKING:
     import numpy as np

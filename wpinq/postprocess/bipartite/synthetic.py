@@ -10,9 +10,9 @@ import numpy as np
 
 from wpinq.errors import PlanError, needs
 from wpinq.postprocess.bipartite.counts import LARGEST, MOST, Ints, PairGraph
-from wpinq.postprocess.synthesis.gale_ryser import nearest, rescale
-from wpinq.postprocess.synthesis.sampler import sample
-from wpinq.postprocess.synthesis.writers import WRITERS, replacing, write_pairs
+from wpinq.postprocess.degrees.synthesis.gale_ryser import nearest, rescale
+from wpinq.postprocess.degrees.synthesis.sampler import sample
+from wpinq.postprocess.degrees.synthesis.writers import WRITERS, replacing, write_pairs
 
 if TYPE_CHECKING:
     import networkx as nx

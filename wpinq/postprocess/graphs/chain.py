@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.kernels.loops import compiled_items
+from wpinq.core.kernels.loops import compiled_items
 
 Ints = npt.NDArray[np.int64]
 Indices = npt.NDArray[np.int32]

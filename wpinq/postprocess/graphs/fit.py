@@ -15,12 +15,12 @@ import numpy.typing as npt
 from wpinq.arguments import NOTHING, PATH, WHOLE, Expected, require, takes
 from wpinq.errors import PlanError
 from wpinq.html.parts import framed, pictured
-from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.degrees.fit import Fit
+from wpinq.postprocess.degrees.synthesis.synthesize import SEED
 from wpinq.postprocess.graphs.counts import Floats, Graph, Ints
 from wpinq.postprocess.graphs.measured import Measurements
 from wpinq.postprocess.graphs.synthetic import Summary, SyntheticGraph, with_degrees
 from wpinq.postprocess.graphs.walker import Target, Walker
-from wpinq.postprocess.synthesis.synthesize import SEED
 from wpinq.progress.bars import bar
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.degrees.fit import Fit
 from wpinq.postprocess.graphs.counts import Floats, Ints, shares
 from wpinq.postprocess.graphs.fine import NONE, Fine
 from wpinq.postprocess.graphs.smooth import smoothed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from wpinq.postprocess.fit import Fit
+from wpinq.postprocess.degrees.fit import Fit
 from wpinq.postprocess.graphs.counts import Floats, Graph, Ints, joint, middle, shares
 from wpinq.postprocess.graphs.fine import Fine
 from wpinq.postprocess.graphs.measured import Measurements, Noisy

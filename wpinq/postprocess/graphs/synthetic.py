@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from wpinq.errors import needs
+from wpinq.postprocess.degrees.synthesis.writers import WRITERS, replacing, write_pairs
 from wpinq.postprocess.graphs.counts import Floats, Graph, Ints
-from wpinq.postprocess.synthesis.writers import WRITERS, replacing, write_pairs
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.records import python as values
-from wpinq.records import text as convert
-from wpinq.records.schema import Column, Kind, polars_type
+from wpinq.core.records import python as values
+from wpinq.core.records import text as convert
+from wpinq.core.records.schema import Column, Kind, polars_type
 from wpinq.sources.databases.postgres import quoted
 
 WORDS = (  # the first that occurs in a declared type decides, as SQLite does it

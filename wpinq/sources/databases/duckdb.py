@@ -11,9 +11,10 @@ from urllib.parse import parse_qsl
 
 import polars as pl
 
+from wpinq.core.records.reader import wanted
+from wpinq.core.records.schema import Schema
 from wpinq.errors import SourceError
-from wpinq.records.schema import Schema
-from wpinq.sources.columns import Columns, wanted
+from wpinq.sources.columns import Columns
 from wpinq.sources.databases.postgres import quoted
 from wpinq.sources.files import Files
 from wpinq.sources.readers import FileReader, ran

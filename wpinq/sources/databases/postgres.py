@@ -20,10 +20,11 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import polars as pl
 
 from wpinq.arguments import NAME, NOTHING, takes
+from wpinq.core.records.reader import ObjectReader, wanted
+from wpinq.core.records.schema import Kind, Schema, in_columns
 from wpinq.errors import SourceError, needs
-from wpinq.records.schema import Kind, Schema, in_columns
-from wpinq.sources.columns import Columns, declared, wanted
-from wpinq.sources.readers import ObjectReader, ran
+from wpinq.sources.columns import Columns, declared
+from wpinq.sources.readers import ran
 from wpinq.sources.tables import arrays
 
 SCHEMES = ("postgresql", "postgres")

@@ -19,9 +19,10 @@ from urllib.parse import parse_qsl, quote
 import polars as pl
 
 from wpinq.arguments import NAME, NOTHING, PATH, takes
+from wpinq.core.records.reader import Steady, wanted
+from wpinq.core.records.schema import Kind, Schema, in_columns
 from wpinq.errors import ChangedError, SourceError
-from wpinq.records.schema import Kind, Schema, in_columns
-from wpinq.sources.columns import Columns, Steady, check_names, chosen, wanted
+from wpinq.sources.columns import Columns, check_names, chosen
 from wpinq.sources.databases.cells import decoded, kind_of, selected
 from wpinq.sources.databases.postgres import quoted
 from wpinq.sources.files import CHANGED, plain, state

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from wpinq.core.records import python as values
+from wpinq.core.records.batch import WEIGHT
+from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
+from wpinq.core.records.text import parse, series, valid_text
 from wpinq.errors import SourceError
-from wpinq.records import python as values
-from wpinq.records.batch import WEIGHT
-from wpinq.records.schema import Column, Kind, Schema, in_columns, polars_type
-from wpinq.records.text import parse, series, valid_text
 from wpinq.sources.columns import Columns, check_names, chosen
 
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.core.records import python as values
+from wpinq.core.records.reader import ObjectReader, Steady, listed, wanted
+from wpinq.core.records.schema import Column, Schema, in_columns
 from wpinq.errors import SourceError
-from wpinq.records import python as values
-from wpinq.records.schema import Column, Schema, in_columns
-from wpinq.sources.columns import Columns, Steady, listed, wanted
-from wpinq.sources.readers import ObjectReader, ran
+from wpinq.sources.columns import Columns
+from wpinq.sources.readers import ran
 from wpinq.sources.tables import arrays
 from wpinq.sources.tables.tuples import TupleReader, kept
 

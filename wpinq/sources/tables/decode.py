@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
-from wpinq.records.schema import Kind, Schema, in_columns, polars_type
+from wpinq.core.records.schema import Kind, Schema, in_columns, polars_type
 from wpinq.sources.files import File
 from wpinq.sources.tables.arrays import declared
 

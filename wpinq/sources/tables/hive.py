@@ -15,10 +15,11 @@ from urllib.parse import unquote
 
 import polars as pl
 
+from wpinq.core.records import text as convert
+from wpinq.core.records.reader import Reader, listed, wanted
+from wpinq.core.records.schema import Column, Kind
 from wpinq.errors import SourceError
-from wpinq.records import text as convert
-from wpinq.records.schema import Column, Kind
-from wpinq.sources.columns import Columns, Reader, chosen, listed, wanted
+from wpinq.sources.columns import Columns, chosen
 from wpinq.sources.files import File, Files
 from wpinq.sources.readers import FileReader
 
@@ -49,9 +50,7 @@ class HiveReader(FileReader):
     def content(self, key: bytes = b"") -> bytes:
         """That of the files, and of the values in their paths, which are data as well."""
         paths = hashlib.blake2b(repr([list(told.items()) for told in self.values]).encode(), key=key)
-        digest = self.found.content(key)
-        self.prove()
-        return digest + paths.digest()
+        return (FileReader.content(self, key) or b"") + paths.digest()
 
     def prove(self) -> None:
         """Each file by itself."""

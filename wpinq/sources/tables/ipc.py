@@ -9,9 +9,10 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.core.records.reader import wanted
+from wpinq.core.records.schema import Schema
 from wpinq.errors import SourceError
-from wpinq.records.schema import Schema
-from wpinq.sources.columns import Columns, wanted
+from wpinq.sources.columns import Columns
 from wpinq.sources.files import File, Files, reading
 from wpinq.sources.readers import FileReader
 from wpinq.sources.tables import arrays

@@ -12,10 +12,11 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.core.records.reader import listed, wanted
+from wpinq.core.records.schema import Schema
 from wpinq.errors import SourceError
 from wpinq.progress.loading import loading
-from wpinq.records.schema import Schema
-from wpinq.sources.columns import Columns, check_names, chosen, listed, wanted
+from wpinq.sources.columns import Columns, check_names, chosen
 from wpinq.sources.files import File, Files, reading
 from wpinq.sources.readers import FileReader
 from wpinq.sources.tables import arrays, decode

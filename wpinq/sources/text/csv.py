@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from wpinq.core.records import text as convert
+from wpinq.core.records.reader import listed, wanted
+from wpinq.core.records.schema import Column, Kind, Schema, in_columns
 from wpinq.errors import SourceError
-from wpinq.records import text as convert
-from wpinq.records.schema import Column, Kind, Schema, in_columns
-from wpinq.sources.columns import Columns, check_names, chosen, listed, named, wanted
+from wpinq.sources.columns import Columns, check_names, chosen, named
 from wpinq.sources.files import File, Files, reading
 from wpinq.sources.form import ANEW, SEPARATORS, Form
 from wpinq.sources.readers import FileReader

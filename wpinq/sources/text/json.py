@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 
+from wpinq.core.records import text as convert
+from wpinq.core.records.schema import Kind, Schema, in_columns
 from wpinq.errors import SourceError
-from wpinq.records import text as convert
-from wpinq.records.schema import Kind, Schema, in_columns
 from wpinq.sources.columns import Columns, named
 from wpinq.sources.files import Files
 from wpinq.sources.text.csv import TextReader

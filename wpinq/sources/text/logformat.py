@@ -14,8 +14,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from wpinq.core.records.schema import Kind
 from wpinq.errors import SourceError
-from wpinq.records.schema import Kind
 
 QUOTED = r'(?:[^"\\]|\\.)*'
 APACHE = {

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from wpinq.core.records import text as convert
+from wpinq.core.records.schema import Column, Kind, Schema, in_columns
 from wpinq.errors import SourceError
-from wpinq.records import text as convert
-from wpinq.records.schema import Column, Kind, Schema, in_columns
 from wpinq.sources.columns import Columns, chosen
 from wpinq.sources.files import Files
 from wpinq.sources.text.csv import TextReader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from wpinq.records.schema import Kind
+from wpinq.core.records.schema import Kind
 from wpinq.sources.columns import PAIR, Columns, named
 from wpinq.sources.files import Files
 from wpinq.sources.text.csv import TextReader

@@ -1,0 +1,97 @@
+"""The parameters that say which records a command reads and whom it protects, shared by several commands."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, TypeVar
+
+from wpinq.apps.cli import options
+from wpinq.apps.cli import unit as unit_options
+from wpinq.apps.cli.inputs import Input
+from wpinq.progress.loading import loading
+from wpinq.sources.form import Words
+
+R = TypeVar("R")
+
+
+def over(factory: Callable[..., object]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Give a command the arguments and options that make its parameter `place`, in its place among the others.
+
+    What the command declares itself under the name of one of them is its own way to say the same.
+    """
+
+    def decorate(command: Callable[..., R]) -> Callable[..., R]:
+        shared = inspect.signature(factory, eval_str=True).parameters
+        own = dict(inspect.signature(command, eval_str=True).parameters)
+        parameters: dict[str, inspect.Parameter] = {}
+        for name, parameter in own.items():
+            parameters.update(shared if name == "place" else {name: parameter})
+
+        @functools.wraps(command)
+        def wrapped(**words: Any) -> R:
+            place = factory(**{name: words[name] for name in shared if name in words})
+            return command(place=place, **{name: words[name] for name in own if name in words})
+
+        ordered = sorted(parameters.values(), key=lambda parameter: parameter.kind)
+        wrapped.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+        return wrapped
+
+    return decorate
+
+
+def records(
+    source: options.InputPath,
+    *,
+    unit: unit_options.UnitColumn = None,
+    at_most: unit_options.AtMost = None,
+    per: unit_options.Per = None,
+    shared: unit_options.Shared = False,
+    period: unit_options.Period = None,
+    at: unit_options.At = None,
+    zone: unit_options.Zone = None,
+    bound_epsilon: unit_options.BoundEpsilon = None,
+    bound_bins: unit_options.BoundBins = None,
+    where: unit_options.Where = None,
+    derive: unit_options.Derive = None,
+    columns: options.ColumnNames = None,
+    header: options.Header = True,
+    format: options.Format = None,  # noqa: A002  it is the option's name
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    table: options.Table = None,
+    tz: options.TimeZone = None,
+) -> Input:
+    """Records and whom to protect, for commands that charge nothing."""
+    chosen = bound_epsilon, bound_bins
+    whom = unit_options.read_unit(unit, at_most, chosen, per=per, shared=shared, period=period, at=at, zone=zone)
+    words: Words = {
+        "header": header, "format": format, "separator": separator, "decimal": decimal, "encoding": encoding,
+        "table": table, "tz": tz,
+    }  # fmt: skip
+    return Input(source, columns, words, unit=whom, where=where, derive=unit_options.read_derived(derive))
+
+
+@over(records)
+def protected(
+    place: Input,
+    *,
+    ledger: options.LedgerPath = None,
+    name: options.Name = None,
+    data_version: options.DataVersion = None,
+    repeat: options.Repeat = "charge",
+    accounting: options.Accounting = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+) -> Input:
+    """The same and their ledger, for commands that charge."""
+    with loading("wpinq.protection"):  # most of what such a command loads
+        import_module("wpinq.protection")
+    return replace(
+        place, ledger=ledger, name=name, version=data_version, repeat=repeat, accounting=accounting, delta=delta,
+        rho=rho,
+    )  # fmt: skip

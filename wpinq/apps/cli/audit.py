@@ -1,0 +1,86 @@
+"""`wpinq audit`: search for a privacy unit that a dataflow script shows more of than it is charged for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wpinq.apps.cli import arguments, options
+from wpinq.apps.cli.inputs import Input
+from wpinq.apps.scripts.script import find, load
+from wpinq.core.records.schema import Kind
+
+if TYPE_CHECKING:
+    from wpinq.testing import Audit
+
+SETS = "PYTHONHASHSEED"
+OTHERS = ("1", "2")
+"""Orders of sets that two further processes have."""
+
+
+@arguments.over(arguments.records)
+def audit(
+    dataflow: options.DataflowName,
+    place: Input,
+    *,
+    source: options.ColumnsOf = "",
+    cases: Annotated[int, typer.Option(help="How many pairs of neighbours to try.", min=1)] = 200,
+    seconds: Annotated[float, typer.Option(help="Stop after as many seconds.", min=0)] = 60.0,
+    seed: Annotated[int, typer.Option(help="Chooses the records that are made up.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write what is found here, as a script that runs.", metavar="FILE", show_default=False),
+    ] = None,
+    digest: Annotated[bool, typer.Option(hidden=True)] = False,
+) -> None:
+    """Search for a person or record that a dataflow script shows more of than it is charged for.
+
+    Records are made up from the columns; no protected record is read, and nothing is charged. It ends with 1 where
+    something is found.
+    """
+    from wpinq.apps.cli.outputs import check_outputs, write_text
+    from wpinq.progress.bars import bar
+    from wpinq.testing import auditing
+
+    place.insist_on_a_number()
+    script = load(dataflow)
+    words: dict[str, Any] = {"unit": place.unit, "where": place.where, "derive": place.derive or None}
+    columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in place.schema()}
+    if digest:
+        typer.echo(auditing.digest(script, columns, seed=seed, **words))
+        return
+    check_outputs({"--out": (out, (".py",))}, {*(place.places() if source else ()), find(dataflow).resolve()})
+    loaded = f"from wpinq.apps.scripts.script import load\n\ndataflow = load({str(find(dataflow).resolve())!r})"
+    with bar("cases", cases) as progress:
+        found = auditing.audit(
+            script, columns, cases=cases, seconds=seconds, seed=seed, load=loaded, progress=progress, **words
+        )
+    typer.echo(str(found))
+    if out is not None and not found:
+        write_text("--out", out, found.program)
+        typer.echo(f"Written: {out}")
+    if not found or _differs(found):
+        raise typer.Exit(1)
+
+
+def _differs(found: Audit) -> bool:
+    """Whether some answers are others in a process in which sets have another order; says so."""
+    command = [sys.executable, "-m", "wpinq", *sys.argv[1:], "--digest"]
+    given: set[Any] = set()
+    for order in OTHERS:
+        one = subprocess.run(  # noqa: S603  it is this command again
+            command, env={**os.environ, SETS: order}, capture_output=True, text=True, check=False
+        )
+        given.add(one.stdout)
+    if len(given) == 1:
+        return False
+    typer.echo(
+        "function: some answers are others in another process. A set has another order in each: a function takes one "
+        "of its items, or goes through it; sort it first."
+    )
+    return True

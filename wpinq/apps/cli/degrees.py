@@ -1,0 +1,269 @@
+"""`wpinq degrees`: how often things are counted, measured and fitted by one command."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from wpinq.apps.cli import arguments, options
+from wpinq.apps.cli.errors import say
+from wpinq.apps.cli.inputs import Input
+from wpinq.apps.cli.outputs import check_outputs, write_json
+from wpinq.errors import ExactnessError, needs
+from wpinq.exact import decimal, exact, positive
+
+if TYPE_CHECKING:
+    from wpinq.core.plan.dataset import DataSet
+    from wpinq.core.plan.node import Node
+    from wpinq.core.pricing.privacy_cost import Terms
+    from wpinq.postprocess.degrees.fit import Fit
+
+
+class MethodOption(StrEnum):
+    """How the two curves are reconciled; see `wpinq.postprocess.degrees.reconcile`."""
+
+    posterior = "posterior"
+    path = "path"
+    squares = "squares"
+
+
+class PriorOption(StrEnum):
+    """What the posterior of two curves assumes; see `wpinq.postprocess.degrees.reconcile`."""
+
+    uniform = "uniform"
+    smooth = "smooth"
+
+
+NUMBERS: tuple[Literal["distinct", "records", "largest"], ...] = ("distinct", "records", "largest")
+
+SPLIT = Fraction(3, 4)
+"""The default share of the CDF where two whole curves are measured; its bins are more informative."""
+
+
+@dataclass(frozen=True)
+class FittedRelease:
+    """What was measured and fitted."""
+
+    column: str
+    data: DataSet
+    paid: Terms
+    fit: Fit
+    node: Node
+
+
+@arguments.over(arguments.protected)
+def degrees(
+    place: Input,
+    *,
+    of: Annotated[str, typer.Option(help="The column whose values are counted.", metavar="COLUMN", show_default=False)],
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="Epsilon that this run spends in all, exactly: 0.2 or 1/5. Where there is no ledger yet, one is made "
+            "with this budget, and nothing of it is left.",
+            metavar="EPSILON",
+            show_default=False,
+        ),
+    ] = None,
+    rho: Annotated[
+        str | None,
+        typer.Option(
+            help="Without --budget, what this run spends in all with Gaussian noise, and the budget of a new ledger. "
+            "Beside it, the budget of a new ledger.",
+            metavar="RHO",
+            show_default=False,
+        ),
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Measure the CDF and the frequency sequence, each as a whole, and give the CDF this share, such as "
+            "0.75. By default one question tells both, with less error.",
+            metavar="SHARE",
+            show_default=False,
+        ),
+    ] = None,
+    analyst: options.Analyst = None,
+    method: Annotated[
+        MethodOption | None,
+        typer.Option(help="How to fit; path and squares need two curves, and imply --split 0.75.", show_default=False),
+    ] = None,
+    prior: Annotated[
+        PriorOption | None,
+        typer.Option(
+            help="What the posterior of two curves assumes; implies --split 0.75. smooth: neighbouring counts are about"
+            " equally frequent, which is wrong, and told by nothing, where they are not.",
+            show_default=False,
+        ),
+    ] = None,
+    json: options.JsonPath = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the fit here: .png, .svg or .pdf.", metavar="OUT", show_default=False),
+    ] = None,
+    synthesize: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write synthetic data with the fitted degrees here: .parquet, .arrow, .csv, .tsv or .txt.",
+            metavar="OUT",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Measure how often the values of a column occur, and fit a degree distribution.
+
+    What is measured: how many values occur at least k times, and how often the r-th most frequent value occurs, each
+    where it is more accurate. Nothing else leaves the data, and everything that is written follows from it.
+
+    What is protected is one record, or with --unit one person: then the degrees are those of the records that are kept.
+    """
+    from wpinq.postprocess.degrees.synthesis.writers import WRITERS
+    from wpinq.postprocess.style import SUFFIXES
+
+    terms, share = terms_of(budget, rho), share_of(split, method, prior)
+    outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
+    if plot is not None:
+        needs("plot", "--plot")
+    check_outputs(outputs, place.places())
+    schema = place.limitless()._node.schema
+    pair = (next((one for one in schema.names if one != of), "user"), schema[of].name)
+
+    release = measured(place, of, terms, share, {"method": method, "prior": prior}, analyst=analyst)
+    if json is not None:
+        write_json(json, content(release))
+    if plot is not None:
+        release.fit.plot(plot)
+    if synthesize is not None:
+        _synthesize(release.fit, synthesize, pair)
+    _show(release, [path for path, _ in outputs.values() if path is not None])
+
+
+def terms_of(budget: str | None, rho: str | None) -> Terms:
+    """What a run spends: epsilon, or without it rho.
+
+    Raises:
+        ExactnessError: There is neither.
+    """
+    from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms
+
+    if budget is None and rho is not None:
+        return Terms(mechanism=GAUSSIAN, rho=positive(rho, "--rho"), call="degrees")
+    if budget is None:
+        raise ExactnessError("degrees: give --budget, the epsilon that it spends, or --rho, with Gaussian noise.")
+    return Terms(positive(budget, "--budget"), call="degrees")
+
+
+def share_of(split: str | None, method: MethodOption | None, prior: PriorOption | None = None) -> Fraction | None:
+    """The share of the CDF, where two whole curves are asked for, by a split or by what only they have.
+
+    Raises:
+        ExactnessError: It is not between 0 and 1.
+
+    >>> share_of("0.5", None), share_of(None, MethodOption.path), share_of(None, None)
+    (Fraction(1, 2), Fraction(3, 4), None)
+    """
+    if split is None:
+        return None if method in (None, MethodOption.posterior) and prior is None else SPLIT
+    share = positive(split, "--split")
+    if share >= 1:
+        raise ExactnessError(f"--split: {split} is not between 0 and 1; the CDF and the sequence both need a share.")
+    return share
+
+
+def measured(
+    place: Input, of: str, terms: Terms, share: Fraction | None, how: dict[str, Any], *, analyst: str | None
+) -> FittedRelease:
+    """Charge, read the input, and fit; what is refused is refused without records, before a ledger is made."""
+    import polars as pl
+
+    import wpinq
+    from wpinq.core.plan.node import sources
+    from wpinq.degrees.release import quoted
+
+    given: dict[str, Any] = {name: chosen and chosen.value for name, chosen in how.items()}
+    given |= {"split": share, "name": f"degrees of {of}", "analyst": analyst}
+    nothing = place.limitless().map(pl.col(of))
+    quoted(nothing, terms, **given | {"method": given["method"] or "posterior"})
+    epsilon, rho = (None if one is None else exact(one, "degrees") for one in (terms.epsilon, terms.rho))
+    own = place if rho is None else replace(place, rho=None)
+    counted = own.protect_to_spend(epsilon, rho).map(pl.col(of))
+    fit = wpinq.degrees.release(counted, epsilon, rho=rho, mechanism=terms.mechanism, **given)
+    return FittedRelease(of, sources(counted._node)[0], terms, fit, counted._node)
+
+
+def content(release: FittedRelease) -> dict[str, Any]:
+    """What the JSON file holds. All of it follows from released numbers; `band` holds for each k alone."""
+    from wpinq.apps.cli.show import installed
+    from wpinq.core.plan.bias import biases
+
+    fit = release.fit
+    low, high = fit.band(0.9)
+    return {
+        **{name: float(one) for name in ("epsilon", "rho") if (one := getattr(release.paid, name)) is not None},
+        "mechanism": release.paid.mechanism,
+        "scale": {name: float(scale) for name, scale in zip(("cdf", "sequence"), fit.scales, strict=True)},
+        "of": release.column,
+        "unit": release.data.unit.text,
+        "protects": [release.data.unit.protects],
+        "beside noise": biases(release.node),
+        "version": release.data.version,
+        "wpinq": installed(),
+        "method": fit.method,
+        "distinct": fit.distinct,
+        "records": fit.records,
+        "largest": fit.largest,
+        "intervals": {"level": 0.9, **{name: fit.interval(name) for name in NUMBERS}},
+        "fit": {"cdf": fit.cdf.tolist(), "sequence": fit.sequence.tolist()},
+        "band": {"level": 0.9, "low": low.tolist(), "high": high.tolist()},
+        "noisy": {"cdf": fit.noisy_cdf.tolist(), "sequence": fit.noisy_sequence.tolist()},
+    }
+
+
+def _synthesize(fit: Fit, path: Path, columns: tuple[str, str]) -> None:
+    """Write synthetic data, the same for the same fit; warnings become notes."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", UserWarning)
+        fit.synthesize(path, columns=columns, seed=0)
+    for note in notes:
+        say(str(note.message))
+
+
+def _between(interval: tuple[int, int]) -> str:
+    return f"{interval[0]:,} to {interval[1]:,}"
+
+
+def _show(release: FittedRelease, written: list[Path]) -> None:
+    from wpinq.apps.cli.show import aligned, budget_line, protects_line
+    from wpinq.core.plan.bias import biases
+    from wpinq.postprocess.shown import beside_noise, nearly
+
+    fit, paid = release.fit, release.paid
+    low, high = fit.band(0.9)
+    table = [("k", "noisy", "fit", "90% band")]
+    for k in sorted({*range(1, 6), *(10**power for power in range(1, 8))}):
+        if k <= min(len(fit.cdf), len(low)):
+            band = f"{low[k - 1]:,} to {high[k - 1]:,}"
+            noisy = f"{fit.noisy_cdf[k - 1]:,}" if k <= len(fit.noisy_cdf) else ""
+            table.append((f"{k:,}", noisy, f"{fit.cdf[k - 1]:,}", band))
+    typer.echo(f"values that occur at least k times\n\n{aligned(table, right=True)}\n")
+    for line in (
+        f"{fit.distinct:,} distinct values, {fit.records:,} records, the most frequent {fit.largest:,} times;"
+        f" half occur at most {fit.quantile(0.5):,} times.",
+        "Noise alone leaves, with probability 0.9 each: "
+        + "; ".join(f"{name} {_between(fit.interval(name))}" for name in NUMBERS)
+        + ".",
+        *([beside_noise(bias)] if (bias := biases(release.node)) else []),
+        f"{'Gaussian noise of standard deviation' if paid.rho else 'Noise scale'} "
+        f"{' and '.join(nearly(scale) for scale in dict.fromkeys(fit.scales))},"
+        f" for {'rho' if paid.rho else 'epsilon'} {decimal(exact(paid.rho or paid.epsilon, 'degrees'))} in all.",
+        protects_line(release.node),
+        budget_line(release.data.ledger),
+        *(f"Written: {path}" for path in written),
+    ):
+        typer.echo(line)

@@ -1,0 +1,99 @@
+"""`wpinq explain`: the plan of a dataflow script and what it would cost; of an input, only the columns are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import typer
+
+from wpinq.apps.cli import arguments, options
+from wpinq.apps.cli.inputs import Input
+from wpinq.apps.cli.stream import Stream, streams
+from wpinq.apps.scripts.script import Dataflow, find, load, rehearsed
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.core.measurements.measurement import Measurement
+
+GAUSSIAN = ", which a budget of epsilon alone refuses: give --rho instead, or --delta and --accounting renyi beside it"
+
+
+@arguments.over(arguments.records)
+def explain(
+    dataflow: options.DataflowName,
+    place: Input,
+    *,
+    source: options.ColumnsOf = "",
+    budget: options.Budget = None,
+    accounting: options.Accounting = None,
+    delta: options.Delta = None,
+    rho: options.Rho = None,
+    follow: options.Follow = False,
+) -> None:
+    """Show the plan of a dataflow script and what it costs. No record is read, nothing is charged or written.
+
+    A dataflow for streams is explained with --follow, or with the stream as INPUT.
+    """
+    from wpinq.apps.cli.show import protects_line
+    from wpinq.exact import decimal, positive
+
+    amount = None if budget is None else positive(budget, "--budget")
+    place.insist_on_a_number()
+    script = load(dataflow)
+    stream = Stream(place, find(dataflow), budget, 60.0, 60.0, None) if streams(place.source, follow=follow) else None
+    found = rehearsed(script, place.limitless()) if stream is None else stream.rehearse(script)
+    for name, measurement in found.measurements.items():
+        typer.echo(f"{name}:")
+        measurement.explain()
+        typer.echo("")
+    first = next(iter(found.measurements.values()))
+    spent = first.key_owner.ledger
+    epsilon, lost = spent.spent()
+    gaussian = any(one.rho for one in found.measurements.values())
+    typer.echo(protects_line(first.node))
+    verdict = _verdict(epsilon, amount) if not gaussian else GAUSSIAN if amount is not None else ""
+    if accounting is not None or rho is not None:
+        allowed = replace(place, accounting=accounting, delta=delta, rho=rho)
+        verdict = _allowed(lambda: allowed.empty(amount) if stream is None else stream.empty(allowed, amount), script)
+    cost = f"rho {decimal(spent.divergence)}" if gaussian else f"epsilon {decimal(epsilon)}"
+    cost += f" and delta {decimal(lost)}" if lost else ""
+    typer.echo(f"It costs {cost} in all{_each(found.measurements)}{verdict}.")
+
+
+def _each(measurements: dict[str, Measurement]) -> str:
+    """What is charged only when a window is asked for."""
+    from wpinq.core.measurements.windows import WindowedMeasurement
+    from wpinq.exact import decimal
+
+    each = [one for one in measurements.values() if isinstance(one, WindowedMeasurement) and one.each]
+    total, rho = sum((one.epsilon for one in each), Fraction(0)), sum((one.rho for one in each), Fraction(0))
+    costs = [*([decimal(total)] if total else []), *([f"rho {decimal(rho)}"] if rho else [])]
+    return f", and {' and '.join(costs)} for each window that is asked for" if each else ""
+
+
+def _allowed(views: Callable[[], Collection], script: Dataflow) -> str:
+    """Whether a ledger that adds up divergences allows it: a second run over no records is charged to one."""
+    from wpinq.core.plan.node import sources
+    from wpinq.errors import BudgetError
+
+    asked = views()
+    promise = sources(asked._node)[0].ledger.promise.text
+    try:
+        rehearsed(script, asked)
+    except BudgetError:
+        return f", more than the budget of {promise} allows: it would be refused"
+    told = sources(asked._node)[0].ledger.told
+    return f", which the budget of {promise} allows; {told[:1].lower()}{told[1:]}"
+
+
+def _verdict(epsilon: Fraction, budget: Fraction | None) -> str:
+    from wpinq.exact import decimal
+
+    if budget is None:
+        return ""
+    if epsilon > budget:
+        return f", {decimal(epsilon - budget)} more than the budget of {decimal(budget)}: it would be refused"
+    return f", and leaves {decimal(budget - epsilon)} of the budget of {decimal(budget)}"

@@ -1,0 +1,159 @@
+"""`wpinq graph`: a synthetic graph that keeps degrees, joint degrees and triangles, by one command."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wpinq.apps.cli import arguments, options
+from wpinq.apps.cli.inputs import Input
+from wpinq.apps.cli.outputs import check_outputs, write_json
+from wpinq.errors import PlanError, needs
+from wpinq.exact import decimal, positive
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.postprocess.bipartite.fit import PairFit
+    from wpinq.postprocess.graphs.fit import GraphFit
+
+
+@arguments.over(arguments.protected)
+def graph(
+    place: Input,
+    *,
+    budget: Annotated[
+        str,
+        typer.Option(
+            help="Epsilon that this run spends in all, exactly: 0.2 or 1/5. Where there is no ledger yet, one is made "
+            "with this budget, and nothing of it is left.",
+            metavar="EPSILON",
+            show_default=False,
+        ),
+    ],
+    mutual: Annotated[
+        bool,
+        typer.Option(
+            "--mutual",
+            help="Keep only edges that both ends list: with --unit COLUMN and --at-most K nodes are protected, with "
+            "all of their edges.",
+        ),
+    ] = False,
+    bipartite: Annotated[
+        bool,
+        typer.Option(
+            "--bipartite",
+            help="The columns name nodes of two sides, such as people and what they chose; those with few pairs each "
+            "stand in the first.",
+        ),
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of the search: the same seed gives the same graph.")] = 0,
+    chains: Annotated[int, typer.Option(help="Searches, of which R-hat tells whether they agree.", min=1, max=64)] = 1,
+    steps: Annotated[
+        int | None,
+        typer.Option(help="Swaps that each search proposes: 600 for each edge, or 200 for each pair, or more.", min=0,
+                     show_default=False),
+    ] = None,
+    analyst: options.Analyst = None,
+    json: options.JsonPath = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw what was measured and the graph here: .png, .svg or .pdf.", metavar="OUT",
+                     show_default=False),
+    ] = None,
+    synthesize: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the edges of the graph here: .parquet, .arrow, .csv, .tsv or .txt.",
+            metavar="OUT",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:  # fmt: skip
+    """Measure a graph, given as a table of edges, and search for a synthetic one that gives the same answers.
+
+    What is measured: the degrees, the degrees at both ends of edges, and the triangles by the degrees of their corners.
+    Nothing else leaves the data, and the graph follows from it. Edges have no direction; loops and repetitions do not
+    count.
+
+    What is protected is one edge, or with --unit all edges that one node lists; with --mutual one node.
+
+    With --bipartite the degrees of both sides are measured, who is joined to whom, and butterflies: how much what one
+    chooses goes with what else one chooses.
+    """
+    from wpinq.apps.cli.show import installed
+    from wpinq.graphs import fit
+    from wpinq.postprocess.degrees.synthesis.writers import WRITERS
+    from wpinq.postprocess.style import SUFFIXES
+
+    epsilon = positive(budget, "--budget")
+    outputs = {"--json": (json, ()), "--plot": (plot, SUFFIXES), "--synthesize": (synthesize, tuple(WRITERS))}
+    if not bipartite:
+        needs("graphs", "wpinq graph")
+    if plot is not None:
+        needs("plot", "--plot")
+    check_outputs(outputs, place.places())
+    if bipartite and mutual:
+        raise PlanError("--mutual is of edges that both ends list; --bipartite has pairs. Leave one of them out.")
+    if bipartite:
+        edges, measured = measure_pairs(place, epsilon, analyst)
+    else:
+        edges, measured = measure(place, epsilon, mutual=mutual, analyst=analyst)
+    found = fit(measured, seed=seed, steps=steps, chains=chains)
+    if json is not None:
+        write_json(json, {"wpinq": installed(), **found.content()})
+    if plot is not None:
+        found.plot(plot)
+    if synthesize is not None:
+        first, second = edges._node.schema.names
+        found.save(synthesize, (first, second))
+    show(edges, epsilon, found, [path for path, _ in outputs.values() if path is not None])
+
+
+def measure(place: Input, epsilon: Fraction, *, mutual: bool, analyst: str | None) -> tuple[Collection, Any]:
+    """Charge and read; what is refused is refused without records, before a ledger is made."""
+    from wpinq.graphs.measure import measure as measured
+    from wpinq.graphs.measure import quoted
+
+    quoted(place.limitless(), epsilon, mutual=mutual, analyst=analyst)
+    edges = place.protect_to_spend(epsilon)
+    return edges, measured(edges, epsilon, mutual=mutual, analyst=analyst)
+
+
+def measure_pairs(place: Input, epsilon: Fraction, analyst: str | None) -> tuple[Collection, Any]:
+    """The same of a bipartite graph."""
+    from wpinq.graphs.measure_pairs import measure_pairs as measured
+    from wpinq.graphs.measure_pairs import quoted
+
+    quoted(place.limitless(), epsilon, analyst=analyst)
+    pairs = place.protect_to_spend(epsilon)
+    return pairs, measured(pairs, epsilon, analyst=analyst)
+
+
+def show(edges: Collection, epsilon: Fraction, found: GraphFit | PairFit, written: list[Path]) -> None:
+    """Tell what was found, what it cost, and whom it protects."""
+    from wpinq.apps.cli.show import aligned, budget_line, protects_line
+    from wpinq.core.plan.node import sources
+
+    graphs = dict(reversed(found.summary().items()))
+    table: list[tuple[str, ...]] = [("", *graphs)]
+    rows = list(graphs.values())
+    table += [(name.replace("_", " "), *(_told(row[name]) for row in rows)) for name in rows[0]]
+    typer.echo(f"{aligned(table, right=True)}\n")
+    more = "butterflies" if "random" in graphs else "triangles"
+    crowded = getattr(found, "crowded", 0)
+    for line in (
+        f"The seed has the fitted degrees and joint degrees; the fitted graph has the {more} as well.",
+        f"R-hat {max(found.r_hat.values()):.2f} at most (to 1.1: settled), epsilon {decimal(epsilon)} in all.",
+        *([f"Crowded edges, where triangles count less: {crowded:,}."] if crowded else []),
+        protects_line(edges._node),
+        budget_line(sources(edges._node)[0].ledger),
+        *(f"Written: {path}" for path in written),
+    ):
+        typer.echo(line)
+
+
+def _told(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:.3f}"

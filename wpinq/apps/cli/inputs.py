@@ -1,0 +1,211 @@
+"""The input of a command: what is known of it before anything is charged, and how it is protected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wpinq.apps.scripts.script import LIMITLESS
+from wpinq.core.records.schema import Kind
+from wpinq.errors import LedgerError, PlanError
+from wpinq.sources.columns import named, parse_columns
+from wpinq.sources.form import Words
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.core.plan.unit import Unit
+    from wpinq.core.records.reader import Reader
+    from wpinq.core.records.schema import Schema
+
+DEFAULT = "user,page"
+"""Columns of a dataflow that is explained without any input."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """Records to protect, as a command line names them.
+
+    Attributes:
+        source: A path or pattern, or a table or query of a database, as a URL; empty for one without records.
+        columns: Names and types of columns, as they were written.
+        words: How it is read: what `protect` is told of its form.
+        ledger: Where the ledger is kept.
+        name: Names the data set in its ledger.
+        version: Names this version of the data.
+        unit: Whom it protects; by default one record.
+        accounting: How a new ledger adds up charges.
+        delta: What a new ledger allows in all, as it was written.
+        rho: Its budget, where that is not epsilon, as it was written.
+        where: Which records are counted, as SQL; asked before those of a person are bounded.
+        derive: Columns that are computed of each record before that, as SQL, by their names.
+        repeat: What to do before a question is charged again.
+    """
+
+    source: str
+    columns: str | None = None
+    words: Words = field(default_factory=Words)
+    ledger: Path | None = None
+    name: str | None = None
+    version: str | None = None
+    unit: Unit | None = None
+    accounting: str | None = None
+    delta: str | Fraction | None = None
+    rho: str | None = None
+    where: str | None = None
+    derive: Mapping[str, str] = field(default_factory=dict)
+    repeat: str = "charge"
+
+    def reader(self) -> Reader:
+        """The records, of which nothing but headers and schemas is read; no ledger is made.
+
+        Raises:
+            SourceError: It cannot be read as records.
+        """
+        from wpinq.sources import open_source
+
+        if not self.source:
+            schema = named(parse_columns(self.columns or DEFAULT), Kind.TEXT, None, "--columns")
+            return open_source([], columns={column.name: column.kind.value for column in schema})
+        return open_source(self.source, columns=parse_columns(self.columns), **self.words)
+
+    def schema(self) -> Schema:
+        """The columns, which are public.
+
+        Raises:
+            SourceError: It cannot be read as records.
+        """
+        return self.reader().schema
+
+    def promise(self, budget: Fraction | None) -> dict[str, Any]:
+        """What a ledger is to promise in all, in the words of `protect`; nothing where it is to be there.
+
+        Raises:
+            PlanError: There are two budgets.
+        """
+        if self.rho is not None and budget is not None:
+            raise PlanError("--rho: it is a budget itself; leave --budget out.")
+        own = self.delta if budget is not None or self.rho is not None else None
+        return {"budget": budget, "rho": self.rho, "accounting": self.accounting, "delta": own}
+
+    def empty(self, budget: Fraction | None = None, ledger: Path | None = None) -> Collection:
+        """A collection without records that is protected alike, with a budget in memory: mistakes show in it.
+
+        Args:
+            budget: The budget; without any, of epsilon or rho, there is no limit.
+            ledger: A ledger that is kept for as long as it is looked at, where tables share one.
+
+        Raises:
+            SourceError, PlanError: It cannot be read or protected so.
+        """
+        import wpinq
+
+        reader = self.reader()
+        columns = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in reader.schema}
+        name = self.name or reader.name
+        endless = budget is None and self.rho is None
+        return wpinq.protect(
+            [], columns=columns, name=name, unit=self.unit, where=self.where, derive=self.derive, ledger=ledger,
+            **({"rho": LIMITLESS} if endless else self.promise(budget)),
+        )  # fmt: skip
+
+    def limitless(self, ledger: Path | None = None) -> Collection:
+        """The same with a budget that is never spent, whatever is asked."""
+        return replace(self, rho=None, accounting=None).empty(None, ledger)
+
+    def insist_on_a_number(self) -> None:
+        """Refuse `--at-most auto` where no records are read for an answer.
+
+        Raises:
+            PlanError: It is asked for.
+        """
+        if self.unit is not None and self.unit.choice is not None:
+            raise PlanError("--at-most auto: is chosen when records are read for an answer; here, give a number.")
+
+    def protect(self, budget: Fraction | None) -> Collection:
+        """Protect the records, with the budget that the data set has or is given."""
+        import wpinq
+
+        made = wpinq.protect(
+            self.source,
+            ledger=self.ledger,
+            columns=parse_columns(self.columns),
+            name=self.name,
+            version=self.version,
+            unit=self.unit,
+            where=self.where,
+            derive=self.derive,
+            **self.words,
+            repeat=self.repeat,
+            **self.promise(budget),
+        )
+        self._tell_form(made)
+        return made
+
+    def _tell_form(self, made: Collection) -> None:
+        """Say once, with a new ledger, which format of logs is taken for granted: the same whatever the lines are."""
+        from wpinq.apps.cli.errors import say
+        from wpinq.core.plan.node import sources
+
+        (data,) = sources(made._node)
+        if data.ledger.made is None or self.words.get("format") is not None:
+            return
+        from wpinq.sources.text.weblog import WebLogReader
+
+        if isinstance(getattr(data.reader, "reader", data.reader), WebLogReader):
+            say(
+                f"{self.source} is read as a log of a web server in the common or combined format, and other lines are "
+                "dropped; --format declares another format, and wpinq check tells how many lines fit."
+            )
+
+    def protect_to_spend(self, epsilon: Fraction | None, rho: Fraction | None = None) -> Collection:
+        """Protect the records in order to spend this of whatever their budget is; a new ledger gets it as its budget.
+
+        Args:
+            epsilon: Of Laplace noise.
+            rho: Instead, of Gaussian noise; or both, which together have a rho of epsilon^2 / 2 more at most.
+        """
+        whole = (epsilon or 0) + (self.unit.choice.epsilon if self.unit is not None and self.unit.choice else 0)
+        own = self if rho is None or self.rho is not None else replace(self, rho=str(rho + Fraction(whole) ** 2 / 2))
+        try:
+            return own.protect(Fraction(whole) if own.rho is None else None)
+        except LedgerError as refused:
+            try:
+                return self.protect(None)
+            except LedgerError:
+                raise refused from None
+
+    def protect_as_allowed(self, budget: Fraction | None) -> Collection:
+        """Protect the records with this budget, and with the delta that the ledger allows if there is one."""
+        from wpinq.core.ledger.open import Asked
+        from wpinq.core.plan.node import sources
+
+        try:
+            return self.protect(budget)
+        except LedgerError as refused:
+            try:
+                result = replace(self, rho=None).protect(None)
+            except LedgerError:
+                raise refused from None
+            held = sources(result._node)[0].ledger.promise
+            asked = Asked.of("wpinq sql", budget, None, self.rho, self.accounting)
+            if (held.budget, held.accounting) != (asked.amount, asked.accounting):
+                raise
+            return result
+
+    def places(self) -> set[Path]:
+        """The files that no output may replace.
+
+        Raises:
+            SourceError: The input is not there, or of no known format.
+        """
+        from wpinq.core.ledger.file import ENDS
+        from wpinq.protection import beside
+
+        reader = self.reader()
+        result = getattr(reader, "found", None)  # the files of a pattern; a database is one file, or none
+        files = {file.path for file in result.files} if result else {reader.path} if reader.path else set()
+        ledger = self.ledger or beside(reader.path)
+        return files | {Path(f"{ledger}{end}").resolve() for end in ENDS if ledger}

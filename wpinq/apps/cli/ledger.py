@@ -1,0 +1,199 @@
+"""`wpinq ledger`: what was spent, on what, when, by whom, and what is left."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from wpinq.apps.cli.outputs import check_outputs, write_text
+from wpinq.apps.cli.show import aligned
+from wpinq.core.ledger import Entry, Ledger
+from wpinq.core.ledger.cost import write
+from wpinq.core.ledger.file import ENDS
+from wpinq.core.ledger.privacy_filter import RHO
+from wpinq.exact import decimal, exact
+
+app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=True)
+
+LedgerArgument = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Every = Annotated[bool, typer.Option("--all", help="With the rows that only guard answers (seals).")]
+Amount = Annotated[str, typer.Argument(help="Epsilon, exactly: 0.5 or 1/3.", show_default=False)]
+
+
+@app.command()
+def show(path: LedgerArgument, as_json: AsJson = False, every: Every = False) -> None:
+    """Show what was spent and what is left."""
+    ledger = Ledger.existing(path)
+    if as_json:
+        typer.echo(_as_json(_report(ledger)), nl=False)
+        return
+    typer.echo(f"{_shown(f'{ledger.name}, unit: {ledger.unit}')}\n\n{_table(ledger, every=every)}\n")
+    typer.echo(_summary(ledger))
+
+
+@app.command()
+def export(
+    path: LedgerArgument,
+    json_out: Annotated[Path | None, typer.Option("--json", help="Write JSON here.", metavar="OUT")] = None,
+    csv_out: Annotated[Path | None, typer.Option("--csv", help="Write CSV here.", metavar="OUT")] = None,
+) -> None:
+    """Write every row to files, or print JSON where none is given; - prints. Amounts are exact, as p/q."""
+    wanted = {"--json": (json_out, _as_json), "--csv": (csv_out, _as_csv)}
+    files = {option: None if _printed(out) else out for option, (out, _) in wanted.items()}
+    check_outputs(
+        {option: (out, ()) for option, out in files.items()}, {Path(f"{path}{end}").resolve() for end in ENDS}
+    )
+    report = _report(Ledger.existing(path))
+    if json_out is None and csv_out is None:
+        typer.echo(_as_json(report), nl=False)
+    for option, (out, written) in wanted.items():
+        if out is not None and _printed(out):
+            typer.echo(written(report), nl=False)
+        elif out is not None:
+            write_text(option, out, written(report))
+
+
+@app.command()
+def verify(path: LedgerArgument, as_json: AsJson = False) -> None:
+    """Recompute every code, charge and total, and compare with the head; exit code 2 if anything is amiss."""
+    ledger = Ledger.existing(path)
+    rows = len(ledger.entries())
+    if as_json:
+        report = {"intact": True, "rows": rows} | _report(ledger)
+        del report["entries"]
+        typer.echo(json.dumps(report, indent=2))
+    else:
+        typer.echo(f"{path}: {rows} rows, all intact and in order. {_summary(ledger)}")
+
+
+@app.command()
+def metrics(
+    paths: Annotated[list[Path], typer.Argument(help="Ledgers.", metavar="PATH...", show_default=False)],
+) -> None:
+    """Print budgets and caps, and what is left of them, as OpenMetrics; the label `ledger` is the path as given."""
+    from wpinq.tools.openmetrics import openmetrics
+
+    typer.echo(openmetrics({str(path): Ledger.existing(path) for path in paths}), nl=False)
+
+
+@app.command("raise")
+def raise_(path: LedgerArgument, epsilon: Amount) -> None:
+    """Raise the budget to EPSILON in all; of a ledger of rho, to this rho. The ledger records it."""
+    ledger = Ledger.existing(path)
+    ledger.raise_budget(exact(epsilon, "wpinq ledger raise"))
+    typer.echo(_summary(ledger))
+
+
+@app.command()
+def cap(
+    path: LedgerArgument, analyst: str, epsilon: Amount,
+    delta: Annotated[str | None, typer.Option(help="What ANALYST may spend of its delta.", show_default=False)] = None,
+) -> None:  # fmt: skip
+    """Cap what ANALYST may spend, within the budget."""
+    ledger = Ledger.existing(path)
+    amount = exact(epsilon, "wpinq ledger cap")
+    chance = None if delta is None else exact(delta, "wpinq ledger cap --delta")
+    ledger.cap(analyst, amount, chance)
+    kind = "rho" if ledger.promise.accounting == RHO else "epsilon"
+    more = "" if chance is None else f" and delta {decimal(chance)}"
+    typer.echo(f"{_shown(analyst)} may spend {kind} {decimal(amount)}{more}. {_summary(ledger)}")
+
+
+def _summary(ledger: Ledger) -> str:
+    epsilon, delta = ledger.spent()
+    promise, rest, left = ledger.promise, ledger.delta_budget, decimal(ledger.remaining())
+    text = f"Spent epsilon {decimal(epsilon)} of {decimal(promise.budget)}; {left} is left."
+    if ledger.curves:
+        text = f"Promises {promise.text}. {ledger.told}; one more question of epsilon {left} is left."
+    what = " on thresholds and selections" if rest < promise.delta else ""
+    return f"{text} Spent delta {decimal(delta)} of {decimal(rest)}{what}." if rest else text
+
+
+def _report(ledger: Ledger) -> dict[str, Any]:
+    (epsilon, delta), entries = ledger.spent(), ledger.entries()
+    gaussian = any(entry.kind == "charge" and entry.epsilon is None for entry in entries)
+    return {
+        "name": ledger.name,
+        "unit": ledger.unit,
+        "accounting": ledger.promise.accounting,
+        "budget": write(ledger.budget),
+        "delta_budget": write(ledger.delta_budget),
+        "spent": None if gaussian else write(epsilon),
+        "delta_spent": write(delta),
+        **_divergences(ledger),
+        "remaining": write(ledger.remaining()),
+        "entries": [_plain(entry) for entry in entries],
+    }
+
+
+def _divergences(ledger: Ledger) -> dict[str, str]:
+    """The other sum, where there is one: of divergences at an order, or of rho."""
+    if not ledger.curves:
+        return {}
+    promise, spent = ledger.promise, ledger.divergence
+    order = {} if promise.order is None else {"order": write(promise.order)}
+    return {**order, "divergence_limit": write(promise.limit), "divergence_spent": write(spent)}
+
+
+def _as_json(report: dict[str, Any]) -> str:
+    return json.dumps(report, indent=2) + "\n"
+
+
+def _as_csv(report: dict[str, Any]) -> str:
+    text = io.StringIO(newline="")
+    rows = csv.DictWriter(text, [column.name for column in fields(Entry)])
+    rows.writeheader()
+    rows.writerows({name: _cell(value) for name, value in row.items()} for row in report["entries"])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a table that a spreadsheet opens: names are text, and none is a formula."""
+    if not isinstance(value, str):
+        return value
+    return f"'{_shown(value)}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else _shown(value)
+
+
+def _shown(text: str) -> str:
+    """A name without what moves the cursor of a terminal: others choose names, and the curator reads them."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
+
+
+def _printed(out: Path | None) -> bool:
+    return out == Path("-")
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    values = {column.name: getattr(entry, column.name) for column in fields(entry)}
+    return {name: write(value) if isinstance(value, Fraction) else value for name, value in values.items()}
+
+
+def _table(ledger: Ledger, *, every: bool) -> str:
+    """Rows on one line each, without columns in which nothing stands."""
+    curves = ledger.promise.kind if ledger.curves else ""
+    names = ("#", "when (UTC)", "what", "on", "version", "by", "epsilon", "delta", curves)
+    rows = [
+        (
+            str(entry.number), entry.at[:16].replace("T", " "), entry.kind, _short(entry.label or entry.question[:12]),
+            _short(entry.version, 16), _short(entry.analyst),
+            *("" if amount is None else decimal(amount) for amount in (entry.epsilon, entry.delta, entry.divergence)),
+        )
+        for entry in ledger.entries() if every or entry.kind != "seal"
+    ]  # fmt: skip
+    kept = [place for place in range(len(names)) if any(row[place] not in ("", "0") for row in rows)]
+    return aligned([[row[place] for place in kept] for row in (names, *rows)])
+
+
+def _short(text: str, most: int = 48) -> str:
+    text = _shown(text)
+    return text if len(text) <= most else f"{text[: most - 3]}..."

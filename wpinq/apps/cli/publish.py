@@ -1,0 +1,181 @@
+"""`wpinq publish`: a release file, published period by period."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wpinq.apps.cli.publishing import LogJson, Metrics, MetricsFile, Voice, followed, speaking
+from wpinq.errors import BudgetError, PlanError, WpinqError, needs
+
+if TYPE_CHECKING:
+    from wpinq.apps.publish import Outcome, Release
+
+HELD, REFUSED, CHANGED, BUSY, DIFFERS = 3, 4, 5, 75, 6
+"""Exit codes beside 0 and 2, for whoever starts it: a timer, Airflow, Kubernetes. 75 is sysexits' "try again"."""
+
+CODES = (
+    f"Exit codes: 0 published, now or before; 2 the file, the records or a sink are wrong; {HELD} held back by a check;"
+    f" {REFUSED} too little budget; {CHANGED} the records of the period changed; {DIFFERS} verify found a difference;"
+    f" {BUSY} another process is publishing."
+)
+
+app = typer.Typer(
+    help=f"Publish a release file, one period after another, each exactly once.\n\n{CODES}", no_args_is_help=True
+)
+
+File = Annotated[Path, typer.Argument(metavar="RELEASE.toml", help="The release file.", show_default=False)]
+Wanted = Annotated[
+    str | None,
+    typer.Option("--period", metavar="PERIOD", show_default=False,
+                 help="2026-11-21, 2026-11-21T13, 2026-W47, 2026-11 or 2026; by default the last that is over."),
+]  # fmt: skip
+Named = Annotated[str, typer.Option("--period", metavar="PERIOD", help="The period.", show_default=False)]
+
+
+def _opened(file: Path) -> Release:
+    from wpinq.apps.publish import Release
+
+    return Release.read(file)
+
+
+@app.command()
+def plan(file: File, period: Wanted = None) -> None:
+    """Price a period, and show which errors to expect and how long the budget lasts; no record is read."""
+    from wpinq.apps.cli.show import aligned
+
+    release = _opened(file)
+    found = release.plan(period)
+    rows = [("question", "column", "cost", "noise", "moves each by, 95%")]
+    for one in found.questions:
+        for place, noise in enumerate(one.expected):
+            half = "" if noise.half is None else f"{noise.half:,.6g}"
+            own = (one.name, one.price.text) if place == 0 else ("", "")
+            rows.append((own[0], noise.column, own[1], f"{noise.mechanism} {noise.scale:,.6g}", half))
+    typer.echo(aligned(rows))
+    typer.echo(f"\nA period costs {found.price.text}. {found.budget}")
+    typer.echo(f"Protects {release.protects}.")
+    if found.left_line:
+        typer.echo(found.left_line)
+
+
+@app.command()
+def run(
+    file: File, period: Wanted = None, *,
+    accept: Annotated[bool, typer.Option("--accept", help="Publish it although a check holds it back.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Charge for it again, if its records are not those that it was charged for.")
+    ] = False,
+    deliver: Annotated[
+        bool,
+        typer.Option("--deliver", help="Deliver what was published to each sink that lacks it, all periods or this one;"
+                     " nothing is read or charged."),
+    ] = False,
+    openlineage: Annotated[
+        bool, typer.Option("--openlineage", help="Tell OpenLineage what it costs, where OPENLINEAGE_URL says.")
+    ] = False,
+    metrics: Metrics = None, metrics_file: MetricsFile = None, log_json: LogJson = False,
+) -> None:  # fmt: skip
+    """Publish one period. Killed and started again, it is charged once, and published whole, once."""
+    if deliver and (accept or again or openlineage):
+        raise PlanError("--deliver: publishes and charges nothing, so leave out --accept, --again and --openlineage.")
+    release = _opened(file)
+    with speaking(release, metrics, metrics_file, lines=log_json) as voice:
+        if deliver:
+            _done(release.deliver(period), voice)
+            return
+        run = _lineage(release) if openlineage else release.run
+        _done((run(period, accept=accept, again=again) for _ in "1"), voice)
+
+
+@app.command()
+def follow(
+    file: File, metrics: Metrics = None, metrics_file: MetricsFile = None, log_json: LogJson = False,
+    once: Annotated[bool, typer.Option("--once", help="Look once, publish what has closed, and end.")] = False,
+) -> None:  # fmt: skip
+    """Follow a topic of Kafka or files that grow, and publish each period when the clock has closed it."""
+    release = _opened(file)
+    with speaking(release, metrics, metrics_file, lines=log_json) as voice:
+        if not followed(release, voice, once=once):
+            raise typer.Exit(2)
+
+
+@app.command()
+def backfill(
+    file: File,
+    periods: Annotated[str, typer.Argument(metavar="A..B", help="The first and the last.", show_default=False)],
+) -> None:
+    """Publish all periods of a range that are not published yet; one that cannot be stops no other."""
+    release = _opened(file)
+    with speaking(release, None, None, lines=False) as voice:
+        _done(release.backfill(periods), voice)
+
+
+@app.command()
+def status(file: File) -> None:
+    """Show which periods are published, missing, held or refused, and what is left of the budget."""
+    from wpinq.apps.cli.errors import one_line
+    from wpinq.apps.cli.show import aligned
+
+    release = _opened(file)
+    rows = [(one.period, one.stage, one_line(one.why)) for one in release.status()]
+    typer.echo(aligned(rows) if rows else "No period was published yet.")
+    typer.echo(f"\n{release.budget_line()}")
+
+
+@app.command()
+def verify(file: File, period: Named) -> None:
+    """Compute a published period anew, for nothing, and compare every file and row with what was published."""
+    from wpinq.apps.cli.errors import say
+    from wpinq.apps.publish import BusyError, ChangedError
+
+    differs: list[str] = []
+    try:
+        differs = _opened(file).verify(period)
+    except (BusyError, ChangedError) as error:
+        say(str(error))
+        raise typer.Exit(_code(error)) from None
+    for one in differs:
+        typer.echo(f"{period}: {one}")
+    if differs:
+        raise typer.Exit(DIFFERS)
+    typer.echo(f"{period}: every file, every row and the computation are the same.")
+
+
+def _lineage(release: Release) -> Callable[..., Outcome]:
+    """`release.run`, of which OpenLineage is told."""
+    needs("openlineage", "--openlineage")
+    from wpinq.tools.lineage import publish
+
+    return partial(publish, release)
+
+
+def _ended(outcomes: Iterable[Outcome | WpinqError]) -> Iterator[Outcome | WpinqError]:
+    """Outcomes, and the error that ended them."""
+    try:
+        yield from outcomes
+    except WpinqError as error:
+        yield error
+
+
+def _done(outcomes: Iterable[Outcome | WpinqError], voice: Voice) -> None:
+    """Say what became of each period as soon as it is known, and exit with the code of the first error."""
+    worst = 0
+    for one in _ended(outcomes):
+        voice.tell(one)
+        worst = worst or _code(one)
+    voice.after(well=not worst)
+    if worst:
+        raise typer.Exit(worst)
+
+
+def _code(one: Outcome | WpinqError) -> int:
+    """The exit code of an outcome."""
+    from wpinq.apps.publish import BusyError, ChangedError, HeldError
+
+    codes = {HeldError: HELD, BudgetError: REFUSED, ChangedError: CHANGED, BusyError: BUSY, WpinqError: 2}
+    return next((code for kind, code in codes.items() if isinstance(one, kind)), 0)

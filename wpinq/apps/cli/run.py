@@ -1,0 +1,223 @@
+"""`wpinq run`: a dataflow script over an input, answered for the bins that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wpinq.apps.cli import arguments, options
+from wpinq.apps.cli.bins import GRAMMAR, ask
+from wpinq.apps.cli.inputs import Input
+from wpinq.apps.cli.outputs import check_outputs, write_json
+from wpinq.apps.cli.processes import ClusterOptions
+from wpinq.apps.cli.stream import Stream, streams
+from wpinq.apps.cluster.recover import recovering
+from wpinq.apps.cluster.task import task
+from wpinq.apps.scripts.script import Dataflow, chosen, find, load, rehearsed
+from wpinq.errors import BinError, PlanError
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.core.measurements.measurement import Measurement
+
+Observed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--observe", metavar="NAME=BINS", help=f"Bins to answer; can be given many times. {GRAMMAR}", show_default=False
+    ),
+]
+SHOWN = 12
+"""Answers of one measurement that are printed; a JSON file holds them all."""
+
+
+@arguments.over(arguments.protected)
+def run(
+    dataflow: options.DataflowName,
+    place: Input,
+    *,
+    budget: options.Budget = None,
+    observe: Observed = None,
+    json: options.JsonPath = None,
+    recover: options.RecoverPath = None,
+    processes: options.Processes = 1,
+    process_id: options.ProcessId = 0,
+    addresses: options.Addresses = None,
+    keys: options.ClusterKeys = None,
+    follow: options.Follow = False,
+    every: options.Every = 60.0,
+    lateness: options.Lateness = 60.0,
+    keep: options.Keep = None,
+    to: options.To = None,
+    status: options.Status = None,
+) -> None:
+    """Run a dataflow script and answer the bins asked for.
+
+    The script is first run over no records: what is wrong with it, or with the bins, is found before it is charged.
+    Its measurements are charged all together or not at all, unless it observes one before it makes the next.
+    """
+    others = ClusterOptions.read(processes, process_id, addresses, keys)
+    script = find(dataflow)
+    if (processes > 1 or addresses is not None) and place.unit is not None and place.unit.choice is not None:
+        raise PlanError("--at-most auto: one process chooses; let it tell the number, and give that to several.")
+    if others.process:
+        others.join(script, place.source, recover)
+        return
+    asked = _asked(observe or [])
+    if streams(place.source, follow=follow):
+        from wpinq.apps.cli.streamed import Outputs, answer
+
+        _refuse_of_stream(place, processes=processes > 1, addresses=addresses is not None)
+        stream = Stream(place, script, budget, every, lateness, recover, keep)
+        answer(stream, load(dataflow), asked, Outputs(json, to or (), status))
+        return
+    if given := [option for option, value in (("--keep", keep), ("--to", to), ("--status", status)) if value]:
+        raise PlanError(f"{given[0]}: leave it out; it goes with a stream, and INPUT is none (--follow makes it one).")
+    check_outputs({"--json": (json, ()), "--keys": (others.keys, ())}, {*place.places(), script.resolve()})
+    loaded = load(dataflow)
+    through = None if recover is None else partial(recovering, place=recover, script=script)
+    told = partial(
+        task,
+        script=script,
+        source=place.source,
+        columns=place.columns,
+        words=dict(place.words),
+        recover=recover,
+        where=place.where,
+        derive=place.derive,
+        declared=place.version is not None,
+    )
+    with others.meeting(told) as meeting:
+        measurements, questions = begin(
+            loaded, place, budget, asked, lambda views: meeting.meet(through(views) if through else views)
+        )
+        meeting.compute(measurements)
+    answers = {item: measurements[item].observe_many(bins).tolist() for item, bins in questions.items()}
+    if json is not None:
+        write_json(
+            json,
+            {
+                question: _content(measurements[question], questions[question], answers[question])
+                for question in questions
+            },
+        )
+    _show(measurements, questions, answers)
+    if recover is not None:
+        from wpinq.sources.recovered import forget
+
+        forget(recover)
+
+
+def begin(
+    script: Dataflow,
+    place: Input,
+    budget: str | None,
+    asked: Mapping[str, Sequence[str]],
+    through: Callable[[Collection], Collection] | None = None,
+) -> tuple[dict[str, Measurement], dict[str, list[Any]]]:
+    """Check script, columns, budget and bins, and only then protect the input and measure it.
+
+    Args:
+        script: The dataflow.
+        place: The input.
+        budget: Epsilon, as it was written.
+        asked: Bins by name of a measurement, as they were written.
+        through: What is done to the protected records before the script is given them.
+
+    Returns:
+        The measurements, charged and not yet computed, and the bins asked of each.
+    """
+    from wpinq.exact import positive
+
+    amount = None if budget is None else positive(budget, "--budget")
+    rehearsal = rehearsed(script, place.empty(amount))
+    known = rehearsal.measurements
+    questions = {name: ask(texts, chosen(known, name).node.schema) for name, texts in asked.items()}
+    views = place.protect(amount)
+    measurements = rehearsal.charge(views if through is None else through(views))
+    for name in asked:
+        chosen(measurements, name)
+    return measurements, questions
+
+
+ONE = "one process reads it; what comes from several hosts is sent to one topic of Kafka (wpinq/docs/live.md)"
+OF_FILES = {
+    "data-version": "what comes has no versions",
+    "no-header": "a CSV file that grows needs its header",
+    "table": "it is no database",
+    "tz": "its times are in UTC; windows and --period take a zone",
+    **dict.fromkeys(("separator", "decimal", "encoding"), "messages have none; ?form= and --format say what they hold"),
+    "processes": ONE,
+    "addresses": ONE,
+}
+"""Options that a stream does not have, and why."""
+
+
+def _refuse_of_stream(place: Input, **given: bool) -> None:
+    """Refuse the options of files that were given for a stream.
+
+    Raises:
+        PlanError: There is one.
+    """
+    form = {name: value is not None for name, value in place.words.items() if name != "header"}
+    form = {name: form.get(name, False) for name in form if "://" in place.source or name in ("table", "tz")}
+    form.pop("format", None)
+    found = {
+        **form,
+        **given,
+        "data-version": place.version is not None,
+        "no-header": not place.words.get("header", True),
+    }
+    for option in (option for option in OF_FILES if found.get(option)):
+        raise PlanError(f"--{option}: leave it out, {place.source} is a stream: {OF_FILES[option]}.")
+
+
+def _asked(observe: Sequence[str]) -> dict[str, list[str]]:
+    """The texts of the bins by measurement."""
+    asked: dict[str, list[str]] = {}
+    for text in observe:
+        name, equals, bins = text.partition("=")
+        if not equals or not name:
+            raise BinError(f"--observe {text!r}: write NAME=BINS, for example NAME=1..1000.")
+        asked.setdefault(name, []).append(bins)
+    return asked
+
+
+def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any]) -> dict[str, Any]:
+    from wpinq.apps.cli.show import protected
+    from wpinq.core.plan.bias import biases
+
+    return {
+        "bins": list(bins),
+        "values": list(values),
+        "scale": float(measurement.scale),
+        **({"rho": float(measurement.rho)} if measurement.rho else {"epsilon": float(measurement.epsilon)}),
+        "unit": measurement.key_owner.unit.text,
+        "protects": protected(measurement.node),
+        "beside noise": biases(measurement.node),
+        "columns": {column.name: column.kind.value for column in measurement.node.schema},
+        "version": measurement.key_owner.version,
+    }
+
+
+def _show(
+    measurements: Mapping[str, Measurement],
+    questions: Mapping[str, list[Any]],
+    answers: Mapping[str, list[Any]],
+) -> None:
+    from wpinq.apps.cli.show import LEVEL, budget_line, measurement_table, noise_lines, protects_line, released, written
+
+    typer.echo(measurement_table(measurements))
+    typer.echo(protects_line(next(iter(measurements.values())).node))
+    for name, bins in questions.items():
+        half = measurements[name].interval(LEVEL)
+        typer.echo(f"\n{name}: " + "\n".join(noise_lines(measurements[name])))
+        for item, value in list(zip(bins, answers[name], strict=True))[:SHOWN]:
+            typer.echo(f"  {written(item)}  {released(value, half)}")
+        if len(bins) > SHOWN:
+            typer.echo(f"  ... and {len(bins) - SHOWN:,} more bins; --json OUT writes them all")
+    typer.echo(f"\n{budget_line(next(iter(measurements.values())).key_owner.ledger)}")
+    if not questions:
+        typer.echo("Ask for bins with --observe NAME=BINS, for example NAME=1..10; they cost nothing more.")

@@ -1,0 +1,149 @@
+"""What commands print about measurements: released numbers, public names and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from wpinq.apps.cli.errors import printable
+from wpinq.exact import decimal
+from wpinq.postprocess.shown import beside_noise, nearly, noisy, of_noise, rounded
+
+if TYPE_CHECKING:
+    from wpinq.core.ledger import Ledger
+    from wpinq.core.measurements.answer import Answer
+    from wpinq.core.measurements.measurement import Measurement
+    from wpinq.core.plan.node import Node
+
+LEVEL = Fraction(9, 10)
+"""Of the intervals that are printed."""
+ROWS = 40
+"""Rows of an answer that are printed; a JSON file holds them all."""
+
+
+def installed() -> str:
+    """The version of wpinq that is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("wpinq")
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def written(one: Any) -> str:
+    """A bin as `parse_bins` reads it, without what would move a terminal's cursor.
+
+    >>> written(("ann", 3)), written("Page 1")
+    ('ann:3', 'Page 1')
+    """
+    return printable(":".join(map(str, one if isinstance(one, tuple) else (one,))))
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: bool = False) -> str:
+    """A table as lines of text: rich draws finer ones, and takes longer to load than a small question to answer."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    put = str.rjust if right else str.ljust
+    return "\n".join("  ".join(map(put, row, widths)).rstrip() for row in rows)
+
+
+def measurement_table(measurements: Mapping[str, Measurement]) -> str:
+    """One line for each measurement: its name, columns, cost and noise."""
+    rows = [("measurement", "bins", "epsilon", "noise scale")]
+    for name, measurement in measurements.items():
+        delta = f", delta {decimal(measurement.quote.delta)}" if measurement.quote.delta else ""
+        cost = measurement.quote.payment.text.removeprefix("epsilon ") + delta
+        rows.append((name, str(measurement.node.schema), cost, nearly(measurement.scale)))
+    return aligned(rows)
+
+
+def released(value: float, half: float) -> str:
+    """A noisy number with the digits that noise leaves."""
+    return f"{rounded(value, half):,}"
+
+
+def noise_lines(one: Measurement) -> list[str]:
+    """How far noise moves each answer of a measurement, and what else answers differ by."""
+    from wpinq.core.plan.bias import biases
+
+    beside = beside_noise(biases(one.node))
+    return [of_noise(one.interval(LEVEL), LEVEL, "each"), *([beside] if beside else [])]
+
+
+def protected(node: Node) -> list[str]:
+    """Whom an answer protects: one unit of each data set that its plan reads, each said once, and where they differ."""
+    from wpinq.core.plan.node import sources
+
+    units: dict[str, list[str]] = {}
+    for data in sources(node):
+        units.setdefault(data.unit.protects, []).append(printable(data.name))
+    return [f"{unit} in {' and '.join(names)}" if len(units) > 1 else unit for unit, names in units.items()]
+
+
+def protects_line(node: Node) -> str:
+    """Whom an answer protects, as a sentence."""
+    units = protected(node)
+    people = "" if units != ["one record"] else ", which need not be all of one person's; --unit COLUMN protects people"
+    return f"Protects {' and '.join(units)}{people}."
+
+
+def budget_line(ledger: Ledger) -> str:
+    """What is left of a budget, and what that means where it is nothing; of a new one, where it lies."""
+    from wpinq.core.ledger.budget import SPENT_ALL, left_line
+
+    left = ledger.remaining()
+    names = " and ".join(sorted(ledger.tables)) or ledger.name
+    line = left_line(ledger.promise, left, ledger.told, names)
+    line = line if left else f"{line} {SPENT_ALL}."
+    if ledger.made is None:
+        return line
+    made = printable(str(ledger.made))
+    return f"{line}\nIts ledger is new: {made}. What of the data could not be read, wpinq check tells their curator."
+
+
+def shown(answer: Answer, ledgers: list[Ledger], *, free: bool) -> str:
+    """An answer with its intervals, what is not in it, whom it protects, and what it cost."""
+    rows = [
+        [_cell(*both) for both in zip(row, ends, strict=True)]
+        for row, ends in zip(answer.rows[:ROWS], answer.intervals, strict=False)
+    ]
+    names = [printable(name) for name in answer.columns]
+    lines = [aligned([names, *rows])]
+    if answer.threshold is not None:
+        groups = "Groups" if len(answer) else "No group is shown: groups"
+        why = "whoever is alone in a group does not show"
+        lines.append(f"\n{groups} are left out where the noisy count is below {answer.threshold:g}: {why}.")
+    if len(answer) > ROWS:
+        lines.append(f"... and {len(answer) - ROWS:,} more rows; wpinq sql --json OUT writes them all")
+    for place, name in enumerate(names):
+        cells = [(row[place], ends[place]) for row, ends in zip(answer.rows, answer.intervals, strict=True)]
+        far = [max(ends[1] - value, value - ends[0]) for value, ends in cells if ends]
+        if far:
+            lines.append(f"\n{name}: {of_noise(max(far), Fraction(95, 100))}.")
+    if answer.bias:
+        lines.append(f"\n{beside_noise(answer.bias)}")
+    if answer.loss is not None:
+        lines.append(f"\n{_lost(answer.loss)}")
+    spent = " and ".join(f"{name} {answer.cost[name]:g}" for name in ("epsilon", "rho") if name in answer.cost)
+    delta = f", delta {answer.cost['delta']:g}" if answer.cost["delta"] else ""
+    several = f" in each of {len(ledgers)} ledgers at the most, and their sum for who is in all"
+    each = several if len(ledgers) > 1 else ""
+    again = ", charged before; nothing was charged now" if free else ""
+    left = "\n".join(map(budget_line, ledgers))
+    protects = protects_line(answer.measurements[0].node)
+    return "\n".join([*lines, f"\n{protects}", f"\nCost: {spent}{delta}{each}{again}. {left}"])
+
+
+def _lost(loss: Answer) -> str:
+    """What the answer leaves out, as a sentence."""
+    told = zip(loss.rows, loss.intervals, strict=True)
+    lost = "; ".join(f"{what} {noisy(value, (ends[1] - ends[0]) / 2)}" for (what, value), (_, ends) in told if ends)
+    more = "".join(f" ({clause})" for clause in loss.bias)
+    return f"Left out, with probability 95% each, for epsilon {loss.cost['epsilon']:g}: {lost}{more}."
+
+
+def _cell(value: Any, ends: tuple[float, float] | None) -> str:
+    """A cell, with the digits that noise leaves."""
+    half = 0.0 if ends is None else (ends[1] - ends[0]) / 2
+    return printable("NULL" if value is None else str(rounded(value, half)))

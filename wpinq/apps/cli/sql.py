@@ -1,0 +1,234 @@
+"""`wpinq sql`: one SELECT over protected tables, answered with intervals and cost."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wpinq.apps.cli import arguments, options
+from wpinq.apps.cli.bins import parse_bins, parse_value
+from wpinq.apps.cli.outputs import check_outputs, write_json
+from wpinq.apps.cli.tables import Tables, of_tables, protect, rehearsed
+from wpinq.errors import BinError, PlanError, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wpinq.apps.cli.inputs import Input
+    from wpinq.core.records.schema import Schema
+
+
+def _functions(wanted: bool) -> None:
+    if wanted:
+        from wpinq.core.functions.sql.calls import listed
+
+        typer.echo(listed())
+        raise typer.Exit
+
+
+@arguments.over(of_tables)
+def sql(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="SELECT page, COUNT(*) AS c FROM views GROUP BY page")],
+    place: Tables,
+    *,
+    source: Annotated[
+        list[str],
+        typer.Option("--from", metavar="NAME=SOURCE", show_default=False,
+                     help="A protected table: a file as in 'degrees', sqlite:FILE?table=NAME, or "
+                          "postgresql://user@host/database?table=NAME (then with --ledger); can be given many times, "
+                          "for tables of the same people with one --ledger. What follows of --unit, --columns and the "
+                          "like is of each of them, or TABLE:VALUE of one: --at-most visits:20 --at-most people:1."),
+    ],
+    epsilon: Annotated[
+        str | None, typer.Option(help="What it costs one person in all, exactly: 1 or 1/2.", show_default=False)
+    ] = None,
+    rho: Annotated[
+        str | None,
+        typer.Option(metavar="RHO", show_default=False,
+                     help="What it costs instead, with Gaussian noise: zero-concentrated loss. The ledger is one of "
+                          "rho, or of --budget with --accounting renyi."),
+    ] = None,
+    mechanism: options.Mechanism = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(show_default=False,
+                     help="What publishing the groups costs, where --keys does not give them: 1e-6. A new ledger "
+                          "allows it as often as --budget allows --epsilon. Beside --keys, what goes with --epsilon of "
+                          "Gaussian noise."),
+    ] = None,
+    ledger_delta: Annotated[
+        str | None,
+        typer.Option(metavar="DELTA", show_default=False,
+                     help="What a new ledger allows in all; with --accounting renyi that of its promise."),
+    ] = None,
+    ledger_rho: Annotated[
+        str | None,
+        typer.Option(metavar="RHO", show_default=False, help="Zero-concentrated loss that a new ledger allows in all, "
+                                                             "instead of --budget."),
+    ] = None,
+    public: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", show_default=False,
+                     help="A public table to join, which --columns NAME:item:int,price:float, --format and the like "
+                          "say how to read; can be given many times."),
+    ] = None,
+    budget: options.Budget = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The groups to show, present or not: one a line as CSV, or a JSON list.",
+                     show_default=False),
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WHAT=LOW..HIGH", show_default=False,
+                     help="The least and the largest number of a column or expression that is summed or ranked, such "
+                          "as 'price * qty=0..500'; can be given many times."),
+    ] = None,
+    analyst: options.Analyst = None,
+    show_loss: Annotated[
+        str | None,
+        typer.Option(metavar="EPSILON", show_default=False,
+                     help="Spend this beside --epsilon on how much is left out: records beyond --at-most, of how many "
+                          "people, and what is counted in groups that are not shown."),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the plan and its cost, and charge nothing.")] = False,
+    json: options.JsonPath = None,
+    functions: Annotated[
+        bool, typer.Option("--functions", callback=_functions, is_eager=True, help="List the functions of expressions.")
+    ] = False,
+) -> None:  # fmt: skip
+    """Answer one SELECT over protected tables of the same people, in groups, with public joins.
+
+    COUNT(*), COUNT(x), COUNT(DISTINCT x), SUM, AVG, MIN, MAX, MEDIAN, PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY x),
+    VARIANCE and STDDEV of columns and expressions; all but counts need --bounds. They share epsilon equally.
+
+    The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
+    """
+    from wpinq.apps.cli.show import protected, protects_line, shown
+    from wpinq.core.plan.node import sources, steps
+    from wpinq.core.pricing.privacy_cost import Terms
+    from wpinq.query import prepare
+    from wpinq.query import sql as answered
+    from wpinq.query.budget_split import shared
+    from wpinq.query.explained import explains
+
+    places, free = place.read(source, public or [])
+    behind = explains(query)
+    query, explain = behind or query, explain or behind is not None
+    _check(places, epsilon, rho, budget)
+    given = {"epsilon": epsilon, "rho": rho, "delta": delta, "show-loss": show_loss, "budget": budget}
+    cost, bell, chance, loss, amount = _amounts(given)
+    noise = mechanism or ("geometric" if bell is None else "gaussian")
+    whole = (cost or Fraction(0)) + (loss or 0)
+    own = ledger_delta or _delta(chance, whole if bell is None else None, amount) or None
+    places = {name: replace(one, delta=own, rho=ledger_rho) for name, one in places.items()}
+    read = set[Path]().union(*(one.places() for one in places.values()), *(one.place.places() for one in free.values()))
+    check_outputs({"--json": (json, ())}, {*read, *([keys.resolve()] if keys else [])})
+    limits = dict(parse_bounds(entry) for entry in bounds or [])
+    with rehearsed(places) as empty:
+        asked = prepare(query, {**free, **empty}, limits)
+        if unread := set(empty) - {name for name, one in empty.items() if one._node in steps(asked.groups._node)}:
+            raise PlanError(f"--from {min(unread)}: the query does not read it; leave it out.")
+        groups = None if keys is None else read_keys(keys, asked.schema)
+        shared(asked, Terms(cost, noise, bell, chance, call="sql"), given=groups is not None or not asked.keys)
+        if explain:
+            for one in places.values():
+                one.insist_on_a_number()
+            asked.explain(cost, groups is not None, bell)
+            typer.echo(protects_line(asked.groups._node))
+            return
+    if asked.keys and groups is None and chance is None:
+        raise PlanError("sql: which groups there are is private too; give --keys FILE, or --delta 1e-6.")
+
+    tables = protect(places, amount, epsilon=whole, rho=bell)
+    ledgers = {one.ledger.identity: one.ledger for table in tables.values() for one in sources(table._node)}
+    before = [one.remaining() for one in ledgers.values()]
+    answer = answered(
+        query, {**free, **tables}, epsilon=cost, rho=bell, mechanism=noise, delta=chance, keys=groups, bounds=limits,
+        analyst=analyst, loss=loss,
+    )  # fmt: skip
+    if json is not None:
+        write_json(json, {**answer.content(), "protects": protected(answer.measurements[0].node)})
+    nothing = before == [one.remaining() for one in ledgers.values()]
+    typer.echo(shown(answer, list(ledgers.values()), free=nothing))
+
+
+def _check(places: Mapping[str, Input], epsilon: str | None, rho: str | None, budget: str | None) -> None:
+    """Refuse two prices or none, and a budget that cannot pay."""
+    if (epsilon is None) is (rho is None):
+        raise PlanError("sql: give --epsilon, what it costs, or --rho, with Gaussian noise; --ledger-rho is the budget "
+                        "of a new ledger.")  # fmt: skip
+    if rho is not None and budget is not None and any(one.accounting != "renyi" for one in places.values()):
+        raise PlanError("--rho: no epsilon bounds Gaussian noise, so --budget goes with --accounting renyi and "
+                        "--ledger-delta; or give --ledger-rho instead of it.")  # fmt: skip
+
+
+def _amounts(given: Mapping[str, str | None]) -> list[Fraction | None]:
+    """Amounts as options give them."""
+    from wpinq.exact import positive
+
+    return [None if text is None else positive(text, f"--{option}") for option, text in given.items()]
+
+
+def read_keys(path: Path, schema: Schema) -> list[Any]:
+    """Read groups from a file: a JSON list, or CSV without a header, one group a line.
+
+    Raises:
+        SourceError: It cannot be read as text.
+        BinError: A group does not fit the columns.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"--keys {path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
+    result: list[Any] = []
+    if text.lstrip().startswith("["):
+        try:
+            result = list(parse_bins(text.strip(), schema))
+        except BinError as error:
+            raise BinError(f"--keys {path}: {error}") from None
+        text = ""
+    for row in csv.reader(text.splitlines()):
+        if len(row) != len(schema):
+            raise BinError(f"--keys {path}: a group of {schema} is a line of {len(schema)} fields.")
+        values = tuple(parse_value(field, column) for field, column in zip(row, schema, strict=True))
+        result.append(values[0] if len(values) == 1 else values)
+    if not result:
+        raise BinError(f"--keys {path}: names no group; write one a line, or a JSON list.")
+    return result
+
+
+def parse_bounds(text: str) -> tuple[str, tuple[Fraction, Fraction] | tuple[str, str]]:
+    """Read the bounds of a column or expression: numbers, or times as 2026-01-31.
+
+    Raises:
+        PlanError: It is not WHAT=LOW..HIGH.
+        ExactnessError: A bound is no number.
+
+    >>> parse_bounds("income=0..400000")
+    ('income', (Fraction(0, 1), Fraction(400000, 1)))
+    """
+    from wpinq.exact import exact
+
+    name, equals, ends = text.rpartition("=")
+    low, dots, high = ends.partition("..")
+    if not name or not equals or not dots:
+        raise PlanError("--bounds: write WHAT=LOW..HIGH, for example income=0..400000.")
+    if all(re.match(r"\s*\d{4}-\d\d-\d\d", end) for end in (low, high)):
+        return name, (low.strip(), high.strip())
+    return name, (exact(low, "--bounds"), exact(high, "--bounds"))
+
+
+def _delta(chance: Fraction | None, cost: Fraction | None, budget: Fraction | None) -> Fraction:
+    """What a new ledger allows in all: as many such queries as epsilon is there for, while that is below 1."""
+    if chance is None or budget is None or cost is None:
+        return chance or Fraction(0)
+    fitting = ceil(1 / chance) - 1
+    return chance * max(min(budget // cost, fitting), 1)

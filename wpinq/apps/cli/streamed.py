@@ -1,0 +1,120 @@
+"""The answers of a stream: printed as they come, as text or as JSON lines, and handed to sinks.
+
+An answer goes to sinks with a key. After a restart they get what they have not got: the same answers, since those of a
+closed epoch never change, and nothing is charged for them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from wpinq.apps.cli.bins import ask
+from wpinq.apps.cli.errors import say
+from wpinq.apps.cli.extended import KeptDataflow
+from wpinq.apps.cli.interrupt import ending
+from wpinq.apps.cli.status import write_status
+from wpinq.apps.scripts.script import Dataflow, chosen
+from wpinq.errors import PlanError
+from wpinq.streaming.answers import Answers, Questions
+from wpinq.streaming.sinks import Release, Sink, open_sinks
+from wpinq.streaming.sinks.delivery import Delivery
+
+if TYPE_CHECKING:
+    from wpinq.apps.cli.stream import Stream
+    from wpinq.streaming import Live
+
+OUT = "-"
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where the answers of a stream go.
+
+    Attributes:
+        json: A file that gets a JSON line for each answer; "-" is standard output, which has text else.
+        to: Sinks, as `open_sink` reads them.
+        status: A file that tells the curator at each epoch how the stream is doing.
+    """
+
+    json: Path | None = None
+    to: Sequence[str] = ()
+    status: Path | None = None
+
+    @property
+    def lines(self) -> bool:
+        """Whether standard output has JSON lines."""
+        return self.json is not None and str(self.json) == OUT
+
+    def sinks(self, taken: set[Path]) -> list[Sink]:
+        """The sinks; none of them is reached for yet.
+
+        Args:
+            taken: Files that no answers may be written to.
+
+        Raises:
+            SourceError: A file cannot be written, or there is no such sink, or one is named twice.
+        """
+        from wpinq.apps.cli.outputs import check_outputs
+
+        file = None if self.lines else self.json
+        check_outputs({"--json": (file, ()), "--status": (self.status, ())}, taken)
+        return open_sinks([*self.to, *([] if file is None else [f"json:{file}"])], "--to")
+
+
+def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]], outputs: Outputs) -> None:
+    """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
+    from wpinq.apps.cli.show import LEVEL, protects_line
+    from wpinq.core.measurements.windows import WindowedMeasurement
+
+    rehearsal = stream.rehearse(script)
+    known = rehearsal.measurements
+    windowed = [item for item in known.values() if isinstance(item, WindowedMeasurement)]
+    if any(not entry.timed for entry in windowed):
+        raise PlanError("window: those of a stream are closed by the clock; cut them by a timestamp or a date.")
+    bins = {name: ask(texts, chosen(known, name).node.schema) for name, texts in asked.items()}
+    keep, sinks = stream.kept([item.span for item in windowed]), outputs.sinks(stream.taken())
+    with closing(stream.open(keep)) as views, ending(stream.stop):
+        closed = 0 if views._journal is None else views._journal.closed
+        kept = KeptDataflow(stream.recover, stream.digest, closed, whole=rehearsal.whole)
+        measurements = rehearsal.charge(views, kept.check)
+        kept.keep(measurements)
+        questions = Questions(views._data.version, measurements, bins, kept.since, LEVEL)
+        say(protects_line(views._node))  # what is printed on standard output is answers alone
+        place = stream.recover
+        with closing(Delivery(sinks, questions.stream, place, keep, stop=stream.stop, tell=say)) as delivery:
+            _go_on(stream, views, Answers(views, questions, delivery), outputs)
+
+
+def _go_on(stream: Stream, views: Live, answers: Answers, outputs: Outputs) -> None:
+    """Answer epoch after epoch, after those that a sink has not got."""
+    feed, going = stream.feed(views), True
+    if views.epoch:
+        _print(answers.latest(), outputs.lines)
+    while going:
+        going = feed()
+        views.advance()
+        for release in answers.fresh():
+            _print(release.rows, outputs.lines)
+            answers.delivery.offer(release)
+        if outputs.status is not None:
+            write_status(outputs.status, views, answers)
+    answers.delivery.finish()
+
+
+def _print(rows: Sequence[Mapping[str, Any]], lines: bool) -> None:
+    """Print the answers that an epoch brought."""
+    from wpinq.apps.cli.show import written
+
+    if lines:
+        typer.echo(Release("", 0, rows).lines().decode(), nl=False)
+    for row in [] if lines else rows:
+        when = f"window {row['window_start']}" if row["window_start"] else f"epoch {row['epoch']}"
+        typer.echo(f"{when}  {row['measurement']}  {written(row['bin'])}  {row['value']:,}")
+    sys.stdout.flush()

@@ -1,0 +1,181 @@
+"""The tables of `wpinq sql`: `--from` and `--public`, and options of theirs, for all or as TABLE:VALUE for one.
+
+`--at-most visits:20 --at-most people:1`: an option without the name of a table is one of each `--from` that has none of
+its own; public tables have their own alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+from wpinq.apps.cli import arguments
+from wpinq.apps.cli.inputs import Input
+from wpinq.errors import PlanError, SourceError, WpinqError
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.core.records.reader import Reader
+    from wpinq.sources import Columns
+
+FORMS = ("columns", "format", "separator", "decimal", "encoding", "table", "tz")
+"""Options of public tables, too."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What was said of the tables of a query.
+
+    Attributes:
+        words: The options, each for all tables or a list of texts of which some are for one table.
+    """
+
+    words: Mapping[str, Any]
+
+    def read(self, protected: Sequence[str], public: Sequence[str]) -> tuple[dict[str, Input], dict[str, Public]]:
+        """The protected and the public tables by name, in the order in which they were given.
+
+        Raises:
+            SourceError, PlanError: They or their options cannot be read.
+        """
+        places = dict(named(text, "--from") for text in protected)
+        free = dict(named(text, "--public") for text in public)
+        if len(places) + len(free) < len(protected) + len(public) or places.keys() & free.keys():
+            raise SourceError("--from, --public: two tables have one name; each needs its own.")
+        given = self._given([*places, *free])
+        found = {name: self._input(name, place, given) for name, place in places.items()}
+        if len(found) > 1:
+            found = {name: replace(one, name=one.name or name) for name, one in found.items()}
+        elif self.words["ledger"]:
+            found = {name: replace(one, name=one.name or _known(one.ledger, name)) for name, one in found.items()}
+        refused = [(word, name) for word, name in given if name in free and word not in FORMS]
+        if refused:
+            word, name = refused[0]
+            raise PlanError(f"--{word.replace('_', '-')} {name}: it is a public table, of which all is known.")
+        return found, {name: self._public(name, place, given) for name, place in free.items()}
+
+    def _given(self, tables: Sequence[str]) -> dict[tuple[str, str | None], list[str]]:
+        """What was given to each option for each table, and for all."""
+        found: dict[tuple[str, str | None], list[str]] = {}
+        for word in LISTED:
+            for text in self.words[word] or ():
+                table, colon, value = text.partition(":")
+                own = len(tables) > 1 and colon and table.strip() in tables and not value.startswith(":")
+                found.setdefault((word, table.strip() if own else None), []).append(value if own else text)
+        twice = [word for (word, _), values in found.items() if len(values) > 1 and word != "derive"]
+        if twice:
+            option = f"--{twice[0].replace('_', '-')}"
+            among = f", {option} {tables[0]}:VALUE, ..." if len(tables) > 1 else ""
+            raise PlanError(f"{option}: is given twice; give one for each table{among}.")
+        return found
+
+    def _input(self, name: str, place: str, given: Mapping[tuple[str, str | None], list[str]]) -> Input:
+        values: dict[str, Any] = {word: self.words[word] for word in PLAIN}
+        for word in LISTED:
+            own = [*given.get((word, None), ()), *given.get((word, name), ())]
+            values[word] = (own if word == "derive" else own[-1]) if own else None
+        if values["at_most"] is not None:
+            _check_number(values["at_most"])
+            values["shared"] = values["shared"] and ("at_most", name) not in given
+        return arguments.protected(source=place, **values)
+
+    def _public(self, name: str, place: str, given: Mapping[tuple[str, str | None], list[str]]) -> Public:
+        own: Any = {word: given[word, name][0] for word in FORMS if (word, name) in given}
+        return Public(Input(place, own.pop("columns", None), own))
+
+
+@dataclass(frozen=True)
+class Public:
+    """A public table as a command line names it, which `sql` opens as any source."""
+
+    place: Input
+
+    def open_reader(self, _: Columns = None) -> Reader:
+        """Its rows.
+
+        Raises:
+            SourceError: It cannot be read.
+        """
+        return self.place.reader()
+
+
+def named(text: str, option: str) -> tuple[str, str]:
+    """Read NAME=SOURCE.
+
+    Raises:
+        SourceError: It is something else.
+    """
+    name, equals, place = text.partition("=")
+    if not equals or not name or not place:
+        raise SourceError(f"{option} {name}: write NAME=SOURCE, for example views=views.csv.")
+    return name, place
+
+
+def protect(
+    places: Mapping[str, Input], budget: Fraction | None, *, epsilon: Fraction | None, rho: Fraction | None
+) -> dict[str, Collection]:
+    """Protect all of them, in order to spend epsilon or rho of whatever budget there is, or with this budget."""
+    spend = budget is None and all(one.rho is None for one in places.values())
+    return {
+        name: one.protect_to_spend(epsilon, rho) if spend else one.protect_as_allowed(budget)
+        for name, one in places.items()
+    }
+
+
+@contextmanager
+def rehearsed(places: Mapping[str, Input]) -> Iterator[dict[str, Collection]]:
+    """The tables without their records, which share a ledger where the records do: mistakes and costs show in them."""
+    with TemporaryDirectory() as place:
+        shared = len(places) > 1 and all(one.ledger for one in places.values())
+        ledger = Path(place) / "ledger" if shared else None
+        yield {name: replace(one, name=one.name or name).limitless(ledger) for name, one in places.items()}
+
+
+def _known(ledger: Path | None, table: str) -> str | None:
+    """The name of a table in its ledger, where the ledger has several and this is one of them."""
+    from wpinq.core.ledger import Ledger
+
+    if ledger is None or not ledger.exists():
+        return None
+    try:
+        return table if table in Ledger.existing(ledger).tables else None
+    except WpinqError:  # which is said when it is opened for the question
+        return None
+
+
+def _check_number(text: str) -> None:
+    if text != "auto" and not text.strip().isdecimal():
+        raise PlanError(f"--at-most {text}: write a number of records, or auto, or TABLE:NUMBER.")
+
+
+def _parameters() -> list[inspect.Parameter]:
+    """The options of one input; those with a value, as lists of texts."""
+    found = []
+    for one in inspect.signature(arguments.protected, eval_str=True).parameters.values():
+        kind, *about = get_args(one.annotation)
+        listed = NoneType in get_args(kind) and Path not in get_args(kind)
+        if one.name in ("source", "delta", "rho"):  # --delta and --rho are the query's
+            continue
+        (LISTED if listed else PLAIN).append(one.name)
+        found.append(one.replace(annotation=Annotated[list[str] | None, *about]) if listed else one)
+    return found
+
+
+LISTED: list[str] = []
+PLAIN: list[str] = []
+"""Options that are given for each table, and for all."""
+
+
+def of_tables(**words: Any) -> Tables:
+    """The options of the tables of a query."""
+    return Tables(words)
+
+
+of_tables.__signature__ = inspect.Signature(_parameters())  # type: ignore[attr-defined]

@@ -1,0 +1,87 @@
+"""`wpinq token`: who may ask a server, what, and until when."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wpinq.errors import PlanError
+from wpinq.exact import decimal, exact
+
+if TYPE_CHECKING:
+    from wpinq.apps.serve.config import Config
+    from wpinq.apps.serve.tokens import Tokens
+
+app = typer.Typer(help="Make, list and revoke the tokens of `wpinq serve`.", no_args_is_help=True)
+
+File = Annotated[Path, typer.Argument(metavar="CONFIG.toml", help="The file of the server.", show_default=False)]
+
+
+@app.command()
+def make(
+    file: File,
+    analyst: Annotated[str, typer.Argument(help="Who gets it. Several tokens of one analyst share a cap.")],
+    *,
+    data: Annotated[list[str] | None, typer.Option(help="A data set that it is for; by default all.")] = None,
+    cap: Annotated[
+        str | None, typer.Option(help="Epsilon, or rho, that may be spent of each data set.", metavar="EPSILON")
+    ] = None,
+    cap_delta: Annotated[
+        str | None, typer.Option(help="Delta that may be spent of each data set, with --cap.", metavar="DELTA")
+    ] = None,
+    days: Annotated[int, typer.Option(help="For how long it is valid.", min=1, max=3_650)] = 90,
+    curator: Annotated[bool, typer.Option("--curator", help="May see the ledger, set caps and revoke tokens.")] = False,
+) -> None:  # fmt: skip
+    """Make a token and print it, once: only its hash is kept. Without --cap it may only look at what there is."""
+    from wpinq.core.ledger import Ledger
+
+    config, tokens = _opened(file)
+    wanted = data or list(config.data)
+    if unknown := set(wanted) - set(config.data):
+        raise PlanError(f"--data {min(unknown)!r}: there are {', '.join(config.data)}.")
+    amount = None if cap is None else exact(cap, "--cap")
+    chance = None if cap_delta is None else exact(cap_delta, "--cap-delta")
+    if amount is None and chance is not None:
+        raise PlanError("--cap-delta: it goes with --cap.")
+    if amount is not None:
+        for place in dict.fromkeys(file.parent / config.data[name].ledger for name in wanted):
+            Ledger.existing(place).cap(analyst, amount, chance)
+    expires = dt.datetime.now(dt.UTC) + dt.timedelta(days=days)
+    token, grant = tokens.make(analyst, wanted, expires, curator=curator)
+    typer.echo(token)
+    told = "" if amount is None else f", {decimal(amount)} of each budget"
+    told += "" if chance is None else f" and delta {decimal(chance)}"
+    typer.echo(f"{grant.id}: {analyst}, {', '.join(wanted)}{told}, until {expires:%Y-%m-%d}.", err=True)
+
+
+@app.command("list")
+def list_(file: File) -> None:
+    """Show who has tokens, for what, and until when."""
+    from wpinq.apps.cli.show import aligned
+
+    _, tokens = _opened(file)
+    rows = [("token", "analyst", "data", "until", "")]
+    for one in tokens.all():
+        state = "revoked" if one.revoked else "" if one.valid(dt.datetime.now(dt.UTC)) else "expired"
+        kind = "curator" if one.curator else ""
+        rows.append((one.id, one.analyst, ", ".join(one.data), f"{one.expires:%Y-%m-%d}", state or kind))
+    typer.echo(aligned(rows) if len(rows) > 1 else "There are no tokens yet.")
+
+
+@app.command()
+def revoke(file: File, token: Annotated[str, typer.Argument(help="Its name, as `list` shows it.")]) -> None:
+    """Refuse a token from now on. What was charged stays charged."""
+    _, tokens = _opened(file)
+    tokens.revoke(token)
+    typer.echo(f"{token} is refused from now on.")
+
+
+def _opened(file: Path) -> tuple[Config, Tokens]:
+    from wpinq.apps.serve.config import read
+    from wpinq.apps.serve.tokens import Tokens
+
+    config = read(file)
+    return config, Tokens(file.parent / config.server.tokens)

@@ -1,0 +1,169 @@
+"""The release file: what it may say. Every table of it is one class here, and its keys are the class's fields."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from wpinq.exact import exact
+
+Number: TypeAlias = int | float | str
+"""An amount as a file holds it; it is read exactly."""
+
+Every: TypeAlias = Literal["hour", "day", "week", "month", "year"]
+
+
+class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A table of the file."""
+
+
+class Person(Table, frozen=True):
+    """Whom each answer protects: the arguments of `wpinq.users`."""
+
+    column: str
+    at_most: int | None = None
+    per: dict[str, int] = {}
+    shared: bool = False
+    period: str | None = None
+    at: str | None = None
+    zone: str | None = None
+
+
+class Data(Table, frozen=True):
+    """Where records come from, and how they are protected: the arguments of `wpinq.protect`.
+
+    `{date}` in `source`, `query` and `where` is the period's name, `{start}` and `{end}` are its first instant and the
+    first one after it.
+    """
+
+    source: str
+    ledger: str
+    unit: Person | None = None
+    name: str = "data"
+    columns: dict[str, str] | list[str] | None = None
+    query: str | None = None
+    where: str | None = None
+    derive: dict[str, str] = {}
+    header: bool = True
+    format: str | None = None
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    table: str | None = None
+    tz: str | None = None
+
+
+class Budget(Table, frozen=True):
+    """What may be spent: in all, or in each month, say, of all that follow; the arguments of `wpinq.protect`."""
+
+    epsilon: Number | None = None
+    delta: Number = 0
+    per: Every | None = None
+    rho: Number | None = None
+    accounting: Literal["pure", "renyi"] = "pure"
+
+
+class Schedule(Table, frozen=True):
+    """Which periods there are."""
+
+    every: Every = "day"
+    first: str | None = None
+    zone: str = "UTC"
+
+
+class Question(Table, frozen=True):
+    """What is asked of each period: one of `sql`, `counts`, `degrees` and `dataflow`, and what it costs.
+
+    With `rho`, of Gaussian noise, instead of `epsilon`. `keys` are the groups to show, in a file or a list; else
+    `delta` pays for publishing those above a threshold.
+    """
+
+    name: str
+    epsilon: Number | None = None
+    delta: Number | None = None
+    sql: str | None = None
+    counts: list[str] | None = None
+    degrees: str | None = None
+    dataflow: str | None = None
+    keys: str | list[Any] | None = None
+    bounds: dict[str, tuple[Number, Number]] = {}
+    above: Number | None = None
+    expect: str | list[Any] | None = None
+    expect_column: str | None = None
+    plot: bool = True
+    rho: Number | None = None
+    mechanism: Literal["geometric", "laplace", "gaussian"] | None = None
+
+
+class Sink(Table, frozen=True):
+    """Where answers go: one of a directory, a SQLite file and a PostgreSQL database."""
+
+    directory: str | None = None
+    sqlite: str | None = None
+    postgres: str | None = None
+    formats: tuple[Literal["csv", "parquet", "json"], ...] = ("csv",)
+
+
+class Checks(Table, frozen=True):
+    """When answers are held back: see `wpinq.apps.publish.checks`."""
+
+    totals: float | Literal[False] = 0.5
+    keys: bool = True
+
+
+class Words(Table, frozen=True):
+    """What the evidence says that no computation knows."""
+
+    title: str | None = None
+    curator: str = "not stated"
+    purpose: str = "not stated"
+    description: str | None = None
+    region: str = "not stated"
+    sector: Literal["Technology", "Healthcare", "Education", "Government"] | None = None
+    authors: tuple[str, ...] = ("not stated",)
+    justification: str = "not stated"
+    unprotected: str | None = None
+    notes: str | None = None
+
+
+class Stream(Table, frozen=True):
+    """How a stream is followed: `source` is a topic of Kafka, or files that lines are added to.
+
+    `at` is the column of a record's own time, which says in which period it is; without it, it is that in which it is
+    read. A period closes `lateness` seconds after its end; the stream is looked at every so many seconds. `keep` is for
+    how many published periods records are kept; without it for all.
+    """
+
+    at: str | None = None
+    lateness: float = 60.0
+    every: float = 60.0
+    keep: int | None = None
+
+
+class Alerts(Table, frozen=True):
+    """Where it is told when less than a share of the budget is left."""
+
+    webhook: str
+    below: float = 0.2
+
+
+class File(Table, frozen=True):
+    """A whole release file."""
+
+    data: Data
+    budget: Budget
+    question: list[Question]
+    sink: list[Sink]
+    period: Schedule = Schedule()
+    checks: Checks = Checks()
+    about: Words = Words()
+    stream: Stream | None = None
+    alerts: Alerts | None = None
+    name: str | None = None
+
+
+def amount(given: Number | None, call: str) -> Fraction:
+    """An amount of the file, exactly; 0 where there is none."""
+    return Fraction(0) if given is None else exact(given, call)

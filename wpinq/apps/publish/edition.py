@@ -1,0 +1,192 @@
+"""The files of a period: tables in every format, pictures, and the evidence beside them."""
+
+from __future__ import annotations
+
+import io
+import json
+import platform
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.apps.publish.files import digest
+from wpinq.apps.publish.price import Price
+from wpinq.apps.publish.registry_entry import entry
+from wpinq.apps.publish.report import page, report
+from wpinq.core.ledger.privacy_filter import RHO
+from wpinq.errors import lacking
+
+if TYPE_CHECKING:
+    from wpinq.apps.publish.declared import File
+    from wpinq.apps.publish.periods import Period
+    from wpinq.apps.publish.questions import Answered, Asked
+    from wpinq.core.plan.dataset import DataSet
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a period before it is computed.
+
+    Attributes:
+        release: The release's name.
+        file: What its file says.
+        definition: A digest of what is asked.
+        period: The period.
+        data: Its records, of which nothing but public facts is told.
+        began: When the period was begun, and what was spent by then.
+    """
+
+    release: str
+    file: File
+    definition: str
+    period: Period
+    data: DataSet
+    began: Mapping[str, Any]
+
+
+FACTS, REPORT, PAGE, ENTRY = "evidence.json", "report.md", "report.html", "registry.json"
+
+
+def compose(
+    known: Known, asked: Sequence[Asked], answers: Mapping[str, Answered]
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The facts and files of a period. Everything in them was released, declared, or is a code.
+
+    Args:
+        known: What is known of the period.
+        asked: The questions.
+        answers: Their answers, by name.
+    """
+    files: dict[str, bytes] = {}
+    missing = any(one.question.plot for one in asked) and lacking("plot")
+    if missing:
+        warnings.warn(f"{known.period.name}: is without pictures: {missing}.", RuntimeWarning, stacklevel=2)
+    for one in asked:
+        answer = answers[one.question.name]
+        for name, (cells, ends) in answer.tables.items():
+            files |= tabled(name, cells, ends, answer.abouts[name])
+        if one.question.plot and not missing:
+            files |= {f"{name}.png": _picture(draw) for name, draw in answer.draw.items()}
+    facts = _facts(known, asked, answers)
+    facts["files"] = {name: sha256(content).hexdigest() for name, content in sorted(files.items())}
+    text = report(facts, known.file.about)
+    files |= {
+        FACTS: (json.dumps(facts, indent=1) + "\n").encode(),
+        REPORT: text.encode(),
+        PAGE: page(text, str(facts["title"])).encode(),
+        ENTRY: (json.dumps(entry(facts, known.file.about), indent=1) + "\n").encode(),
+    }
+    return {**facts, "digest": digest(files)}, files
+
+
+def tabled(name: str, cells: pl.DataFrame, ends: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, bytes]:
+    """A table in every format; Parquet and JSON hold intervals and what describes it as well."""
+    told = {key: value for key, value in about.items() if key != "date"}  # the day of the computing, not of the data
+    both = pl.DataFrame(
+        [*cells.get_columns(), *(end.alias(f"{column} {word}") for column, pair in ends.items()
+                                 for word, end in zip(("low", "high"), pair, strict=True))]
+    )  # fmt: skip
+    csv, parquet = io.BytesIO(), io.BytesIO()
+    cells.write_csv(csv)
+    both.write_parquet(parquet, metadata={"wpinq": json.dumps(told), "intervals": json.dumps(list(ends))})
+    content = {**told, "columns": both.columns, "rows": both.rows()}
+    return {
+        f"{name}.csv": csv.getvalue(),
+        f"{name}.parquet": parquet.getvalue(),
+        f"{name}.json": (json.dumps(content, default=str) + "\n").encode(),
+    }
+
+
+def restored(files: Mapping[str, bytes], *, ends: bool = False) -> dict[str, Any]:
+    """The tables of a period from its files, by name; with `ends`, each with the ends of its intervals."""
+    found: dict[str, Any] = {}
+    for file, content in files.items():
+        if not file.endswith(".parquet"):
+            continue
+        both = pl.read_parquet(io.BytesIO(content))
+        noisy = json.loads(pl.read_parquet_metadata(io.BytesIO(content))["intervals"])
+        inner = [f"{name} {word}" for name in noisy for word in ("low", "high")]
+        cells = both.drop(inner)
+        pairs = {name: (both[f"{name} low"], both[f"{name} high"]) for name in noisy}
+        found[file.removesuffix(".parquet")] = (cells, pairs) if ends else cells
+    return found
+
+
+def _picture(draw: Any) -> bytes:
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "plot.png"
+        draw(path)
+        return path.read_bytes()
+
+
+def _facts(known: Known, asked: Sequence[Asked], answers: Mapping[str, Answered]) -> dict[str, Any]:
+    from wpinq.apps.publish.budgets import said
+
+    file, data, period, state = known.file, known.data, known.period, known.data.ledger.state()
+    price, promise, spent = sum((one.price for one in asked), Price()), state.promise, state.spent
+    epsilon, delta = price.promised(promise)
+    return {
+        "title": f"{file.about.title or known.release}, {period.name}",
+        "release": known.release,
+        "period": {"name": period.name, "start": str(period.start), "end": str(period.end), "zone": file.period.zone},
+        "at": known.began["at"],
+        "unit": data.unit.text,
+        "protects": data.unit.protects,
+        "columns": str(data.reader.schema),
+        "before the bound": {"where": file.data.where, "derive": file.data.derive},
+        "cost": price.facts,
+        "by itself": {"epsilon": str(epsilon), "delta": str(delta)},
+        "budget": {
+            "promise": promise.text, "accounting": promise.accounting, "in words": said(file.budget),
+            "rho" if promise.accounting == RHO else "epsilon": str(promise.budget), "delta": str(promise.failing),
+            "spent before": known.began["spent before"], "spent after": str(spent.epsilon),
+            "delta spent after": str(spent.delta),
+            **({"sums before": known.began["sums before"], "sums after": state.told} if spent.curves else {}),
+        },
+        "questions": [_question(one, answers[one.question.name]) for one in asked],
+        "records": {"version": data.version},
+        "ledger": {"rows": state.rows, "head": state.code},
+        "definition": known.definition,
+        "wpinq": _installed(),
+        "python": platform.python_version(),
+    }  # fmt: skip
+
+
+def _question(one: Asked, answer: Answered) -> dict[str, Any]:
+    return {
+        "name": one.question.name,
+        "asked": one.text,
+        **one.price.facts,
+        "groups": "declared"
+        if one.question.keys is not None
+        else "above a threshold"
+        if one.price.delta
+        else "one or none",
+        "noise": [
+            {"column": item.column, "mechanism": item.mechanism, "scale": item.scale, "half width": item.half}
+            for item in one.expected
+        ],
+        "tables": {
+            name: {
+                "rows": cells.height,
+                "threshold": answer.abouts[name].get("threshold"),
+                "beside noise": answer.abouts[name].get("beside noise", []),
+            }
+            for name, (cells, _) in answer.tables.items()
+        },
+    }
+
+
+def _installed() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("wpinq")
+    except PackageNotFoundError:
+        return "not installed"

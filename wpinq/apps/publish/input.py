@@ -1,0 +1,157 @@
+"""The records of a period: found, protected under the release's ledger, each period a table of the same people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wpinq.apps.publish.budgets import Allowance, asked_of
+from wpinq.apps.publish.declared import Data, Person
+from wpinq.apps.publish.periods import Period
+from wpinq.core.ledger import Ledger
+from wpinq.core.plan.unit import Unit, users
+from wpinq.core.records.schema import Kind, Schema
+from wpinq.errors import ChangedError, PlanError
+from wpinq.protection import protect
+from wpinq.sources import open_source
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+
+FIRST = "1"
+"""The version of a period's records that is charged for first."""
+LIMITLESS = 10**12
+"""The budget of records that are made up to show mistakes."""
+DATABASE = re.compile(r"(sqlite|duckdb):")
+URL = re.compile(r"[a-z]+://")
+
+
+class Opening:
+    """Opens the records of a period.
+
+    Args:
+        data: What the release file says of them.
+        home: The directory that relative paths start from.
+        columns: Gives the columns of a stream's records, whose periods are not there yet.
+    """
+
+    def __init__(self, data: Data, home: Path, columns: Callable[[], Schema] | None = None) -> None:
+        self._data, self._home, self._schema = data, home, columns
+        self.unit = unit_of(data.unit)
+        self.ledger = home / data.ledger
+
+    def shown(self, period: Period) -> str:
+        """The source of a period, without passwords, which a URL holds before its host or among its parameters."""
+        text = period.filled(self._data.source)
+        scheme, _, rest = text.partition("://")
+        return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}" if URL.match(text) else text
+
+    def protect(self, period: Period, version: str, allowance: Allowance | None = None) -> Collection:
+        """Protect the records of a period as a table of its own, `NAME PERIOD`, so that its questions are its own.
+
+        Args:
+            period: The period.
+            version: Which version of its records it is: the first one, or one that the curator has charged for again.
+            allowance: What the ledger may hold; None to open one that exists.
+
+        Raises:
+            ChangedError: It holds other records than those that were charged for under this version.
+            SourceError, PlanError, LedgerError: They cannot be read or protected; nothing was charged.
+        """
+        source = self._source(period)
+        open_source(source, columns=self._columns(), **self._words())  # what is missing shows before a ledger is made
+        if allowance is not None:
+            self.ledger.parent.mkdir(parents=True, exist_ok=True)
+            exists = self.ledger.exists()
+            total = allowance.total if not exists or allowance.budget.per is None else None
+            asked = asked_of(allowance.budget, total)
+            book = Ledger.open(self.ledger, name=self._data.name, unit=self.unit.text, asked=asked, shared=True)
+            if total is None and allowance.total > book.budget:
+                book.raise_budget(allowance.total)
+        return protect(
+            source, ledger=self.ledger, name=f"{self._data.name} {period.name}", version=version,
+            columns=self._columns(), unit=self.unit, where=self._where(period), derive=self._data.derive or None,
+            **self._words(),
+        )  # fmt: skip
+
+    def versioned(self, period: Period, version: str, allowance: Allowance, *, again: bool) -> Collection:
+        """Protect the records of a period as this version, or with `again` as the next that is not charged for.
+
+        Raises:
+            ChangedError: It was charged for other records, and nobody said to charge for these too.
+        """
+        while True:
+            try:
+                return self.protect(period, version, allowance)
+            except ChangedError:
+                if not again:
+                    raise ChangedError(f"{period.name}: was charged for other records than {self.shown(period)} holds;"
+                                       " nothing was charged. Put the old ones back, or say --again to charge for these"
+                                       " too: who is in both loses both.") from None  # fmt: skip
+            version = str(int(version) + 1)
+
+    def imagined(self, period: Period, *, curves: bool) -> Collection:
+        """The same without records, in memory: mistakes and prices show in it.
+
+        Args:
+            period: The period.
+            curves: Whether the release's ledger adds up more than epsilons.
+
+        Raises:
+            SourceError, PlanError: They could not be read or protected.
+        """
+        schema = self._schema() if self._schema is not None else open_source(
+            self._source(period), columns=self._columns(), **self._words()
+        ).schema  # fmt: skip
+        kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
+        return protect(
+            [], delta="0.5", columns=kinds, name=self._data.name, unit=self.unit,
+            where=self._where(period), derive=self._data.derive or None,
+            budget=None if curves else LIMITLESS, rho=LIMITLESS if curves else None,
+        )  # fmt: skip
+
+    def _source(self, period: Period) -> Any:
+        text = period.filled(self._data.source)
+        query = self._data.query and period.filled(self._data.query)
+        if text.startswith(("postgresql://", "postgres://")):
+            from wpinq.sources.databases.postgres import postgres
+
+            return postgres(text, query=query) if query else text
+        found = DATABASE.match(text)
+        if found:
+            place, mark, rest = text[found.end() :].partition("?")
+            if query and found[1] == "sqlite":
+                from wpinq.sources.databases.sqlite import sqlite
+
+                return sqlite(self._home / place, query=query)
+            text = f"{found[0]}{self._home / place}{mark}{rest}"
+        if query:
+            raise PlanError("data.query: only sources postgresql:// and sqlite: take one.")
+        return text if found or URL.match(text) else str(self._home / text)
+
+    def _where(self, period: Period) -> str | None:
+        return None if self._data.where is None else period.filled(self._data.where)
+
+    def _columns(self) -> Any:
+        return self._data.columns
+
+    def _words(self) -> dict[str, Any]:
+        names = ("header", "format", "separator", "decimal", "encoding", "table", "tz")
+        return {name: getattr(self._data, name) for name in names}
+
+
+def unit_of(given: Person | None) -> Unit:
+    """The privacy unit of a release file.
+
+    Raises:
+        PlanError: It cannot be.
+    """
+    if given is None:
+        return Unit()
+    if len(given.per) > 1:
+        raise PlanError("data.unit.per: one column and a number, such as per = { page = 1 }.")
+    per = next(iter(given.per.items()), None)
+    return users(given.column, given.at_most, per=per, shared=given.shared, period=given.period, at=given.at,
+                 zone=given.zone)  # fmt: skip

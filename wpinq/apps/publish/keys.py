@@ -1,0 +1,98 @@
+"""Declared keys: the groups that a release shows, present or not, from a file or a list. They are public."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.blocks import bin_blocks
+from wpinq.core.records.schema import Kind, Schema, in_columns
+from wpinq.core.records.text import parse
+from wpinq.errors import BinError, SourceError
+
+
+def declared(given: str | list[Any], schema: Schema, home: Path, call: str) -> pl.LazyFrame:
+    """Read keys.
+
+    A file is Parquet, of which a block at a time is held, or text with one key a line, its values separated by commas
+    as CSV has them. A first line that names the columns is passed over.
+
+    Args:
+        given: A file, or the keys themselves.
+        schema: The columns of a key.
+        home: The directory that a relative path starts from.
+        call: What messages call it.
+
+    Returns:
+        The keys as columns of the schema, in their order.
+
+    Raises:
+        SourceError: The file cannot be read.
+        BinError: A key does not fit the columns, or there is none.
+    """
+    found = _listed(given, schema) if isinstance(given, list) else _from_file(home / given, schema, call)
+    if not bin_blocks(found, schema).rows:
+        raise BinError(f"{call}: there is no key; name the groups to show.")
+    return found
+
+
+def _listed(given: list[Any], schema: Schema) -> pl.LazyFrame:
+    return bin_frame([tuple(one) if isinstance(one, list) else one for one in given], schema).lazy()
+
+
+def _from_file(path: Path, schema: Schema, call: str) -> pl.LazyFrame:
+    """The keys of a file, as columns of the schema."""
+    texts = _read(path, call)
+    names = texts.collect_schema().names()
+    if len(names) != len(schema):
+        raise BinError(f"{call}: {path} has {len(names)} columns; a key of {schema} has {len(schema)}.")
+    texts = texts.rename(dict(zip(names, schema.names, strict=True)))
+    if path.suffix.lower() == ".parquet":
+        return texts
+    held = texts.collect()
+    if held.height and held.row(0) == schema.names:
+        held = held.slice(1)
+    columns = []
+    for text, column in zip(held.get_columns(), schema, strict=True):
+        values = text if column.kind in (Kind.TEXT, Kind.ANY) else parse(text, column.kind)
+        if values.null_count() > text.null_count():
+            raise BinError(f"{call}: {path} holds what is no {column.kind.value}, as {column.name!r} is.")
+        columns.append(values.alias(column.name))
+    return in_columns(columns).lazy()
+
+
+def missing(keys: pl.LazyFrame, wanted: list[Any], column: str, call: str) -> list[Any]:
+    """Which of some values no key has in a column.
+
+    Raises:
+        BinError: There is no such column.
+    """
+    names = keys.collect_schema().names()
+    if column not in names:
+        raise BinError(f"{call}: expect_column: no column {column!r}; there are {', '.join(names)}.")
+    there = set(keys.select(pl.col(column).unique()).collect(engine="streaming").to_series().to_list())
+    return [one for one in wanted if one not in there]
+
+
+def wanted(given: str | list[Any], home: Path, call: str) -> list[Any]:
+    """The values that keys must have: a list, or the lines of a file.
+
+    Raises:
+        SourceError: The file cannot be read.
+    """
+    return given if isinstance(given, list) else _read(home / given, call).collect().to_series(0).to_list()
+
+
+def _read(path: Path, call: str) -> pl.LazyFrame:
+    if not path.is_file():
+        raise SourceError(f"{call}: {path}: no such file.")
+    try:
+        if path.suffix.lower() == ".parquet":
+            pl.read_parquet_schema(path)
+            return pl.scan_parquet(path)
+        return pl.read_csv(path, has_header=False, infer_schema=False).lazy()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise SourceError(f"{call}: {path} cannot be read: {getattr(error, 'strerror', None) or 'no CSV'}.") from None

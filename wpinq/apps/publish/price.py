@@ -1,0 +1,99 @@
+"""What a question or a period costs one unit, in each of the sums that a ledger may keep, and how many fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from wpinq.core.ledger.cost import Composition
+from wpinq.core.ledger.privacy_filter import PURE, RHO, Promise
+from wpinq.core.ledger.renyi import epsilon_of
+from wpinq.exact import decimal
+
+if TYPE_CHECKING:
+    from wpinq.core.pricing.quote import Quote
+
+SHOWN = Fraction(1, 10**6)
+"""The delta at which people are told what a rho means."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """A price. Prices of different questions and periods add up, since each period is a table of its own.
+
+    Attributes:
+        epsilon: Of noise that an epsilon bounds.
+        rho: Of Gaussian noise.
+        delta: Of thresholds.
+        divergence: Of all noise, as the ledger adds it up: at its order, or as rho; 0 where it adds up epsilons alone.
+        concentrated: Of all noise, the zero-concentrated loss; 0 where the ledger adds up epsilons alone.
+    """
+
+    epsilon: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    divergence: Fraction = Fraction(0)
+    concentrated: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, quotes: Iterable[Quote[Any]], delta: Fraction, promise: Promise) -> Price:
+        """What quotes cost under a promise, each question once, and a delta for publishing groups."""
+        each = {one.question: one for one in quotes}.values()
+        costs = [cost for one in each for _, charge in one.charges for cost in charge.costs]
+        curves = promise.accounting != PURE
+        sums = [promise.begun(), Composition(curves=curves)]
+        at_order, concentrated = (one.including(costs).divergence if curves else Fraction(0) for one in sums)
+        epsilon, rho = (sum((getattr(one, name) for one in each), Fraction(0)) for name in ("epsilon", "rho"))
+        return cls(epsilon, rho, delta, at_order, concentrated)
+
+    @classmethod
+    def read(cls, facts: Mapping[str, str]) -> Price:
+        """What `facts` wrote; an earlier wpinq wrote epsilon and delta alone."""
+        return cls(*(Fraction(facts.get(one.name, "0")) for one in fields(cls)))
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """It as evidence and the register hold it; epsilon and delta always."""
+        amounts = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: str(amount) for name, amount in amounts.items() if amount or name in ("epsilon", "delta")}
+
+    @property
+    def text(self) -> str:
+        """It for people: `epsilon 1`, `rho 0.01`, with the delta of publishing groups."""
+        noise = [f"{name} {decimal(one)}" for name, one in (("epsilon", self.epsilon), ("rho", self.rho)) if one]
+        delta = f", delta {decimal(self.delta)}" if self.delta else ""
+        return f"{' and '.join(noise) or 'epsilon 0'}{delta}"
+
+    def __add__(self, other: Price) -> Price:
+        return Price(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
+    def promised(self, promise: Promise) -> tuple[Fraction, Fraction]:
+        """An (epsilon, delta) that it is by itself: of Gaussian noise, at the delta of the promise, or `SHOWN`."""
+        if not self.rho:
+            return self.epsilon, self.delta
+        delta = SHOWN if promise.accounting == RHO else promise.delta - promise.failing
+        epsilon = epsilon_of(lambda order: order * self.concentrated, delta)
+        return Fraction(-(-epsilon * 10**6 // 1), 10**6), delta + self.delta
+
+    def spent(self, promise: Promise) -> Composition:
+        """The sums of a ledger that holds nothing but this."""
+        return begun(promise, self.epsilon, self.divergence, self.delta, gaussian=self.rho > 0)
+
+    def fits(self, promise: Promise, spent: Composition) -> int | None:
+        """How many of it fit what is left of a promise; None where nothing ends them."""
+        sums = [] if promise.accounting == RHO or spent.gaussian or self.rho else [
+            (promise.budget - spent.epsilon, self.epsilon)
+        ]  # fmt: skip
+        sums += [(promise.limit - spent.divergence, self.divergence)] if spent.curves else []
+        many = [max((int(left // each) for left, each in sums if each), default=0)] if sums else []
+        many += [int((promise.failing - spent.delta) // self.delta)] if self.delta else []
+        return max(min(many), 0) if many else None
+
+
+def begun(promise: Promise, epsilon: Fraction, divergence: Fraction, delta: Fraction, *, gaussian: bool) -> Composition:
+    """The sums of a ledger by their amounts alone."""
+    result = promise.begun()
+    result.pure.amount, result.renyi.amount, result.delta, result.gaussian = epsilon, divergence, delta, gaussian
+    return result

@@ -1,0 +1,293 @@
+"""One period of a release: priced, charged, computed, checked, delivered; killed anywhere, it goes on from there."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wpinq.apps.publish.budgets import BEFORE, COST, Allowance, paid
+from wpinq.apps.publish.checks import PAST, Column, columns, doubts
+from wpinq.apps.publish.declared import File
+from wpinq.apps.publish.edition import Known, compose, restored, tabled
+from wpinq.apps.publish.files import digest, found, put
+from wpinq.apps.publish.input import FIRST, Opening
+from wpinq.apps.publish.periods import Period
+from wpinq.apps.publish.price import Price
+from wpinq.apps.publish.questions import Asked, ask
+from wpinq.apps.publish.sinks import Edition, Place
+from wpinq.apps.publish.state import Record, Register
+from wpinq.apps.publish.stream import schema_of, spooled
+from wpinq.core.measurements.query import commit
+from wpinq.core.plan.node import sources
+from wpinq.errors import BudgetError, ChangedError, PlanError, SourceError, WpinqError
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.core.ledger import Ledger
+    from wpinq.core.ledger.privacy_filter import Promise
+    from wpinq.core.plan.dataset import DataSet
+
+
+class HeldError(WpinqError):
+    """A check wants the curator to look at a period before it is published; nothing was published."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a period.
+
+    Attributes:
+        period: Its name.
+        done: "published", "was published before", or of what was delivered again where to.
+        price: What it costs.
+    """
+
+    period: str
+    done: str
+    price: Price
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Of it, what an epsilon bounds."""
+        return self.price.epsilon
+
+
+class Publisher:
+    """Publishes the periods of a release file; see `wpinq.apps.publish.Release`.
+
+    Args:
+        file: What it says.
+        name: The release's name.
+        home: The directory of relative paths.
+        definition: A digest of what is asked.
+        places: Where answers go.
+        clock: The time.
+    """
+
+    def __init__(
+        self, file: File, name: str, home: Path, *, definition: str, places: list[Place],
+        clock: Callable[[], dt.datetime],
+    ) -> None:  # fmt: skip
+        self.file, self.name, self.home, self.definition = file, name, home, definition
+        columns = None if file.stream is None else partial(schema_of, file.data, home)
+        self.opening = Opening(spooled(file, name, home), home, columns)
+        self.register = Register(self.opening.ledger, name)
+        self.places, self.clock = places, clock
+
+    def asked(self, views: Collection, promise: Promise) -> list[Asked]:
+        """The questions, priced for a ledger that promises this."""
+        return [ask(one, views, self.file.data, self.home, promise) for one in self.file.question]
+
+    def run(self, period: Period, *, accept: bool = False, again: bool = False) -> Outcome:
+        """Publish a period, from wherever it stands.
+
+        Args:
+            period: The period.
+            accept: Publish it although a check holds it back.
+            again: Charge for it again, if its records are others than those that it was charged for.
+
+        Raises:
+            PlanError, SourceError, BudgetError, LedgerError, HeldError, ChangedError: It is not published.
+        """
+        self._refuse(period)
+        record = self.register.records().get(period.name)
+        fresh = record is None or record.stage == "begun"
+        for place in self.places:
+            place.check(period, fresh=fresh)
+        if record is None or fresh:
+            record = self._compute(period, again=again)
+        elif record.stage == "published":
+            self._unchanged(record, period)
+            return Outcome(period.name, "was published before", self._cost(record))
+        if record.notes and not accept:
+            what = "; ".join(record.notes)
+            raise HeldError(f"{period.name}: held back: {what}. Look at {self.register.files / period.name}; to publish"
+                            f" it, say --accept. It is charged already.")  # fmt: skip
+        edition = self.edition(period)
+        for place in self.places:
+            place.deliver(edition)
+        self.register.enter(replace(record, stage="published"))
+        return Outcome(period.name, "published", self._cost(record))
+
+    def deliver(self, period: Period) -> Outcome:
+        """Deliver a published period again, for nothing, to each sink that lacks it, from the files that are kept.
+
+        Raises:
+            PlanError: It was not published.
+            SourceError: Its files are lost, or a sink refuses it or holds something else; the other sinks have it.
+        """
+        record = self.register.records().get(period.name)
+        if record is None or record.stage != "published":
+            raise PlanError(f"{period.name}: was not published, so it cannot be delivered again; run it.")
+        edition, given, refused = self.edition(period), list[str](), list[str]()
+        for place in self.places:
+            if place.differs(edition) is None:
+                continue
+            try:
+                place.deliver(edition)
+            except SourceError as error:
+                refused.append(str(error))
+                continue
+            why = place.differs(edition)
+            if why is None:
+                given.append(place.name)
+            else:
+                refused.append(f"{why}; remove what it holds of {period.name}, and deliver it again.")
+        if refused:
+            raise SourceError(f"{period.name}: {' '.join(refused)}")
+        return Outcome(period.name, f"delivered again to {', '.join(given)}" if given else "is in every sink", Price())
+
+    def edition(self, period: Period) -> Edition:
+        """What was computed for a period, from its files.
+
+        Raises:
+            SourceError: They are not there, or not what was computed.
+        """
+        files = found(self.register.files / period.name)
+        record = self.register.records().get(period.name)
+        if files is None or record is None or digest(files) != record.facts.get("digest"):
+            raise SourceError(f"{period.name}: its files in {self.register.files} are missing or were changed.")
+        return Edition(self.name, period, restored(files), files)
+
+    def _refuse(self, period: Period) -> None:
+        """Refuse a period that cannot be: not over yet, before the first, or across others that are published."""
+        now, zone = self.clock(), self.file.period.zone
+        if not period.ended(now, zone):
+            raise PlanError(f"{period.name}: is not over ({zone}); its records are not all there yet.")
+        first = self.file.period.first
+        if first is not None and period < Period.parse(str(first), period.every):
+            raise PlanError(f"{period.name}: is before the first period, {first}.")
+        for record in self.register.records().values():
+            last = record.facts.get("at")
+            if last is not None and dt.datetime.fromisoformat(last) > now + dt.timedelta(hours=1):
+                raise PlanError(f"the clock says {now:%Y-%m-%d %H:%M}, before {record.period} was published ({last});"
+                                " set the clock.")  # fmt: skip
+            if record.every != period.every:
+                other = Period.parse(record.period, record.every)  # type: ignore[arg-type]
+                if other.start < period.end and period.start < other.end:
+                    raise PlanError(f"{period.name}: overlaps {record.period}, which is {record.stage}; the same"
+                                    " records would be charged twice.")  # fmt: skip
+
+    def _compute(self, period: Period, *, again: bool) -> Record:
+        """Charge for a period and compute it; what was charged before is free."""
+        allowance = Allowance(self.file.budget, self.register, period)
+        old = self.register.records().get(period.name)
+        views = self.opening.versioned(period, FIRST if old is None else old.version, allowance, again=again)
+        data = sources(views._node)[0]
+        promise = data.ledger.promise
+        asked = self.asked(views, promise)
+        if not again:
+            self._same(period, asked)
+        price = sum((one.price for one in asked), Price())
+        began, before = self._began(period, data, price)
+        try:
+            allowance.insist(price, Price.read(began.facts[BEFORE]), promise)
+            self.register.enter(began)  # what it costs counts from here on, wherever this process is killed
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # of what is charged again, which was asked for
+                commit([quote for one in asked for quote in one.quotes])
+        except BudgetError as error:
+            self.register.enter(before)
+            self.register.refuse(period.name, self._now(), str(error))
+            raise
+        answers = {one.question.name: one.answer() for one in asked}
+        known = Known(self.name, self.file, self.definition, period, data, began.facts)
+        facts, files = compose(known, asked, answers)
+        place = self.register.files / period.name
+        shutil.rmtree(place, ignore_errors=True)  # of a process that was killed before it entered them; nobody has them
+        put(place, files, "publish", 0o700)
+        tables = {name: table for one in answers.values() for name, table in one.tables.items()}
+        notes = tuple(doubts(list(columns(tables)), self._past(period), self.file.checks))
+        facts = {**facts, BEFORE: began.facts[BEFORE]}
+        record = replace(began, stage="held" if notes else "computed", facts=facts, notes=notes)
+        self.register.enter(record)
+        return record
+
+    def asked_again(self, period: Period, record: Record) -> tuple[Ledger, list[Asked]]:
+        """The questions of a published period over its records, and the ledger that they were charged to.
+
+        Raises:
+            SourceError: Its records are not there.
+            ChangedError: They are others.
+        """
+        try:
+            views = self.opening.protect(period, record.version)
+        except ChangedError:
+            what = self.opening.shown(period)
+            raise ChangedError(f"{period.name}: {what} holds other records than were published.") from None
+        (data,) = sources(views._node)
+        asked = self.asked(views, data.ledger.promise)
+        self._same(period, asked)
+        return data.ledger, asked
+
+    def recompute(self, asked: list[Asked]) -> dict[str, bytes]:
+        """The tables of questions that were charged, computed anew, for nothing."""
+        commit([quote for one in asked for quote in one.quotes])
+        answers = [one.answer() for one in asked]
+        tables = [(name, *table, one.abouts[name]) for one in answers for name, table in one.tables.items()]
+        return {file: content for table in tables for file, content in tabled(*table).items()}
+
+    def _began(self, period: Period, data: DataSet, price: Price) -> tuple[Record, Record]:
+        """When a period was begun, once, so that its evidence says the same however often it is computed.
+
+        Returns:
+            Its record with what it costs, and the one that holds if nothing is charged for that.
+        """
+        old, version = self.register.records().get(period.name), data.version
+        same = old
+        if same is None or (same.version, same.definition) != (version, self.definition):
+            earlier = Price() if same is None else paid(same)
+            same = Record(period.name, period.every, "begun", version, self.definition, {
+                "at": self._now(), "spent before": str(data.ledger.spent()[0]), BEFORE: earlier.facts,
+                **({"sums before": data.ledger.told} if data.ledger.curves else {}),
+            })  # fmt: skip
+        return replace(same, facts={BEFORE: Price().facts, **same.facts, COST: price.facts}), old or same
+
+    def _same(self, period: Period, asked: list[Asked]) -> None:
+        """Refuse questions that were charged for the period by another Python or wpinq, which may compute others."""
+        charges = [(ledger, charge) for one in asked for quote in one.quotes for ledger, charge in quote.charges]
+        if any(charge.asked and ledger.repeated(charge) is not None for ledger, charge in charges):
+            raise ChangedError(f"{period.name}: was charged by another version of Python, wpinq or of a library, which"
+                               " may compute something else; nothing was charged. Take that one, or say --again to"
+                               " charge once more.")  # fmt: skip
+
+    def _unchanged(self, record: Record, period: Period) -> None:
+        """Tell the curator that the records of a published period changed, if they are there at all.
+
+        It is said on standard error and nowhere else, and the run ends as one that repeats: that records changed was
+        not charged, and who starts the run may see how it ended.
+        """
+        if record.definition != self.definition:
+            warnings.warn(f"{period.name}: the questions or keys changed since it was published; it stays as it is.",
+                          RuntimeWarning, stacklevel=2)  # fmt: skip
+        try:
+            self.opening.protect(period, record.version)
+        except ChangedError:
+            warnings.warn(f"{period.name}: {self.opening.shown(period)} changed since it was published; what is"
+                          " published stays, and nothing was charged.", RuntimeWarning, stacklevel=2)  # fmt: skip
+        except SourceError:
+            return
+
+    def _past(self, period: Period) -> list[list[Column]]:
+        """The columns of the periods that were published before this one."""
+        published = [
+            record.period
+            for record in self.register.records().values()
+            if record.stage == "published" and record.period < period.name
+        ]
+        kept = [found(self.register.files / name) or {} for name in published[-PAST:]]
+        return [list(columns(restored(files, ends=True))) for files in kept]
+
+    @staticmethod
+    def _cost(record: Record) -> Price:
+        return Price.read(record.facts["cost"])
+
+    def _now(self) -> str:
+        return self.clock().isoformat(timespec="seconds")

@@ -1,0 +1,229 @@
+"""The questions of a release: what each costs, what error is to be expected, and its answer as tables.
+
+Every question is quoted first, so that all of a period are charged together or not at all. Once they are charged,
+`answer` asks them again, which is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import polars as pl
+
+from wpinq.apps.publish.declared import Data, Question, amount
+from wpinq.apps.publish.keys import declared, missing, wanted
+from wpinq.apps.publish.price import Price
+from wpinq.collection import Collection
+from wpinq.core.pricing.privacy_cost import Terms
+from wpinq.errors import PlanError
+from wpinq.sources.databases.postgres import quoted
+
+if TYPE_CHECKING:
+    from wpinq.core.ledger.privacy_filter import Promise
+    from wpinq.core.pricing.quote import Quote
+
+LEVEL = Fraction(95, 100)
+"""How often the errors that are shown hold."""
+
+Ends: TypeAlias = "dict[str, tuple[pl.Series, pl.Series]]"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What noise is to be expected in one column of an answer.
+
+    Attributes:
+        column: What is counted or summed.
+        mechanism: What adds noise.
+        scale: Its scale; of Gaussian noise the standard deviation.
+        half: Half the width of the interval around one answer that holds it with probability 95%, for the noise; None
+            where it depends on the answer.
+    """
+
+    column: str
+    mechanism: str
+    scale: float
+    half: float | None
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The answer to one question.
+
+    Attributes:
+        tables: Cells and the ends of their intervals, by the name of the table.
+        abouts: What describes each table.
+        draw: Draws each table that can be drawn into a file.
+    """
+
+    tables: Mapping[str, tuple[pl.DataFrame, Ends]]
+    abouts: Mapping[str, dict[str, Any]]
+    draw: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question about one period, priced.
+
+    Attributes:
+        question: As the file has it.
+        text: What is asked, for people.
+        quotes: What is charged for it.
+        price: What it costs.
+        expected: What noise is to be expected.
+        answer: Gives its answer, once it is charged.
+    """
+
+    question: Question
+    text: str
+    quotes: list[Quote[Any]]
+    price: Price
+    expected: list[Expected]
+    answer: Callable[[], Answered]
+
+
+def ask(question: Question, views: Collection, data: Data, home: Path, promise: Promise) -> Asked:
+    """Price a question about the records of a period; nothing is charged or read but its keys.
+
+    Args:
+        question: The question.
+        views: The records.
+        data: What the release file says of them.
+        home: The directory that relative paths start from.
+        promise: What the release's ledger promises: it prices.
+
+    Raises:
+        PlanError, BinError, SourceError: It cannot be asked.
+    """
+    call = f"question {question.name!r}"
+    if question.degrees is not None:
+        return _degrees(question, views, promise)
+    if question.dataflow is not None:
+        return _dataflow(question, views, home, call, promise)
+    return _sql(question, views, data.name, home, promise)
+
+
+def _sql(question: Question, views: Collection, table: str, home: Path, promise: Promise) -> Asked:
+    from wpinq import query
+
+    call, noise = f"question {question.name!r}", _noise(question)
+    text = question.sql or _counts(question, table)
+    bounds = {what: (low, high) for what, (low, high) in question.bounds.items()}
+    tables = {table: views}
+    keys = None
+    if question.keys is not None:
+        statement = query.prepare(text, tables, bounds)
+        keys = declared(question.keys, statement.schema, home, call)
+        _expect(question, keys, home, call)
+    asked = query.quoted(text, tables, **noise, delta=question.delta, keys=keys, bounds=bounds, name=question.name)
+
+    def answer() -> Answered:
+        found = asked.charge()
+        cells, ends = found.released
+        return Answered({question.name: (cells, ends)}, {question.name: found.about}, {question.name: found.plot})
+
+    labels = [item.label for item in asked.statement.items if type(item.node).__name__ == "Column"]
+    measured = [label for label in labels if label not in asked.statement.keys and not asked.statement.stepped]
+    price = Price.of(asked.quotes, asked.lost or Fraction(0), promise)
+    return Asked(question, " ".join(text.split()), asked.quotes, price, _expected(asked.quotes, measured), answer)
+
+
+def _noise(question: Question) -> dict[str, Any]:
+    """What a question costs and which noise it has, in the words of the calls that ask it; rho is of Gaussian noise."""
+    mechanism = question.mechanism or ("geometric" if question.rho is None else "gaussian")
+    return {"epsilon": question.epsilon, "rho": question.rho, "mechanism": mechanism}
+
+
+def _counts(question: Question, table: str) -> str:
+    """Counting by columns as a query."""
+    names = [quoted(one) for one in question.counts or []]
+    having = "" if question.above is None else f" HAVING COUNT(*) >= {amount(question.above, 'above')}"
+    return f'SELECT {", ".join(names)}, COUNT(*) AS "count" FROM {quoted(table)} GROUP BY {", ".join(names)}{having}'  # noqa: S608
+
+
+def _expect(question: Question, keys: pl.LazyFrame, home: Path, call: str) -> None:
+    """Refuse declared keys in which one is missing that is expected in every period."""
+    if question.expect is None:
+        return
+    column = question.expect_column or keys.collect_schema().names()[0]
+    lost = missing(keys, wanted(question.expect, home, call), column, call)
+    if lost:
+        shown = ", ".join(map(repr, lost[:5])) + (" and more" if len(lost) > 5 else "")
+        raise PlanError(f"{call}: its keys lack {shown} in column {column!r}, which expect= names; mend the keys.")
+
+
+def _degrees(question: Question, views: Collection, promise: Promise) -> Asked:
+    from wpinq import degrees
+    from wpinq.degrees.release import quoted as priced
+
+    items = views.map(pl.col(question.degrees or ""))
+    noise = _noise(question)
+    quotes = priced(items, Terms(**noise, call="degrees"), name=question.name)
+
+    def answer() -> Answered:
+        fit = degrees.release(items, **noise, name=question.name)
+        low, high = fit.band(float(LEVEL))
+        steps = min(len(fit.cdf), len(low))
+        at_least = pl.Series("items_with_at_least", fit.cdf[:steps])
+        exactly = at_least - at_least.shift(-1, fill_value=0)
+        cells = pl.DataFrame([pl.Series("occurrences", range(1, steps + 1), pl.Int64), at_least,
+                              exactly.alias("items_with_exactly")])  # fmt: skip
+        ends = {at_least.name: (pl.Series("low", low[:steps]), pl.Series("high", high[:steps]))}
+        totals = {one: (getattr(fit, one), fit.interval(one, float(LEVEL))) for one in ("records", "distinct")}
+        about = {**quotes[0].query.about, "totals": totals}
+        return Answered({question.name: (cells, ends)}, {question.name: about}, {question.name: fit.plot})
+
+    text = f"how many values of {question.degrees} occur how often"
+    price = Price.of(quotes, Fraction(0), promise)
+    return Asked(question, text, list(quotes), price, _expected(quotes, ["curve"]), answer)
+
+
+def _dataflow(question: Question, views: Collection, home: Path, call: str, promise: Promise) -> Asked:
+    from wpinq.apps.scripts.draft import Draft
+    from wpinq.apps.scripts.script import load
+
+    own, delta = home / (question.dataflow or ""), amount(question.delta, call)
+    script = load(str(own) if own.is_file() else question.dataflow or "")
+    draft = Draft(views._node, views, [])
+    made = script(draft)
+    quotes = [one.quote for one in made.values()]
+    if {one.question for one in quotes} != {one.question for one in draft.made}:
+        raise PlanError(f"{call}: the script must return all that it measures, and observe nothing.")
+    keys = {}
+    for name, one in made.items():
+        if question.keys is not None:
+            keys[name] = declared(question.keys, one.node.schema, home, f"{call}: {name}")
+            _expect(question, keys[name], home, call)
+        elif not delta:
+            raise PlanError(f"{call}: {name}: which bins to show? give keys, or delta (for example 1e-6).")
+    if delta:
+        quotes = [one.publishing("release", delta) for one in quotes]
+
+    def answer() -> Answered:
+        found = {}
+        for name, one in made.items():
+            given = keys.get(name)
+            found[f"{question.name}_{name}"] = one.release(delta=delta) if given is None else one.release(keys=given)
+        return Answered(
+            {name: one.released for name, one in found.items()},
+            {name: one.about for name, one in found.items()},
+            {name: one.plot for name, one in found.items()},
+        )
+
+    price = Price.of([one.quote for one in made.values()], delta * len(quotes), promise)
+    return Asked(question, f"dataflow {question.dataflow}", quotes, price, _expected(quotes, list(made)), answer)
+
+
+def _expected(quotes: list[Any], names: list[str]) -> list[Expected]:
+    """The noise of each column, from public facts only."""
+    found = []
+    for place, quote in enumerate(quotes):
+        name = names[place] if place < len(names) else quote.node.title
+        half = getattr(quote.query, "interval", None)
+        width = None if half is None else float(half(LEVEL))
+        found.append(Expected(name, str(getattr(quote.mechanism, "name", "")), float(quote.scale), width))
+    return found

@@ -1,0 +1,236 @@
+"""Release files, read strictly: what is unknown, missing or impossible is refused with its place, before any charge."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import re
+import tomllib
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from wpinq.apps.publish.declared import (
+    Alerts,
+    Budget,
+    Checks,
+    Data,
+    File,
+    Person,
+    Question,
+    Schedule,
+    Sink,
+    Stream,
+    Table,
+    Words,
+)
+from wpinq.core.ledger import Asked
+from wpinq.errors import ExactnessError, PlanError, SourceError
+from wpinq.exact import positive
+
+TABLES: dict[str, type[Table]] = {
+    "data": Data, "data.unit": Person, "budget": Budget, "period": Schedule, "question": Question, "sink": Sink,
+    "checks": Checks, "words": Words, "stream": Stream, "alerts": Alerts,
+}  # fmt: skip
+LATER = ("rho", "mechanism")
+"""Keys of a question that digests of older releases know nothing of."""
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+"""Names of releases and questions: they become names of files and tables."""
+
+
+def read(path: Path) -> File:
+    """Read a release file.
+
+    Raises:
+        SourceError: It cannot be read.
+        PlanError: It is no TOML, or says what cannot be.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or 'no UTF-8'}.") from None
+    try:
+        given = _dates(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"{path}: no TOML: {error}.") from None
+    return decode(given, str(path))
+
+
+def _dates(value: Any) -> Any:
+    """The same with dates as text, so that `first = 2026-01-01` is what it looks like."""
+    if isinstance(value, dict):
+        return {key: _dates(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_dates(one) for one in value]
+    return value.isoformat() if isinstance(value, (dt.date, dt.time)) else value
+
+
+def decode(given: object, call: str) -> File:
+    """Check what a release file says.
+
+    Args:
+        given: The file's tables.
+        call: What messages call it.
+
+    Raises:
+        PlanError: A key is unknown or missing, or a value is of another type or impossible.
+    """
+    try:
+        file = msgspec.convert(given, File)
+    except UnicodeEncodeError:
+        raise PlanError(f"{call}: holds a text that is none.") from None
+    except msgspec.ValidationError as error:
+        raise PlanError(f"{call}: {_plain(str(error))}") from None
+    _check(file, call)
+    return file
+
+
+def _plain(message: str) -> str:
+    """A message of the decoder in the words of the file, with the key that was likely meant."""
+    what, _, place = message.partition(" - at `$")
+    table = place.strip(".`")
+    where = f"in {table}" if table else "at the top"
+    unknown = re.search("unknown field `(.*)`", what)
+    missing = re.search("missing required field `(.*)`", what)
+    if missing:
+        return f"key {missing[1]!r} is missing {where}."
+    own = TABLES.get(table.partition("[")[0], File)
+    if unknown:
+        fields = own.__struct_fields__
+        near = difflib.get_close_matches(unknown[1], sorted(fields), 1)
+        return f"key {unknown[1]!r} is not known {where}{f'; {near[0]!r} is' if near else ''}."
+    if what.startswith("Invalid enum value"):
+        inside, _, key = table.rpartition(".")
+        kind = get_type_hints(TABLES.get(inside.partition("[")[0], File)).get(key)
+        return f"{table}: {what.partition('value ')[2]} is not known; there are {', '.join(_words(kind))}."
+    return f"{what[0].lower()}{what[1:]} {where}."
+
+
+def _words(kind: Any) -> Iterator[str]:
+    """The words that a type allows."""
+    for one in get_args(kind):
+        yield from [one] if isinstance(one, str) else _words(one)
+
+
+def named(name: str, call: str) -> str:
+    """A name that can be a file's, and a table's.
+
+    Raises:
+        PlanError: It cannot.
+    """
+    if not NAME.fullmatch(name):
+        raise PlanError(f"{call}: the name {name[:80]!r} becomes a file's: write letters, digits, - and _.")
+    return name
+
+
+def _check(file: File, call: str) -> None:
+    """Refuse what the types alone do not."""
+    names = [question.name for question in file.question]
+    for name in [*names, *([file.name] if file.name else [])]:
+        named(name, call)
+    if not names or len({name.lower() for name in names}) < len(names):
+        raise PlanError(f"{call}: [[question]] is needed, each with a name of its own.")
+    if not file.sink:
+        raise PlanError(f"{call}: [[sink]] is needed: directory, sqlite or postgres.")
+    try:
+        ZoneInfo(file.period.zone)
+    except (KeyError, ValueError, OSError):  # not found, no name of a file, a directory
+        raise PlanError(f"{call}: period.zone: {file.period.zone[:40]!r} is no zone of time; write UTC or Europe/Berlin"
+                        " for example.") from None  # fmt: skip
+    _check_budget(file.budget, call)
+    if file.budget.rho is None and file.budget.accounting == "pure" and any(one.rho for one in file.question):
+        raise PlanError(f"{call}: no epsilon bounds Gaussian noise; give [budget] rho, or accounting = 'renyi' too.")
+    for question in file.question:
+        _check_question(question, f"{call}: question {question.name!r}")
+    for sink in file.sink:
+        _one_of({"directory": sink.directory, "sqlite": sink.sqlite, "postgres": sink.postgres}, f"{call}: [[sink]]")
+    if file.alerts is not None:
+        _check_alerts(file.alerts, call)
+    if file.checks.totals is not False and not file.checks.totals > 0:
+        raise PlanError(f"{call}: checks.totals: write a share above zero such as 0.5, or false.")
+    if file.stream is not None:
+        _check_stream(file.stream, file.data, call)
+    elif file.data.source.startswith("kafka://"):
+        raise PlanError(f"{call}: a topic is followed; say in [stream] which column is a record's time (at), and how"
+                        " late it may come (lateness).")  # fmt: skip
+    elif not any("{" in text for text in (file.data.source, file.data.query or "", file.data.where or "")):
+        raise PlanError(f"{call}: every period would read the same records; write {{date}} into data.source or "
+                        "data.query, or {start} and {end} into data.where.")  # fmt: skip
+
+
+def _check_stream(stream: Stream, data: Data, call: str) -> None:
+    if data.query is not None or data.table is not None or "{" in data.source:
+        raise PlanError(f"{call}: a stream is a topic of Kafka or files that grow; no query, table or {{date}}.")
+    if not (stream.lateness >= 0 and stream.every > 0) or (stream.keep or 0) < 0:
+        raise PlanError(f"{call}: [stream]: lateness and keep are not negative, and every is above zero.")
+
+
+def _check_alerts(alerts: Alerts, call: str) -> None:
+    if urlsplit(alerts.webhook).scheme not in ("http", "https") or not urlsplit(alerts.webhook).hostname:
+        raise PlanError(f"{call}: alerts.webhook: write http://host/path or https://host/path.")
+    if not 0 < alerts.below < 1:
+        raise PlanError(f"{call}: alerts.below: write a share of the budget between 0 and 1, such as 0.2.")
+
+
+def _check_budget(budget: Budget, call: str) -> None:
+    if (budget.epsilon is None) is (budget.rho is None) or (budget.rho is not None and budget.accounting != "pure"):
+        raise PlanError(f"{call}: [budget] needs epsilon (with accounting, if need be), or rho alone instead.")
+    try:
+        Asked.of(call, budget.epsilon, budget.delta, budget.rho, None if budget.rho is not None else budget.accounting)
+    except ExactnessError as error:
+        raise PlanError(f"{call}: [budget]: {str(error).partition(': ')[2]}") from None
+
+
+def _check_price(question: Question, call: str) -> None:
+    gaussian = question.mechanism == "gaussian" or (question.mechanism is None and question.rho is not None)
+    if question.epsilon is None and question.rho is None:
+        raise PlanError(f"{call}: epsilon is missing, or rho; only a dataflow script says its own.")
+    if gaussian is (question.rho is None) or gaussian is (question.epsilon is not None):
+        raise PlanError(f"{call}: Gaussian noise costs rho and no epsilon, and other noise epsilon; give one of them.")
+    positive(question.epsilon if question.rho is None else question.rho, f"{call}: {'rho' if gaussian else 'epsilon'}")
+
+
+def _check_question(question: Question, call: str) -> None:
+    kinds = {"sql": question.sql, "counts": question.counts, "degrees": question.degrees, "dataflow": question.dataflow}
+    kind = _one_of(kinds, call)
+    if kind != "dataflow":
+        _check_price(question, call)
+    elif question.epsilon is not None or question.rho is not None or question.mechanism is not None:
+        raise PlanError(f"{call}: a dataflow script says its own epsilon, rho and mechanism; leave them out here.")
+    allowed = {"sql": {"keys", "delta", "bounds"}, "counts": {"keys", "delta", "above"}, "degrees": set(),
+               "dataflow": {"keys", "delta"}}[kind]  # fmt: skip
+    for name in ("keys", "delta", "bounds", "above"):
+        if name not in allowed and getattr(question, name) not in (None, {}):
+            raise PlanError(f"{call}: {name} does not go with {kind}.")
+    if question.keys is not None and question.delta is not None:
+        raise PlanError(f"{call}: give keys, or delta to publish those above a threshold, and not both.")
+    if question.expect is not None and question.keys is None and question.delta is None:
+        raise PlanError(f"{call}: expect speaks of keys; there are none.")
+    if question.delta is not None:
+        positive(question.delta, f"{call}: delta")
+
+
+def _one_of(given: dict[str, Any], call: str) -> str:
+    found = [name for name, value in given.items() if value]
+    if len(found) != 1:
+        raise PlanError(f"{call}: give one of {', '.join(given)}; {' and '.join(found) or 'none'} is given.")
+    return found[0]
+
+
+def definition(file: File, home: Path) -> str:
+    """A digest of what is asked, and of the files that say it."""
+    questions = [msgspec.to_builtins(one) for one in file.question]
+    known = [{key: value for key, value in one.items() if key not in LATER or value is not None} for one in questions]
+    data = file.data
+    result = sha256(msgspec.json.encode([known, data.unit, data.where, data.derive, data.query]))
+    for question in file.question:
+        for given in (question.keys, question.dataflow):
+            path = home / given if isinstance(given, str) else None
+            if path is not None and path.is_file():
+                result.update(sha256(path.read_bytes()).digest())
+    return result.hexdigest()

@@ -1,0 +1,77 @@
+"""A release over a stream: where its records are kept until they are published, and which columns they have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from wpinq.apps.publish.declared import Data, File
+from wpinq.core.records.kinds import declared
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.errors import SourceError
+from wpinq.sources import open_source
+from wpinq.sources.columns import chosen
+from wpinq.sources.form import Words
+
+if TYPE_CHECKING:
+    from wpinq.streaming.kafka import Topic
+
+TOPIC = "kafka://"
+
+
+def spooled(file: File, name: str, home: Path) -> Data:
+    """What the release file says of records, with those of a stream where its spool puts them when a period closes."""
+    if file.stream is None:
+        return file.data
+    source = f"{spool_of(file.data, name, home).resolve()}/{{date}}/*.parquet"
+    return msgspec.structs.replace(
+        file.data, source=source, columns=None, format=None, separator=None, decimal=None, encoding=None
+    )
+
+
+def spool_of(data: Data, name: str, home: Path) -> Path:
+    """The directory of a release's spool."""
+    ledger = home / data.ledger
+    return ledger.with_name(f"{ledger.name}.stream") / name
+
+
+def topic_of(data: Data) -> Topic | None:
+    """The topic of Kafka, where it is one.
+
+    Raises:
+        SourceError: It names none.
+    """
+    from wpinq.streaming.kafka import from_url
+
+    return from_url(data.source) if data.source.startswith(TOPIC) else None
+
+
+def form_of(data: Data) -> Words:
+    """The form of a log's lines."""
+    return Words(
+        header=data.header, format=data.format, separator=data.separator, decimal=data.decimal, encoding=data.encoding
+    )
+
+
+def schema_of(data: Data, home: Path) -> Schema:
+    """The columns of a stream's records; nothing but a file's header is read.
+
+    Raises:
+        SourceError: It is not there, or its columns need types.
+    """
+    topic = topic_of(data)
+    if topic is None:
+        return open_source(str(home / data.source), columns=data.columns, **form_of(data)).schema
+    from wpinq.streaming.messages import log_of
+
+    log = log_of(topic.form)
+    arrived = {topic.arrived: Kind.INSTANT} if topic.arrived else {}
+    if log is not None:
+        names = None if data.columns is None else [name for name in data.columns if name not in arrived]
+        return Schema((*chosen(log.kinds, names, "a web log"), *(Column(name, Kind.INSTANT) for name in arrived)))
+    if data.columns is None:
+        raise SourceError("data.columns: name those of the messages, such as { user = 'text', time = 'timestamp' }.")
+    kinds = {name: kind or Kind.TEXT for name, kind in declared(data.columns, "data")} | arrived
+    return Schema(tuple(Column(name, kind) for name, kind in kinds.items()))

@@ -1,0 +1,138 @@
+"""What a server has answered: prices, measurements to observe, and tables, with the faces that Python's own have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from wpinq.apps.remote import wire
+from wpinq.apps.remote.transport import PIECE, Transport, as_json, quoted
+from wpinq.errors import PlanError, SourceError
+from wpinq.exact import Amount, exact
+
+
+class RemoteQuote:
+    """What a measurement on a server would cost; `str` tells it for people.
+
+    Attributes:
+        price: All that the server says of it.
+    """
+
+    def __init__(self, price: wire.Priced) -> None:
+        self.price = price
+
+    def __repr__(self) -> str:
+        cost = ", ".join(f"{name} {amount}" for name, amount in self.price.cost.items() if amount != "0")
+        lines = ["free: it was charged before" if self.price.free else f"costs {cost}"]
+        for one in self.price.expected:
+            half = (
+                "" if one.half_width is None else f", within {one.half_width:g} with probability {self.price.level:g}"
+            )
+            lines.append(f"  {one.column}: {one.mechanism} noise of scale {one.scale:g}{half}")
+        for now, after in zip(self.price.now, self.price.after, strict=True):
+            own = f", {after.own} of the own cap {after.cap}" if after.cap is not None else ""
+            lines.append(f"  afterwards {after.left} of {now.budget} is left of {now.data!r}{own}")
+        short = "  which is more than is left: it would be refused"
+        return "\n".join([*lines, f"  and {self.price.more} more of this kind" if self.price.fits else short])
+
+
+class RemoteMeasurement:
+    """A measurement on a server, observed bin by bin like one of Python's.
+
+    Attributes:
+        name: Its name on the server.
+        about: What the server says of it.
+        scale: The scale of its noise.
+    """
+
+    def __init__(self, transport: Transport, about: wire.Described, again: Callable[[], wire.Described] | None) -> None:
+        self.name, self.about, self.scale = about.name, about, exact(about.scale, "scale")
+        self.rho = exact(about.cost.get("rho", 0), "rho")
+        self._transport, self._again = transport, again
+
+    def observe(self, bin: Any) -> int | float:  # noqa: A002
+        """The noisy weight of one bin, whether it exists or not.
+
+        Raises:
+            PlanError: The collection could never hold such a bin.
+            SourceError: The server cannot be reached.
+        """
+        value: int | float = self.observe_many([bin])[0].item()
+        return value
+
+    def observe_many(self, bins: Any) -> np.ndarray:
+        """The noisy weights of many bins, in their order.
+
+        Raises:
+            PlanError, SourceError: See `observe`.
+        """
+        if isinstance(bins, range) and bins.step == 1 and len(bins):
+            ranges = [bins[at : at + PIECE] for at in range(0, len(bins), PIECE)]
+            asked = [wire.Observe(range=wire.Range(first=one[0], last=one[-1])) for one in ranges]
+        else:
+            listed = [as_json(one) for one in bins]
+            asked = [wire.Observe(bins=listed[at : at + PIECE]) for at in range(0, len(listed), PIECE)]
+        return np.array([value for one in asked for value in self._ask(one).values])
+
+    def interval(self, level: Amount = 0.95) -> float:
+        """Half the width of the interval around an answer that holds the true weight with this probability."""
+        return self._ask(wire.Observe(bins=[], level=str(exact(level, "interval(level=...)")))).half_width
+
+    def _ask(self, asked: wire.Observe) -> wire.Observed:
+        path = f"/api/measurements/{quoted(self.name)}/observe"
+        try:
+            return self._transport.ask(path, wire.Observed, asked)
+        except SourceError:
+            if self._again is None:
+                raise
+            self._again()  # a server that was started anew does not know it, and charges nothing again
+            return self._transport.ask(path, wire.Observed, asked)
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{one.name}: {one.type}" for one in self.about.columns)
+        return f"<measurement {self.name!r} ({kinds}), scale {self.about.scale:g}, at {self._transport.url}>"
+
+    __iter__ = None
+    __contains__ = None
+
+
+class RemoteAnswer:
+    """The answer to a query, as a table.
+
+    Attributes:
+        columns: The names of its columns.
+        rows: Its rows.
+        intervals: For each cell the interval around it; None where it is no noisy number.
+        about: What describes it.
+    """
+
+    def __init__(self, found: wire.Answered) -> None:
+        self.columns = tuple(found.columns or ())
+        self.rows = tuple(tuple(row) for row in found.rows or ())
+        self.intervals = tuple(tuple(row) for row in found.intervals or ())
+        self.about = found.about or {}
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The rows as a Polars frame."""
+        return pl.DataFrame(self.rows, schema=list(self.columns), orient="row")
+
+    @property
+    def value(self) -> Any:
+        """The number, where there is one.
+
+        Raises:
+            PlanError: There are several; use `frame`.
+        """
+        if len(self.rows) != 1 or len(self.columns) != 1:
+            raise PlanError("an answer by groups, or of several numbers, has many values; use frame.")
+        return self.rows[0][0]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.frame.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"{self.frame}"

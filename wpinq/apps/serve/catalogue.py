@@ -1,0 +1,210 @@
+"""What a server serves: its data sets, opened, and the measurements of their scripts, charged and computed.
+
+All is computed before the first request, so no request takes the time of a run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wpinq.apps.publish.input import LIMITLESS, unit_of
+from wpinq.apps.scripts.script import load, rehearsed
+from wpinq.apps.serve.config import NAME, Config, Protected
+from wpinq.core.measurements.measurement import Measurement
+from wpinq.core.plan.node import sources
+from wpinq.core.records.schema import Kind
+from wpinq.core.runs.run import settle
+from wpinq.errors import PlanError
+from wpinq.protection import protect
+
+if TYPE_CHECKING:
+    from wpinq.apps.scripts.script import Dataflow
+    from wpinq.collection import Collection
+    from wpinq.core.ledger import Ledger
+
+FORM = ("header", "format", "separator", "decimal", "encoding", "table", "tz")
+AMOUNTS = ("budget", "delta", "rho", "accounting")
+PLAN = 20_000
+"""Bytes that a plan takes, about."""
+PLACE = re.compile(r"(sqlite|duckdb):(?!/)|[a-z]+:")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A charged measurement that is served.
+
+    Attributes:
+        name: Its name in addresses.
+        data: The data set that it is of.
+        meaning: What it counts, in words.
+        measurement: The measurement.
+    """
+
+    name: str
+    data: str
+    meaning: str
+    measurement: Measurement
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, about. They follow from records."""
+        return PLAN + self.measurement._size
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A data set that is served.
+
+    Attributes:
+        name: Its name in addresses and queries.
+        views: Its records, protected.
+        file: What the file of the server says of it.
+        script: Its dataflow, as it was when the server started.
+        stopped: Whether the version that the clock names could not be opened, so that nothing of it is answered.
+    """
+
+    name: str
+    views: Collection
+    file: Protected
+    script: Dataflow | None = None
+    stopped: bool = False
+
+    @property
+    def ledger(self) -> Ledger:
+        """Its ledger."""
+        return sources(self.views._node)[0].ledger
+
+    @property
+    def version(self) -> str:
+        """The name of its version."""
+        return sources(self.views._node)[0].version
+
+    @property
+    def protects(self) -> str:
+        """Whom each answer protects, in words."""
+        return sources(self.views._node)[0].unit.protects
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """All that is served.
+
+    Attributes:
+        config: The file of the server.
+        data: The data sets by name.
+        measured: The measurements by name: that of the data set, a point, and the script's.
+    """
+
+    config: Config
+    data: Mapping[str, Opened]
+    measured: Mapping[str, Served] = field(default_factory=dict)
+
+    @cached_property
+    def home(self) -> Path:
+        """The directory that relative paths start from."""
+        return Path(self.config.home)
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The names of all versions; what was answered for others is not taken for these."""
+        return tuple(one.version for one in self.data.values())
+
+    def having(self, one: Opened, measured: Mapping[str, Served]) -> Catalogue:
+        """The same with another version of a data set, and its measurements."""
+        return replace(self, data={**self.data, one.name: one}, measured={**self.measured, **measured})
+
+
+def opened(config: Config) -> Catalogue:
+    """Open what a file says, charge its scripts, and compute them.
+
+    Raises:
+        WpinqError: It cannot be opened, read, charged or computed.
+    """
+    home = Path(config.home)
+    data = {
+        name: Opened(name, _protect(one, name, home, one.version), one, _script(one, home))
+        for name, one in config.data.items()
+    }
+    measured: dict[str, Served] = {}
+    for name, one in data.items():
+        if one.script is None and one.file.meanings:
+            raise PlanError(f"data.{name}.meanings: there is no dataflow whose measurements could mean it.")
+        measured |= _measured(one)
+    for name, fit in config.fit.items():
+        for curve in (fit.cdf, fit.sequence):
+            if f"{fit.data}.{curve}" not in measured:
+                raise PlanError(f"fit.{name}: data set {fit.data!r} has no measurement {curve!r}.")
+    return Catalogue(config, data, measured)
+
+
+def renewed(catalogue: Catalogue, name: str, version: str) -> Catalogue:
+    """Open the next version of a data set, charge its script, and compute it.
+
+    Raises:
+        WpinqError: It cannot be opened, read, charged or computed.
+    """
+    before = catalogue.data[name]
+    new = replace(before, views=_protect(before.file, name, catalogue.home, version), stopped=False)
+    return catalogue.having(new, _measured(new))
+
+
+def _script(file: Protected, home: Path) -> Dataflow | None:
+    """The dataflow of a data set, if it has one."""
+    if file.dataflow is None:
+        return None
+    own = home / file.dataflow
+    return load(str(own) if own.is_file() else file.dataflow)
+
+
+def _protect(file: Protected, name: str, home: Path, version: str | None) -> Collection:
+    """Protect the records of a data set under its ledger, which is made where there is none."""
+    place = home / file.ledger
+    taken = FORM if place.exists() else (*FORM, *AMOUNTS)  # a ledger holds its own, which may have been raised
+    words: dict[str, Any] = {word: getattr(file, word) for word in taken}
+    return protect(
+        located(file.source, home), ledger=place, name=name, columns=file.columns, unit=unit_of(file.unit),
+        where=file.where, derive=file.derive or None, version=version, **words,
+    )  # fmt: skip
+
+
+def located(source: str, home: Path) -> str:
+    """A source with its path from `home`, where it has one.
+
+    >>> located("views.csv", Path("/srv")), located("sqlite:shop.db?table=views", Path("/srv"))
+    ('/srv/views.csv', 'sqlite:/srv/shop.db?table=views')
+    """
+    found = PLACE.match(source)
+    if found is None:
+        return str(home / source)
+    return f"{found[0]}{home / source[found.end() :]}" if found[1] else source
+
+
+def _measured(data: Opened) -> dict[str, Served]:
+    """The measurements of a script: rehearsed on no records, charged all or none, computed together."""
+    if data.script is None:
+        return {}
+    made = rehearsed(data.script, imagined(data.views)).charge(data.views)
+    if wrong := [name for name in made if not NAME.fullmatch(name)]:
+        raise PlanError(
+            f"{data.file.dataflow}: the name {wrong[0][:80]!r} stands in addresses: write letters, digits, - and _."
+        )
+    if unknown := set(data.file.meanings) - set(made):
+        raise PlanError(f"data.{data.name}.meanings: {min(unknown)!r} is no measurement; there are {', '.join(made)}.")
+    for one in made.values():
+        settle(one)
+    meanings = {name: data.file.meanings.get(name, one.node.title) for name, one in made.items()}
+    return {f"{data.name}.{name}": Served(f"{data.name}.{name}", data.name, meanings[name], one)
+            for name, one in made.items()}  # fmt: skip
+
+
+def imagined(views: Collection) -> Collection:
+    """The same without records, in memory, with a budget that does not end: mistakes and prices show in it."""
+    (data,) = sources(views._node)
+    schema = views._node.schema
+    kinds = {column.name: None if column.kind is Kind.ANY else column.kind.value for column in schema}
+    return protect([], LIMITLESS, delta="0.5", columns=kinds, name=data.name, unit=data.unit)

@@ -1,0 +1,142 @@
+"""What there is, and bins of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from wpinq.apps.publish.declared import Person
+from wpinq.apps.remote.bins import asked
+from wpinq.apps.remote.wire import (
+    ColumnTold,
+    DataTold,
+    Described,
+    Fitted,
+    FitTold,
+    Listed,
+    Observe,
+    Observed,
+    Unit,
+    told,
+)
+from wpinq.apps.serve.catalogue import Catalogue, Served
+from wpinq.apps.serve.operations import Call, Operation
+from wpinq.apps.serve.refusals import RefusedError
+from wpinq.core.measurements.answer import LEVEL
+from wpinq.core.measurements.measurement import Measurement
+from wpinq.core.plan.bias import biases
+from wpinq.core.records.schema import Schema
+from wpinq.exact import exact
+
+BAND = 0.9
+FEW = 8
+"""Bins that are quicker asked one by one than as a column; the answers are the same."""
+QUICK = 500
+"""Bins that are answered on the spot; more are in a thread, so that others need not wait."""
+
+
+def described(one: Served) -> Described:
+    """What is told of a measurement before any bin is asked."""
+    made = one.measurement
+    cost = {"rho": told(made.rho)} if made.rho else {"epsilon": told(made.epsilon)}
+    return Described(
+        name=one.name, data=one.data, meaning=one.meaning, columns=columns(made.node.schema),
+        mechanism=made.quote.mechanism.name, scale=float(made.scale), half_width=made.interval(LEVEL),
+        level=float(LEVEL), cost=cost, protects=made.key_owner.unit.protects, beside_noise=list(biases(made.node)),
+    )  # fmt: skip
+
+
+def columns(schema: Schema) -> list[ColumnTold]:
+    """The columns of a record."""
+    return [ColumnTold(name=column.name, type=column.kind.value) for column in schema]
+
+
+def _unit(given: Person | None) -> Unit | None:
+    return None if given is None else msgspec.convert(msgspec.to_builtins(given), Unit)
+
+
+async def measurements(call: Call[None]) -> Listed:
+    """Measurements with their meaning, scale and cost, and data sets of which questions may be asked."""
+    catalogue, mine = call.site.catalogue, set(call.grant.data)
+    return Listed(
+        measurements=[described(one) for one in catalogue.measured.values() if one.data in mine],
+        data=[
+            DataTold(name=name, columns=columns(one.views._node.schema), questions=one.file.questions,
+                     protects=one.protects, unit=_unit(one.file.unit))
+            for name, one in catalogue.data.items() if name in mine
+        ],
+        fits=[
+            FitTold(name=name, data=one.data, cdf=f"{one.data}.{one.cdf}", sequence=f"{one.data}.{one.sequence}",
+                    meaning=one.meaning)
+            for name, one in catalogue.config.fit.items() if one.data in mine
+        ],
+        releases=[name for name, one in catalogue.config.release.items() if one.data in mine],
+    )  # fmt: skip
+
+
+async def observe(call: Call[Observe]) -> Observed:
+    """The noisy weights of some bins, whether they exist or not; free, and the same whenever they are asked."""
+    name = call.path["name"]
+    one: Served | None = call.site.catalogue.measured.get(name)
+    one = one or await call.site.desk.again((call.grant.data, name))
+    if one is None or one.data not in call.grant.data:
+        raise RefusedError(403)
+    insist_on_opened(call.site.catalogue, one)
+    return await observed(one.measurement, call.body, call.site.catalogue.config.limits.bins)
+
+
+def insist_on_opened(catalogue: Catalogue, one: Served) -> None:
+    """Refuse what the curator serves of a version that was not opened.
+
+    Raises:
+        RefusedError: It was not.
+    """
+    if one.name in catalogue.measured and catalogue.data[one.data].stopped:
+        raise RefusedError(503)
+
+
+async def observed(made: Measurement, wanted: Observe, most: int) -> Observed:
+    """The noisy weights of the bins that a request names."""
+    bins = asked(wanted, made.node.schema, most)
+
+    def found() -> list[float | int]:
+        if len(bins) <= FEW:
+            return [made.observe(one) for one in bins]
+        values: list[float | int] = made.observe_many(bins).tolist()
+        return values
+
+    level = exact(wanted.level, "observe(level=...)")
+    half = made.interval(level)
+    values = found() if len(bins) <= QUICK else await asyncio.to_thread(found)
+    return Observed(values=values, half_width=half, level=float(level))
+
+
+async def fit(call: Call[None]) -> Fitted:
+    """The degree distribution that fits two measurements best, with its 90% credible bands; free."""
+    from wpinq.postprocess.degrees.reconcile import reconcile
+
+    catalogue, name = call.site.catalogue, call.path["name"]
+    of = catalogue.config.fit.get(name)
+    if of is None or of.data not in call.grant.data:
+        raise RefusedError(403)
+    curves = [catalogue.measured[f"{of.data}.{one}"] for one in (of.cdf, of.sequence)]
+    insist_on_opened(catalogue, curves[0])
+    cdf, sequence = (one.measurement for one in curves)
+
+    def found() -> Fitted:
+        fitted = reconcile(cdf, sequence)
+        low, high = fitted.band(BAND)
+        return Fitted(
+            name=name, cdf=fitted.cdf.tolist(), low=low.tolist(), high=high.tolist(),
+            sequence=fitted.sequence.tolist(), level=BAND, distinct=fitted.distinct, records=fitted.records,
+        )  # fmt: skip
+
+    return await call.site.desk.answered(call.grant.analyst, ("fit", name, catalogue.versions), found)
+
+
+OBSERVING = (
+    Operation("GET", "/api/fits/{name}", Fitted, fit),
+    Operation("GET", "/api/measurements", Listed, measurements),
+    Operation("POST", "/api/measurements/{name}/observe", Observed, observe, Observe),
+)

@@ -1,0 +1,152 @@
+"""What pages show: what there is, measurements, fits and budgets, each as the API answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from starlette.responses import Response
+
+from wpinq.apps.remote.wire import Described, Fitted, Listed, Observed
+from wpinq.apps.serve.page import drawing, forms
+from wpinq.apps.serve.page.downloads import framed, saved
+from wpinq.apps.serve.page.request import Visit
+from wpinq.apps.serve.refusals import RefusedError, problem
+from wpinq.errors import BinError, WpinqError
+from wpinq.exact import exact
+from wpinq.postprocess.charts import chart
+from wpinq.postprocess.plot import draw_cdf
+from wpinq.postprocess.shown import beside_noise, noisy
+
+LEVELS = ("0.5", "0.9", "0.95", "0.99")
+ROWS = 500
+"""Rows that a page shows; downloads hold all."""
+
+
+async def home(visit: Visit) -> Response:
+    """What there is, and what is left."""
+    listed, left = await visit.ask("measurements"), await visit.ask("budget")
+    return visit.page("home", listed=listed, left={one.data: one for one in left.data})
+
+
+async def measurement(visit: Visit) -> Response:
+    """A measurement, and the bins of it that were typed."""
+    listed: Listed = await visit.ask("measurements")
+    found = [one for one in listed.measurements if one.name == visit.path["name"]]
+    if not found:
+        raise RefusedError(403)
+    one, what, wrong, seen = found[0], {}, None, None
+    if visit.given:
+        try:
+            what = _wanted(visit.given, one)
+        except WpinqError as error:
+            wrong = problem(error)
+        else:
+            seen, wrong = await visit.tried("observe", what, name=one.name)
+    if seen is None:
+        return visit.page("measurement", wrong.status if wrong else 200, one=one, problem=wrong, levels=LEVELS,
+                          whole=_whole(one), seen=None)  # fmt: skip
+    named = what["bins"] if "bins" in what else [*range(what["range"]["first"], what["range"]["last"] + 1)]
+    if visit.given.get("as"):
+        return await _saved_counts(visit, one, named, seen)
+    return visit.page("measurement", one=one, levels=LEVELS, whole=_whole(one), seen=seen, **_shown(one, named, seen))
+
+
+def _whole(one: Described) -> bool:
+    """Whether bins are whole numbers, of which a range can be typed."""
+    return [column.type for column in one.columns] == ["integer"]
+
+
+def _wanted(given: dict[str, str], one: Described) -> dict[str, Any]:
+    """What was typed, as `POST /api/measurements/NAME/observe` has it.
+
+    Raises:
+        BinError: It is no bin and no range.
+    """
+    level = given.get("level") or "0.95"
+    if given.get("bins", "").strip():
+        return {"bins": forms.bins(given["bins"], one.columns), "level": level}
+    try:
+        first, last = int(given.get("first", "")), int(given.get("last", ""))
+    except ValueError:
+        raise BinError("type at least one bin" + (", or the two ends of a range." if _whole(one) else ".")) from None
+    return {"range": {"first": first, "last": last}, "level": level}
+
+
+def _shown(one: Described, named: list[Any], seen: Observed) -> dict[str, Any]:
+    half, values = seen.half_width, seen.values
+    low, high = min([0, *(value - half for value in values)]), max([0, *(value + half for value in values)])
+    rows = [(label(name), noisy(value, half), drawing.whisker(value, half, low, high))
+            for name, value in zip(named[:ROWS], values, strict=False)]  # fmt: skip
+    curve = ""
+    if len(named) > 2 and _whole(one) and named == sorted(named) and named[0] is not None:
+        places = [at - 1 for at in _evenly(len(named))]
+        counts = [values[at] for at in places]
+        bottom, top = ([value + way * half for value in counts] for way in (-1, 1))
+        names = (one.columns[0].name, "noisy count")
+        curve = drawing.counts([named[at] for at in places], counts, bottom, top, names)
+    return {"rows": rows, "more": len(named) - len(rows), "curve": curve, "beside": beside_noise(one.beside_noise)}
+
+
+def _evenly(size: int) -> list[int]:
+    return [int(one) for one in np.unique(np.linspace(1, size, min(size, drawing.MOST)).astype(int))]
+
+
+def label(name: Any) -> str:
+    """A value as people read it."""
+    return "NULL" if name is None else ", ".join(map(label, name)) if isinstance(name, list) else str(name)
+
+
+async def _saved_counts(visit: Visit, one: Described, named: list[Any], seen: Observed) -> Response:
+    table = [name if isinstance(name, list) else [name] for name in named]
+    keys = {column.name: [row[place] for row in table] for place, column in enumerate(one.columns)}
+    count = "count"
+    while count in keys:
+        count += "_"
+    low, high = ([value + way * seen.half_width for value in seen.values] for way in (-1, 1))
+    frame = framed({**keys, count: seen.values}, {count: (low, high)})
+    cells = framed({**keys, count: seen.values}, {})
+    notes = [f"Intervals are of noise alone, with probability {seen.level:g} each.", beside_noise(one.beside_noise),
+             f"Protects {one.protects}."]  # fmt: skip
+    ends = {count: (pl.Series(low, dtype=pl.Float64), pl.Series(high, dtype=pl.Float64))}
+    return await saved(visit, one.name, frame, lambda: chart(cells, ends, one.meaning, [n for n in notes if n]))
+
+
+async def fit(visit: Visit) -> Response:
+    """A degree distribution with what was observed of it."""
+    listed: Listed = await visit.ask("measurements")
+    told = [one for one in listed.fits if one.name == visit.path["name"]]
+    fitted: Fitted = await visit.ask("fit", name=visit.path["name"])
+    places = drawing.spread(len(fitted.cdf)) or [1]
+    seen: Observed = await visit.ask("observe", {"bins": places}, name=told[0].cdf)
+    cdf, low, high = (
+        [row[at - 1] if at <= len(row) else 0 for at in places] for row in (fitted.cdf, fitted.low, fitted.high)
+    )
+    if visit.given.get("as"):
+        return await _saved_fit(visit, fitted, places, seen)
+    curve = drawing.degrees(places, seen.values, cdf, low, high)
+    rows = [(k, noisy(value, seen.half_width), fit_, bottom, top)
+            for k, value, fit_, bottom, top in zip(places, seen.values, cdf, low, high, strict=True)]  # fmt: skip
+    return visit.page("fit", told=told[0], fitted=fitted, curve=curve, rows=rows, size=len(fitted.cdf))
+
+
+async def _saved_fit(visit: Visit, fitted: Fitted, places: list[int], seen: Observed) -> Response:
+    k = [*range(1, max(len(fitted.cdf), len(fitted.high)) + 1)]
+    cdf, low, high = (row + [0] * (len(k) - len(row)) for row in (fitted.cdf, fitted.low, fitted.high))
+    frame = framed({"k": k, "cdf": cdf}, {"cdf": (low, high)})
+    points = np.zeros(places[-1])
+    points[np.array(places) - 1] = seen.values
+    title = f"{fitted.name}: {fitted.distinct:,} things, {fitted.records:,} records"
+    band = (fitted.low, fitted.high)
+    return await saved(visit, fitted.name, frame, lambda: draw_cdf(points, fitted.cdf, band, title))
+
+
+async def budget(visit: Visit) -> Response:
+    """What is left, and what was asked; for curators the ledgers as well."""
+    left, asked = await visit.ask("budget"), (await visit.ask("history")).asked
+    ledgers = (await visit.ask("ledger")).data if visit.grant.curator else []
+    paid = [float(exact(row.epsilon, "epsilon")) for row in asked if row.epsilon is not None]
+    whole = max([float(exact(one.cap, "cap")) for one in left.data if one.cap is not None], default=0.0)
+    curve = drawing.spending(paid, whole) if len(paid) > 1 else ""
+    return visit.page("budget", left=left.data, asked=list(reversed(asked[-ROWS:])), ledgers=ledgers, curve=curve)

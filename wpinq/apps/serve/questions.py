@@ -1,0 +1,116 @@
+"""New questions: SQL that is priced first, then charged once, under the analyst's cap and the budget together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from wpinq.apps.remote.bins import value
+from wpinq.apps.remote.pricing import left, priced_sql
+from wpinq.apps.remote.wire import Answered, Budget, Sql
+from wpinq.apps.serve.caps import insist_on_any_cap, insist_on_cap
+from wpinq.apps.serve.catalogue import Catalogue
+from wpinq.apps.serve.operations import Call, Operation
+from wpinq.apps.serve.plans import insist_on_limits
+from wpinq.apps.serve.refusals import RefusedError
+from wpinq.apps.serve.tokens import Grant
+from wpinq.core.ledger import allowances
+from wpinq.errors import PlanError
+from wpinq.exact import exact
+from wpinq.query import prepare, quoted
+from wpinq.query.answer import QuotedSql
+from wpinq.query.explained import explains
+
+
+async def sql(call: Call[Sql]) -> Answered:
+    """Price a SELECT (dry), or charge for it and answer; asked again it is free, and the same."""
+    body, grant, catalogue = call.body, call.grant, call.site.catalogue
+    _insist_on_size(body, catalogue)
+
+    def price() -> Answered:
+        asked = _quoted(body, grant, catalogue)
+        insist_on_cap(asked.quotes, grant.analyst, catalogue.config.limits, asked.lost)
+        return Answered(price=priced_sql(asked, grant.analyst))
+
+    def answer() -> Answered:
+        asked = _quoted(body, grant, catalogue)
+        insist_on_cap(asked.quotes, grant.analyst, catalogue.config.limits, asked.lost)
+        return _answered(asked)
+
+    def explain() -> Answered:
+        asked = _quoted(msgspec.structs.replace(body, query=explains(body.query) or ""), grant, catalogue)
+        found = asked.explained()
+        rows, intervals = [list(row) for row in found.rows], [list(row) for row in found.intervals]
+        price = priced_sql(asked, grant.analyst)
+        return Answered(price=price, columns=list(found.columns), rows=rows, intervals=intervals, about=found.about)
+
+    if explains(body.query) is not None:
+        return await call.site.desk.quoted(grant.analyst, explain)
+    if body.dry:
+        return await call.site.desk.quoted(grant.analyst, price)
+    key = (grant.analyst, grant.data, catalogue.versions, msgspec.json.encode(body))
+    return await call.site.desk.answered(grant.analyst, key, answer)
+
+
+async def budget(call: Call[None]) -> Budget:
+    """What this analyst may still spend of each data set, and what is left of it for everybody."""
+
+    def found() -> Budget:
+        ledgers = {one.ledger.identity: one.ledger for one in _mine(call.grant, call.site.catalogue).values()}
+        allowed = [allowances(ledger, call.grant.analyst)[0] for ledger in ledgers.values()]
+        return Budget(analyst=call.grant.analyst, data=[left(one) for one in allowed])
+
+    return await call.site.desk.quoted(call.grant.analyst, found)
+
+
+def _mine(grant: Grant, catalogue: Catalogue) -> dict[str, Any]:
+    return {name: one for name, one in catalogue.data.items() if name in grant.data}
+
+
+def _insist_on_size(body: Sql, catalogue: Catalogue) -> None:
+    limits = catalogue.config.limits
+    if len(body.query) > limits.query:
+        raise RefusedError(413)
+    if body.keys is not None and not 0 < len(body.keys) <= limits.bins:
+        raise PlanError(f"sql(keys=...): between 1 and {limits.bins} groups.")
+    if body.delta is not None and exact(body.delta, "sql(delta=...)") > exact(limits.delta, "limits.delta"):
+        raise PlanError(f"sql(delta=...): at most {limits.delta} here; name the groups to show, keys=[...].")
+
+
+def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
+    """The query, priced; nothing is charged, and no record is read.
+
+    Raises:
+        RefusedError: The analyst has no cap; the query is not read then.
+        PlanError, BinError, ExactnessError: It cannot be asked.
+    """
+    mine = {name: one for name, one in _mine(grant, catalogue).items() if one.file.questions}
+    insist_on_any_cap(mine.values(), grant.analyst)
+    tables = {name: one.views for name, one in mine.items()}
+    public = {name: str(catalogue.home / place) for name, place in catalogue.config.public.items()}
+    bounds: dict[str, Any] = {}
+    for one in mine.values():
+        bounds |= one.file.bounds
+    bounds |= body.bounds
+    keys = None
+    if body.keys is not None:
+        schema = prepare(body.query, {**public, **tables}, bounds).schema
+        keys = [value(one, schema) for one in body.keys]
+    return quoted(
+        body.query, {**public, **tables}, epsilon=body.epsilon, within=body.within, delta=body.delta, keys=keys,
+        bounds=bounds, name=body.name, analyst=grant.analyst,
+        insist=lambda asked: insist_on_limits(asked, catalogue.config.limits),
+    )  # fmt: skip
+
+
+def _answered(asked: QuotedSql) -> Answered:
+    found = asked.charge()
+    rows, intervals = [list(row) for row in found.rows], [list(row) for row in found.intervals]
+    return Answered(columns=list(found.columns), rows=rows, intervals=intervals, about=found.about)
+
+
+ASKING = (
+    Operation("POST", "/api/sql", Answered, sql, Sql, more=(409,)),
+    Operation("GET", "/api/budget", Budget, budget),
+)

@@ -1,0 +1,112 @@
+"""Where questions wait to be computed: a few at once, few in the queue, and what was answered is kept for a while.
+
+A question goes on when its client gives up, so whoever asks again after a time-out finds its answer, or waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from wpinq.apps.serve.kept import Kept, weight
+from wpinq.apps.serve.refusals import RefusedError
+
+T = TypeVar("T")
+RUNS, QUOTES = 2, 2
+"""Threads that run dataflows, and threads that only price."""
+
+
+class Desk:
+    """Computes questions in threads; used by one event loop.
+
+    Args:
+        waiting: How many questions may be under way or waiting; one analyst has a quarter of these places at most.
+        held: How many answers are kept, and how many measurements are known by name.
+        memory: How many bytes answers may take together.
+    """
+
+    def __init__(self, waiting: int, held: int, memory: int) -> None:
+        self._places, self._most = waiting, held
+        self._runs, self._quotes = ThreadPoolExecutor(RUNS, "run"), ThreadPoolExecutor(QUOTES, "quote")
+        self._busy: Counter[str] = Counter()
+        self._running: dict[Hashable, asyncio.Future[Any]] = {}
+        self._named: OrderedDict[Hashable, tuple[Hashable, Callable[[], Any]]] = OrderedDict()
+        self.kept = Kept(held, memory)
+
+    async def quoted(self, who: str, work: Callable[[], T]) -> T:
+        """Do what reads no records.
+
+        Raises:
+            RefusedError: Too much is waiting.
+        """
+        self._enter(who)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._quotes, work)
+        finally:
+            self._leave(who)
+
+    async def answered(self, who: str, key: Hashable, work: Callable[[], T]) -> T:
+        """What some work gives, which is done once for all who ask for the same key.
+
+        Raises:
+            RefusedError: Too much is waiting.
+        """
+        known: T | None = self.kept.get(key)
+        if known is not None:
+            return known
+        running: asyncio.Future[T] | None = self._running.get(key)
+        if running is None:
+            self._enter(who)
+            running = self._start(key, work, who)
+        return await asyncio.shield(running)
+
+    def name(self, name: Hashable, key: Hashable, work: Callable[[], object]) -> None:
+        """Let an answer be found by a name, too."""
+        self._named[name] = key, work
+        self._named.move_to_end(name)
+        while len(self._named) > self._most:
+            self._named.popitem(last=False)
+
+    async def again(self, name: Hashable) -> Any:
+        """What was answered under a name, computed anew where it is kept no more; None where the name is not known.
+
+        It takes none of the places of questions: which answers are kept follows from how large they are, so from
+        records, and must show in no refusal.
+        """
+        if name not in self._named:
+            return None
+        self._named.move_to_end(name)
+        key, work = self._named[name]
+        known = self.kept.get(key)
+        return known if known is not None else await asyncio.shield(self._running.get(key) or self._start(key, work))
+
+    def _start(self, key: Hashable, work: Callable[[], T], who: str | None = None) -> asyncio.Future[T]:
+        running = self._running[key] = asyncio.ensure_future(self._run(key, work, who))
+        running.add_done_callback(lambda one: one.cancelled() or one.exception())  # told to who asks; never logged
+        return running
+
+    async def _run(self, key: Hashable, work: Callable[[], T], who: str | None) -> T:
+        def weighed() -> tuple[T, int]:
+            answer = work()
+            return answer, weight((key, answer))
+
+        try:
+            answer, size = await asyncio.get_running_loop().run_in_executor(self._runs, weighed)
+            self.kept.put(key, answer, size)
+            return answer
+        finally:
+            self._running.pop(key, None)
+            if who is not None:
+                self._leave(who)
+
+    def _enter(self, who: str) -> None:
+        if self._busy.total() >= self._places or self._busy[who] >= max(1, self._places // 4):
+            raise RefusedError(429)
+        self._busy[who] += 1
+
+    def _leave(self, who: str) -> None:
+        self._busy[who] -= 1
+        self._busy += Counter()  # forgets who has nothing under way

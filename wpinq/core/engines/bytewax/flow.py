@@ -1,0 +1,254 @@
+"""The default engine: plans lowered to columnar steps on bytewax.
+
+Items are whole batches, never records. A keyed step is cut into shards by identity. bytewax sees the shard's label
+only, so neither its errors nor its logs can show a record. A finite source is read to its end before keyed steps emit.
+This module draws no random numbers, charges nothing and does not know measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeAlias, TypeVar, assert_never, cast
+
+import bytewax.operators as op
+from bytewax.dataflow import Dataflow, Stream
+from bytewax.operators import StatefulBatchLogic
+from bytewax.testing import run_main
+
+from wpinq.core.engines.bytewax.edges import Feed, HandOver
+from wpinq.core.engines.bytewax.exchange import (
+    CombineHashed,
+    CombineRecords,
+    KeyedRecords,
+    Parcel,
+    PassThrough,
+    Routed,
+    added,
+    keep_local,
+    send,
+)
+from wpinq.core.engines.bytewax.placement import labels
+from wpinq.core.engines.common_subplans import Lowered
+from wpinq.core.engines.job import Job
+from wpinq.core.engines.linear import Linear, StepBatches
+from wpinq.core.engines.matching import match
+from wpinq.core.engines.reading import until_failure
+from wpinq.core.engines.threads import state_of
+from wpinq.core.plan.node import Node
+from wpinq.core.plan.shapes import Keyed, Read
+from wpinq.core.records.batch import Batch
+from wpinq.core.state.histogram import Histogram, HistogramPart
+from wpinq.core.state.states import HashedState, State
+from wpinq.core.state.workers import cores
+
+V = TypeVar("V")
+W = TypeVar("W")
+Counted: TypeAlias = Histogram | Parcel[HistogramPart]
+"""What a process has counted: of its own all, of another the parts that were sent."""
+Counts: TypeAlias = dict[Node, list[Callable[[Batch], None]]]
+"""What counts the records that leave a step, where measurements alone read them."""
+
+
+def run(job: Job) -> list[Histogram]:
+    """Read the sources once and compute the histograms of all roots.
+
+    Raises:
+        SourceError: A source could not be read to its end.
+        EngineError: A step failed; the message names it and never the data.
+    """
+    result = job.empty()
+    job.failure.guard("the dataflow", lambda: run_main(build(job, result)), None)()  # type: ignore[no-untyped-call]
+    job.failure.raise_if_failed()
+    return result
+
+
+def build(job: Job, found: list[Histogram]) -> Dataflow:
+    """Lower the plans to a bytewax dataflow that adds its histograms to `found`."""
+    flow = Dataflow("wpinq")
+    lowering = Lowering(flow, job, [] if job.own else [histogram.absorb for histogram in found])
+    streams = lowering.streams()
+    for number, root in enumerate(job.roots):
+        keyed = keep_local(f"measure_{number}_in", streams[lowering.plan.chosen[root]], job.own or "all")
+        counted = op.stateful_batch(f"measure_{number}", keyed, _builder(partial(_Counter, root, job)))
+        parts = op.map(f"measure_{number}_tag", counted, _tagger(number))
+        if job.own:
+            gathered = keep_local(f"measure_{number}_home", parts, labels(job.shards)[0])
+            arrived = op.stateful_batch(f"measure_{number}_gather", gathered, _builder(PassThrough))
+            parts = op.map(f"measure_{number}_arrived", arrived, lambda item: item[1])
+        op.output(
+            f"measure_{number}_out", parts, HandOver(job.failure.guard("measure", partial(_collect, found), None))
+        )
+    return flow
+
+
+class Lowering:
+    """Turns the steps of some plans into streams of batches, common steps once.
+
+    Attributes:
+        job: What is computed.
+        plan: Its steps as shapes.
+        eager: Whether keyed steps answer every change at once, or only at the end.
+
+    Args:
+        flow: Where they go.
+        job: What is computed.
+        count: For each measurement what counts records in this process. It is called with each piece of the last answer
+            of a step that it alone reads, which as a stream would be held as a whole.
+    """
+
+    eager = False
+
+    def __init__(self, flow: Dataflow, job: Job, count: Sequence[Callable[[Batch], None]] = ()) -> None:
+        self._flow, self.job, self.plan = flow, job, Lowered(job)
+        others = {
+            self.plan.chosen[up]
+            for node, shape in self.plan.shapes.items()
+            for up in node.inputs
+            if isinstance(shape, Keyed)
+        }
+        self._count: Counts = {}
+        for root, one in zip(job.roots, count, strict=False):
+            if (end := self.plan.chosen[root]) not in others:
+                self._count.setdefault(end, []).append(job.failure.guard("measure", one, None))
+
+    def streams(self) -> dict[Node, Stream[Batch]]:
+        """For each representative step that a measurement or a keyed step reads, the stream of its batches."""
+        plan = self.plan
+        result: dict[Node, list[Stream[Batch]]] = {node: [] for node in plan.read}
+        every = {node: plan.follows(node) for node, shape in plan.shapes.items() if isinstance(shape, Read | Keyed)}
+        if not self.eager and not self.job.own and self.job.shards == 1:
+            match(plan.shapes, plan.chosen, self.job.roots, every.values())
+        for number, (node, shape) in enumerate(plan.shapes.items()):
+            if isinstance(shape, Read | Keyed):
+                follows = every[node]
+                ups = [_merged(f"step_{number}_up_{i}", result[plan.chosen[up]]) for i, up in enumerate(node.inputs)]
+                out = self._step(f"step_{number}", node, shape, ups, follows)
+                for i, end in enumerate(follows.ends):
+                    result[end].append(op.flat_map_batch(f"step_{number}_to_{i}", out, _picker(end)))
+        return {node: _merged(f"read_{number}", result[node]) for number, node in enumerate(plan.read)}
+
+    def _step(
+        self, name: str, node: Node, shape: Read | Keyed, ups: list[Stream[Batch]], follows: Linear
+    ) -> Stream[StepBatches]:
+        match shape:
+            case Read():
+                push = self.job.failure.guard("exchange", follows.push, {})
+                return op.map(f"{name}_on", self.read(name, shape), push)
+            case Keyed():
+                return self._keyed(name, node, shape, ups, follows)
+            case _:
+                assert_never(shape)
+
+    def read(self, name: str, shape: Read) -> Stream[Batch]:
+        """The batches of a source."""
+        job = self.job
+
+        def share(part: int, parts: int) -> Iterator[list[Batch]]:
+            return until_failure(shape, (part, parts), job.progress, job.failure, job.beside)
+
+        return op.input(name, self._flow, Feed(share))
+
+    def _keyed(
+        self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]], follows: Linear
+    ) -> Stream[StepBatches]:
+        ports = [self._routed(f"{name}_{port}", node.inputs[port], up, shape, port) for port, up in enumerate(ups)]
+        threads = None if self.eager else cores(self.job.beside)
+        make = partial(state_of, shape, self.job.key, threads, self.plan.size)
+        guard = partial(self.job.failure.guard, node.title)
+        logic = _builder(lambda: _Step(guard, make(), follows, self._count, eager=self.eager))
+        changed = op.stateful_batch(name, op.merge(f"{name}_ports", *ports), logic)
+        return op.map(f"{name}_out", changed, lambda item: item[1])
+
+    def _routed(self, name: str, source: Node, up: Stream[Batch], shape: Keyed, port: int) -> Routed:
+        """One input of a keyed step, cut into shards; in a cluster, after equal records of a process are added up."""
+        job, parts = self.job, cast("Stream[KeyedRecords]", up)
+        if job.own:
+            make = partial(CombineHashed, source.schema, job.key) if shape.hashed else CombineRecords
+            parts = added(f"{name}_added", up, job.own, partial(make, job.failure))
+        return send(name, parts, shape.keys[port], port, key=job.key, shards=job.shards, failure=job.failure)
+
+
+def _merged(name: str, streams: list[Stream[V]]) -> Stream[V]:
+    return streams[0] if len(streams) == 1 else op.merge(name, *streams)
+
+
+def _picker(end: Node) -> Callable[[list[StepBatches]], list[Batch]]:
+    return lambda items: [batch for parts in items for batch in parts.get(end, ())]
+
+
+def _collect(found: list[Histogram], item: tuple[int, Counted]) -> None:
+    """Add a shard of a measurement's histogram up in this process."""
+    number, counted = item
+    if isinstance(counted, Histogram):
+        found[number].merge(counted)
+    else:
+        found[number].add(counted.content)
+
+
+def _tagger(number: int) -> Callable[[tuple[str, Counted]], tuple[int, Counted]]:
+    return lambda item: (number, item[1])
+
+
+def _builder(make: Callable[[], StatefulBatchLogic[V, W, None]]) -> Callable[[object], StatefulBatchLogic[V, W, None]]:
+    return lambda _resume: make()
+
+
+class _Step(StatefulBatchLogic[tuple[int, Parcel[KeyedRecords]], StepBatches, None]):
+    """One shard of a keyed step, and the linear steps that follow."""
+
+    def __init__(self, guard: Callable[..., Any], state: State, follows: Linear, count: Counts, *, eager: bool) -> None:
+        self._state, self._follows, self._eager, self._count = state, follows, eager, count
+        self._absorb = guard(self._absorbed, None)
+        self._emit: Callable[[], StepBatches] = guard(self._emitted, {})
+
+    def on_batch(self, values: list[tuple[int, Parcel[KeyedRecords]]]) -> tuple[list[StepBatches], bool]:
+        for port, parcel in values:
+            self._absorb(port, parcel.content)
+        return [self._emit()] if self._eager else [], False
+
+    def on_eof(self) -> tuple[list[StepBatches], bool]:
+        return [] if self._eager else [self._emit()], False
+
+    def _absorbed(self, port: int, part: KeyedRecords) -> None:
+        if isinstance(part, Batch):
+            self._state.absorb(port, part)
+        elif isinstance(self._state, HashedState):
+            self._state.absorb_hashed(part)
+
+    def _emitted(self) -> StepBatches:
+        """What goes on; what a measurement alone reads is counted at once."""
+        result: StepBatches = {}
+        for parts in self._follows.changes(self._state, last=not self._eager):
+            for end, batches in parts.items():
+                if end not in self._count:
+                    result.setdefault(end, []).extend(batches)
+                for count in self._count.get(end, ()):
+                    for batch in batches:
+                        count(batch)
+        return result
+
+    def snapshot(self) -> None:
+        return None
+
+
+class _Counter(StatefulBatchLogic[Batch, Counted, None]):
+    """Counts this process's part of a measured histogram; in a cluster it is sent to the first process."""
+
+    def __init__(self, root: Node, job: Job) -> None:
+        self._histogram = job.histogram(root)
+        self._absorb = job.failure.guard("measure", self._histogram.absorb, None)
+        whole: Callable[[], list[Counted]] = lambda: [self._histogram]  # noqa: E731
+        parts: Callable[[], list[Counted]] = lambda: [Parcel(part) for part in self._histogram.parts()]  # noqa: E731
+        self._parts = job.failure.guard("measure", parts if job.own and job.process else whole, [])
+
+    def on_batch(self, values: list[Batch]) -> tuple[list[Counted], bool]:
+        for batch in values:
+            self._absorb(batch)
+        return [], False
+
+    def on_eof(self) -> tuple[list[Counted], bool]:
+        return self._parts(), False
+
+    def snapshot(self) -> None:
+        return None

@@ -1,0 +1,64 @@
+"""Lower several plans to the shapes that engines run: common steps once, and only the columns that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from wpinq.core.engines.job import Job
+from wpinq.core.engines.linear import Linear
+from wpinq.core.plan.node import Node, Source, fingerprints, steps
+from wpinq.core.plan.shapes import Keyed, Read, Shape
+
+
+class Lowered:
+    """The steps of some plans as shapes, common steps once.
+
+    Attributes:
+        chosen: For each step the one that is computed in its place.
+        shapes: The shape of each step that is computed, inputs first.
+        size: Bytes of the files that are read; None if that is not known.
+        read: The steps whose output is read by a measurement or by a step with a state, in the same order in all
+            processes.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._failure, self.chosen = job.failure, representatives(job.roots)
+        needed = needed_columns(job.roots, self.chosen)
+        order = [node for node in steps(*job.roots) if self.chosen[node] is node]
+        self.shapes: dict[Node, Shape] = {node: node.lower(needed[node]) for node in order}
+        sizes = [shape.data.reader.total_bytes for shape in self.shapes.values() if isinstance(shape, Read)]
+        self.size = None if None in sizes else sum(size or 0 for size in sizes)
+        readers = [node.inputs for node, shape in self.shapes.items() if isinstance(shape, Keyed)] + [job.roots]
+        self.read = list(dict.fromkeys(self.chosen[one] for some in readers for one in some))
+
+    def follows(self, node: Node) -> Linear:
+        """The linear steps that follow a step."""
+        return Linear(node, self.shapes, self.chosen, self.read, self._failure)
+
+
+def representatives(roots: Sequence[Node]) -> dict[Node, Node]:
+    """For each step the first one of the same meaning, so that common steps run once.
+
+    Two sources are the same only if they read the same files or the same object: a version that a caller named may
+    stand for two.
+    """
+    first: dict[Hashable, Node] = {}
+    chosen: dict[Node, Node] = {}
+    for node, digest in fingerprints(*roots).items():
+        place: Hashable = tuple(chosen[source_node] for source_node in node.inputs)
+        if isinstance(node, Source):
+            place = node.data.reader.version() or id(node.data.reader)
+        chosen[node] = first.setdefault((digest or id(node), place), node)
+    return chosen
+
+
+def needed_columns(roots: Sequence[Node], chosen: dict[Node, Node]) -> dict[Node, frozenset[str]]:
+    """For each representative step, which of its columns anything reads; a measurement reads all of its own."""
+    needed: dict[Node, frozenset[str]] = dict.fromkeys(chosen.values(), frozenset())
+    for root in roots:
+        needed[chosen[root]] = frozenset(root.schema.names)
+    for node in reversed(steps(*roots)):
+        if chosen[node] is node:
+            for source_node, names in zip(node.inputs, node.required(needed[node]), strict=True):
+                needed[chosen[source_node]] |= names
+    return needed

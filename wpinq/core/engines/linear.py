@@ -1,0 +1,125 @@
+"""Stateless steps: batches pushed through all linear steps up to the next steps with a state.
+
+The steps are linear, so each piece of a change can be processed by itself. A step that emits pieces, such as a join,
+pushes each piece at once through the following stateless steps; where the next state begins, equal records are added up
+as they come. A state that answers for the last time gives up what it held piece by piece. So pieces do not accumulate,
+and memory holds what those states hold anyway: the different records that reach them, three times at the most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import TypeAlias
+
+from wpinq.core.plan.node import Node
+from wpinq.core.plan.shapes import Merge, Shape, Stateless
+from wpinq.core.records.batch import Batch
+from wpinq.core.state.states import Ending, Piecewise, State
+from wpinq.core.state.write_buffer import Waiting
+from wpinq.failures import Failure
+
+Edge: TypeAlias = tuple[Node, Callable[[Batch], Batch | None]]
+FEW = 2
+"""Batches of one step that need not be added up."""
+StepBatches: TypeAlias = dict[Node, list[Batch]]
+"""Batches that leave, by the step that made them."""
+
+
+class Linear:
+    """The linear steps that follow a step.
+
+    Args:
+        origin: The step.
+        shapes: All steps that are computed, inputs first.
+        chosen: For each step the one that is computed in its place.
+        read: The steps whose output is read by a measurement or a step with a state.
+        failure: Keeps the first failure of a step.
+
+    Attributes:
+        ends: Those of the steps, or the origin itself, whose output leaves.
+        note, keep, finish: Who sees the batches of an end, what is kept of them, and who is told when the last one was
+            there; see `matching.py`.
+    """
+
+    def __init__(
+        self,
+        origin: Node,
+        shapes: Mapping[Node, Shape],
+        chosen: Mapping[Node, Node],
+        read: Collection[Node],
+        failure: Failure,
+    ) -> None:
+        self._steps: dict[Node, list[Edge]] = {origin: []}
+        for node, shape in shapes.items():
+            if isinstance(shape, Stateless | Merge):
+                ups = [chosen[source_node] for source_node in node.inputs]
+                edges = [(up, kernel) for up, kernel in _kernels(node, ups, shape, failure) if up in self._steps]
+                if edges:
+                    self._steps[node] = edges
+        self.ends = [node for node in self._steps if node in read]
+        self.origin = origin
+        self.note: dict[Node, list[Callable[[Batch], None]]] = {}
+        self.keep: dict[Node, Callable[[Batch], Batch]] = {}
+        self.finish: list[Callable[[Node], None]] = []
+
+    def push(self, batch: Batch) -> StepBatches:
+        """The output for a batch, or what is kept of it."""
+        result: dict[Node, list[Batch]] = {}
+        for node, edges in self._steps.items():
+            made = (kernel(item) for up, kernel in edges for item in result[up])
+            result[node] = _few([entry for entry in (made if edges else [batch]) if entry])
+        for end, notes in self.note.items():
+            for note, entry in product(notes, result[end]):
+                note(entry)
+        for end, keep in self.keep.items():
+            result[end] = [entry for entry in map(keep, result[end]) if entry]
+        return {end: result[end] for end in self.ends if result[end]}
+
+    def changes(self, state: State, *, last: bool = False) -> Iterator[StepBatches]:
+        """What follows from what a step that remembers has to say now, for the last time or not."""
+        if last and isinstance(state, Ending):
+            yield from map(self.push, state.last())
+        else:
+            yield self._push_all(state.pieces()) if isinstance(state, Piecewise) else self.push(state.emit())
+        if last:
+            self.finished()
+
+    def finished(self) -> None:
+        """Tell that nothing more comes from the origin."""
+        for finish in self.finish:
+            finish(self.origin)
+
+    def _push_all(self, pieces: Iterator[Batch]) -> StepBatches:
+        """The output for a change that comes in pieces; equal records are added up as they come."""
+        sums: dict[Node, Waiting] = {}
+        for piece in pieces:
+            for end, batches in self.push(piece).items():
+                for batch in batches:
+                    sums.setdefault(end, Waiting(batch.schema)).absorb(batch)
+        return {end: [item.rows()] for end, item in sums.items()}
+
+
+def _few(batches: list[Batch]) -> list[Batch]:
+    """The same records in two batches at the most.
+
+    A sum gives a batch for each way on which a record came; of sums of sums the ways double with each. So equal records
+    are added up as soon as there are more batches than a sum of two steps has.
+    """
+    if len(batches) <= FEW:
+        return batches
+    return [Batch.concat(batches, batches[0].schema).consolidate()]
+
+
+def _kernels(node: Node, ups: Sequence[Node], shape: Stateless | Merge, failure: Failure) -> Sequence[Edge]:
+    """For each input of a step, the function that is applied to a batch.
+
+    The sum of an input with itself is a multiple, so that nested sums do not multiply the number of batches.
+    """
+    if isinstance(shape, Stateless):
+        return [(ups[0], failure.guard(node.title, shape.kernel, None))]
+    factors: dict[Node, int] = {}
+    for up, factor in zip(ups, shape.factors, strict=True):
+        factors[up] = factors.get(up, 0) + factor
+    return [(up, failure.guard(node.title, partial(shape.kernel, factor), None)) for up, factor in factors.items()]

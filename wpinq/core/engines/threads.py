@@ -1,0 +1,175 @@
+"""A keyed step in several threads of this process, and in many parts: each holds the state of some keys.
+
+Kernels and Polars let other threads run, so each thread has a core. The output for a key depends on the records of that
+key alone, so that it is the same in any number of threads and parts, as it is in any number of shards. Which part a key
+belongs to follows from its identity, never from the data that came before. A step whose state is large is cut into more
+parts than there are threads: what does not fit in memory waits on disk, part by part (`core/state/spill.py`).
+
+Records wait in memory until there are many of a part, so that its tables are in the cache while they are taken in.
+Where all of them fit, a part is begun and ended at once, and few are there at a time.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+import polars as pl
+
+from wpinq.core.engines.bytewax.shards import divided
+from wpinq.core.engines.reading import ahead
+from wpinq.core.plan.shapes import Keyed
+from wpinq.core.records.batch import Batch
+from wpinq.core.state.memory import LIMIT
+from wpinq.core.state.spill import Disk, Overflow, Sized
+from wpinq.core.state.states import Ending, Piecewise, State
+from wpinq.core.state.workers import FEW, Workers
+
+PARTS, BYTES = 64, 1 << 21
+"""Parts of a step whose state is large, of which one has to fit in memory for each thread: at the most so many, and so
+many bytes of files in each, since every part takes some memory of its own."""
+WORTH = 1 << 14
+"""Rows of a part that are worth a call."""
+LOT, SHARE = 1 << 25, 8
+"""Bytes of a part that wait before they are taken in, at the most; and the share of memory that may wait in all parts,
+an eighth."""
+
+
+def state_of(shape: Keyed, key: bytes, threads: int | None, size: int | None = None) -> State:
+    """The state of a step: of one that answers once in so many threads, where it allows that.
+
+    Args:
+        shape: The step.
+        key: The key of identities.
+        threads: How many there may be; None if it answers again and again.
+        size: Bytes of the files that are read; None if that is not known.
+    """
+    first = shape.state(key)
+    if threads is None or shape.hashed or shape.alone or not all(shape.keys) or isinstance(first, Piecewise):
+        return first
+    if isinstance(first, Sized):
+        disk, parts = Disk(LIMIT), PARTS if size is None else min(PARTS, max(threads, size // BYTES))
+        return Threads(shape.keys, key, lambda: Overflow(cast("Sized", shape.state(key)), disk), threads, parts)
+    return first if threads == 1 else Threads(shape.keys, key, lambda: shape.state(key), threads, threads)
+
+
+class Threads:
+    """A state for the keys of each part. What fails in a thread is raised where the next piece is handed to it.
+
+    Args:
+        keys: For each input the columns of its key.
+        key: The key of identities.
+        make: Makes a state with nothing in it: for all keys where there are few records, else for those of a part.
+        threads: How many there are.
+        parts: How many there are, which are shared out among the threads.
+    """
+
+    def __init__(
+        self, keys: Sequence[tuple[str, ...]], key: bytes, make: Callable[[], State], threads: int, parts: int
+    ) -> None:
+        self._keys, self._key, self._make = keys, key, make
+        self._threads, self._count = threads, parts
+        self._parts: list[Part] = []
+        self._few: list[tuple[int, Batch]] = []
+        self._rows = self._turn = 0
+        self._workers: Workers | None = None
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Take in a change, or let a thread cut it into parts."""
+        self._few.append((port, batch))
+        self._rows += len(batch)
+        if self._rows > FEW:
+            self._workers = self._workers or self._started()
+            few, self._few = self._few, []
+            for one in few:
+                self._turn = (self._turn + 1) % self._threads
+                self._workers.hand(self._turn, self._cut, *one)
+
+    def emit(self) -> Batch:
+        """The change of the step's output; it is asked for once."""
+        pieces = list(self.last())
+        return Batch.concat(pieces, pieces[0].schema)
+
+    def last(self) -> Iterator[Batch]:
+        """The same in pieces; nothing is asked afterwards."""
+        if self._workers is None:
+            state = self._make()
+            for port, batch in self._few:
+                state.absorb(port, batch)
+            yield from _pieces(state)
+            return
+        self._workers.finish()
+        mine = [deque(self._parts[number :: self._threads]) for number in range(self._threads)]
+        self._parts = []
+        with ahead([_each(some) for some in mine]) as pieces:
+            yield from pieces
+
+    def _started(self) -> Workers:
+        size = min(LOT, LIMIT.most // (SHARE * self._count))
+        taken = size * self._count if LIMIT.take(size * self._count) else 0
+        weakref.finalize(self, LIMIT.give, taken)
+        self._parts = [Part(self._make(), size if taken else 0) for _ in range(self._count)]
+        return Workers(self._threads)
+
+    def _cut(self, port: int, batch: Batch) -> None:
+        width = batch.frame.estimated_size() / max(len(batch), 1)
+        for some in divided(batch, self._keys[port], self._key, self._count):
+            for part, piece in zip(self._parts, some, strict=True):
+                part.add(port, piece, width * len(piece))
+
+
+class Part:
+    """The state of some keys, and records of theirs that wait until there are enough for a call.
+
+    Args:
+        state: The state.
+        size: Bytes that wait, and no fewer than `WORTH` rows.
+    """
+
+    def __init__(self, state: State, size: int) -> None:
+        self._state, self._most = state, size
+        self._adding, self._taking = threading.Lock(), threading.Lock()
+        self._waiting: dict[int, list[Batch]] = {}
+        self._rows, self._size = 0, 0.0
+
+    def add(self, port: int, batch: Batch, size: float) -> None:
+        """Let records wait, or take them in with all that wait; in any thread."""
+        with self._adding:
+            self._waiting.setdefault(port, []).append(batch)
+            self._rows += len(batch)
+            self._size += size
+            if self._rows < WORTH or self._size < self._most:
+                return
+            waiting, self._waiting, self._rows, self._size = self._waiting, {}, 0, 0.0
+        with self._taking:
+            self._take(waiting)
+
+    def last(self) -> Iterator[Batch]:
+        """The change of the output, with all that waited taken in."""
+        self._take(self._waiting)
+        del self._waiting
+        return _pieces(self._state)
+
+    def _take(self, waiting: dict[int, list[Batch]]) -> None:
+        while waiting:
+            port, batches = waiting.popitem()
+            frame = pl.concat([batch.frame for batch in batches], how="vertical_relaxed", rechunk=True)
+            schema = batches[0].schema
+            batches.clear()  # the rows are there once
+            self._state.absorb(port, Batch(frame, schema))
+
+
+def _each(parts: deque[Part]) -> Iterator[Batch]:
+    """What parts have to say, of which each is then let go of."""
+    while parts:
+        yield from parts.popleft().last()
+
+
+def _pieces(state: State) -> Iterator[Batch]:
+    if isinstance(state, Ending):
+        yield from state.last()
+    else:
+        yield state.emit()

@@ -1,0 +1,175 @@
+"""Bind a user's function or expression to the columns of a collection."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import CodeType
+from typing import TypeVar
+
+import polars as pl
+
+from wpinq.core.functions.binding import match
+from wpinq.core.functions.code.bytecode import arity, yields
+from wpinq.core.functions.code.capture import capture
+from wpinq.core.functions.code.fingerprint import digest
+from wpinq.core.functions.code.misspelt import refuse_misspelt
+from wpinq.core.functions.function import Function
+from wpinq.core.functions.many import Many
+from wpinq.core.functions.output_columns import Declared, columns_code, columns_of, named, shape
+from wpinq.core.functions.plain import Plain
+from wpinq.core.functions.polars.expressions import expressions
+from wpinq.core.functions.traced.columnar import Columnar, columns_read, projected
+from wpinq.core.functions.traced.expression import Expression, Untraced
+from wpinq.core.functions.traced.probe import agrees
+from wpinq.core.functions.traced.trace import trace
+from wpinq.core.records.kinds import declared
+from wpinq.core.records.schema import Kind, Schema
+from wpinq.errors import PlanError
+
+P = TypeVar("P", bound=Plain)
+M = TypeVar("M", bound=Many)
+
+
+def bind(
+    function: object,
+    schema: Schema,
+    call: str,
+    *,
+    columns: Sequence[str] | Mapping[str, object] | None = None,
+    condition: bool = False,
+) -> Function:
+    """Bind a function or expression to columns.
+
+    Args:
+        function: A Python function, element-wise Polars expressions, or SQL text.
+        schema: The columns of the input.
+        call: Name of the call, for messages: `map`.
+        columns: Names of the outputs, or names with types.
+        condition: Whether it is used as a predicate, so that SQL text is a condition.
+
+    Raises:
+        PlanError: The parameters do not fit the columns, or the outputs do not fit `columns`.
+        UntraceableError: An expression is not a function of one record.
+    """
+    if isinstance(function, str):
+        if not condition and _is_column(function, schema):
+            return expressions([pl.col(function)], schema, call, columns)
+        from wpinq.core.functions.sql.bind import predicate, projection
+
+        return predicate(function, schema, call) if condition else projection(function, schema, call, columns)
+    if isinstance(function, pl.Expr):
+        return expressions([function], schema, call, columns)
+    if isinstance(function, (list, tuple)):
+        return expressions(function, schema, call, columns)
+    plain = _plain(Plain, function, schema, call, columns)
+    try:
+        return _traced(plain, () if columns is None else declared(columns, call), call)
+    except Untraced:
+        refuse_misspelt(plain.function, plain.binding, schema, call)
+        return plain
+
+
+def bind_many(
+    function: object,
+    schema: Schema,
+    call: str,
+    *,
+    columns: Sequence[str] | Mapping[str, object] | None = None,
+) -> Many:
+    """Bind a function that returns an iterable of records, or yields them, to columns.
+
+    Each item is one value, or, when `columns` names several, a tuple of as many.
+
+    Raises:
+        PlanError: It is an expression, or the parameters do not fit the columns.
+    """
+    return bind_as(Many, function, schema, call, columns)
+
+
+def bind_as(
+    way: type[M], function: object, schema: Schema, call: str, columns: Sequence[str] | Mapping[str, object] | None
+) -> M:
+    """See `bind_many`; `way` says what is made of the items."""
+    if isinstance(function, (pl.Expr, list, tuple)):
+        raise PlanError(f"{call}: takes a Python function that returns a list of records, not Polars expressions.")
+    many = _plain(way, function, schema, call, columns)
+    refuse_misspelt(many.function, many.binding, schema, call)
+    return many
+
+
+def _is_column(text: str, schema: Schema) -> bool:
+    """Whether SQL text is just a column's name; then the SQL parser need not be loaded."""
+    return text.isidentifier() and text in schema.names and schema[text].kind is not Kind.ANY
+
+
+def _plain(
+    way: type[P], function: object, schema: Schema, call: str, columns: Sequence[str] | Mapping[str, object] | None
+) -> P:
+    if not callable(function):
+        raise PlanError(f"{call}: takes a function or Polars expressions, and got {type(function).__name__}.")
+    code = getattr(function, "__code__", None)
+    several = issubclass(way, Many)
+    if isinstance(code, CodeType) and yields(code, asynchronous=several):
+        raise PlanError(f"{call}: the function yields; return one value or a tuple, or use flat_map.")
+    held = capture(function, call)
+    binding = match(held.function, schema, call)
+    size, wanted = shape(columns, arity(code) if isinstance(code, CodeType) and not several else None, call)
+    names = tuple(name for name, _ in wanted) or named([None] * (size or 1))
+    kinds = [kind or Kind.ANY for _, kind in wanted] or [Kind.ANY] * len(names)
+    output = columns_of(names, kinds)
+    about = (way.__name__, binding.code(), size, columns_code(schema, binding.reads), columns_code(output))
+    return way(
+        schema=schema,
+        reads=binding.reads,
+        output=output,
+        projection=None,
+        note="plain Python on distinct records",
+        fingerprint=None if held.code is None else digest("plain", held.code, about),
+        held=held,
+        binding=binding,
+        size=size,
+    )
+
+
+def _traced(plain: Plain, wanted: Declared, call: str) -> Function:
+    nodes, steps = trace(plain.function, plain.binding, plain.schema, plain.size)
+    if len(nodes) != (plain.size or 1):
+        raise PlanError(f"{call}: the function returns one value and columns= names {plain.size}; return a tuple.")
+    kinds = [node.kind for node in nodes]
+    if any(kind not in (None, own) for (_, kind), own in zip(wanted or [("", None)] * len(kinds), kinds, strict=True)):
+        raise Untraced
+    binding = plain.binding.narrowed(columns_read(plain.reads, [*nodes, *steps]))
+    labels = dict(zip(binding.reads, binding.labels, strict=True))
+    names = tuple(name for name, _ in wanted) or named(
+        [labels[node.options[0]] if node.name == "column" else None for node in nodes]
+    )
+    projection = projected(nodes) if not steps else None
+    ranged = [projection is not None and plain.schema[node.options[0]].ranged for node in nodes]
+    output = columns_of(names, kinds, ranged)
+    own = replace(plain, reads=binding.reads, binding=binding, output=output.expanded())
+    note = "columns: " if projection else "traced: "
+    function = Columnar(
+        schema=plain.schema,
+        reads=binding.reads,
+        output=output,
+        projection=projection,
+        note=note + ", ".join(map(str, nodes)),
+        fingerprint=_meaning(nodes, steps, plain.schema, binding.reads, output),
+        nodes=tuple(nodes),
+        steps=tuple(steps),
+        plain=own,
+    )
+    if projection is None and not agrees(function, plain):
+        raise Untraced
+    return function
+
+
+def _meaning(
+    nodes: list[Expression], steps: list[Expression], schema: Schema, reads: tuple[str, ...], output: Schema
+) -> bytes:
+    done = tuple(sorted({step.code() for step in steps}))
+    python = sys.version_info[:2] if steps else ()  # what letters and numbers do is Python's
+    about = (columns_code(schema, reads), columns_code(output))
+    return digest("columns", python, tuple(node.code() for node in nodes), done, *about)

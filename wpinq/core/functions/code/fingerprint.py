@@ -1,0 +1,138 @@
+"""Canonical forms of values, bytecode and the platform, for fingerprints that are equal in every process."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import dis
+import hashlib
+import locale
+import os
+import struct
+import sys
+import time
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from types import CodeType
+from typing import Any
+
+from wpinq.core.functions.code.bytecode import FRAMES, nested, steps_of
+from wpinq.core.functions.code.stdlib import denied
+from wpinq.core.records.values import encode
+
+REPRESENTED = (
+    type(None),
+    type(...),
+    type(NotImplemented),
+    bool,
+    range,
+    Decimal,
+    Fraction,
+    dt.date,
+    dt.timedelta,
+    dt.time,
+    dt.datetime,
+    dt.timezone,
+)
+"""Immutable types whose values are determined by their `repr`."""
+OUTWARD = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "IMPORT_NAME", "LOAD_BUILD_CLASS")
+
+
+ZONED = frozenset(
+    ["timestamp", "astimezone", "strftime", "strptime", "format", "format_map", "Formatter"]
+)  # fmt: skip
+"""Names of functions whose results depend, or may depend, on the time zone of the computer."""
+
+
+def digest(*parts: Any) -> bytes:
+    """A hash of nested tuples of text, integers, bytes and None."""
+    return hashlib.sha256(encode(parts)).digest()
+
+
+def platform(*, zoned: bool) -> tuple[Any, ...]:
+    """Settings on which results of plain Python depend besides its arguments: how numbers and times are written."""
+    context = decimal.DefaultContext  # that of a new thread, as functions run in
+    exact = (context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp)
+    traps = tuple(sorted(signal.__name__ for signal, set_ in context.traps.items() if set_))
+    words = (locale.setlocale(locale.LC_TIME), locale.setlocale(locale.LC_NUMERIC))
+    zone = (*time.tzname, time.timezone, os.environ.get("TZ")) if zoned else ()
+    return (*exact, *traps, *words, sys.get_int_max_str_digits(), *zone)
+
+
+def value(given: Any) -> bytes | None:
+    """A canonical form of a value that cannot change; None for any other."""
+    form = _FORMS.get(type(given))
+    if form is None or (getattr(given, "tzinfo", None) is not None and type(given.tzinfo) is not dt.timezone):
+        return None
+    return form(given)
+
+
+def _represented(given: Any) -> bytes:
+    return f"{type(given).__name__} {given!r}".encode()
+
+
+_FORMS: dict[type, Callable[[Any], bytes]] = dict.fromkeys(REPRESENTED, _represented) | {
+    str: lambda given: b"s" + given.encode("utf-8", "surrogatepass"),
+    bytes: lambda given: b"b" + given,
+    int: lambda given: b"i%x" % given,
+    float: lambda given: b"f" + _number(given),
+    complex: lambda given: b"c" + _number(given.real) + b" " + _number(given.imag),
+}
+
+
+def _number(given: float) -> bytes:
+    """A float by its bits, so that NaNs with different signs, which `copysign` reads, differ."""
+    return given.hex().encode() if given == given else struct.pack(">d", given)  # noqa: PLR0124
+
+
+def bytecode(code: CodeType, constant: Callable[[Any], Any], *, named: bool) -> Any:
+    """Bytecode and the constants that it loads; parameters have no names where columns are bound to them."""
+    loads = (step.arg for step in steps_of(code) if step.opcode in dis.hasconst)
+    places = sorted({place for place in loads if place is not None})
+    constants = tuple((place, _constant(code.co_consts[place], constant)) for place in places)
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if named else ()
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_nlocals, code.co_flags)
+    return (code.co_code, code.co_exceptiontable, code.co_names, arguments, counts, constants)
+
+
+def _constant(given: Any, constant: Callable[[Any], Any]) -> Any:
+    if isinstance(given, CodeType):
+        return ("code", bytecode(given, constant, named=True))
+    return constant(given)
+
+
+def names(code: CodeType) -> frozenset[str]:
+    """All names that code looks up, outside of itself or in values."""
+    return frozenset(name for part in nested(code) for name in part.co_names)
+
+
+def pure(code: CodeType) -> bool:
+    """Whether code neither assigns outside of itself, nor makes classes, nor looks up what may lead anywhere."""
+    if any(map(denied, names(code))) or names(code) & FRAMES:
+        return False
+    for part in nested(code):
+        for step in steps_of(part):
+            freed = step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars
+            if freed or step.opname in OUTWARD:
+                return False
+    return True
+
+
+def zoned(code: CodeType) -> bool:
+    """Whether code may look at the computer's zone, as `f"{time:%s}"` does too."""
+    steps = [step for part in nested(code) for step in steps_of(part)]
+    formats = any(step.opname == "FORMAT_VALUE" and (step.arg or 0) & 4 for step in steps)
+    return formats or bool(names(code) & ZONED)
+
+
+def attributed(code: CodeType, name: str) -> bool:
+    """Whether code does no more with an outer name than to look up attributes of it, as with a module."""
+    loads = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
+    for part in nested(code):
+        listed = list(steps_of(part))
+        for step, following in zip(listed, [*listed[1:], None], strict=True):
+            looks = following is not None and following.opname in ("LOAD_ATTR", "LOAD_METHOD")
+            if step.opname in loads and step.argval == name and not looks:
+                return False
+    return True

@@ -1,0 +1,136 @@
+"""The plain way: a Python function called once for each distinct record of the columns that it reads.
+
+It is always right and slow: the work grows with the number of distinct records. It runs all functions that cannot be
+traced, and traced functions on the single records where column arithmetic and Python differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from wpinq.core.functions.binding import Binding
+from wpinq.core.functions.code.capture import Captured, capture
+from wpinq.core.functions.code.fingerprint import platform
+from wpinq.core.functions.code.outline import outlined
+from wpinq.core.functions.function import Dropped, Function
+from wpinq.core.functions.isolate import each
+from wpinq.core.records import canonical
+from wpinq.core.records.kinds import Misfit, plain_record, read, reads, series, stored, writer
+from wpinq.core.records.schema import Column
+
+MASK = "\0mask"
+
+
+@dataclass(frozen=True, eq=False)
+class Plain(Function):
+    """A Python function as it stands.
+
+    Attributes:
+        held: The function, with all that it captured.
+        binding: Which columns its parameters are given.
+        size: How many items its result must have; None when it is one bare value.
+    """
+
+    held: Captured
+    binding: Binding
+    size: int | None
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function."""
+        return self.held.function
+
+    @property
+    def covered(self) -> tuple[object, ...] | None:
+        """The function and its platform; None for a function that changed a value that it holds."""
+        result = super().covered
+        if result is None or (self.held.restless and capture(self.function).code != self.held.code):
+            return None
+        return (*result, platform(zoned=self.held.zoned))
+
+    @property
+    def asked(self) -> tuple[object, ...] | None:
+        """The function as people know it, in whatever version of Python."""
+        code = outlined(self.function)
+        return None if code is None else (code, self.reads, self.output, self.projection)
+
+    def call(self, record: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: D102
+        (result,) = each(self._mapped, [plain_record(record, self.schema, self.reads)])
+        if result is None:
+            raise Dropped
+        return tuple(read(value, column.kind) for value, column in zip(result, self.output, strict=True))
+
+    def test(self, record: tuple[Any, ...]) -> bool:  # noqa: D102
+        return each(self._tested, [plain_record(record, self.schema, self.reads)]) == [True]
+
+    def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
+        rows, distinct, records = self._distinct(frame, keep)
+        result = each(self._mapped, records)
+        outcomes = [outcome for outcome in result if outcome is not None]
+        results = [
+            series(f"\0out {place}", [outcome[place] for outcome in outcomes], column.kind)
+            for place, column in enumerate(self.output)
+        ]
+        mapped = distinct.filter(pl.Series([outcome is not None for outcome in result], dtype=pl.Boolean))
+        joined = rows.join(mapped.with_columns(results), on=distinct.columns, how="inner", nulls_equal=True)
+        names = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
+        return joined.select(*names, *keep)
+
+    def predicate(self, frame: pl.DataFrame) -> pl.Series:  # noqa: D102
+        rows, distinct, records = self._distinct(frame, ())
+        result = each(self._tested, records)
+        mask = distinct.with_columns(pl.Series(MASK, [outcome is True for outcome in result], dtype=pl.Boolean))
+        joined = rows.join(mask, on=distinct.columns, how="left", nulls_equal=True, maintain_order="left")
+        return joined.get_column(MASK)
+
+    def _distinct(
+        self, frame: pl.DataFrame, keep: Sequence[str]
+    ) -> tuple[pl.DataFrame, pl.DataFrame, Iterator[tuple[Any, ...]]]:
+        """All rows, the distinct ones of what is read, by whose columns the two join, and the records in these."""
+        own = [Column(f"\0in {place}", self.schema[name].kind) for place, name in enumerate(self.reads)]
+        read = [stored(self.schema[name]).alias(key.name) for name, key in zip(self.reads, own, strict=True)]
+        keys = canonical.bits(frame.with_columns(read or [pl.lit(0).alias("\0in")]))
+        keys = keys.select([key.name for key in own] or ["\0in"])
+        rows = pl.concat([frame.select(keep), keys], how="horizontal")
+        distinct = keys.unique()
+        return rows, distinct, canonical.numbers(distinct, own).iter_rows()
+
+    @cached_property
+    def _result(self) -> Callable[[tuple[Any, ...]], Any]:
+        """The function of one record as columns store it; how it is called is decided once."""
+        function, binding = self.function, self.binding
+        read = reads([self.schema[name].kind for name in self.reads])
+        if read is None and binding.straight:
+            return lambda values: function(*values)
+
+        def result(values: tuple[Any, ...]) -> Any:
+            positional, keywords = binding.arguments(read(values) if read else values)
+            return function(*positional, **keywords)
+
+        return result
+
+    def _mapped(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self._written(self._result(values))
+
+    @cached_property
+    def _written(self) -> Callable[[Any], tuple[Any, ...]]:
+        size, own = self.size, [writer(column.kind) for column in self.output]
+        if size is None:
+            (write,) = own
+            return lambda result: (None if result is None else write(result),)
+
+        def written(result: Any) -> tuple[Any, ...]:
+            if not isinstance(result, (tuple, list)) or len(result) != size:
+                raise Misfit
+            pairs = zip(own, result, strict=True)
+            return tuple([None if value is None else write(value) for write, value in pairs])
+
+        return written
+
+    def _tested(self, values: tuple[Any, ...]) -> bool:
+        return bool(self._result(values))

@@ -1,0 +1,227 @@
+"""Polars expressions as functions of one record.
+
+They mean what Polars says: integers wrap around at 64 bits, nulls stay null, comparisons with null are null. A result
+that is NaN, or a time beyond the years of Python, is null. All of that is element-wise, so it moves no other record. A
+record on which an expression raises is dropped, and it alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import polars as pl
+
+from wpinq.core.functions.code.fingerprint import digest
+from wpinq.core.functions.columnwise import Columnwise
+from wpinq.core.functions.output_columns import columns_code, columns_of, named
+from wpinq.core.functions.polars.admit import INSTEAD, admit, bare, columns, tree
+from wpinq.core.functions.polars.bounded import bounded, empty
+from wpinq.core.functions.traced.columnar import FAILURES
+from wpinq.core.functions.traced.probe import ROW, probe_frame
+from wpinq.core.records import canonical
+from wpinq.core.records.kinds import declared
+from wpinq.core.records.schema import Kind, Schema, polars_type
+from wpinq.errors import PlanError, UntraceableError
+
+TYPES: dict[type[pl.DataType], Kind] = {
+    pl.String: Kind.TEXT, pl.Boolean: Kind.BOOL, pl.Binary: Kind.BYTES, pl.Date: Kind.DATE, pl.Duration: Kind.SPAN,
+    pl.Float32: Kind.FLOAT, pl.Float64: Kind.FLOAT, pl.Int8: Kind.INT, pl.Int16: Kind.INT, pl.Int32: Kind.INT,
+    pl.Int64: Kind.INT, pl.UInt8: Kind.INT, pl.UInt16: Kind.INT, pl.UInt32: Kind.INT, pl.UInt64: Kind.INT,
+}  # fmt: skip
+FIRST = "\0first"
+"""The first row that holds the same as this one."""
+UNCHANGED = pl.QueryOptFlags.none()
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+
+
+@dataclass(frozen=True, eq=False)
+class Expressions(Columnwise):
+    """Element-wise Polars expressions, one for each output, of the kinds of the output."""
+
+    expressions: tuple[pl.Expr, ...]
+    growth: int = 1
+
+    def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
+        return canonical.frame(_each(frame, lambda part: self._made(part, keep)), self.output)
+
+    def one_by_one(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
+        """What `apply` gives for each record by itself, one below the other."""
+        rows = [frame[place : place + 1] for place in range(frame.height)]
+        try:
+            made = pl.collect_all([self._made(row.lazy(), keep) for row in rows], optimizations=UNCHANGED)
+        except FAILURES:
+            return pl.concat([self.apply(row, keep) for row in rows])
+        return canonical.frame(pl.concat(made), self.output)
+
+    def _made(self, frame: Frame, keep: Sequence[str]) -> Frame:
+        values = [value.alias(f"\0out {place}") for place, value in enumerate(self.expressions)]
+        result = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(self.output.names)]
+        return frame.with_columns(values).select(*result, *keep)
+
+
+def expressions(
+    given: Sequence[object], schema: Schema, call: str, names: Sequence[str] | Mapping[str, object] | None
+) -> Expressions:
+    """Bind Polars expressions to columns.
+
+    Raises:
+        UntraceableError: One is not element-wise.
+        PlanError: One does not fit the columns, or the outputs do not fit `columns=`.
+    """
+    parts = [part for item in given for part in _expanded(item, schema, call)]
+    trees = [tree(part, call) for part in parts]
+    for node in trees:
+        if bare(node) not in schema.names:
+            admit(node, schema, call)
+    reads = tuple(dict.fromkeys(name for node in trees for name in columns(node)))
+    typed = [_typed(part, node, schema, call) for part, node in zip(parts, trees, strict=True)]
+    growths = [bounded(node, schema, call) for node in trees if bare(node) not in schema.names]
+    passed = tuple(name for node in trees if (name := bare(node)) is not None)
+    projection = passed if len(passed) == len(parts) == len(set(passed)) else None
+    ranged = [schema[name].ranged for name in projection] if projection else [False] * len(parts)
+    labels = named([_label(part, node) for part, node in zip(parts, trees, strict=True)])
+    output = _output(labels, [kind for _, kind in typed], ranged, names, call)
+    meaning = (pl.__version__, tuple(map(_meaning, parts)), columns_code(schema, reads), columns_code(output))
+    bound = Expressions(
+        schema=schema,
+        reads=reads,
+        output=output,
+        projection=projection,
+        note=("columns: " if projection else "polars: ") + ", ".join(map(_shown, parts, trees)),
+        fingerprint=digest("polars", *meaning),
+        expressions=tuple(value for value, _ in typed),
+        growth=max(growths, default=1),
+    )
+    if projection is None:
+        _probed(bound, call)
+    return bound
+
+
+def chosen(names: Sequence[str], schema: Schema, call: str) -> Expressions:
+    """Some of the columns, of whatever types.
+
+    Raises:
+        PlanError: There is no such column.
+    """
+    different = tuple(dict.fromkeys(names))
+    for name in different:
+        if name not in schema.names:
+            raise PlanError(f"{call}: no column {name!r}; there are {schema.listed}.")
+    return Expressions(
+        schema=schema, reads=different, output=schema.select(different), projection=different,
+        note="columns: " + ", ".join(different), fingerprint=digest("chosen", different),
+        expressions=tuple(pl.col(name) for name in different),
+    )  # fmt: skip
+
+
+def _output(
+    labels: Sequence[str],
+    kinds: Sequence[Kind],
+    ranged: Sequence[bool],
+    names: Sequence[str] | Mapping[str, object] | None,
+    call: str,
+) -> Schema:
+    """The columns of the output, under the names that were asked for."""
+    wanted = declared(names, call) if names is not None else tuple((label, None) for label in labels)
+    if len(wanted) != len(labels):
+        raise PlanError(f"{call}: there are {len(labels)} expressions and columns= names {len(wanted)}; name each.")
+    for (name, asked), kind in zip(wanted, kinds, strict=True):
+        if asked not in (None, kind):
+            raise PlanError(f"{call}: {name!r} is of type {kind.value}, and columns= declares another; cast it.")
+    return columns_of([name for name, _ in wanted], kinds, ranged)
+
+
+def _label(part: pl.Expr, node: Any) -> str | None:
+    """What Polars would call the output; None for what it calls a literal."""
+    name = part.meta.output_name()
+    return None if name == "literal" and "Alias" not in node else name
+
+
+def _expanded(item: object, schema: Schema, call: str) -> list[pl.Expr]:
+    """An expression, or one for each column that a selector stands for (names and types are public)."""
+    if not isinstance(item, pl.Expr):
+        raise PlanError(f"{call}: expected Polars expressions, and found {type(item).__name__}; write pl.lit(...).")
+    node = tree(item, call)
+    if not (isinstance(node, dict) and "Selector" in node):
+        return [item]
+    try:
+        names = empty(schema).select(item).collect_schema().names()
+    except pl.exceptions.PolarsError:
+        names = []
+    if not names:
+        raise PlanError(f"{call}: a selector fits no column; there are {schema.listed}.")
+    return [pl.col(name) for name in names]
+
+
+def _typed(part: pl.Expr, node: Any, schema: Schema, call: str) -> tuple[pl.Expr, Kind]:
+    """The expression in the type of its kind."""
+    passed = bare(node)
+    if passed is not None and schema[passed].kind is Kind.ANY:
+        return part, Kind.ANY
+    try:
+        (result,) = empty(schema).select(part).collect_schema().dtypes()
+    except pl.exceptions.PolarsError:
+        raise PlanError(f"{call}: the expression {_shown(part, node)} does not fit the types of {schema}.") from None
+    kind = TYPES.get(type(result))
+    if isinstance(result, pl.Datetime):
+        kind = Kind.TIME if result.time_zone is None else Kind.INSTANT
+    if kind is None:
+        raise PlanError(
+            f"{call}: an expression of type {result} is no column here; cast it to text, a number, a boolean, bytes, a "
+            "date, a timestamp or a duration."
+        )
+    return part.cast(polars_type(kind), strict=False), kind
+
+
+def _each(frame: pl.DataFrame, work: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+    """Do element-wise work; where it raises, halve the rows until only the records that raise are left out."""
+    try:
+        return work(frame)
+    except FAILURES:
+        if frame.height <= 1:
+            return work(frame.clear())
+        half = frame.height // 2
+        return pl.concat([_each(frame[:half], work), _each(frame[half:], work)])
+
+
+def _probed(function: Expressions, call: str) -> None:
+    """Run an expression on fixed values: alone, together and turned round it must give the same."""
+    frame = probe_frame(function.schema, function.reads)
+    try:
+        function.apply(frame.clear(), ())
+        together = function.apply(frame, (ROW,))
+        turned = function.apply(frame.reverse(), (ROW,)).reverse()
+        alone = _alone(function, frame)
+    except FAILURES:
+        raise PlanError(f"{call}: Polars cannot compute {function.note}; check its arguments.") from None
+    if together.is_empty():
+        raise PlanError(f"{call}: Polars cannot compute {function.note}; check its arguments.")
+    if not together.equals(turned) or not together.equals(alone):
+        raise UntraceableError(f"{call}: {function.note} gives a record another value among other records; {INSTEAD}.")
+
+
+def _alone(function: Expressions, frame: pl.DataFrame) -> pl.DataFrame:
+    """What each row gives by itself; rows that hold the same are computed once."""
+    held = canonical.bits(frame).with_columns(pl.lit(0).alias(ROW)).select(pl.all().to_physical()).rows()
+    first: dict[tuple[object, ...], int] = {}
+    same = pl.DataFrame({ROW: frame[ROW], FIRST: [first.setdefault(row, place) for place, row in enumerate(held)]})
+    once = function.one_by_one(frame[list(first.values())], (ROW,))
+    made = once.rename({ROW: FIRST}).cast({FIRST: pl.Int64})
+    return same.join(made, on=FIRST, maintain_order="left").select(once.columns)
+
+
+def _meaning(part: pl.Expr) -> bytes:
+    """An expression as Polars writes it; not as JSON, which has one word for all numbers that are not finite."""
+    return part.meta.serialize(format="binary")
+
+
+def _shown(part: pl.Expr, node: Any) -> str:
+    """An expression as Polars writes it, with the time zones that Polars leaves out."""
+    text = re.sub(r"\bdyn (int|float): ", "", str(part).replace("\n", " "))  # Polars' word for a literal
+    for zone in re.findall(r'"ConvertTimeZone": \{"inner": "([^"]+)"', json.dumps(node)):
+        text = text.replace("convert_time_zone()", f'convert_time_zone("{zone}")', 1)
+    return bare(node) or text

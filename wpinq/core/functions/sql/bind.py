@@ -1,0 +1,148 @@
+"""SQL text as functions of one record: `filter("zip = 80127 AND age > 40")`, `map("user, lower(page) AS page")`.
+
+The text is parsed by sqlglot, never evaluated, and translated node by node into Polars expressions, which are then
+admitted like any that a user writes (`admit.py`). The dialect is PostgreSQL's, with what PostgreSQL would raise on a
+value being NULL: overflow, division by zero, a cast that fails. A condition keeps a record only where it is true.
+
+Names are matched exactly, or, where they are not in double quotes, without regard to case if that fits one column.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.core.functions.polars.expressions import Expressions, expressions
+from wpinq.core.functions.sql.calls import NAMES
+from wpinq.core.functions.sql.mistakes import near, told
+from wpinq.core.functions.sql.operators import RULES
+from wpinq.core.functions.sql.terms import Term, shown
+from wpinq.core.functions.sql.translator import Translator, too_deep
+from wpinq.core.records.schema import Kind, Schema
+from wpinq.errors import PlanError, needs
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+LONGEST = 20_000  # characters of a text
+
+
+def translator(resolve: Callable[[exp.Expression], Term], call: str, **more: Any) -> Translator:
+    """Translates expressions by the rules of SQL; see `Translator`."""
+    return Translator(resolve, call, RULES, names=NAMES, **more)
+
+
+def predicate(text: str, schema: Schema, call: str) -> Expressions:
+    """Bind a condition.
+
+    Raises:
+        PlanError: It is no SQL condition over these columns, or not a function of one record.
+    """
+    items = parsed(text, call)
+    if len(items) != 1 or type(items[0]).__name__ == "Alias":
+        raise PlanError(f"{call}: {shown(text)!r} is not one condition; join conditions with AND.")
+    term = translator(columns(schema, call), call).condition(items[0])
+    return expressions([term.value], schema, call, None)
+
+
+def projection(
+    text: str, schema: Schema, call: str, names: Sequence[str] | Mapping[str, object] | None = None
+) -> Expressions:
+    """Bind a list of expressions, each with or without a name: `user, lower(page) AS page`.
+
+    Raises:
+        PlanError: They are no SQL expressions over these columns, or not functions of one record.
+    """
+    translate = translator(columns(schema, call), call)
+    return expressions([_named(item, translate) for item in parsed(text, call)], schema, call, names)
+
+
+def _named(item: exp.Expression, translator: Translator) -> pl.Expr:
+    if type(item).__name__ == "Alias":
+        return translator.term(item.this).value.alias(item.alias)
+    term = translator.term(item)
+    return term.value if type(item).__name__ == "Column" else term.value.alias("value")
+
+
+def parsed(text: str, call: str) -> list[exp.Expression]:
+    """The comma-separated expressions of a text.
+
+    Raises:
+        PlanError: It is anything else: a statement, a clause, several statements.
+    """
+    select = statement(f"SELECT {text}", call, skip=len("SELECT "))
+    given = {name for name, value in select.args.items() if value}
+    if type(select).__name__ != "Select" or given != {"expressions"}:
+        raise PlanError(f"{call}: {shown(text)!r} is not an SQL expression; clauses (FROM, WHERE, ...) have no place.")
+    return list(select.expressions)
+
+
+def statement(text: str, call: str, skip: int = 0) -> Any:
+    """One parsed SQL statement.
+
+    Raises:
+        PlanError: It does not parse, or is not one.
+        ExtraError: There is no sqlglot to parse it.
+    """
+    if "\0" in text or len(text) > LONGEST:
+        raise PlanError(f"{call}: the SQL text holds a NUL or more than {LONGEST:,} characters.")
+    needs("sql", call)
+    import sqlglot
+    from sqlglot.errors import ParseError, SqlglotError
+
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its warnings go to standard error
+    try:
+        result = sqlglot.parse(text, dialect="postgres")
+    except ParseError as error:
+        reason = shown(told(text, error.errors[0] if error.errors else {}, skip), 160)
+        raise PlanError(f"{call}: this is not SQL{reason}.") from None
+    except SqlglotError:
+        raise PlanError(f"{call}: this is not SQL; check its quotes.") from None
+    except RecursionError:
+        raise too_deep(call) from None
+    if len(result) != 1 or result[0] is None:
+        raise PlanError(f"{call}: give one SQL {'expression' if skip else 'statement'}, without a semicolon.")
+    return result[0]
+
+
+def columns(schema: Schema, call: str) -> Callable[[exp.Expression], Term]:
+    """How names become columns of a schema."""
+
+    def resolve(node: exp.Expression) -> Term:
+        if any(node.args.get(part) for part in ("table", "db", "catalog")):
+            raise PlanError(f"{call}: {shown(node)} names a table; name only the column.")
+        return column(node, schema, call)
+
+    return resolve
+
+
+def column(node: exp.Expression, schema: Schema, call: str) -> Term:
+    """A column of a schema by its name."""
+    name = named(node.this, schema.names, call)
+    kind = schema[name].kind
+    if kind is Kind.ANY:
+        raise PlanError(f"{call}: column {name!r} may hold values of any type; declare one with columns=, as in "
+                        f"columns={{{name!r}: int}}.")  # fmt: skip
+    if name == "*" or (name.startswith("^") and name.endswith("$")):
+        raise PlanError(f"{call}: column {name!r} has a name that Polars reads as a pattern; write a Python function.")
+    return Term(pl.col(name), kind, shown(node))
+
+
+def named(identifier: exp.Expression, names: Sequence[str], call: str, what: str = "column") -> str:
+    """The one name that an identifier stands for.
+
+    Raises:
+        PlanError: It stands for none, or for several.
+    """
+    wanted = identifier.name
+    if wanted in names:
+        return wanted
+    alike = [] if identifier.args.get("quoted") else [name for name in names if name.lower() == wanted.lower()]
+    if len(alike) != 1:
+        result = f"several {what}s" if alike else f"no {what}"
+        hint = "" if alike else near(wanted, names)
+        raise PlanError(f"{call}: {result} {shown(wanted)!r}; there are {', '.join(map(repr, names))}.{hint}")
+    return alike[0]

@@ -1,0 +1,176 @@
+"""SQL functions of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.core.functions.sql.arguments import argument, whole, words
+from wpinq.core.functions.sql.casts import as_text
+from wpinq.core.functions.sql.patterns import Pattern, pattern, replacement
+from wpinq.core.functions.sql.terms import Term
+from wpinq.core.records.schema import Kind, polars_type
+from wpinq.errors import PlanError
+
+if TYPE_CHECKING:
+    from wpinq.core.functions.sql.translator import Translator
+
+
+def text(work: Callable[[Any], pl.Expr], kind: Kind = Kind.TEXT) -> Any:
+    """A function of one text."""
+
+    def rule(translator: Translator, node: Any) -> Term:
+        result = work(argument(translator, node.this, Kind.TEXT).value.str)
+        return Term(result.cast(polars_type(kind), strict=False), kind, "")
+
+    return rule
+
+
+def end(translator: Translator, node: Any) -> Term:
+    """LEFT and RIGHT: so many characters of one end; below zero, all but so many of the other."""
+    value = argument(translator, node.this, Kind.TEXT).value
+    size = whole(translator, node.expression, node, None)
+    if size is None:
+        raise translator.refused(node)
+    result = value.str.head(size) if type(node).__name__ == "Left" else value.str.tail(size)
+    return Term(result, Kind.TEXT, "")
+
+
+def substring(translator: Translator, node: Any) -> Term:
+    """Characters by number from 1; what lies before the first is counted, and is not there. Or what a pattern finds."""
+    value = argument(translator, node.this, Kind.TEXT).value
+    begin = node.args.get("start")
+    if type(begin).__name__ == "Literal" and begin.is_string and node.args.get("length") is None:
+        return _found(value, _pattern(translator, begin, node))
+    start = whole(translator, begin, node, 1)
+    length = whole(translator, node.args.get("length"), node, None)
+    if start is None or (length is not None and length < 0):
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: a length is not below zero.")
+    first = max(start - 1, 0)
+    size = None if length is None else max(start - 1 + length - first, 0)
+    return Term(value.str.slice(first, size), Kind.TEXT, "")
+
+
+def trim(translator: Translator, node: Any) -> Term:
+    """TRIM, LTRIM, RTRIM, BTRIM: spaces, or any of the characters of a text."""
+    value = argument(translator, node.this, Kind.TEXT).value.str
+    given = node.args.get("expression")
+    marks = " " if given is None else words(translator, given, node)
+    strip = {"LEADING": value.strip_chars_start, "TRAILING": value.strip_chars_end}
+    return Term(strip.get(node.args.get("position") or "", value.strip_chars)(marks), Kind.TEXT, "")
+
+
+def replaced(translator: Translator, node: Any) -> Term:
+    """REPLACE, of a constant text by another."""
+    value = argument(translator, node.this, Kind.TEXT).value
+    old = words(translator, node.expression, node)
+    new = words(translator, node.args.get("replacement"), node)
+    return Term(value.str.replace_all(old, new, literal=True) if old else value, Kind.TEXT, "")
+
+
+def part(translator: Translator, node: Any) -> Term:
+    """SPLIT_PART: the n-th part, from the end if n is below zero; an empty text where there is none."""
+    value = argument(translator, node.this, Kind.TEXT).value
+    mark = words(translator, node.args.get("delimiter"), node)
+    place = whole(translator, node.args.get("part_index"), node, None)
+    if not place:
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: parts are numbered from 1, and from -1 from "
+                        "the end.")  # fmt: skip
+    if not mark:
+        return Term(value if place in (1, -1) else _empty(value), Kind.TEXT, "")
+    found = value.str.split(mark).list.get(place - (place > 0), null_on_oob=True)
+    return Term(pl.when(value.is_not_null()).then(found.fill_null("")), Kind.TEXT, "")
+
+
+def _empty(value: pl.Expr) -> pl.Expr:
+    return pl.when(value.is_not_null()).then(pl.lit(""))
+
+
+def position(translator: Translator, node: Any) -> Term:
+    """STRPOS and POSITION: where a constant text begins, from 1; 0 where it is not there."""
+    value = argument(translator, node.this, Kind.TEXT).value
+    mark = words(translator, node.args.get("substr"), node)
+    if not mark:
+        return Term(pl.when(value.is_not_null()).then(pl.lit(1, pl.Int64)), Kind.INT, "")
+    before = value.str.split(mark).list.get(0, null_on_oob=True).str.len_chars().cast(pl.Int64, strict=False)
+    return Term(pl.when(value.str.contains(mark, literal=True)).then(before + 1).when(value.is_not_null()).then(0),
+                Kind.INT, "")  # fmt: skip
+
+
+def starts(translator: Translator, node: Any) -> Term:
+    """STARTS_WITH."""
+    value, first = (argument(translator, item, Kind.TEXT).value for item in (node.this, node.expression))
+    return Term(value.str.starts_with(first), Kind.BOOL, "")
+
+
+def joined(translator: Translator, node: Any) -> Term:
+    """CONCAT and CONCAT_WS, which skip NULL."""
+    parts, mark = list(node.expressions), ""
+    if type(node).__name__ == "ConcatWs":
+        mark = words(translator, parts.pop(0), node)
+    terms = [as_text(translator, translator.term(item), node) for item in parts]
+    return Term(pl.concat_str(terms, separator=mark, ignore_nulls=True), Kind.TEXT, "")
+
+
+def _pattern(translator: Translator, node: Any, whole_: Any, flags: str = "") -> Pattern:
+    given = words(translator, node, whole_)
+    try:
+        return pattern(given, flags)
+    except ValueError as error:
+        raise PlanError(f"{translator.call}: {translator.spell(whole_)}: of this pattern, {error}.") from None
+
+
+def matches(translator: Translator, node: Any) -> Term:
+    """`~`, `~*` and REGEXP_LIKE: whether a pattern is found."""
+    value = argument(translator, node.this, Kind.TEXT).value
+    flag = node.args.get("flag")
+    flags = "" if flag is None else words(translator, flag, node)
+    flags += "i" * (type(node).__name__ == "RegexpILike")
+    return Term(value.str.contains(_pattern(translator, node.expression, node, flags).text), Kind.BOOL, "")
+
+
+def _found(value: pl.Expr, found: Pattern, group: int | None = None) -> Term:
+    """What a pattern finds, or its first group; NULL where it finds nothing."""
+    wanted = min(found.groups, 1) if group is None else group
+    return Term(value.str.extract(found.text, wanted), Kind.TEXT, "")
+
+
+def extracted(translator: Translator, node: Any) -> Term:
+    """REGEXP_EXTRACT(text, pattern, group) and REGEXP_SUBSTR(text, pattern)."""
+    value = argument(translator, node.this, Kind.TEXT).value
+    found = _pattern(translator, node.expression, node)
+    group = whole(translator, node.args.get("position"), node, 0)
+    if group is None or not 0 <= group <= found.groups:
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: the pattern has {found.groups} groups.")
+    return _found(value, found, group)
+
+
+def matched(translator: Translator, node: Any) -> Term:
+    """`(regexp_match(text, pattern))[n]`: the n-th group, or all where the pattern has none."""
+    inner = node.this.this if type(node.this).__name__ == "Paren" else node.this
+    given = inner.expressions if type(inner).__name__ == "Anonymous" and inner.name.lower() == "regexp_match" else []
+    if len(given) not in (2, 3) or len(node.expressions) != 1:
+        raise translator.refused(node)
+    flags = words(translator, given[2], node) if len(given) == 3 else ""
+    found = _pattern(translator, given[1], node, flags)
+    place = whole(translator, node.expressions[0], node, 0)  # sqlglot counts from 0
+    if place is None or not 0 <= place < max(found.groups, 1):
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: the pattern has {found.groups} groups.")
+    return _found(argument(translator, given[0], Kind.TEXT).value, found, place + 1 if found.groups else 0)
+
+
+def rewritten(translator: Translator, node: Any) -> Term:
+    """REGEXP_REPLACE: the first match, or with the flag g each."""
+    value = argument(translator, node.this, Kind.TEXT).value
+    given = node.args.get("modifiers")
+    flags = "" if given is None else words(translator, given, node)
+    found = _pattern(translator, node.expression, node, flags)
+    new = words(translator, node.args.get("replacement"), node)
+    try:
+        written = replacement(new)
+    except ValueError as error:
+        raise PlanError(f"{translator.call}: {translator.spell(node)}: {error}.") from None
+    work = value.str.replace_all if "g" in flags else value.str.replace
+    return Term(work(found.text, written), Kind.TEXT, "")

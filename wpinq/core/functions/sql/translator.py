@@ -1,0 +1,168 @@
+"""Translate the parts of an SQL text into Polars expressions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from wpinq.core.functions import sizes
+from wpinq.core.functions.sql.terms import Term, shown
+from wpinq.core.records.schema import Kind
+from wpinq.errors import PlanError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+DEEPEST = 60  # nested operators of an expression
+WRITTEN = 8  # nodes of a constant
+DECIMAL = frozenset(
+    ["Literal", "Paren", "Neg", "Add", "Sub", "Mul", "Div", "Mod", "Abs", "Ceil", "Floor", "Trunc", "Round", "Sign",
+     "Greatest", "Least", "Coalesce", "Case", "Nullif"]
+)  # fmt: skip
+"""What makes a decimal of decimals and integers."""
+
+
+class Parts:
+    """The parts of what a rule translates.
+
+    Attributes:
+        made: For each node, by its identity, itself and what it was translated to.
+        sizes: How large those are that something stands for.
+        real: Whether the rule is given the parts themselves.
+    """
+
+    def __init__(self) -> None:
+        self.made: dict[int, tuple[exp.Expression, Term]] = {}
+        self.sizes: list[int] = []
+        self.real = False
+
+    @property
+    def decimal(self) -> bool:
+        """Whether none of them is a double."""
+        return all(term.decimal for _, term in self.made.values() if term.kind is Kind.FLOAT)
+
+    def seen(self, term: Term) -> Term:
+        """A part as the rule is given it; rules compute with constants, which are small as they are written."""
+        if self.real or (term.constant is not None and term.size <= WRITTEN):
+            return term
+        self.sizes.append(term.size)
+        return replace(term, value=sizes.stand_in(len(self.sizes) - 1, term.value))
+
+
+class Translator:
+    """Translates the expressions of one text.
+
+    Attributes:
+        resolve: Turns a name into a column.
+        call: Name of the call, for messages.
+        names: Names of functions, which a misspelt one is compared with.
+        spelled: How messages write a part.
+        known: What a function must be that is not in the list of those that are translated.
+        rules: For each kind of part, which of its arguments are known, and what translates it.
+    """
+
+    def __init__(
+        self,
+        resolve: Callable[[exp.Expression], Term],
+        call: str,
+        rules: Mapping[str, tuple[frozenset[str], Any]],
+        *,
+        names: Sequence[str] = (),
+        spelled: Callable[[exp.Expression], str] = shown,
+        known: str = "computed from one record alone",
+    ) -> None:
+        self.resolve: Callable[[exp.Expression], Term] = resolve
+        self.call, self.rules, self.spelled, self.known = call, rules, spelled, known
+        self.names = names
+        self._open: list[Parts] = []
+
+    def condition(self, node: exp.Expression) -> Term:
+        """A part that is true, false or NULL.
+
+        Raises:
+            PlanError: It is of another type.
+        """
+        term = self.term(node)
+        if term.kind not in (Kind.BOOL, None):
+            raise PlanError(f"{self.call}: {term.text} is of type {term.spoken} and not a condition; compare it.")
+        return replace(term, value=term.value if term.kind else pl.lit(None, pl.Boolean), kind=Kind.BOOL, constant=None)
+
+    def term(self, node: exp.Expression) -> Term:
+        """Translate any part; inside of a rule, what stands for the part, until the rule's size is known.
+
+        Raises:
+            PlanError: It is not known to be a function of one record, or stands for too large an expression.
+        """
+        if not self._open:
+            result = self._translated(node)
+            sizes.total().add(result.size, self.call, result.text)
+            return result
+        parts = self._open[-1]
+        if id(node) not in parts.made:
+            parts.made[id(node)] = node, self._translated(node)
+        return parts.seen(parts.made[id(node)][1])
+
+    def _translated(self, node: exp.Expression) -> Term:
+        called = type(node).__name__
+        rule = self.rules.get(node.name.lower() if called == "Anonymous" else called)
+        if rule is None:
+            raise self.refused(node)
+        known, translate = rule
+        if not {name for name, value in node.args.items() if value} <= known:
+            raise self.refused(node)
+        if len(self._open) == DEEPEST:
+            raise too_deep(self.call)
+        parts = Parts()
+        self._open.append(parts)
+        try:
+            result, text = translate(self, node), self.spell(node)
+            nodes = sizes.size(result.value, parts.sizes)
+            sizes.insist(nodes, self.call, text)
+            if parts.sizes:
+                parts.real = True
+                result = translate(self, node)
+        finally:
+            self._open.pop()
+        decimal = result.kind is Kind.FLOAT and called in DECIMAL and parts.decimal
+        return Term(result.value, result.kind, text, result.constant, result.quoted, nodes, decimal)
+
+    def spell(self, node: exp.Expression) -> str:
+        """How a part was written."""
+        try:
+            return self.spelled(node)
+        except RecursionError:
+            raise too_deep(self.call) from None
+
+    def refused(self, node: exp.Expression) -> PlanError:
+        """Why a part cannot be a function of one record."""
+        inside = [type(item).__name__ for item in (node, *node.args.values())]
+        reason = next((_REASONS[kind] for kind in inside if kind in _REASONS), None)
+        if reason is not None:
+            return PlanError(f"{self.call}: {self.spell(node)} {reason}.")
+        why = f"is not in the list of what is known to be {self.known}"
+        alike = difflib.get_close_matches(node.name.lower(), self.names, 1) if inside[0] == "Anonymous" else []
+        hint = f"Did you mean {alike[0]}? " if alike else ""
+        return PlanError(f"{self.call}: {self.spell(node)} {why}. {hint}The list: wpinq sql --functions.")
+
+
+def too_deep(call: str) -> PlanError:
+    """The error for a text that is nested too deeply."""
+    return PlanError(f"{call}: the SQL text is nested too deeply; write it flatter, or use a Python function.")
+
+
+_WINDOW = "looks at other records, so it is not a function of one record"
+_AGGREGATE = "is an aggregate, which looks at other records; measure it instead"
+_QUERY = "holds a query of its own, which would look at other records; join, or list the values"
+_REASONS = (
+    dict.fromkeys(("Window", "Lag", "Lead", "RowNumber", "Rank", "DenseRank", "WithinGroup"), _WINDOW)
+    | dict.fromkeys(("Count", "Sum", "Avg", "Min", "Max", "Stddev", "Variance", "Median"), _AGGREGATE)
+    | dict.fromkeys(("Select", "Subquery", "Exists", "Union"), _QUERY)
+    | dict.fromkeys(("Rand", "Uuid", "CurrentTimestamp", "CurrentDate", "CurrentTime", "Now"),
+                    "gives another value every time")
+    | dict.fromkeys(("Placeholder", "Parameter"), "stands for a value; write the value")
+    | {"Star": "stands for all columns; name each column", "Alias": "has a name, which has no place here"}
+)  # fmt: skip

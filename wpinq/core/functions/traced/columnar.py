@@ -1,0 +1,107 @@
+"""The column way: a traced function as Polars expressions, with the plain way for the records where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from wpinq.core.functions.function import Function
+from wpinq.core.functions.plain import Plain
+from wpinq.core.functions.traced.expression import Expression, expression, safe
+from wpinq.core.records import canonical
+from wpinq.core.records.schema import Kind
+
+SAFE = "\0safe"
+TRUTH = "\0truth"
+TRUTHFUL = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.TEXT)
+FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+
+
+@dataclass(frozen=True, eq=False)
+class Columnar(Function):
+    """A function that is column arithmetic.
+
+    Attributes:
+        nodes: The expression of each output.
+        steps: Every operation of the function, also of what it does not return: all must succeed.
+        plain: The same function with the same kinds of outputs, run plainly.
+    """
+
+    nodes: tuple[Expression, ...]
+    steps: tuple[Expression, ...]
+    plain: Plain
+
+    @property
+    def growth(self) -> int:  # noqa: D102
+        return max((node.growth() for node in self.steps), default=1)
+
+    def call(self, record: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: D102
+        return self.plain.call(record)
+
+    def test(self, record: tuple[Any, ...]) -> bool:  # noqa: D102
+        return self.plain.test(record)
+
+    def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
+        try:
+            fast, slow = _split(frame, safe(self.steps))
+            mapped = canonical.frame(_select(fast, self.nodes, self.output.names, keep), self.output)
+        except FAILURES:
+            return self.plain.apply(frame, keep)
+        if slow is None or slow.is_empty():
+            return mapped
+        return pl.concat([mapped, self.plain.apply(slow, keep)])
+
+    def predicate(self, frame: pl.DataFrame) -> pl.Series:  # noqa: D102
+        (node, *more) = self.nodes
+        if more or node.kind not in TRUTHFUL:
+            return self.plain.predicate(frame)
+        mark = truthful(expression(node), node.kind)
+        test = safe((*self.steps, *self.nodes))
+        known = mark if test is None else pl.when(test).then(mark)
+        try:
+            mask = frame.with_columns(known.alias(TRUTH)).get_column(TRUTH)
+        except FAILURES:
+            return self.plain.predicate(frame)
+        unknown = mask.is_null()
+        if not unknown.any():
+            return mask
+        return mask.scatter(unknown.arg_true(), self.plain.predicate(frame.filter(unknown)))
+
+
+def truthful(value: pl.Expr, kind: Kind) -> pl.Expr:
+    """What `bool()` of a value is; for kinds that are not in `TRUTHFUL` every value counts as true."""
+    if kind is Kind.BOOL:
+        return value
+    if kind in (Kind.INT, Kind.FLOAT):
+        return value != 0
+    return value != "" if kind is Kind.TEXT else value.is_not_null()
+
+
+def projected(nodes: Sequence[Expression]) -> tuple[str, ...] | None:
+    """The columns that these outputs are, when each is a column of its own."""
+    names = tuple(node.options[0] for node in nodes if node.name == "column")
+    return names if len(names) == len(nodes) == len(set(names)) else None
+
+
+def columns_read(names: Sequence[str], nodes: Sequence[Expression]) -> frozenset[str]:
+    """Which of these columns the nodes look at."""
+    result = {name for node in nodes for name in node.columns()}
+    return frozenset(result & set(names))
+
+
+def _split(frame: pl.DataFrame, test: pl.Expr | None) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    if test is None:
+        return frame, None
+    marked = frame.with_columns(test.alias(SAFE))
+    return marked.filter(pl.col(SAFE)), marked.filter(~pl.col(SAFE))
+
+
+def _select(
+    frame: pl.DataFrame, nodes: Sequence[Expression], names: Sequence[str], keep: Sequence[str]
+) -> pl.DataFrame:
+    result = [expression(node).alias(f"\0out {place}") for place, node in enumerate(nodes)]
+    renamed = [pl.col(f"\0out {place}").alias(name) for place, name in enumerate(names)]
+    return frame.with_columns(result).select(*renamed, *keep)

@@ -1,0 +1,153 @@
+"""The column expressions of traced functions: a small tree, its Polars expression, and a test of where Python agrees.
+
+Every rule has a value and, where Polars and Python differ, a `safe` test: records that fail it are computed by the
+plain way (privacy rule 16). Examples are integers beyond 64 bits, division by zero, letters beyond ASCII whose case or
+white space the two treat differently, and NaN in comparisons.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from wpinq.core.functions import sizes
+from wpinq.core.functions.traced.rules import RULES, Rule
+from wpinq.core.records.canonical import canonical
+from wpinq.core.records.kinds import PHYSICAL, read, write
+from wpinq.core.records.schema import Kind, polars_type
+from wpinq.core.records.values import encode
+
+CASE = 3
+"""Letters that one may become in another case: `"\N{LATIN SMALL LIGATURE FFI}".upper()`."""
+
+
+class Untraced(Exception):  # noqa: N818
+    """A function is not column arithmetic; the plain way is taken."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """One step of a column expression.
+
+    Attributes:
+        name: `column`, `constant`, or the name of a rule.
+        kind: The kind of its value.
+        inputs: The expressions that it works on.
+        options: Constants: the name of a column, the stored value of a constant, the arguments of a rule.
+        size: How many nodes its Polars expression has, and the test of where Python agrees; it follows from the rest.
+    """
+
+    name: str
+    kind: Kind
+    inputs: tuple[Expression, ...] = ()
+    options: tuple[Any, ...] = ()
+    size: int = field(default=1, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        if self.name == "column":
+            return str(self.options[0])
+        if self.name == "constant":
+            return repr(read(self.options[0], self.kind))
+        return f"{self.name}({', '.join([*map(str, self.inputs), *map(repr, self.options)])})"
+
+    def columns(self) -> Iterator[str]:
+        """The columns that it reads."""
+        if self.name == "column":
+            yield self.options[0]
+        for node in self.inputs:
+            yield from node.columns()
+
+    def constants(self) -> Iterator[Expression]:
+        """The constants in it."""
+        if self.name == "constant":
+            yield self
+        for node in self.inputs:
+            yield from node.constants()
+
+    def growth(self) -> int:
+        """How many characters its value has for each of a column's, at the most; constants are not counted."""
+        grown = [node.growth() for node in self.inputs]
+        if self.name == "add":
+            return max(1, sum(one for one, node in zip(grown, self.inputs, strict=True) if node.name != "constant"))
+        if self.name in ("lower", "upper"):
+            return CASE * grown[0]
+        if self.name == "replace":
+            old, new = self.options
+            return max(1, -(-len(new) // len(old))) * grown[0]
+        return max(grown, default=1)
+
+    def code(self) -> bytes:
+        """Canonical bytes: equal for equal expressions, in any process."""
+        own: Any = (self.name, self.kind.value, tuple(node.code() for node in self.inputs))
+        return encode((*own, tuple((type(option).__name__, option) for option in self.options)))
+
+
+def column(name: str, kind: Kind) -> Expression:
+    """A column of the input."""
+    return Expression("column", kind, (), (name,))
+
+
+def constant(value: Any, kind: Kind) -> Expression:
+    """A constant, held as a column of this kind would store it."""
+    return Expression("constant", kind, (), (write(value, kind),))
+
+
+def step(name: str, inputs: tuple[Expression, ...], options: tuple[Any, ...], call: str = "trace") -> Expression:
+    """A rule applied to expressions.
+
+    Raises:
+        Untraced: There is no such rule for operands of these kinds.
+        TooLargeError: It stands for too large an expression.
+    """
+    rule = RULES.get((name, *(node.kind for node in inputs)))
+    if rule is None or (rule.admits is not None and not rule.admits(*options)):
+        raise Untraced
+    parts = [node.size for node in inputs]
+    given = [pl.col(sizes.stands(place)) for place in range(len(inputs))]
+    nodes = sizes.size(_value(rule, given, options), parts)
+    if rule.safe is not None:
+        nodes += sizes.size(rule.safe(*given, *options), parts)
+    sizes.insist(nodes, call, name)
+    return Expression(name, rule.kind, inputs, options, nodes)
+
+
+def expression(node: Expression) -> pl.Expr:
+    """The value of a node, right wherever `safe` holds."""
+    if node.name == "column":
+        return pl.col(node.options[0])
+    if node.name == "constant":
+        value = node.options[0]
+        kind = polars_type(node.kind)
+        return pl.lit(value, pl.Int64()).cast(kind) if node.kind in PHYSICAL else pl.lit(value, kind)
+    return _value(_rule(node), list(map(expression, node.inputs)), node.options)
+
+
+def _value(rule: Rule, inputs: Sequence[pl.Expr], options: Sequence[Any]) -> pl.Expr:
+    return canonical(rule.value(*inputs, *options).cast(polars_type(rule.kind)), rule.kind)
+
+
+def safe(nodes: Iterable[Expression]) -> pl.Expr | None:
+    """Where the values of these nodes are what Python computes; None when that is everywhere."""
+    tests = [test for node in dict.fromkeys(part for node in nodes for part in _parts(node)) for test in _tests(node)]
+    return functools.reduce(lambda one, other: one & other, tests).fill_null(value=False) if tests else None
+
+
+def _parts(node: Expression) -> Iterator[Expression]:
+    for part in node.inputs:
+        yield from _parts(part)
+    yield node
+
+
+def _tests(node: Expression) -> Iterator[pl.Expr]:
+    if node.name == "column":
+        yield pl.col(node.options[0]).is_not_null()
+    elif node.name != "constant" and (test := _rule(node).safe) is not None:
+        yield test(*map(expression, node.inputs), *node.options)
+
+
+def _rule(node: Expression) -> Rule:
+    return RULES[(node.name, *(part.kind for part in node.inputs))]

@@ -1,0 +1,180 @@
+"""Operations of Polars on columns that equal Python's on values, each with a test of where that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from wpinq.core.records.schema import Kind
+
+SPACES = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"  # what str.strip() strips, within ASCII
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One operation on operands of given kinds.
+
+    Attributes:
+        kind: The kind of its value.
+        value: Builds the value from the operands and the constant options.
+        safe: Builds the test of where Python agrees; None when that is everywhere (nulls never get here).
+        admits: Whether these options are covered; None when all are.
+    """
+
+    kind: Kind
+    value: Callable[..., pl.Expr]
+    safe: Callable[..., pl.Expr] | None = None
+    admits: Callable[..., bool] | None = None
+
+
+def ascii_only(text: pl.Expr, *_: Any) -> pl.Expr:
+    """Whether a text is within ASCII."""
+    return text.str.len_bytes() == text.str.len_chars()
+
+
+def _fits(exact: Callable[[pl.Expr, pl.Expr], pl.Expr]) -> Callable[..., pl.Expr]:
+    return lambda a, b: exact(a.cast(pl.Int128), b.cast(pl.Int128)).is_between(INT64_MIN, INT64_MAX)
+
+
+def _numbers(a: pl.Expr, b: pl.Expr) -> pl.Expr:
+    return a.is_not_nan() & b.is_not_nan()
+
+
+def _length(text: pl.Expr) -> pl.Expr:
+    return text.str.len_chars().cast(pl.Int64)
+
+
+def _place(bound: int, length: pl.Expr) -> pl.Expr:
+    """Where a bound of a slice falls, as Python counts."""
+    return pl.min_horizontal(pl.lit(bound, pl.Int64), length) if bound >= 0 else (length + bound).clip(lower_bound=0)
+
+
+def _slice(text: pl.Expr, start: int | None, stop: int | None) -> pl.Expr:
+    length = _length(text)
+    first = _place(start or 0, length)
+    last = length if stop is None else _place(stop, length)
+    return text.str.slice(first, (last - first).clip(lower_bound=0))
+
+
+def _item(text: pl.Expr, place: int) -> pl.Expr:
+    return text.str.slice(pl.lit(place) if place >= 0 else _length(text) + place, 1)
+
+
+def _has_item(text: pl.Expr, place: int) -> pl.Expr:
+    return _length(text) >= (place + 1 if place >= 0 else -place)
+
+
+def _parts(text: pl.Expr, separator: str, place: int) -> pl.Expr:
+    return text.str.split(separator).list.get(place, null_on_oob=True)
+
+
+def _has_part(text: pl.Expr, separator: str, place: int) -> pl.Expr:
+    return text.str.split(separator).list.len().cast(pl.Int64) >= (place + 1 if place >= 0 else -place)
+
+
+def _small(*options: Any) -> bool:
+    """Whether these are bounds of slices: absent, or integers that count characters."""
+    return all(option is None or (type(option) is int and abs(option) < 2**31) for option in options)
+
+
+def _texts(*options: Any) -> bool:
+    return all(type(option) is str and option != "" for option in options)
+
+
+def _part_admits(separator: Any, place: Any) -> bool:
+    return _texts(separator) and place is not None and _small(place)
+
+
+ORDER: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
+SUMS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+}
+BITS: dict[str, Callable[[pl.Expr, pl.Expr], pl.Expr]] = {
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+}
+ORDERED = (Kind.INT, Kind.TEXT, Kind.BYTES, Kind.BOOL, Kind.DATE, Kind.TIME, Kind.INSTANT, Kind.SPAN)
+
+
+def _divides(a: pl.Expr, b: pl.Expr) -> pl.Expr:
+    return (b != 0) & ((a != INT64_MIN) | (b != -1))
+
+
+def _rules() -> dict[tuple[Any, ...], Rule]:
+    text, whole, real, yes = Kind.TEXT, Kind.INT, Kind.FLOAT, Kind.BOOL
+    rules: dict[tuple[Any, ...], Rule] = {}
+    for name, compare in ORDER.items():
+        rules.update({(name, kind, kind): Rule(yes, compare) for kind in ORDERED})
+        rules[name, real, real] = Rule(yes, compare, _numbers)
+    for name, total in SUMS.items():
+        rules[name, whole, whole] = Rule(whole, total, _fits(total))
+        rules[name, real, real] = Rule(real, total)
+    for name, combine in BITS.items():
+        rules.update({(name, kind, kind): Rule(kind, combine) for kind in (yes, whole)})
+    rules["floordiv", whole, whole] = Rule(whole, lambda a, b: a // b, _divides)
+    rules["mod", whole, whole] = Rule(whole, lambda a, b: a % b, _divides)
+    rules["neg", whole] = Rule(whole, lambda a: -a, lambda a: a != INT64_MIN)
+    rules["abs", whole] = Rule(whole, lambda a: a.abs(), lambda a: a != INT64_MIN)
+    rules["add", text, text] = Rule(text, pl.concat_str)
+    return rules | _text_rules() | _time_rules()
+
+
+def _text_rules() -> dict[tuple[Any, ...], Rule]:
+    text, flag = Kind.TEXT, Kind.BOOL
+    return {
+        ("lower", text): Rule(text, lambda a: a.str.to_lowercase(), ascii_only),
+        ("upper", text): Rule(text, lambda a: a.str.to_uppercase(), ascii_only),
+        ("strip", text): Rule(text, lambda a, chars: a.str.strip_chars(chars), ascii_only, _texts),
+        ("lstrip", text): Rule(text, lambda a, chars: a.str.strip_chars_start(chars), ascii_only, _texts),
+        ("rstrip", text): Rule(text, lambda a, chars: a.str.strip_chars_end(chars), ascii_only, _texts),
+        ("startswith", text, text): Rule(flag, lambda a, b: a.str.starts_with(b)),
+        ("endswith", text, text): Rule(flag, lambda a, b: a.str.ends_with(b)),
+        ("removeprefix", text): Rule(text, lambda a, start: a.str.strip_prefix(start), None, _texts),
+        ("removesuffix", text): Rule(text, lambda a, end: a.str.strip_suffix(end), None, _texts),
+        ("replace", text): Rule(text, lambda a, old, new: a.str.replace_all(old, new, literal=True), None, _replaces),
+        ("part", text): Rule(text, _parts, _has_part, _part_admits),
+        ("item", text): Rule(text, _item, _has_item, _small),
+        ("slice", text): Rule(text, _slice, None, _small),
+        ("len", text): Rule(Kind.INT, _length),
+    }
+
+
+def _replaces(old: Any, new: Any) -> bool:
+    return _texts(old) and type(new) is str
+
+
+def _time_rules() -> dict[tuple[Any, ...], Rule]:
+    fields: dict[str, Callable[[pl.Expr], pl.Expr]] = {
+        "year": lambda a: a.dt.year(),
+        "month": lambda a: a.dt.month(),
+        "day": lambda a: a.dt.day(),
+        "weekday": lambda a: a.dt.weekday().cast(pl.Int64) - 1,
+        "isoweekday": lambda a: a.dt.weekday(),
+    }
+    clock: dict[str, Callable[[pl.Expr], pl.Expr]] = {
+        "hour": lambda a: a.dt.hour(),
+        "minute": lambda a: a.dt.minute(),
+        "second": lambda a: a.dt.second(),
+    }
+    stamps = (Kind.TIME, Kind.INSTANT)
+    rules = {(name, kind): Rule(Kind.INT, field) for name, field in fields.items() for kind in (Kind.DATE, *stamps)}
+    rules.update({(name, kind): Rule(Kind.INT, field) for name, field in clock.items() for kind in stamps})
+    rules.update({("date", kind): Rule(Kind.DATE, lambda a: a.dt.date()) for kind in stamps})
+    return {**rules}
+
+
+RULES = _rules()

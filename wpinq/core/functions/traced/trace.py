@@ -1,0 +1,109 @@
+"""Decide whether a function is column arithmetic without branches, and if so trace it with stand-ins (privacy rule 23).
+
+Stand-ins cannot detect `x is None`, `x in {...}`, `isinstance(x, str)` or a branch; these would give wrong constants.
+So the bytecode is checked first: only the instructions listed here, no jumps, no calls except of `len`, `abs` and the
+methods of stand-ins, no outer names except plain constants. The traced function is then compared with plain Python on
+probe values; if any result differs, the function runs by the plain way. No record is used for this.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from types import FunctionType
+from typing import Any
+
+from wpinq.core.functions import sizes
+from wpinq.core.functions.binding import Binding
+from wpinq.core.functions.code.bytecode import steps_of
+from wpinq.core.functions.traced.expression import Expression, Untraced, column, constant
+from wpinq.core.functions.traced.standin import CONSTANTS, Parts, Standin, length, lift
+from wpinq.core.records.schema import Kind, Schema
+
+_STRAIGHT = """
+    RESUME NOP PUSH_NULL PRECALL CALL COPY_FREE_VARS LOAD_FAST LOAD_FAST_CHECK STORE_FAST LOAD_CONST LOAD_DEREF
+    LOAD_GLOBAL LOAD_ATTR LOAD_METHOD BUILD_TUPLE BUILD_SLICE BINARY_SUBSCR BINARY_SLICE BINARY_OP COMPARE_OP
+    UNARY_NEGATIVE RETURN_VALUE RETURN_CONST EXTENDED_ARG"""
+_METHODS = """
+    lower upper strip lstrip rstrip startswith endswith removeprefix removesuffix replace split
+    weekday isoweekday date year month day hour minute second"""
+STRAIGHT = frozenset(_STRAIGHT.split())
+METHODS = frozenset(_METHODS.split())
+CALLS: dict[str, Any] = {"len": length, "abs": abs}
+
+
+def trace(
+    function: object, binding: Binding, schema: Schema, size: int | None
+) -> tuple[list[Expression], list[Expression]]:
+    """Call a straight function with stand-ins.
+
+    Returns:
+        The outputs, and every operation that was done on the way.
+
+    Raises:
+        Untraced: It is not straight, or does something that columns do not.
+    """
+    if not isinstance(function, FunctionType) or function.__dict__:
+        raise Untraced
+    copy = FunctionType(
+        function.__code__, _outside(function), function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    log: list[Expression] = []
+    values = [Standin(column(name, schema[name].kind), log) for name in binding.reads]
+    positional, keywords = binding.arguments(values)
+    try:
+        result = copy(*positional, **keywords)
+    except Exception:  # noqa: BLE001  the function refused the stand-ins, or raises for every record
+        raise Untraced from None
+    if sum(node.size for node in log) > sizes.TOGETHER:
+        raise Untraced
+    results = result if size is not None and isinstance(result, tuple) else (result,)
+    return [_output(value) for value in results], log
+
+
+def _outside(function: FunctionType) -> dict[str, Any]:
+    """The outer names that straight code may use; raises Untraced when the code is not straight."""
+    names: dict[str, Any] = {"__builtins__": {}}
+    for cell in function.__closure__ or ():
+        _plain(cell.cell_contents)
+    for step in steps_of(function.__code__):
+        if step.opname not in STRAIGHT or (step.opname in ("LOAD_ATTR", "LOAD_METHOD") and step.argval not in METHODS):
+            raise Untraced
+        if step.opname == "LOAD_GLOBAL":
+            names[step.argval] = _global(step.argval, function.__globals__)
+    return names
+
+
+def _global(name: str, found: dict[str, Any]) -> Any:
+    if name in CALLS and name not in found:
+        return CALLS[name]
+    if name not in found:
+        raise Untraced
+    return _plain(found[name])
+
+
+def _plain(value: Any) -> Any:
+    if value is not None and type(value) not in (*CONSTANTS, dt.datetime):
+        raise Untraced
+    return value
+
+
+def _output(value: Any) -> Expression:
+    if isinstance(value, Standin):
+        return value.node
+    if isinstance(value, Parts):
+        raise Untraced
+    try:
+        return lift(value)
+    except Untraced:
+        pass
+    if isinstance(value, (list, tuple)):
+        raise Untraced  # could hold stand-ins
+    return _any(value)
+
+
+def _any(value: Any) -> Expression:
+    try:
+        return constant(value, Kind.ANY)
+    except Exception:  # noqa: BLE001
+        raise Untraced from None

@@ -1,0 +1,283 @@
+"""The accountant: adds up the charges of a ledger, and refuses what does not fit the budget (a privacy filter).
+
+A row is checked by the same code when it is written and whenever it is read, so reading a ledger recomputes every
+charge, every total and every refusal.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import MutableMapping
+from copy import copy
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+from wpinq.core.ledger.chain import RefusedError, Row
+from wpinq.core.ledger.charge import Charge, costs_of, key
+from wpinq.core.ledger.cost import ZERO, Composition, Total, read
+from wpinq.core.ledger.privacy_filter import PURE, RHO, Promise
+from wpinq.core.ledger.versions import CONTENT, shown
+from wpinq.errors import BudgetError
+from wpinq.exact import decimal
+
+MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "tables", "asked", "lost", "delta_caps",
+        "failed")  # fmt: skip
+SCALARS = ("identity", "name", "unit", "promise", "last")
+
+
+GAUSSIAN = (
+    "adds Gaussian noise, which no epsilon bounds, and the budget of data set {!r} is a sum of epsilons. Take Laplace"
+    " noise, or another ledger with rho= or accounting='renyi'"
+)
+ROUNDED = " (a rounded number is above what it stands for: write '1/11', or take wpinq.budget(...).split(11))"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of the ledger, as it is shown to the curator: no digest, no record, no count.
+
+    `epsilon` and `delta` are what was charged, or the new amount of a cap or budget; no epsilon is one of Gaussian
+    noise. `divergence` is what was charged beside it, at the order of a ledger that has one, and in a ledger of rho
+    that, also of a cap or budget.
+    """
+
+    number: int
+    at: str
+    kind: str
+    label: str = ""
+    question: str = ""
+    version: str = ""
+    analyst: str = ""
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    divergence: Fraction | None = None
+
+
+@dataclass
+class Accountant:
+    """The state of a ledger after some of its rows.
+
+    Attributes:
+        last: The last of these rows.
+        charges: A code of the costs of every charge, by a code of its question and version.
+        seals: The seals, by the same code.
+        caps: Of the budget, what each of some analysts may spend.
+        paid: Epsilon by analyst.
+        lost: Divergence by analyst, where divergences are kept.
+        delta_caps: Of the delta that thresholds and selections may spend, what each of some analysts may.
+        failed: Delta by analyst.
+        labels: By analyst and label, epsilon, or divergence where these are kept.
+        contents: When the content of a version was pinned.
+        asked: The version that a question was charged on last, by what people take for one question.
+        tables: The units of further tables of the same people, by name.
+        torn: Whether an interrupt came while drafted rows were settled.
+    """
+
+    identity: str = ""
+    name: str = ""
+    unit: str = ""
+    promise: Promise = field(default_factory=Promise)
+    last: Row | None = None
+    spent: Composition = field(default_factory=Composition)
+    charges: MutableMapping[bytes, bytes] = field(default_factory=dict)
+    seals: MutableMapping[bytes, str] = field(default_factory=dict)
+    poisoned: MutableMapping[str, bool] = field(default_factory=dict)
+    caps: MutableMapping[str | None, Fraction] = field(default_factory=dict)
+    paid: MutableMapping[str | None, Fraction] = field(default_factory=dict)
+    labels: MutableMapping[tuple[str | None, str], Fraction] = field(default_factory=dict)
+    contents: MutableMapping[str, str] = field(default_factory=dict)
+    tables: MutableMapping[str, str] = field(default_factory=dict)
+    asked: MutableMapping[str, str] = field(default_factory=dict)
+    lost: MutableMapping[str | None, Fraction] = field(default_factory=dict)
+    delta_caps: MutableMapping[str | None, Fraction] = field(default_factory=dict)
+    failed: MutableMapping[str | None, Fraction] = field(default_factory=dict)
+    torn: bool = False
+
+    @property
+    def left(self) -> Fraction:
+        """Epsilon that one more question may cost, whatever its noise."""
+        return self.promise.left(self.spent)
+
+    @property
+    def left_delta(self) -> Fraction:
+        """Delta that thresholds and selections may still spend."""
+        return self.promise.failing - self.spent.delta
+
+    @property
+    def told(self) -> str:
+        """Both sums, in brackets, where there are two."""
+        told = self.promise.told(self.spent)
+        return f" ({told})" if told else ""
+
+    def draft(self) -> Accountant:
+        """A layer to write on; this accountant stays as it is until the draft is settled."""
+        draft = copy(self)
+        for name in MAPS:
+            setattr(draft, name, ChainMap({}, getattr(self, name)))
+        draft.spent = self.spent.including(())
+        return draft
+
+    def settled(self, draft: Accountant) -> Accountant:
+        """Take over what a draft of this accountant holds, in time that depends on the draft alone."""
+        self.torn = True
+        for name in MAPS:
+            getattr(self, name).update(getattr(draft, name).maps[0])
+        for name in SCALARS:
+            setattr(self, name, getattr(draft, name))
+        self.spent.settle(draft.spent)
+        self.torn = False
+        return self
+
+    def apply(self, body: dict[str, Any], row: Row) -> dict[str, Any]:
+        """Check one row and enter it; where it is refused, nothing was entered.
+
+        Args:
+            body: The row's text, read.
+            row: The row itself, by which the ledger is known to go on.
+
+        Returns:
+            What an `Entry` shows of it.
+
+        Raises:
+            BudgetError: A charge that does not fit.
+        """
+        shown: dict[str, Any] = getattr(self, f"_{body['kind']}")(body)
+        self.last = Row(row.number, "", row.mac)
+        return {"number": row.number, "at": body["at"], "kind": body["kind"], **shown}
+
+    def _open(self, body: dict[str, Any]) -> dict[str, Any]:
+        if self.last is not None:
+            raise RefusedError("it was written by another version of wpinq; use that version.")
+        self.promise = Promise.opened(body)
+        self.identity, self.name, self.unit = body["id"], body["name"], body["unit"]
+        self.spent = self.promise.begun()
+        return {"label": self.name, "delta": self.promise.delta, **self._amount(self.promise.budget)}
+
+    def _shown(self, version: str) -> str:
+        return shown(version, self.name)
+
+    def _amount(self, budget: Fraction) -> dict[str, Any]:
+        """An amount of the budget, as an entry shows it."""
+        return {"divergence" if self.promise.accounting == RHO else "epsilon": budget}
+
+    def _table(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.tables[body["name"]] = body["unit"]
+        return {"label": body["name"]}
+
+    def _charge(self, body: dict[str, Any]) -> dict[str, Any]:
+        curves = self.spent.curves
+        costs = costs_of(body, curves=curves)
+        charge = Charge(body["question"], costs, body["version"], body["label"], body["analyst"])
+        after = self.spent.including(costs)
+        epsilon, delta = after.epsilon - self.spent.epsilon, after.delta - self.spent.delta
+        divergence = after.divergence - self.spent.divergence
+        self._admit(charge, after)
+        self.spent.settle(after)
+        self.charges[charge.key] = charge.code
+        if "asked" in body:
+            self.asked[body["asked"]] = charge.version
+        who, on = charge.analyst, (charge.analyst, charge.label)
+        self.paid[who] = self.paid.get(who, ZERO) + epsilon
+        if delta:
+            self.failed[who] = self.failed.get(who, ZERO) + delta
+        if curves:
+            self.lost[who] = self.lost.get(who, ZERO) + divergence
+        self.labels[on] = self.labels.get(on, ZERO) + (divergence if curves else epsilon)
+        return {
+            "label": charge.label, "question": charge.question, "version": self._shown(charge.version),
+            "analyst": who or "", "epsilon": None if any(cost.rho for cost in costs) else epsilon, "delta": delta,
+            **({"divergence": divergence} if curves else {}),
+        }  # fmt: skip
+
+    def _seal(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.seals[key(body["question"], body["version"])] = body["mac"]
+        if body["question"].startswith(CONTENT):
+            self.contents.setdefault(body["version"], body["at"])
+        return {"question": body["question"], "version": self._shown(body["version"])}
+
+    def _poison(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.poisoned[body["version"]] = True
+        return {"version": self._shown(body["version"])}
+
+    def _cap(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.caps[body["analyst"]] = amount = read(body["epsilon"])
+        return {"analyst": body["analyst"], **self._amount(amount)}
+
+    def _delta_cap(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.delta_caps[body["analyst"]] = amount = read(body["delta"])
+        return {"analyst": body["analyst"], "delta": amount}
+
+    def _raise(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.promise = self.promise.raised(read(body["epsilon"]))
+        return self._amount(self.promise.budget)
+
+    def refuse_gaussian(self, charge: Charge) -> None:
+        """Refuse noise of which a sum of epsilons says nothing, before a row of it is made.
+
+        Raises:
+            BudgetError: The ledger is one of pure epsilon.
+        """
+        if self.promise.accounting == PURE and any(cost.rho for cost in charge.costs):
+            raise self.refusal(charge, sum((cost.rho for cost in charge.costs), ZERO), ZERO, GAUSSIAN.format(self.name))
+
+    def _admit(self, charge: Charge, after: Composition) -> None:
+        """Refuse a charge that does not fit the budget, its delta or the analyst's caps.
+
+        Args:
+            charge: The charge.
+            after: What is spent with it.
+        """
+        where, costs = f"of data set {self.name!r}", after.since(self.spent)
+        if after.delta > self.promise.failing:
+            delta = f"costs delta {decimal(after.delta - self.spent.delta)}, {decimal(self.left_delta)} is left {where}"
+            raise self.refusal(charge, costs, self.left, f"{delta}{self.promise.told_share}")
+        if not self.promise.holds(after):
+            left = self.promise.rho_left(self.spent) if after.only_gaussian(self.spent) else self.left
+            short = ROUNDED if ZERO < costs - left < costs / 10**9 else ""
+            told = f"{self.promise.asks(after, self.spent)}, {decimal(left)} is left {where}{self.told}{short}"
+            raise self.refusal(charge, costs, left, told)
+        own = self.by(charge.analyst, after)
+        if charge.analyst in self.caps:
+            share, before = self.promise.share(self.caps[charge.analyst]), self.by(charge.analyst, self.spent)
+            if not share.holds(own):
+                left = share.left(before)
+                cap = f"{decimal(left)} is left of the cap of analyst {charge.analyst!r} {where}"
+                told = f"{self.promise.asks(after, self.spent)}, {cap}"
+                raise self.refusal(charge, costs, min(left, self.left), told)
+        if own.delta > self.delta_caps.get(charge.analyst, own.delta):
+            asks = after.delta - self.spent.delta
+            left = max(self.delta_caps[charge.analyst] - own.delta + asks, ZERO)
+            cap = f"{decimal(left)} is left of the delta cap of analyst {charge.analyst!r} {where}"
+            raise self.refusal(charge, costs, self.left, f"costs delta {decimal(asks)}, {cap}")
+
+    def by(self, analyst: str | None, after: Composition) -> Composition:
+        """What an analyst has spent, with what all have beyond what the ledger holds now."""
+        epsilon = self.paid.get(analyst, ZERO) + after.epsilon - self.spent.epsilon
+        lost = self.lost.get(analyst, ZERO) + after.divergence - self.spent.divergence
+        delta = self.failed.get(analyst, ZERO) + after.delta - self.spent.delta
+        return replace(after, pure=Total(epsilon), renyi=Total(lost), delta=delta)
+
+    def other_unit(self, unit: str, own: str) -> RefusedError:
+        """The error of a question with another privacy unit: what to do, and what that costs."""
+        return RefusedError(
+            f"its privacy unit is {own!r}, not {unit!r}; it is fixed when the ledger is made. Ask with its unit,"
+            " or give another ledger: ledger=PATH, on the command line --ledger PATH. What both spend adds up for the"
+            f" same people; epsilon {decimal(self.spent.epsilon)} is spent in this one."
+        )
+
+    def refusal(self, charge: Charge, epsilon: Fraction, left: Fraction, why: str) -> BudgetError:
+        """The error of a charge that does not fit."""
+        spent = self.spent_on(charge.analyst)
+        lines = "".join(f"\n  {decimal(amount):>10}  {label}" for label, amount in spent) or " nothing"
+        kind = "" if self.promise.accounting == PURE else f", as {self.promise.kind}"
+        message = f"{charge.label}: {why}; nothing was charged. Spent so far{kind}:{lines}"
+        return BudgetError(message, requested=epsilon, remaining=left, spent=spent)
+
+    def spent_on(self, analyst: str | None = None) -> tuple[tuple[str, Fraction], ...]:
+        """What was spent, by name of the measurement; for one analyst, the sum of all others has no names."""
+        sums: dict[str, Fraction] = {}
+        for (who, label), epsilon in self.labels.items():
+            name = label if analyst is None or who == analyst else "others"
+            sums[name] = sums.get(name, ZERO) + epsilon
+        return tuple(sums.items())

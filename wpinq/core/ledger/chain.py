@@ -1,0 +1,110 @@
+"""The chain of rows: each row's authentication code covers the code before, so no row can be changed, moved or removed.
+
+Codes are made with the data set's secret. The head, a file beside the ledger, holds the number of rows and a code over
+it, so an older copy of the ledger, which is a valid chain, is recognised as older.
+
+Source: privacy rules 38 and 39.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hmac import compare_digest
+from typing import NamedTuple
+
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.records.fields import encode
+from wpinq.errors import LedgerError
+
+START = bytes(32)
+
+
+class RefusedError(LedgerError):
+    """Why a ledger is refused, and what to do; the store puts the ledger's path in front of the message."""
+
+
+OLDER = (
+    "it is older than its head file says: a copy was restored or rows were removed. Put back the newest copy of"
+    " the ledger and its head together; what was spent since cannot be spent again."
+)
+FORKED = (
+    "its head file belongs to another history: the ledger was forked, or the head was edited or is an older one."
+    " Put back the ledger and its head from the same moment, the newest that there is."
+)
+EDITED = (
+    "its rows do not fit its secret: it was edited or damaged, or the secret (PATH.secret, secret= or WPINQ_SECRET)"
+    " is not the one it was made with. Put back the right secret, or the newest copy of the ledger and its head."
+)
+
+
+class Row(NamedTuple):
+    """One row of the ledger: its number from 1, its text and the code that links it to the row before."""
+
+    number: int
+    body: str
+    mac: bytes
+
+
+@dataclass(frozen=True)
+class Head:
+    """The number of durable rows, and a code over the last of them; written before any answer is returned."""
+
+    number: int
+    mac: bytes
+
+
+def link(secret: Secret, last: Row | None, body: str) -> Row:
+    """Make the row that follows `last`."""
+    number, before = (last.number + 1, last.mac) if last else (1, START)
+    return Row(number, body, secret.mac("ledger row", encode(before, number, body)))
+
+
+def head(secret: Secret, last: Row | None) -> Head:
+    """Make the head of a chain that ends with `last`."""
+    number, mac = (last.number, last.mac) if last else (0, START)
+    return Head(number, secret.mac("ledger head", encode(number, mac)))
+
+
+def follow(secret: Secret, last: Row | None, rows: Iterable[Row]) -> Iterator[Row]:
+    """Give rows, each of which was seen to be the one that was written after the one before.
+
+    Args:
+        secret: The data set's secret.
+        last: The row before them.
+        rows: Rows as they were read.
+
+    Raises:
+        RefusedError: One of them is not.
+    """
+    for row in rows:
+        expected = link(secret, last, row.body)
+        if row.number != expected.number or not compare_digest(row.mac, expected.mac):
+            raise RefusedError(EDITED)
+        last = row
+        yield row
+
+
+def behind(secret: Secret, end: Sequence[Row], found: Head) -> bool:
+    """Compare the end of a chain with its head.
+
+    Args:
+        secret: The data set's secret.
+        end: The rows from the one on that the head names; all, where it names none.
+        found: The head.
+
+    Returns:
+        True when the head is one act behind: the process crashed between writing the rows of the act and the head. No
+        answer can have been returned, and the rows stay, as charges.
+
+    Raises:
+        RefusedError: There were more rows, or the head is of another history.
+    """
+    named, after = (end[:1], end[1:]) if found.number else ([], end)
+    if found.number and not (named and named[0].number == found.number):
+        raise RefusedError(OLDER)
+    acts = {json.loads(row.body).get("act", row.number) for row in after}
+    if len(acts) > 1 or not compare_digest(head(secret, named[0] if named else None).mac, found.mac):
+        raise RefusedError(FORKED)
+    return bool(after)

@@ -1,0 +1,207 @@
+"""What a query costs a data set, and how costs compose.
+
+A cost belongs to one path from the data set to a measurement. Costs are added up (sequential composition), except that
+of the parts of one partition (or its windows, or the union and intersection of one pair) only the largest counts
+(parallel composition): the change that one unit causes in a collection is divided among its parts. By induction over
+the plan, `loss <= c(node) * |change of node|`, where c(node) is the sum of 1 / scale over the measurements of the node
+and of stability times c over the steps that read it, or for parts the largest of theirs.
+
+This holds for the parts of one collection. A group is the name of that collection: a partition, windows or a pair of
+one plan over one version of the data. The code that names a group must observe:
+
+- Two versions of a data set are two collections, and so are two epochs of a live source. The name of a group holds the
+  fingerprint of its plan, which depends on the version; so the costs of versions add up.
+- Epochs may share a group only if a unit causes the same change of the collection at each of them (once its records
+  have come): if all steps from the live source on are linear for each record, and the unit is a record. After a step
+  that combines records (also a bound on users, whose sample changes), one early record can change another part at every
+  epoch; there the name holds the epoch too (`wpinq.core.operators.parallel`).
+- A user is in many parts: at one epoch the user's change is divided among them as a record's is, within the bound.
+- A continual measurement answers for every epoch, but consists of linear steps, and keeps the first records of users,
+  for ever: the change of all epochs together is divided among the parts.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable, MutableMapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+
+from wpinq.core.ledger.renyi import Order, rate
+from wpinq.errors import ExactnessError, InternalError
+from wpinq.exact import exact
+
+ZERO = Fraction(0)
+ALLOWED = Fraction(1, 100_000)
+"""The delta budget of a new ledger by default: ten releases at the default of 1e-6."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of one path from a data set to a measurement.
+
+    Args:
+        epsilon: Privacy loss of the unit along this path, exact, not negative; 0 for Gaussian noise, which bounds none.
+        delta: Its failure probability, exact, not negative.
+        under: The parts that the path goes through, outermost first: each the name of its group (the fingerprint of
+            the partition, windows or pair) and of the part.
+        rho: Zero-concentrated privacy loss of Gaussian noise along this path, exact, not negative.
+        curve: The Renyi curve of the epsilon of the whole charge (`curve.rate`): epsilon of the largest shift of one
+            bin, through all paths together, and of one step of its noise. None where nothing is known: then a
+            divergence is as large as epsilon.
+
+    Raises:
+        ExactnessError: An amount is not exact, is negative, or all are zero.
+
+    >>> Cost(0.1) == Cost(Fraction(1, 10))
+    True
+    """
+
+    epsilon: Fraction
+    delta: Fraction = ZERO
+    under: tuple[tuple[str, str], ...] = ()
+    rho: Fraction = ZERO
+    curve: tuple[Fraction, Fraction] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "rho"):
+            object.__setattr__(self, name, exact(getattr(self, name), f"Cost({name}=...)"))
+        object.__setattr__(self, "under", tuple((group, part) for group, part in self.under))
+        if not all(isinstance(name, str) for pair in self.under for name in pair):
+            raise InternalError("Cost(under=...): a group and its part are known by text only.")
+        if min(self.epsilon, self.delta, self.rho) < 0 or not (self.epsilon or self.delta or self.rho):
+            raise ExactnessError("Cost(...): a privacy loss is above zero; give a positive epsilon, rho or delta.")
+        if self.curve is not None and not 0 < self.curve[1] <= self.curve[0]:
+            raise InternalError("Cost(curve=...): the shift of a bin is one step of its noise at least, above zero.")
+
+    def at(self, order: Order) -> Fraction:
+        """Its divergence at an order, or with None its zero-concentrated loss, along this path.
+
+        >>> Cost(0.1, curve=(Fraction(1, 10), Fraction(1, 10))).at(None), Cost(0, rho=1).at(Fraction(8))
+        (Fraction(1, 200), Fraction(8, 1))
+        """
+        pure = self.epsilon * rate(*self.curve, order) if self.curve else self.epsilon
+        return pure + self.rho * (1 if order is None else order)
+
+
+@dataclass
+class Total:
+    """The sum of one kind of loss: added up, but of the parts of a group only the largest counts.
+
+    Attributes:
+        amount: Of all costs.
+        parts: The amount of each part, by the names on its path, and the largest of each group, by those without the
+            last: so that one more cost is added up in the same time, however many there are.
+    """
+
+    amount: Fraction = ZERO
+    parts: MutableMapping[tuple[str, ...], Fraction] = field(default_factory=dict)
+
+    def draft(self) -> Total:
+        """A layer to add to; this one stays as it is until it is settled."""
+        return Total(self.amount, ChainMap({}, self.parts))
+
+    def settle(self, after: Total) -> None:
+        """Become what was made of a draft of this one."""
+        if isinstance(after.parts, ChainMap):
+            self.parts.update(after.parts.maps[0])
+        self.amount = after.amount
+
+    def add(self, under: tuple[tuple[str, str], ...], growth: Fraction) -> None:
+        """Add the loss of one path; of a group only the growth of the largest part goes on to what holds the group."""
+        path = [name for pair in under for name in pair]
+        while path:
+            part = tuple(path)
+            self.parts[part] = amount = self.parts.get(part, ZERO) + growth
+            largest = self.parts.get(part[:-1], ZERO)
+            self.parts[part[:-1]] = max(amount, largest)
+            growth = max(amount - largest, ZERO)
+            del path[-2:]
+        self.amount += growth
+
+
+@dataclass
+class Composition:
+    """The total of many costs.
+
+    Deltas are summed over parts as well: a user is in many of them, and shows in each. Divergences are added up as
+    epsilons are, since each is linear in the movement of a unit (`curve.py`).
+
+    Attributes:
+        pure: Of epsilons.
+        delta: Of all costs.
+        renyi: Of divergences at the order, where these are kept.
+        gaussian: Whether there was Gaussian noise, which no epsilon bounds.
+        order: Of the divergences; None for zero-concentrated losses.
+        curves: Whether divergences are kept.
+
+    Source: McSherry, PINQ, SIGMOD 2009 (sequential and parallel composition).
+
+    >>> left, right = ("by day", "Monday"), ("by day", "Tuesday")
+    >>> Composition().including([Cost("0.1"), Cost("0.1", under=(left,)), Cost("0.3", under=(right,))]).epsilon
+    Fraction(2, 5)
+    """
+
+    pure: Total = field(default_factory=Total)
+    delta: Fraction = ZERO
+    renyi: Total = field(default_factory=Total)
+    gaussian: bool = False
+    order: Order = None
+    curves: bool = False
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Of all costs; Gaussian noise adds nothing here."""
+        return self.pure.amount
+
+    @property
+    def divergence(self) -> Fraction:
+        """Of all costs, at the order."""
+        return self.renyi.amount
+
+    def including(self, costs: Iterable[Cost]) -> Composition:
+        """The total with more costs; this one stays as it is."""
+        result = replace(self, pure=self.pure.draft(), renyi=self.renyi.draft())
+        result.add(costs)
+        return result
+
+    def add(self, costs: Iterable[Cost]) -> None:
+        """Add costs."""
+        for cost in costs:
+            self.pure.add(cost.under, cost.epsilon)
+            if self.curves:
+                self.renyi.add(cost.under, cost.at(self.order))
+            self.delta += cost.delta
+            self.gaussian = self.gaussian or cost.rho > 0
+
+    def since(self, before: Composition) -> Fraction:
+        """Epsilon that was added to an earlier total; of Gaussian noise alone, rho."""
+        if self.only_gaussian(before):
+            return (self.divergence - before.divergence) / (self.order or 1)
+        return self.epsilon - before.epsilon
+
+    def only_gaussian(self, before: Composition) -> bool:
+        """Whether what was added to an earlier total is Gaussian noise alone, whose cost is a rho."""
+        return self.gaussian and self.epsilon == before.epsilon and self.divergence > before.divergence
+
+    def settle(self, after: Composition) -> None:
+        """Become what `including` has made of this one."""
+        self.pure.settle(after.pure)
+        self.renyi.settle(after.renyi)
+        self.delta, self.gaussian, self.order, self.curves = after.delta, after.gaussian, after.order, after.curves
+
+
+def write(number: Fraction) -> str:
+    """Write a rational exactly as "p/q". Decimals have no limit on digits, as integers have."""
+    return f"{Decimal(number.numerator)}/{Decimal(number.denominator)}"
+
+
+def read(text: str) -> Fraction:
+    """Read what `write` has written.
+
+    >>> read(write(Fraction(-1, 3)))
+    Fraction(-1, 3)
+    """
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(Decimal(numerator)), int(Decimal(denominator)))

@@ -1,0 +1,279 @@
+"""A ledger in a SQLite file, with its lock and its head beside it.
+
+Order of a write, under one lock: commit the rows of an act (WAL, synchronous=FULL); write the new head beside the old
+and fsync; rename it and fsync the directory; only then return. Every use opens its own connection, so threads and
+forked processes share nothing, and a closed ledger is one file.
+
+Source: privacy rules 37 (not for network file systems) and 38.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from wpinq.core.ledger import chain
+from wpinq.core.ledger import head as heads
+from wpinq.core.ledger.accountant import Accountant
+from wpinq.core.ledger.chain import Head, RefusedError, Row
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.store import Pages
+from wpinq.core.ledger.verified import Note
+from wpinq.errors import LedgerError, WpinqError
+
+TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
+VERSION = 2
+_DOTTED = ("secret", "head", "head.new", "lock", "verified", "verified.new", "states", "live", "live.lock")
+ENDS = ("", *(f".{end}" for end in _DOTTED), "-wal", "-shm", "-journal")
+"""Suffixes of the files that belong to a ledger, and of the ledger itself."""
+LOCK_TIMEOUT = 60.0
+APPEND = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "the disk is full; free some space",
+    sqlite3.SQLITE_READONLY: "it cannot be written; make it, its -wal, -shm and directory writable",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened or written beside; make room, and the directory writable",
+    sqlite3.SQLITE_IOERR: "the disk refused to read or write; free some space or repair the disk",
+    sqlite3.SQLITE_BUSY: "another program holds it; close that program",
+}
+_PRAGMAS = (
+    "trusted_schema=OFF",
+    "cell_size_check=ON",
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "wal_autocheckpoint=0",  # only when it is closed
+    "wal_checkpoint(FULL)",  # what a crash has left is made durable before the head may speak of it
+)
+_SQLITE = b"SQLite format 3\0"
+_LOST = (
+    "the ledger and its head are missing, and its secret {secret} is there: put back the newest copy of both. To forget"
+    " what was spent and begin anew, remove the secret too."
+)
+_DAMAGED = "it is damaged or no ledger; put back the newest copy of the ledger and its head"
+
+
+class FileStore:
+    """A ledger in a SQLite file, with `PATH.head`, `PATH.lock`, `PATH.verified` and `PATH.states` beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.parent.resolve() / path.name
+        self.place = f"ledger {path}"
+        self._secret, self._head, self._lock = (self._beside(end) for end in (".secret", ".head", ".lock"))
+        self._key: tuple[int, int] | None = None
+        with self._trouble():
+            self._refuse_links()
+
+    @property
+    def fresh(self) -> bool:
+        """Neither a ledger nor a head is here."""
+        return not self.path.exists() and not self._head.exists()
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the file is of another kind, and never was a ledger."""
+        if self._head.exists():
+            return False
+        with self._trouble(), self.path.open("rb") as file:
+            return file.read(len(_SQLITE)) != _SQLITE
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The ledger's device and inode at the first use; a file that is replaced later does not change the key."""
+        if self._key is None:
+            with self._trouble():
+                state = self.path.stat()
+            self._key = state.st_dev, state.st_ino
+        return self._key
+
+    def opened(self, given: Secret | None) -> Secret:
+        """The secret. Where there is no ledger, begin one: write the head of an empty chain, then the secret.
+
+        `locked` makes the empty ledger from the head. An empty chain's head without ledger and secret was left by a
+        process that was killed in between; a secret without both is left of a ledger that was lost.
+
+        Args:
+            given: The secret from the caller or the environment; by default one is kept beside the ledger.
+
+        Raises:
+            LedgerError: The ledger or its secret is missing.
+        """
+        with self._trouble(), self._held():
+            kept = self._secret.exists()
+            if given is None and not kept and self._begun():
+                self._head.unlink()
+            if self.fresh:
+                if given is None and kept:
+                    raise RefusedError(_LOST.format(secret=self._secret.name))
+                secret = given or Secret.fresh()
+                heads.write(self._head, chain.head(secret, None))
+                if given is None:
+                    secret.keep(self._secret)
+                return secret
+            if self.path.exists() and self.foreign:
+                raise RefusedError("the file is no ledger; name the ledger itself, or a new file for a new one.")
+            if given is None and not kept:
+                raise RefusedError(
+                    f"its secret {self._secret.name} is missing; put it back, or give it as WPINQ_SECRET."
+                    " Without it neither the charges nor the answers can be trusted."
+                )
+            return given or Secret.load(self._secret)
+
+    def _begun(self) -> bool:
+        """Whether there is the head of an empty chain, and no ledger."""
+        return not self.path.exists() and self._head.exists() and heads.read(self._head).number == 0
+
+    @contextmanager
+    def locked(self, secret: Secret) -> Iterator[Pages]:
+        """Lock against all others, refuse what is missing or misplaced, and open a transaction."""
+        with self._trouble(), self._held():
+            self._refuse_links()
+            self._complete()
+            note = Note(self.path, self._beside(".verified"), secret)
+            uri = f"{self.path.as_uri()}?mode=rw"
+            with closing(sqlite3.connect(uri, uri=True, timeout=LOCK_TIMEOUT, isolation_level=None)) as connection:
+                for pragma in _PRAGMAS:
+                    connection.execute(f"PRAGMA {pragma}").close()
+                if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                    raise RefusedError("it cannot keep a write-ahead log here; keep it on a local disk.")
+                connection.execute("BEGIN IMMEDIATE")
+                note.begin()
+                with closing(connection.cursor()) as reading:  # one that is not closed would keep the file locked
+                    pages = FilePages(connection, reading, self._head, note)
+                    yield pages
+                note.end()
+            if pages.accountant is not None:
+                note.keep(pages.accountant)
+
+    def remember(self, code: str) -> None:
+        """Add a line to the note of states; what cannot be written is looked up anew."""
+        with suppress(OSError), open(os.open(self._beside(".states"), APPEND, 0o600), "ab", buffering=0) as file:  # noqa: PTH123
+            file.write(f"{code}\n".encode())
+
+    def recalls(self, code: str) -> bool:
+        """Whether the note of states has the line."""
+        with suppress(OSError):
+            return code.encode() in self._beside(".states").read_bytes().splitlines()
+        return False
+
+    def _beside(self, end: str) -> Path:
+        return self.path.with_name(self.path.name + end)
+
+    def _refuse_links(self) -> None:
+        for path in map(self._beside, ENDS):
+            with suppress(FileNotFoundError):
+                if not stat.S_ISREG(path.lstat().st_mode):
+                    raise RefusedError(f"{path.name} is not a regular file; name the file itself.")
+
+    def _complete(self) -> None:
+        """Make the empty ledger of an empty chain; refuse a ledger or head without the other."""
+        if not self._head.exists():
+            raise RefusedError(f"its head {self._head.name} is missing; put it back, or the newest copy of both.")
+        if self.path.exists():
+            return
+        if heads.read(self._head).number:
+            raise RefusedError("the file is missing, and its head is there; put back the newest copy of both.")
+        os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        """Hold the lock file, by a descriptor of its own, so that it excludes threads as well as processes."""
+        while True:
+            descriptor = os.open(self._lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if not _same(descriptor, self._lock):
+                    continue
+                try:
+                    yield
+                finally:
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)  # a child forked meanwhile holds a copy of the descriptor
+                return
+            finally:
+                os.close(descriptor)
+
+    @contextmanager
+    def _trouble(self) -> Iterator[None]:
+        """Turn errors into messages that name the ledger and the remedy, without SQLite's text on the contents."""
+        try:
+            yield
+        except RefusedError as refused:
+            raise LedgerError(f"{self.place}: {refused}") from None
+        except WpinqError:
+            raise
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # whose message quotes what is damaged
+            advice = _ADVICE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, _DAMAGED)
+            raise LedgerError(f"{self.place}: {advice}.") from None
+        except OSError as error:
+            advice = "it needs a directory that is writable and has room"
+            raise LedgerError(f"{self.place}: {error.strerror}; {advice}.") from None
+
+
+class FilePages:
+    """The rows of an open SQLite transaction, and the head file."""
+
+    def __init__(self, connection: sqlite3.Connection, reading: sqlite3.Cursor, head: Path, note: Note) -> None:
+        self._connection, self._reading, self._head, self._note = connection, reading, head, note
+        self.accountant: Accountant | None = None
+        schema = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        version = connection.execute("PRAGMA user_version").fetchone()
+        if schema and version != (VERSION,):
+            raise RefusedError("it was written by another version of wpinq; use that version.")
+        if schema and schema != [("table", "entries", TABLE)]:
+            raise RefusedError(_DAMAGED + ".")
+        self._empty = not schema
+
+    @property
+    def untouched(self) -> bool:
+        """Whether the file's times show that it was not written to since the note."""
+        return self._note.untouched
+
+    def rows(self, first: int | None) -> Iterator[Row]:
+        """Read rows; whatever is not of the right type is damage."""
+        if self._empty:
+            return
+        where = ("WHERE number >= ?", (first,)) if first is not None else ("", ())
+        query = f"SELECT number, body, mac FROM entries {where[0]} ORDER BY number"  # noqa: S608  a constant
+        for number, body, mac in self._reading.execute(query, where[1]):
+            if not (isinstance(number, int) and isinstance(body, str) and isinstance(mac, bytes)):
+                raise RefusedError(_DAMAGED + ".")
+            yield Row(number, body, mac)
+
+    def kept(self) -> Accountant:
+        """What was noted of the first rows."""
+        return self._note.kept()
+
+    def keep(self, accountant: Accountant) -> None:
+        """Have it noted once the connection is closed, which moves the rows from the log to the file."""
+        self.accountant = accountant
+
+    def head(self) -> Head:
+        """Read the head file."""
+        return heads.read(self._head)
+
+    def commit(self, rows: Sequence[Row], head: Head) -> None:
+        """Commit rows, then replace the head, then go on with another transaction of SQLite."""
+        if self._empty:
+            self._connection.execute(f"PRAGMA user_version={VERSION}")
+            self._connection.execute(TABLE)
+            self._empty = False
+        self._connection.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
+        self._connection.execute("COMMIT")
+        self.adopt(head)
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def adopt(self, head: Head) -> None:
+        """Replace the head file."""
+        heads.write(self._head, head)
+
+
+def _same(descriptor: int, path: Path) -> bool:
+    """Whether the locked file is still the one at `path`, and not one that was deleted meanwhile."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

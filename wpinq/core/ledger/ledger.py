@@ -1,0 +1,319 @@
+"""The ledger: the durable budget of one data set.
+
+A query is charged first, durably, then computed, and never refunded. All versions of the data share one budget. The
+ledger cannot detect a backup or snapshot that restores ledger, secret and head together, nor a copied directory, which
+is a second budget with the same secret.
+
+Source: privacy rules 2, 3, 7, 25, 28, 38 and 39.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import NoReturn
+
+from wpinq.core.ledger.accountant import Accountant, Entry
+from wpinq.core.ledger.chain import RefusedError
+from wpinq.core.ledger.charge import Charge
+from wpinq.core.ledger.cost import ZERO, Cost, write
+from wpinq.core.ledger.open import Asked, check_place, joined, opening, placed
+from wpinq.core.ledger.place import warn_of
+from wpinq.core.ledger.privacy_filter import Promise
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.state import LedgerState, Seal
+from wpinq.core.ledger.store import Store
+from wpinq.core.ledger.transaction import Transaction, compared, refuse_closed
+from wpinq.core.ledger.versions import Pin, state_code
+from wpinq.errors import ExactnessError
+from wpinq.exact import decimal, exact, positive
+
+
+class Ledger:
+    """The budget of one data set and everything that was charged to it; use `Ledger.open`.
+
+    Safe under threads and processes. Every use verifies new rows and the head, or all rows (`verified.py`).
+    """
+
+    def __init__(self, store: Store, secret: Secret) -> None:
+        self._store, self._secret = store, secret
+        self._accountant = Accountant()
+        self.made: Path | None = None
+        """Where it was made just now; None for one that was there, or that is in memory."""
+
+    @classmethod
+    def open(
+        cls, path: Path | None, *, name: str, unit: str, budget: Fraction | None = None,
+        delta: Fraction | None = ZERO, asked: Asked | None = None, secret: Secret | None = None, found: bool = False,
+        shared: bool = False,
+    ) -> Ledger:  # fmt: skip
+        """Open a data set's ledger; make it, its secret and its head where there is none.
+
+        Args:
+            path: The ledger's file, with `PATH.secret`, `PATH.head`, `PATH.lock` and `PATH.verified` beside it. None
+                keeps it in the memory of this process.
+            name: The data set's name. A ledger may hold several tables of the same people, each by its name.
+            unit: The privacy unit and its bound, as text.
+            budget: Epsilon that may be spent in all; None for what an existing ledger holds.
+            delta: Delta that may be spent in all; None for what an existing ledger holds, and `ALLOWED` in a new one.
+            asked: The budget, delta and how charges are added up, instead of `budget` and `delta`.
+            secret: The data set's secret; by default that of the environment, else that in `PATH.secret`.
+            found: Whether nobody gave the name: a ledger that exists has one of its own.
+            shared: Whether another table of the same people may join those that the ledger has.
+
+        Raises:
+            LedgerError: It is of other people, or damaged, rolled back, forked, incomplete or not writable.
+            ExactnessError: An amount is not exact, or is negative or zero.
+
+        >>> ledger = Ledger.open(None, name="views", unit="record", budget=Fraction(3, 10))
+        >>> ledger.charge("5eed5eed", [Cost("0.1")], version="1", label="pages")
+        True
+        >>> ledger
+        <Ledger 'views': budget 0.3, remaining 0.2>
+        """
+        asked = Asked.of("Ledger.open", budget, delta) if asked is None else asked
+        ledger = cls(*placed(path, secret, new=asked.amount is not None))
+        with ledger.transaction() as transaction:
+            row = (
+                joined(transaction.accountant, None if found else name, unit, asked, shared=shared)
+                if transaction.accountant.last
+                else opening(name, unit, asked)
+            )
+            if row is not None:
+                transaction.stage(row)
+                ledger.made = path
+        warn_of(path if row is not None and row["kind"] == "open" else None)
+        return ledger
+
+    @classmethod
+    def existing(cls, path: Path, *, secret: Secret | None = None) -> Ledger:
+        """Open the ledger at `path` as its curator, whatever data set it belongs to.
+
+        Raises:
+            LedgerError: There is none, or it cannot be trusted.
+        """
+        check_place(path)
+        ledger = cls(*placed(path, secret, new=False))
+        with ledger.transaction() as transaction:
+            if not transaction.accountant.last:
+                raise RefusedError("it holds nothing yet; protect(..., budget=..., ledger=...) opens it.")
+        return ledger
+
+    @property
+    def secret(self) -> Secret:
+        """The data set's secret, from which all keys are derived."""
+        return self._secret
+
+    @property
+    def name(self) -> str:
+        """The data set's name."""
+        return self._accountant.name
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The names of its tables, where it has several: that of the data set, and of those that came later."""
+        return frozenset([self.name, *self._accountant.tables] if self._accountant.tables else ())
+
+    @property
+    def identity(self) -> str:
+        """A random name that no other ledger has, not even one of the same data set and secret."""
+        return self._accountant.identity
+
+    @property
+    def unit(self) -> str:
+        """The privacy unit and its bound."""
+        return self._accountant.unit
+
+    def state(self) -> LedgerState:
+        """What it says now, read and verified in one transaction.
+
+        Raises:
+            LedgerError: It cannot be trusted or read.
+        """
+        with self.transaction() as transaction:
+            return transaction.state
+
+    @property
+    def promise(self) -> Promise:
+        """What it promises in all, and how charges are added up."""
+        return self.state().promise
+
+    @property
+    def budget(self) -> Fraction:
+        """Epsilon that may be spent in all; rho in a ledger of rho."""
+        return self.promise.budget
+
+    @property
+    def delta_budget(self) -> Fraction:
+        """Delta that thresholds and selections may spend in all."""
+        return self.promise.failing
+
+    @property
+    def divergence(self) -> Fraction:
+        """What divergences add up to, or rho; 0 where only epsilons are added up."""
+        return self.state().spent.divergence
+
+    @property
+    def told(self) -> str:
+        """What charges add up to, for people, where divergences are added up too."""
+        return self.state().told
+
+    @property
+    def curves(self) -> bool:
+        """Whether it adds up Renyi divergences beside epsilons; that never changes."""
+        return self._accountant.spent.curves
+
+    def charge(
+        self, question: str, costs: Sequence[Cost], *, version: str, label: str, analyst: str | None = None
+    ) -> bool:
+        """Charge a query (`Charge` says of what), durably, unless it has been charged before.
+
+        Returns:
+            True when it was charged now, False when it was charged before and is free.
+
+        Raises:
+            BudgetError: It is more than is left; nothing was written.
+            LedgerError: The ledger cannot be trusted or written, or the version is closed.
+        """
+        with self.transaction() as transaction:
+            return transaction.charge(Charge(question, tuple(costs), version, label, analyst))
+
+    def holds(self, charge: Charge) -> bool:
+        """Whether a question was charged before, as far as this process has read the ledger."""
+        return charge.key in self._accountant.charges
+
+    def repeated(self, charge: Charge) -> str | None:
+        """The version on which a question that is to be charged was charged before; None where it was not, or is free.
+
+        What another process charged a moment ago need not be known.
+        """
+        known = self._accountant
+        return None if charge.key in known.charges else known.asked.get(charge.asked)
+
+    def pinned(self, version: str) -> bool:
+        """Whether the content of a version is pinned, as far as this process has read the ledger."""
+        return version in self._accountant.contents
+
+    def recalls(self, version: str, state: str | None) -> bool:
+        """Whether files in this state were compared with the pinned content of a version."""
+        code = None if state is None else state_code(self._secret, self.identity, version, state)
+        return code is not None and self.pinned(version) and self._store.recalls(code)
+
+    def remember(self, version: str, state: str) -> None:
+        """Note in which state files were that hold the pinned content; nothing depends on it."""
+        self._store.remember(state_code(self._secret, self.identity, version, state))
+
+    def seal(self, question: str, version: str, digest: bytes) -> None:
+        """Store the digest of what a question is answered from before the first answer; later, compare it.
+
+        Raises:
+            LedgerError: See `seal_all`.
+        """
+        self.seal_all([Seal(question, version, digest)])
+
+    def seal_all(self, seals: Sequence[Seal]) -> None:
+        """Store the digests of measured histograms before the first answers; later, compare them with the stored ones.
+
+        Only codes are stored, so the ledger does not show which histograms are equal (privacy rules 2, 3 and 7).
+
+        Raises:
+            LedgerError: A digest differs; its version is now closed for every query, and none of these is answered.
+        """
+        with self.transaction() as transaction:
+            transaction.seal(seals)
+
+    def check_version(self, version: str) -> None:
+        """Refuse a version that this process knows to be closed, with a LedgerError; a seal refuses any that is."""
+        refuse_closed(self._accountant, version)
+
+    def compare(self, pin: Pin) -> None:
+        """Compare what a version holds with what this process knows to be pinned; a charge compares it once more.
+
+        Raises:
+            ChangedError: It is other content.
+            LedgerError: The version is closed.
+        """
+        refuse_closed(self._accountant, pin.version)
+        compared(self._accountant, self._secret, pin)
+
+    def pin(self, pin: Pin) -> None:
+        """Pin the content of a version, or compare it with what is pinned.
+
+        Raises:
+            ChangedError: It is other content.
+            LedgerError: The version is closed.
+        """
+        with self.transaction() as transaction:
+            transaction.pin(pin)
+
+    def poison(self, version: str) -> None:
+        """Close a version for every question, for good."""
+        with self.transaction() as transaction:
+            transaction.close(version)
+
+    def cap(self, analyst: str, epsilon: Fraction, delta: Fraction | None = None) -> None:
+        """Cap what one analyst may spend, of divergences the same part. Answers are shared by all analysts.
+
+        Without `delta`, a cap of delta stays as it is.
+
+        Raises:
+            ExactnessError: A cap is negative or above what all may spend together.
+        """
+        amounts = exact(epsilon, "cap(epsilon=...)"), None if delta is None else exact(delta, "cap(delta=...)")
+        with self.transaction() as transaction:
+            transaction.cap(analyst, *amounts)
+
+    def raise_budget(self, epsilon: Fraction) -> None:
+        """Raise the budget to `epsilon`, or rho, in all; this is the curator's decision, and is recorded.
+
+        Raises:
+            ExactnessError: It is not above the budget that there is.
+        """
+        epsilon = positive(epsilon, "raise_budget(epsilon=...)")
+        with self.transaction() as transaction:
+            if epsilon <= transaction.accountant.promise.budget:
+                held = f"is not above the budget, {decimal(transaction.accountant.promise.budget)}"
+                raise ExactnessError(
+                    f"raise_budget: {decimal(epsilon)} {held}; give the new budget in all. A budget is never lowered:"
+                    " use a cap."
+                )
+            transaction.stage({"kind": "raise", "epsilon": write(epsilon)})
+
+    def spent(self) -> tuple[Fraction, Fraction]:
+        """Epsilon and delta that were spent; Gaussian noise adds nothing to the epsilon."""
+        with self.transaction() as transaction:
+            return transaction.accountant.spent.epsilon, transaction.accountant.spent.delta
+
+    def remaining(self, bins: Fraction = Fraction(1)) -> Fraction:
+        """Epsilon that one more question may cost, whatever its noise; of so many bins at least (`Promise.left`)."""
+        with self.transaction() as transaction:
+            return transaction.accountant.promise.left(transaction.accountant.spent, bins)
+
+    def entries(self) -> list[Entry]:
+        """All rows, in order, as the curator may see them; each is read, verified and entered again, or refused."""
+        with self.transaction() as transaction:
+            return transaction.replayed()
+
+    def __repr__(self) -> str:
+        left = decimal(self._accountant.left)
+        return f"<Ledger {self.name!r}: budget {decimal(self.budget)}, remaining {left}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("a Ledger is never copied or pickled; open it again by its path.")
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Lock, read what is new, and write at the end what was staged; after an error nothing is written.
+
+        What the rows say is remembered, so that they are entered only once.
+
+        Raises:
+            LedgerError: It cannot be trusted, read or written.
+        """
+        with self._store.locked(self._secret) as pages:
+            transaction = Transaction(pages, self._secret, self._accountant)
+            self._accountant = transaction.before
+            yield transaction
+            transaction.end()

@@ -1,0 +1,160 @@
+"""The first row of a ledger, and what must fit it when the ledger is opened again, or by another table.
+
+Tables of the same people may share a ledger. Each charge is what it costs a person by that table's own bound, and all
+are added up, so that the total is what one person loses over all tables: a person who is in only some of them loses
+less. The bounds of tables may differ; the column that tells people apart, and their period, may not, so that the unit
+is one. A table of records may not join one of people: what a person loses by it nobody bounds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from wpinq.core.ledger import chain
+from wpinq.core.ledger.accountant import Accountant
+from wpinq.core.ledger.chain import RefusedError
+from wpinq.core.ledger.cost import ALLOWED
+from wpinq.core.ledger.file import FileStore
+from wpinq.core.ledger.privacy_filter import PURE, RENYI, RHO, Promise
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.store import MemoryStore, Store
+from wpinq.errors import ExactnessError, LedgerError
+from wpinq.exact import decimal, exact, positive
+
+ASKED = {PURE: "pure epsilon, budget=", RENYI: "epsilon and delta, accounting='renyi'", RHO: "rho, rho="}
+BOUND = re.compile(r", (?:at most [0-9]+ records|at most as many records|a weight of 1 shared by its records).*")
+
+
+class Asked(NamedTuple):
+    """What whoever opens a ledger says of its budget; None for what the ledger holds.
+
+    Attributes:
+        amount: Epsilon, or rho.
+        delta: Delta in all.
+        accounting: How charges are added up.
+    """
+
+    amount: Fraction | None
+    delta: Fraction | None
+    accounting: str | None
+
+    @classmethod
+    def of(
+        cls, call: str, budget: object, delta: object = None, rho: object = None, accounting: object = None
+    ) -> Asked:
+        """Read it as it was written in a call.
+
+        Raises:
+            ExactnessError: An amount is not exact or out of its range, or two of them contradict.
+
+        >>> Asked.of("protect", 1, "1e-6", accounting="renyi").accounting
+        'renyi'
+        """
+        if accounting is not None and (not isinstance(accounting, str) or accounting not in (PURE, RENYI)):
+            raise ExactnessError(f"{call}(accounting=...): takes 'pure' or 'renyi'; for rho, give rho= alone.")
+        if rho is not None and (budget is not None or accounting is not None):
+            other = "budget" if budget is not None else "accounting"
+            raise ExactnessError(f"{call}(rho=..., {other}=...): rho is a budget and an accounting; give it alone.")
+        extra = None if delta is None else exact(delta, f"{call}(delta=...)")
+        if extra is not None and not 0 <= extra < 1:
+            raise ExactnessError(f"{call}(delta={decimal(extra)}): delta is a probability, from 0 to below 1.")
+        if rho is not None:
+            return cls(positive(rho, f"{call}(rho=...)"), extra, RHO)
+        amount = None if budget is None else positive(budget, f"{call}(budget=...)")
+        found = cls(amount, extra, PURE if accounting is None and amount is not None else accounting)
+        found.promise()
+        return found
+
+    def promise(self) -> Promise | None:
+        """What a new ledger would promise; None without a budget.
+
+        Raises:
+            ExactnessError: Renyi accounting cannot keep it.
+        """
+        delta = ALLOWED if self.delta is None else self.delta
+        return None if self.amount is None else Promise.of(self.amount, delta, self.accounting or PURE)
+
+
+def opening(name: str, unit: str, asked: Asked) -> dict[str, Any]:
+    """The first row.
+
+    Raises:
+        RefusedError: There is no budget.
+    """
+    promise = asked.promise()
+    if promise is None:
+        raise RefusedError("a new ledger needs a budget; give budget=, for example budget=0.2.")
+    return {"kind": "open", "id": os.urandom(16).hex(), "name": name, "unit": unit, **promise.body()}
+
+
+def joined(
+    accountant: Accountant,
+    name: str | None,
+    unit: str,
+    asked: Asked,
+    *,
+    shared: bool,
+) -> dict[str, Any] | None:
+    """The row of a table that comes to those that a ledger has; None where it has it.
+
+    Raises:
+        RefusedError: It may not come, or its unit or its budget is another one.
+    """
+    name = name or accountant.name
+    own = accountant.unit if name == accountant.name else accountant.tables.get(name)
+    if own is not None and own != unit:
+        raise accountant.other_unit(unit, own)
+    if own is None and not (shared and BOUND.sub("", accountant.unit) == BOUND.sub("", unit)):
+        raise RefusedError(
+            f"it is data set {accountant.name!r}'s, not {name!r}'s; give each data set a ledger= of its own. Tables of"
+            f" the same people share one where ledger= and name= say so, and the column of {accountant.unit!r} tells"
+            f" people apart in each; in this one it is {unit!r}."
+        )
+    _check_budget(accountant.promise, asked)
+    return None if own is not None else {"kind": "table", "name": name, "unit": unit}
+
+
+def _check_budget(held: Promise, asked: Asked) -> None:
+    """Refuse another budget; floats were once read as the decimals that they print, and are still known."""
+    if asked.accounting is not None and asked.accounting != held.accounting:
+        raise RefusedError(
+            f"its budget is {held.text}, and was asked for as one of {ASKED[asked.accounting]}. How charges are added"
+            " up is what the ledger promises, so it is fixed when the ledger is made: leave the budget out to use this"
+            " one as it is, or give another ledger; what both spend adds up for the same people."
+        )
+    if asked.amount is None:
+        return
+    delta = held.delta if asked.delta is None else asked.delta
+    pairs = ((asked.amount, held.budget), (delta, held.delta))
+    if any(given != known and float(given) != float(known) for given, known in pairs):
+        raise RefusedError(
+            f"its budget is {held.text}, and not {replace(held, budget=asked.amount, delta=delta).text}, as was given."
+            " Give what it holds, or to spend more: `wpinq ledger raise PATH EPSILON`."
+        )
+
+
+def placed(path: Path | None, secret: Secret | None, *, new: bool) -> tuple[Store, Secret]:
+    """Find the ledger's store and secret; where there are none and `new` is set, make both."""
+    if secret is not None and not isinstance(secret, Secret):
+        raise LedgerError("secret=: takes a wpinq.Secret(32 bytes); or set WPINQ_SECRET or WPINQ_SECRET_FILE.")
+    if path is None:
+        secret = secret or Secret.fresh()
+        return MemoryStore(chain.head(secret, None)), secret
+    store = FileStore(path)
+    if store.fresh and not new:
+        raise LedgerError(f"{store.place}: there is none; give a budget to open a new one.")
+    return store, store.opened(secret or Secret.from_environment())
+
+
+def check_place(path: Path) -> None:
+    """Refuse a path where there is no ledger; for a data file, name the ledger that is likely meant."""
+    store = FileStore(path)
+    if store.fresh or store.foreign:
+        right = path.with_name(f"{path.name}.ledger")
+        hint = f"the ledger of {path.name} is {right}" if right.exists() else "check the path"
+        raise LedgerError(f"{store.place}: there is none; {hint}.")

@@ -1,0 +1,156 @@
+"""Charges to several data sets at once, each with a ledger of its own: all are charged, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
+
+from wpinq.core.ledger.accountant import Accountant
+from wpinq.core.ledger.charge import Charge
+from wpinq.core.ledger.ledger import Ledger
+from wpinq.core.ledger.versions import Pin
+from wpinq.errors import BudgetError
+from wpinq.exact import decimal
+
+Request: TypeAlias = tuple[Ledger, Charge]
+"""A charge, and the ledger that is asked for it."""
+ChargeKey: TypeAlias = tuple[tuple[int, int], bytes]
+
+
+@dataclass(frozen=True)
+class Price:
+    """What some charges would cost one data set now, and what is left of its budget.
+
+    Attributes:
+        name: The data set's name.
+        epsilon: What would be charged now: 0 for a query that was charged before, and for a part of a partition only
+            what exceeds the costliest other part. Rho of Gaussian noise.
+        delta: The same of delta.
+        left: Epsilon that one more query may cost now, before it is charged; rho where it costs rho.
+        left_delta: Delta that is left now.
+        after: What `left` would be afterwards.
+        fits: Whether the budget of the data set allows it; the cap of an analyst may still refuse it.
+        asks: What it costs, for people: "epsilon 0.1".
+    """
+
+    name: str
+    epsilon: Fraction
+    delta: Fraction
+    left: Fraction
+    left_delta: Fraction
+    after: Fraction
+    fits: bool
+    asks: str
+
+
+def merged(requests: Iterable[Request]) -> tuple[Request, ...]:
+    """The requests of one query, where those to the same ledger and version are added up.
+
+    A unit that is in two sources of one ledger loses the sum.
+    """
+    result: dict[ChargeKey, Request] = {}
+    for ledger, charge in requests:
+        before = result.get(_charge_key(ledger, charge))
+        costs = charge.costs if before is None else (*before[1].costs, *charge.costs)
+        result[_charge_key(ledger, charge)] = (
+            ledger,
+            replace(charge, costs=costs),
+        )
+    return tuple(result.values())
+
+
+def distinct(requests: Iterable[Request]) -> list[Request]:
+    """The requests of several queries, each once."""
+    return list({_charge_key(ledger, charge): (ledger, charge) for ledger, charge in requests}.values())
+
+
+def charge_all(requests: Sequence[Request], pins: Sequence[tuple[Ledger, Pin]] = ()) -> list[bool]:
+    """Charge one measurement to several data sets, or several measurements: all or none.
+
+    All ledgers are locked in one order and checked before the first is written. A crash in between leaves a
+    charge without an answer, never an answer without a charge. Requests of one question, version and ledger
+    are added up.
+
+    Args:
+        requests: The charges.
+        pins: What the versions that they read hold now: it is pinned with the first charge, and compared with any.
+
+    Returns:
+        For each request whether it was charged now.
+
+    Raises:
+        ChangedError: A version holds other content than was pinned; nothing was written.
+        BudgetError: One of them does not fit; nothing was written.
+        LedgerError: One of them cannot be trusted or written.
+    """
+    ledgers = {ledger._store.key: ledger for ledger, _ in requests}
+    with ExitStack() as stack:
+        transactions = {key: stack.enter_context(ledgers[key].transaction()) for key in sorted(ledgers)}
+        charged: dict[ChargeKey, bool] = {}
+        for ledger, pin in pins:
+            transactions[ledger._store.key].pin(pin)
+        for ledger, charge in merged(requests):
+            transaction = transactions[ledger._store.key]
+            try:
+                charged[_charge_key(ledger, charge)] = transaction.charge(charge)
+            except BudgetError as error:
+                raise _together(error, charge, transaction.before, transaction.accountant) from None
+        for transaction in transactions.values():
+            transaction.commit()
+    return [charged[_charge_key(ledger, charge)] for ledger, charge in requests]
+
+
+def price_all(requests: Sequence[Request]) -> list[Price]:
+    """What requests would cost each data set together; nothing is charged.
+
+    Raises:
+        LedgerError: A ledger cannot be trusted or read.
+    """
+    ledgers = {ledger._store.key: ledger for ledger, _ in requests}
+    result = []
+    for key, ledger in ledgers.items():
+        asked = [charge for one, charge in merged(requests) if one._store.key == key]
+        with ledger.transaction() as transaction:
+            result.append(_price(transaction.accountant, asked))
+    return result
+
+
+def _price(accountant: Accountant, asked: Iterable[Charge]) -> Price:
+    spent, promise = accountant.spent, accountant.promise
+    after = spent.including(cost for one in asked if one.key not in accountant.charges for cost in one.costs)
+    left = promise.rho_left if after.only_gaussian(spent) else promise.left
+    return Price(
+        accountant.name, after.since(spent), after.delta - spent.delta, left(spent), accountant.left_delta,
+        left(after), promise.holds(after) and after.delta <= promise.failing,
+        promise.asks(after, spent).removeprefix("costs "),
+    )  # fmt: skip
+
+
+def _together(error: BudgetError, charge: Charge, before: Accountant, staged: Accountant) -> BudgetError:
+    """The same refusal, where others were to be charged with it: what all cost, beside what is left before any of them.
+
+    Args:
+        error: The refusal of the one that did not fit beside the others.
+        charge: What it asked.
+        before: The accountant without the charges.
+        staged: The accountant with the other charges.
+    """
+    promise, spent, after = before.promise, before.spent, staged.spent.including(charge.costs)
+    alone = (spent.epsilon, spent.delta, spent.divergence) == (
+        staged.spent.epsilon, staged.spent.delta, staged.spent.divergence)  # fmt: skip
+    if alone or promise.holds(after):
+        return error
+    whole, left = after.since(spent), promise.rho_left(spent) if after.only_gaussian(spent) else before.left
+    asks = promise.asks(after, spent)
+    if after.gaussian and not after.only_gaussian(spent):  # no epsilon is a sum of both noises
+        whole, left = after.divergence - spent.divergence, promise.limit - spent.divergence
+        asks = f"costs {promise.kind} {decimal(whole)}"
+    why = f"{asks} with what is charged beside it, {decimal(left)} is left of data set {before.name!r}{before.told}"
+    return before.refusal(charge, whole, left, why)
+
+
+def _charge_key(ledger: Ledger, charge: Charge) -> ChargeKey:
+    return ledger._store.key, charge.key

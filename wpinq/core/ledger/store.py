@@ -1,0 +1,118 @@
+"""Stores of ledgers: what a store must do, and one in the memory of a process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
+from typing import Protocol
+
+from wpinq.core.ledger.accountant import Accountant
+from wpinq.core.ledger.chain import Head, Row
+from wpinq.core.ledger.secret import Secret
+from wpinq.errors import LedgerError
+
+
+class Pages(Protocol):
+    """A locked ledger: no other thread or process reads or writes it meanwhile."""
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no row was changed since `keep`, so that only new rows have to be verified."""
+
+    def rows(self, first: int | None) -> Iterator[Row]:
+        """Read the rows from a number on, or all rows, in order."""
+
+    def kept(self) -> Accountant:
+        """What was kept of some first rows; an empty accountant where nothing was, or it is not to be trusted."""
+
+    def keep(self, accountant: Accountant) -> None:
+        """Keep what all rows say, which were verified, once the lock is released; nothing depends on it."""
+
+    def head(self) -> Head:
+        """Read the head."""
+
+    def commit(self, rows: Sequence[Row], head: Head) -> None:
+        """Make rows durable, all or none, then the head, in this order."""
+
+    def adopt(self, head: Head) -> None:
+        """Make a head durable whose row already is."""
+
+
+class Store(Protocol):
+    """A place for one ledger."""
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Equal for two stores of one place."""
+
+    def locked(self, secret: Secret) -> AbstractContextManager[Pages]:
+        """Lock the ledger against every other thread and process."""
+
+    def remember(self, code: str) -> None:
+        """Remember a code where that can be done; nothing depends on it."""
+
+    def recalls(self, code: str) -> bool:
+        """Whether a code was remembered."""
+
+
+class MemoryStore:
+    """A ledger in the memory of one process, lost with it; another process is refused."""
+
+    def __init__(self, head: Head) -> None:
+        self._process, self._lock = os.getpid(), threading.Lock()
+        self._rows: list[Row] = []
+        self._codes: set[str] = set()
+        self._head = head
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The object itself."""
+        return -1, id(self)
+
+    @contextmanager
+    def locked(self, secret: Secret) -> Iterator[Pages]:
+        """Lock against other threads, and refuse a fork, which would have a budget of its own."""
+        if os.getpid() != self._process:
+            raise LedgerError("ledger in memory: it belongs to the process that made it; give ledger=PATH to share it.")
+        with self._lock:
+            yield self
+
+    def remember(self, code: str) -> None:
+        """Remember a code for as long as the process lives."""
+        self._codes.add(code)
+
+    def recalls(self, code: str) -> bool:
+        """Whether it was remembered."""
+        return code in self._codes
+
+    @property
+    def untouched(self) -> bool:
+        """True: no other process can write to it."""
+        return True
+
+    def rows(self, first: int | None) -> Iterator[Row]:
+        """Give the rows from a number on."""
+        return islice(self._rows, max(first or 1, 1) - 1, None)
+
+    def kept(self) -> Accountant:
+        """Nothing."""
+        return Accountant()
+
+    def keep(self, accountant: Accountant) -> None:
+        """Keep nothing: who holds the ledger holds its accountant."""
+
+    def head(self) -> Head:
+        """Return the head."""
+        return self._head
+
+    def commit(self, rows: Sequence[Row], head: Head) -> None:
+        """Add rows and move the head."""
+        self._rows += rows
+        self._head = head
+
+    def adopt(self, head: Head) -> None:
+        """Move the head."""
+        self._head = head

@@ -1,0 +1,266 @@
+"""A transaction of a ledger, under its lock: its verified rows, what they add up to, and rows that are staged.
+
+An act is one transaction: what it stages is written at its end, all of it or nothing, with one new head. Rows of one
+act say so (`act`, the number of the first), so that a head that is behind by one act is known for what it is: that of
+a process that was killed in between.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from hmac import compare_digest
+from typing import Any
+
+from wpinq.core.ledger import chain
+from wpinq.core.ledger.accountant import Accountant, Entry
+from wpinq.core.ledger.chain import RefusedError, Row
+from wpinq.core.ledger.charge import Charge, key
+from wpinq.core.ledger.cost import ZERO, write
+from wpinq.core.ledger.secret import Secret
+from wpinq.core.ledger.state import LedgerState, Seal
+from wpinq.core.ledger.store import Pages
+from wpinq.core.ledger.versions import Pin, name_of
+from wpinq.core.records.fields import encode
+from wpinq.errors import ChangedError, ExactnessError, InternalError, LedgerError, WpinqError
+from wpinq.exact import decimal
+
+CLOSED = (
+    "this version of the data is closed: what was measured before cannot be reproduced from the data as they are now."
+    " Protect them under another version=, at a new charge."
+)
+CHANGED = (
+    "{title}: holds other records than those first read as {version!r} on {day}; nothing was charged. If this is the"
+    " next version, name it: version={today!r}."
+)
+
+
+class Transaction:
+    """One act upon a ledger, under its lock.
+
+    Args:
+        pages: The locked ledger.
+        secret: The data set's secret.
+        known: What an earlier transaction of the same ledger has entered; new rows are verified and entered in it.
+
+    Attributes:
+        before: All rows that were durable when the transaction began.
+        accountant: A draft of these and of the rows that are staged.
+
+    Raises:
+        RefusedError: The ledger cannot be trusted.
+    """
+
+    def __init__(self, pages: Pages, secret: Secret, known: Accountant) -> None:
+        self._pages, self._secret = pages, secret
+        self._pending: list[Row] = []
+        self.before = self._caught_up(known)
+        self.accountant = self.before.draft()
+
+    def _caught_up(self, known: Accountant) -> Accountant:
+        start = known if known.last and not known.torn else self._pages.kept()
+        if self._pages.untouched and self._extends(start, whole=False):
+            return start
+        if self._extends(start, whole=True):
+            return start
+        if start is known:
+            raise RefusedError("it is another ledger than the one that was opened; open it again.")
+        fresh = Accountant()
+        self._extends(fresh, whole=True)
+        return fresh
+
+    def _extends(self, start: Accountant, *, whole: bool) -> bool:
+        """Enter the rows that came after those that an accountant has, if it has rows of this ledger.
+
+        Args:
+            start: The accountant.
+            whole: Whether all rows are verified, and not only those that come after.
+
+        Raises:
+            RefusedError: The rows or the head cannot be trusted.
+        """
+        last = start.last
+        rows = self._pages.rows(None if whole or not last else last.number)
+        if not whole and last:
+            same = next(rows, None)
+            if same is None or same.number != last.number or not compare_digest(same.mac, last.mac):
+                return False
+        else:
+            last = None
+        draft = start.draft() if start.last else start
+        ours = not whole or start.last is None
+        for row in chain.follow(self._secret, last, rows):
+            last = row
+            if ours:
+                enter(draft, row)
+            elif start.last and row.number == start.last.number:
+                ours = compare_digest(row.mac, start.last.mac)
+        found = self._pages.head()
+        if chain.behind(self._secret, list(self._pages.rows(max(found.number, 1))), found):
+            self._pages.adopt(chain.head(self._secret, last))
+        if ours and draft is not start:
+            start.settled(draft)
+        return ours
+
+    def replayed(self) -> list[Entry]:
+        """All rows, from the first, each of which is verified and entered again.
+
+        Raises:
+            RefusedError: They are not what was verified before.
+        """
+        fresh = Accountant()
+        rows = chain.follow(self._secret, None, self._pages.rows(None))
+        entries = [Entry(**enter(fresh, row)) for row in rows]
+        if fresh != self.before:
+            raise RefusedError(chain.EDITED)
+        return entries
+
+    def code(self, number: int) -> str | None:
+        """The code of a row, which covers all rows before it; None where there is none."""
+        row = next(iter(self._pages.rows(number)), None)
+        return None if row is None or row.number != number else row.mac.hex()
+
+    @property
+    def state(self) -> LedgerState:
+        """What the ledger says, with what is staged."""
+        return LedgerState.of(self.accountant)
+
+    def end(self) -> None:
+        """Write what is staged, and let the next transaction begin there."""
+        self.commit()
+        self._pages.keep(self.before.settled(self.accountant))
+
+    def stage(self, body: dict[str, Any]) -> None:
+        """Check a row against the totals and add it; nothing is written yet.
+
+        Raises:
+            BudgetError: A charge that does not fit.
+        """
+        act = {"act": self._pending[0].number} if self._pending else {}
+        body = {**body, **act, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+        row = chain.link(self._secret, self.accountant.last, json.dumps(body, sort_keys=True))
+        self.accountant.apply(body, row)
+        self._pending.append(row)
+
+    def commit(self) -> None:
+        """Make what is staged durable now: all of it or nothing."""
+        if self._pending:
+            self._pages.commit(self._pending, chain.head(self._secret, self._pending[-1]))
+            self._pending = []
+
+    def charge(self, charge: Charge) -> bool:
+        """Stage a charge, unless it was made before."""
+        self.refuse_closed(charge.version)
+        held = self.accountant.charges.get(charge.key)
+        if held is None:
+            self.accountant.refuse_gaussian(charge)
+            self.stage(charge.body(curves=self.accountant.spent.curves))
+            return True
+        if held != charge.code:
+            raise LedgerError(f"{charge.label}: it was charged before at another cost; give the measurement a name=.")
+        return False
+
+    def cap(self, analyst: str, epsilon: Fraction, delta: Fraction | None) -> None:
+        """Stage an analyst's caps.
+
+        Raises:
+            ExactnessError: One is negative or above what all may spend together.
+        """
+        promise = self.accountant.promise
+        for amount, most, what in ((epsilon, promise.budget, "budget"), (delta or ZERO, promise.failing, "delta")):
+            if not 0 <= amount <= most:
+                raise ExactnessError(f"cap: {decimal(amount)} is not between 0 and the {what}, {decimal(most)}.")
+        if delta is not None:
+            self.stage({"kind": "delta_cap", "analyst": analyst, "delta": write(delta)})
+        self.stage({"kind": "cap", "analyst": analyst, "epsilon": write(epsilon)})
+
+    def seal(self, seals: Sequence[Seal]) -> None:
+        """Set digests, or compare them with those that are set; where some differ, close their versions, durably.
+
+        Raises:
+            LedgerError: A version is closed, now or before; no digest was set.
+        """
+        codes = {key(*one[:2]): self.coded(*one) for one in seals}
+        differ = [one for one in seals if not self._fits(key(*one[:2]), codes[key(*one[:2])])]
+        for version in dict.fromkeys(one.version for one in differ):
+            self.close(version)
+        for question, version, _ in seals:
+            self.refuse_closed(version)
+            if key(question, version) not in self.accountant.charges:
+                raise InternalError("seal: the question was never charged; charge it first.")
+            if key(question, version) not in self.accountant.seals:
+                mac = codes[key(question, version)]
+                self.stage({"kind": "seal", "question": question, "version": version, "mac": mac})
+
+    def _fits(self, place: bytes, code: str) -> bool:
+        held = self.accountant.seals.get(place)
+        return held is None or compare_digest(held, code)
+
+    def pin(self, pin: Pin) -> None:
+        """Stage the content of a version where none was pinned that was read so; else compare it.
+
+        Raises:
+            ChangedError: It is other content.
+            LedgerError: The version is closed.
+        """
+        self.refuse_closed(pin.version)
+        code = compared(self.accountant, self._secret, pin)
+        if code is not None:
+            self.stage({"kind": "seal", "question": pin.question, "version": pin.version, "mac": code})
+
+    def coded(self, question: str, version: str, digest: bytes) -> str:
+        """The code of a digest, from which nobody without the secret learns whether two are equal."""
+        return coded(self.accountant, self._secret, question, version, digest)
+
+    def close(self, version: str) -> None:
+        """Close a version for every question, durably."""
+        if version not in self.accountant.poisoned:
+            self.stage({"kind": "poison", "version": version})
+            self.commit()
+
+    def refuse_closed(self, version: str) -> None:
+        """Refuse a version whose data changed, with the same message for every query."""
+        refuse_closed(self.accountant, version)
+
+
+def refuse_closed(accountant: Accountant, version: str) -> None:
+    """Refuse a version whose data changed.
+
+    Raises:
+        LedgerError: It is closed.
+    """
+    if version in accountant.poisoned:
+        raise LedgerError(CLOSED)
+
+
+def coded(accountant: Accountant, secret: Secret, question: str, version: str, digest: bytes) -> str:
+    """The code of a digest in a ledger, from which nobody without the secret learns whether two are equal."""
+    return secret.mac("ledger seal", encode(accountant.identity, question, version, digest)).hex()
+
+
+def compared(accountant: Accountant, secret: Secret, pin: Pin) -> str | None:
+    """The code of content that no row pins yet as it was read; None where there is none to pin, or it is pinned.
+
+    Raises:
+        ChangedError: Other content is pinned.
+    """
+    if pin.digest is None:
+        return None
+    code = coded(accountant, secret, pin.question, pin.version, pin.digest)
+    held = accountant.seals.get(key(pin.question, pin.version))
+    if held is None:
+        return code
+    if not compare_digest(held, code):
+        today, day = datetime.now(UTC).date().isoformat(), accountant.contents[pin.version][:10]
+        raise ChangedError(CHANGED.format(title=pin.title, version=name_of(pin.version), day=day, today=today))
+    return None
+
+
+def enter(accountant: Accountant, row: Row) -> dict[str, Any]:
+    """Enter a row that was read; its code was right, so only another version of wpinq explains a failure."""
+    try:
+        return accountant.apply(json.loads(row.body), row)
+    except (WpinqError, KeyError, ValueError, TypeError, AttributeError):
+        raise RefusedError("its rows were written by another version of wpinq; use that version.") from None

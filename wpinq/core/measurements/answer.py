@@ -1,0 +1,272 @@
+"""Answers: released numbers as a table, with all that describes them. Using one costs nothing more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import polars as pl
+
+from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
+from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.query import ChargedQuery
+from wpinq.errors import PlanError, WpinqError
+from wpinq.exact import Amount, decimal, exact
+from wpinq.postprocess import shown
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+LEVEL = Fraction(95, 100)
+"""How often an interval holds where nothing is said."""
+
+Ends: TypeAlias = "dict[str, tuple[pl.Series, pl.Series]]"
+"""For each column of noisy numbers, where the interval around each of them begins and ends."""
+
+Released: TypeAlias = "tuple[pl.DataFrame, Ends]"
+
+Place: TypeAlias = "str | os.PathLike[str]"
+
+
+class Answer:
+    """Noisy numbers that were charged for, as a table: what names each row, then its numbers with their intervals.
+
+    An interval speaks of noise alone: of the records that were let in, and of numbers as they were clamped. What that
+    keeps out is told by `about["beside noise"]`, by `repr`, and in every file and picture. It is computed when it is
+    first asked for, and the same for ever. Iterated over, it gives its rows without their intervals.
+
+    Args:
+        about: What it is of.
+        found: Gives the rows and the ends of intervals, at a level, each by itself or all together.
+        at: Gives the answer for one window, where there are windows.
+        many: Whether it is more than one number in one row.
+        loss: How much was left out, where that was asked too.
+    """
+
+    def __init__(
+        self, about: About, found: Callable[[Fraction, bool], Released], *, many: bool = True,
+        at: Callable[[Any], Answer] | None = None, loss: Answer | None = None,
+    ) -> None:  # fmt: skip
+        self.loss = loss
+        self._about, self._find, self._at, self._many = about, found, at, many
+
+    @cached_property
+    def _usual(self) -> Released:
+        return self._found(None, simultaneous=False)
+
+    def _found(self, level: Amount | None, *, simultaneous: bool) -> Released:
+        wanted = self._level if level is None else exact(level, "interval(level=...)")
+        if self._about.level not in (None, wanted):
+            paid = f"its interval was charged at confidence={decimal(self._level)}"
+            raise PlanError(f"interval(level=...): {paid}; ask anew for another.")
+        if not 0 < wanted < 1:
+            raise PlanError(f"interval(level=...): {decimal(wanted)} is not strictly between 0 and 1; write 0.95, say.")
+        return self._find(wanted, simultaneous)
+
+    @property
+    def _level(self) -> Fraction:
+        return self._about.level or LEVEL
+
+    @property
+    def value(self) -> Any:
+        """The noisy number, where there is one.
+
+        Raises:
+            PlanError: There are groups, or several numbers; use `frame`.
+            SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
+        """
+        return self._one(self._usual)[0].item()
+
+    def interval(self, level: Amount | None = None) -> tuple[float, float]:
+        """An interval that holds, but for noise, the one true number with this probability; by default with 0.95.
+
+        Raises:
+            PlanError: As `value`; or the level is not strictly between 0 and 1, or not what a rank was charged for.
+        """
+        _, ends = self._one(self._found(level, simultaneous=False))
+        if not ends:
+            raise PlanError("it follows from several noisy numbers, and has no interval; ask for each of them.")
+        ((low, high),) = ends.values()
+        return float(low.item()), float(high.item())
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """One row for each group: its columns, and each number with the ends of its interval, `low` and `high`."""
+        return self._framed(self._usual)
+
+    @takes(simultaneous=FLAG)
+    def table(self, level: Amount | None = None, simultaneous: bool = False) -> pl.DataFrame:
+        """`frame`, with intervals of another level, or that hold together.
+
+        Args:
+            level: How often an interval holds; by default 0.95, or what a rank was charged for.
+            simultaneous: Whether all intervals of a column hold together so often, or each.
+
+        Raises:
+            PlanError: See `interval`.
+        """
+        return self._framed(self._found(level, simultaneous=simultaneous))
+
+    def at(self, time: Any) -> Answer:
+        """The answer for one window that has closed.
+
+        Args:
+            time: Any time in the window, as the column of the time holds them.
+
+        Raises:
+            BinError: The column could never hold such a time.
+            NotReadyError: The window has not closed yet.
+            PlanError: There are no windows.
+        """
+        if self._at is None:
+            raise PlanError(f"{self._about.query}: the collection has no windows; ask value, interval() or frame.")
+        return self._at(time)
+
+    @property
+    def released(self) -> Released:
+        """Its table without intervals, and for each column of noisy numbers where their intervals begin and end."""
+        return self._usual
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns, without those of intervals."""
+        return tuple(self._usual[0].columns)
+
+    @property
+    def rows(self) -> tuple[tuple[Any, ...], ...]:
+        """Its rows, without intervals."""
+        return tuple(self._usual[0].rows())
+
+    @property
+    def intervals(self) -> tuple[tuple[tuple[float, float] | None, ...], ...]:
+        """For each cell of `rows` its interval; None where it is no noisy number."""
+        cells, ends = self._usual
+        none = [None] * cells.height
+        columns = [zip(*ends[name], strict=True) if name in ends else none for name in cells.columns]
+        return tuple(zip(*columns, strict=True))
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What describes it, as files hold it: query, data set, unit, cost, level, threshold, what is not in it."""
+        return self._about.described(self._level)
+
+    @property
+    def cost(self) -> dict[str, float]:
+        """What it costs the privacy unit: `epsilon`, or `rho` of Gaussian noise; and `delta` for publishing rows."""
+        return dict(self.about["cost"])
+
+    @property
+    def threshold(self) -> float | None:
+        """What a noisy weight had to reach for its row to be published; None where rows were given by name."""
+        return self._about.threshold
+
+    @property
+    def bias(self) -> tuple[str, ...]:
+        """What bounds, clamping and weights keep out of it, in words."""
+        return tuple(self.about["beside noise"])
+
+    @property
+    def measurements(self) -> tuple[ChargedQuery, ...]:
+        """What was charged for it."""
+        return tuple(self._about.charged)
+
+    def content(self) -> dict[str, Any]:
+        """As JSON has it."""
+        loss = {} if self.loss is None else {"loss": self.loss.content()}
+        return {**self.about, "columns": self.columns, "rows": self.rows, "intervals": self.intervals, **loss}
+
+    @takes(path=PATH)
+    def save(self, path: Place) -> None:
+        """Write the table and what describes it: `.csv`, `.parquet` or `.json`.
+
+        A CSV file has `about` as JSON in its first line, after a #; a Parquet file as metadata named `wpinq`.
+
+        Raises:
+            SourceError: The suffix is another, or the place cannot be written.
+        """
+        self._save(path, (".csv", ".parquet", ".json"))
+
+    @takes(path=PATH)
+    def to_csv(self, path: Place) -> None:
+        """Write a CSV file; see `save`."""
+        self._save(path, (".csv",))
+
+    @takes(path=PATH)
+    def to_parquet(self, path: Place) -> None:
+        """Write a Parquet file; see `save`."""
+        self._save(path, (".parquet",))
+
+    def to_arrow(self) -> pa.Table:
+        """The table for whatever speaks Arrow (pyarrow, DuckDB, ADBC), described by JSON in its metadata, as `wpinq`.
+
+        What takes an Arrow stream takes the answer as it is: `pl.DataFrame(answer)`.
+        """
+        from wpinq.core.measurements.saved import arrow
+
+        return arrow(self.frame, self.about)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _save(self, path: Place, suffixes: tuple[str, ...]) -> None:
+        from wpinq.core.measurements.saved import save
+
+        save(self.frame, self.content() if str(path).lower().endswith(".json") else self.about, path, suffixes)
+
+    @takes(path=PATH | NOTHING, title=NAME | NOTHING)
+    def plot(self, path: Place | None = None, title: str | None = None) -> Figure:
+        """Draw the numbers with their intervals: bars for names, a line for times and for whole numbers.
+
+        Args:
+            path: A `.png`, `.svg` or `.pdf` file to write; a notebook shows the figure that is returned.
+            title: Heading; the query, where it is left out.
+
+        Raises:
+            SourceError: The suffix is unknown, or the path cannot be written.
+        """
+        from wpinq.postprocess.charts import chart
+
+        cells, ends = self._usual
+        about = self.about
+        heading = f"{title or about['query']}\n{shown.whose(about)}"
+        return chart(cells, ends, heading, shown.footnotes(about), path)
+
+    def _one(self, found: Released) -> Released:
+        if self._many:
+            raise PlanError("an answer by groups, or of several numbers, has many values; use frame.")
+        return found
+
+    def _framed(self, found: Released) -> pl.DataFrame:
+        cells, ends = found
+        columns: list[pl.Series] = []
+        taken = set(cells.columns)
+        for column in cells.get_columns():
+            columns.append(column)
+            for word, end in zip(("low", "high"), ends.get(column.name, ()), strict=False):
+                name = word if len(ends) == 1 else f"{column.name}_{word}"
+                while name in taken:
+                    name += "_"
+                taken.add(name)
+                columns.append(end.alias(name))
+        return pl.DataFrame(columns)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return self._usual[0].height
+
+    def __repr__(self) -> str:
+        found = self.__dict__.get("_usual")
+        lines = shown.lines(*found) if found else ["computed when it is first asked for"]
+        return "\n".join([f"<{shown.heading(self.about)}>", *lines, *shown.footnotes(self.about)])
+
+    def _repr_html_(self) -> str:
+        try:
+            return shown.html(self.about, *self._usual)
+        except WpinqError:
+            return shown.html(self.about)

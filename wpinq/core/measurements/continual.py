@@ -1,0 +1,277 @@
+"""A measurement that answers at every epoch of a live source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from wpinq.arguments import NOTHING, WHOLE, require
+from wpinq.core.functions.isolate import refuse_inside
+from wpinq.core.measurements.measurement import Measurement, quoted
+from wpinq.core.noise import Mechanism, Words, mechanism
+from wpinq.core.noise.accuracy import level_of_each
+from wpinq.core.noise.counting_tree import FORM, parts, segment
+from wpinq.core.noise.tails import half_width
+from wpinq.core.noise.threshold import refuse_other_law
+from wpinq.core.operators.contribution.first import First
+from wpinq.core.operators.parallel import combines_records
+from wpinq.core.operators.window import Window
+from wpinq.core.plan.node import Node, Source
+from wpinq.core.plan.stability import Survey
+from wpinq.core.pricing.explain import show_measured
+from wpinq.core.pricing.privacy_cost import Payment
+from wpinq.core.pricing.quote import Quote
+from wpinq.core.records.bins import bin_frame
+from wpinq.core.records.identity import identities
+from wpinq.core.records.siphash import siphash
+from wpinq.core.records.values import KEY_SIZE
+from wpinq.core.runs.epochs import Epochs
+from wpinq.core.runs.prefix_sums import Changes
+from wpinq.core.runs.timeline import Timeline
+from wpinq.core.state.histogram import Histogram
+from wpinq.core.state.table import Ids
+from wpinq.errors import NotReadyError, PlanError
+from wpinq.exact import Amount, decimal, exact
+from wpinq.failures import redacted
+
+FAR = 24
+"""A segment that is reached after 10^11 epochs; noise that is too wide there is refused before it is charged."""
+OLDER = "tree of base 19, signed"
+"""The form of the noise before it had segments, as it stands in the questions of ledgers."""
+
+
+class ContinualMeasurement(Measurement):
+    """A charged, noisy histogram of every epoch that closes after it was made, for ever.
+
+    The noise is that of the nodes of counting trees (`core/noise/counting_tree.py` has the proof). The noise of a node
+    is a keyed function of the release, the node and the bin, so it is computed for observed bins and epochs only, and
+    repeated observations have the same answer. The key does not cover a digest of the histogram, which changes from
+    epoch to epoch; the counts of a closed epoch never change (privacy rule 5). The answer at an epoch is a sum of noisy
+    nodes, whatever else was released.
+
+    Epochs have the numbers of the source, not counted from the measurement on: a measurement that is made again later
+    is the same release, with the same answer for each epoch. If they were counted from the measurement on, both would
+    have the same noise at different epochs, and the difference of their answers would be exact.
+
+    Attributes:
+        scale: The L1 sensitivity divided by epsilon; an answer has the noise of several nodes, see `deviation`.
+    """
+
+    unreleased = "a continual measurement is observed bin by bin; release an epoch's measurement"
+    """Its bins are given by name, because a published table would reveal new bins."""
+
+    def __init__(self, quote: Quote[Any]) -> None:
+        super().__init__(quote)
+        self._first, self._closed, self._root = 0, 0, quote.node
+        secret = self.key_owner.ledger.secret
+        self._nodes = secret.derive("continual node", quote.key, size=KEY_SIZE)
+        self._noises = Words(secret.derive("continual noise", quote.key))
+        self._levels: dict[tuple[int, int], Mechanism] = {}
+        self._changes = self._no_changes()
+        self._keep = None if quote.epochs is None else quote.epochs.log.keep
+
+    @classmethod
+    def quoted(
+        cls, survey: Survey, log: Timeline, paid: Payment, *, name: str | None, analyst: str | None
+    ) -> Quote[ContinualMeasurement]:
+        """Quote a continual measurement of a plan over what a live source is sent.
+
+        Raises:
+            PlanError: A step of the plan is not linear for each record, it is too late for it, or the noise has another
+                law than that of the nodes of the trees, or it was begun with noise of an older form; or see `price`.
+        """
+        refuse_unless_linear(survey.steps)
+        result, *older = (
+            quoted(
+                survey, paid, cls, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
+                fields=("continual", form),
+            )
+            for form in (FORM, OLDER)
+        )  # fmt: skip
+        refuse_other_law(result.mechanism, "measure(continual=True)")
+        refuse_too_wide(result.mechanism)
+        if any(ledger.holds(charge) for quote in older for ledger, charge in quote.charges):
+            raise PlanError(
+                "measure(continual=True): an older version of wpinq began this release, with noise of another form, "
+                "and one release cannot have both. Give another name= or live(recover=...) another directory: that is "
+                "a new release, which is charged; or go on with the older version. Nothing was charged."
+            )
+        return result
+
+    @property
+    def settled(self) -> bool:
+        """True: no run answers it, because the live source hands it the change of each epoch."""
+        return True
+
+    def begin(self, epoch: int, total: Histogram) -> None:
+        """Answer from this epoch on, whose histogram this is, and goes on to be; none before can be asked for."""
+        self._first = epoch
+        self._changes = self._no_changes()
+        self.receive(epoch, total.copy())
+
+    def receive(self, epoch: int, change: Histogram) -> None:
+        """Take in the change of the histogram in the next epoch."""
+        self._changes.append(change)
+        self._closed = epoch
+        if self._keep is not None:
+            self._changes.forget(epoch - self._keep - self._first + 2)
+
+    def observe(self, bin: Any, epoch: int | None = None) -> int | float:  # noqa: A002
+        """The noisy weight of one bin at the end of an epoch.
+
+        Args:
+            bin: A value, or a tuple of values where the collection has several columns.
+            epoch: A closed epoch, from the first that closed after the measurement was made; by default the last.
+
+        Raises:
+            BinError: The collection could never hold such a bin.
+            NotReadyError: The epoch is still open, or was closed before.
+        """
+        value: int | float = self.observe_many([bin], epoch)[0].item()
+        return value
+
+    def observe_many(self, bins: Any, epoch: int | None = None) -> np.ndarray:
+        """The noisy weights of many bins at the end of an epoch; the same as asking one by one.
+
+        Raises:
+            BinError, NotReadyError: See `observe`.
+        """
+        refuse_inside("observe")
+        frame = bin_frame(bins, self.node.schema)
+        asked = self._asked(epoch)
+
+        def answer() -> np.ndarray:
+            ids = identities(frame, self.node.schema, self.key_owner.identity_key)
+            true = self._changes.lookup(asked - self._first + 1, frame, ids)
+            return self._divided(self._sum(true, self._noise(asked, ids)))
+
+        return redacted("observe", answer)
+
+    def pairs(self, bins: Any, epoch: int) -> list[tuple[Any, Any]]:
+        """Each of some bins with its noisy weight at the end of an epoch.
+
+        Raises:
+            BinError, NotReadyError: See `observe`.
+        """
+        return list(zip(bins, self.observe_many(bins, epoch).tolist(), strict=True))
+
+    def deviation(self, epoch: int | None = None) -> float:
+        """The standard deviation of the noise at an epoch.
+
+        Raises:
+            NotReadyError: See `observe`.
+        """
+        return self._deviation(self._asked(epoch))
+
+    def interval(self, level: Amount = Fraction(95, 100), bins: int = 1, epoch: int | None = None) -> float:
+        """Half the width of an interval around an answer that holds the true weight with at least this probability.
+
+        Args:
+            level: Between 0 and 1.
+            bins: Around how many answers the intervals shall hold all together.
+            epoch: The epoch of the answers; by default the last that closed.
+
+        Raises:
+            PlanError: The level is not strictly between 0 and 1, or `bins` is not a whole number above zero.
+            NotReadyError: See `observe`.
+        """
+        rest = 1 - level_of_each(exact(level, "interval(level=...)"), bins)
+        return half_width(self._scales(self._asked(epoch)), float(rest)) / self._unit
+
+    def explain(self) -> str:
+        """Show the plan, what the measurement costs, and how wide its noise is at some epochs; print and return it."""
+        wide = [f"{self._deviation(epoch):,.4g} at epoch {epoch:,}" for epoch in (1, 100, 10_000, 1_000_000)]
+        delta = decimal(self.quote.delta) if self.quote.delta else ""
+        paid = f"epsilon={decimal(self.epsilon)}{delta and f', delta={delta}'}"
+        noise = [
+            f"{self.quote.call}({paid}, continual=True)  noise of the nodes of counting trees",
+            f"  standard deviation of the noise on a bin: {', '.join(wide)}",
+            *([f"  each data set pays delta {delta} as well, once for all epochs"] if delta else []),
+        ]
+        return show_measured(self.node, self.epsilon, noise=noise)
+
+    def _no_changes(self) -> Changes:
+        return Changes(lambda: Histogram(self.node.schema, self.key_owner.identity_key, self.node.held.array))
+
+    def _deviation(self, epoch: int) -> float:
+        """The standard deviation of the noise at an epoch, closed or not."""
+        variance = sum(self._level(*node[:2]).variance() for node in parts(epoch))
+        return math.sqrt(variance) / self._unit
+
+    def _asked(self, epoch: int | None) -> int:
+        """The number of an epoch that can be asked for."""
+        require(epoch, WHOLE | NOTHING, "observe(epoch=...)")
+        last = self._closed if epoch is None else epoch
+        if not self._closed or last > self._closed:
+            raise NotReadyError("observe: the epoch is still open; call advance() first.")
+        if self._keep is not None and last <= self._closed - self._keep:
+            raise NotReadyError(f"observe: the last {self._keep} epochs are kept, no earlier one; see live(keep=...).")
+        if last < self._first:
+            raise NotReadyError(f"observe: made after epoch {last} closed; ask for epoch {self._first} or a later one.")
+        return last
+
+    def _scales(self, epoch: int) -> list[float]:
+        """The scales of the noises of an epoch, in steps."""
+        return [float(self._level(*node[:2]).scale) for node in parts(epoch)]
+
+    def _level(self, number: int, level: int) -> Mechanism:
+        """The noise of the nodes of a level in a segment, all on one grid."""
+        if (number, level) not in self._levels:
+            scale = self._mechanism.scale / segment(number).shares[level]
+            self._levels[number, level] = mechanism("geometric", scale * self._mechanism.grid)
+        return self._levels[number, level]
+
+    def _noise(self, epoch: int, ids: Ids) -> np.ndarray:
+        """The noise of the nodes of an epoch for each bin, all nodes of a level at once."""
+        total = np.zeros(len(ids), np.int64)
+        for (number, level), nodes in groupby(parts(epoch), key=lambda node: node[:2]):
+            _, _, index, sign = (np.array(column) for column in zip(*nodes, strict=True))
+            drawn = self._level(number, level).draw(self._noises, self._blocks(number, level, index, ids))
+            total += sign @ drawn.reshape(len(index), len(ids))
+        return total
+
+    def _blocks(self, number: int, level: int, index: np.ndarray, ids: Ids) -> Ids:
+        """The blocks from which words are made: for each node and bin a keyed 128-bit hash of both."""
+        words = [np.tile(ids[:, i], len(index)) for i in (0, 1)]
+        place = np.repeat(index.astype(np.uint64), len(ids))
+        close = np.full(len(place), np.uint64(32 << 56 | number << 8 | level))
+        return siphash(self._nodes, [*words, place, close])
+
+
+def refuse_too_wide(noise: Mechanism) -> None:
+    """Refuse noise that could not be drawn at a later epoch.
+
+    Raises:
+        PlanError: Its scale would be out of range there; nothing was charged.
+    """
+    mechanism("geometric", noise.scale * noise.grid / min(segment(FAR).shares))
+
+
+def refuse_unless_linear(walk: Iterable[Node]) -> None:
+    """Refuse a plan with a step that combines records, except a bound that keeps each user's first records for ever.
+
+    Raises:
+        PlanError: A step is not linear for each record, or records of a source can be taken back.
+
+    Source: Dwork, Naor, Pitassi, Rothblum, STOC 2010: the tree hides a stream of changes, of which a record moves one.
+    """
+    for node in walk:
+        if isinstance(node, Source) and node.data.retractions:
+            raise PlanError(
+                f"measure(continual=True): records of {node.data.name} can be taken back, so one would be in two "
+                "epochs for the price of one. Measure an epoch, or windows; or make the source without "
+                "retractions=True, and send what reverses a record as a record with a column that says so. Nothing "
+                "was charged."
+            )
+        if isinstance(node, Window):
+            raise PlanError("measure(continual=True): leave it out; each window is measured when it has closed.")
+        if not isinstance(node, First) and combines_records(node):
+            raise PlanError(
+                f"measure(continual=True): {node.title} is not linear for each record, so one early record can move "
+                "every later epoch. Use window(...) and measure each window when it has closed, or measure an epoch."
+            )

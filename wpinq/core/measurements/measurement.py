@@ -1,0 +1,296 @@
+"""Measurements: noisy histograms, charged first and computed at the first observation.
+
+A measurement is the histogram of a plan plus independent noise for every bin that the collection could have. The noise
+is a keyed function of the bin (`core/noise/words.py`), so bins may be observed one by one, in any order and process,
+and repeated observations have the same answer; bins that are not observed take no memory or time.
+
+Prices are in `quote.py`; charging, keys and seals in `charged.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import polars as pl
+
+from wpinq.core.functions.isolate import refuse_inside
+from wpinq.core.measurements.answer import LEVEL, Answer, Released
+from wpinq.core.measurements.provenance import About
+from wpinq.core.measurements.published import ordered
+from wpinq.core.measurements.query import ChargedQuery, pay
+from wpinq.core.noise import DiscreteGaussian, Mechanism
+from wpinq.core.noise.accuracy import level_of_each
+from wpinq.core.plan.stability import Survey
+from wpinq.core.pricing.explain import how_often, show_measured
+from wpinq.core.pricing.privacy_cost import Payment, gaussian_lines
+from wpinq.core.pricing.quote import Quote, price
+from wpinq.core.pricing.threshold import (
+    delta_of,
+    names_of,
+    present,
+    private_threshold,
+)
+from wpinq.core.records.bins import bin_codes
+from wpinq.core.records.blocks import Blocks, bin_blocks, in_blocks
+from wpinq.core.records.fields import Field
+from wpinq.core.records.identity import identities, identity
+from wpinq.core.runs.epochs import Epochs
+from wpinq.errors import PlanError
+from wpinq.exact import Amount, exact
+from wpinq.failures import redacted
+from wpinq.html.parts import facts, framed, text
+from wpinq.postprocess.shown import beside_noise, nearly, of_noise, whose
+
+M = TypeVar("M", bound="Measurement")
+
+
+def quoted(
+    survey: Survey, paid: Payment, kind: Callable[[Quote[Any]], M], *, name: str | None,
+    analyst: str | None, epochs: Epochs | None = None, fields: tuple[Field, ...] = (),
+) -> Quote[M]:  # fmt: skip
+    """Quote a measurement of a plan.
+
+    Args:
+        survey: The plan.
+        paid: What it costs the privacy unit, and the name of its noise.
+        kind: The class of the measurement.
+        name: Tells repetitions apart, and names the charge.
+        analyst: Who is charged.
+        epochs: Which epochs of a live source answer it.
+        fields: Further parameters in which it may differ from other measurements.
+
+    Raises:
+        PlanError: There is no such mechanism, the scale is out of range; or see `price`.
+    """
+    result = paid.buys(survey)
+    return price(
+        survey, paid.epsilon, call="measure", kind=kind, mechanism=result, fields=(result.name, *fields), name=name,
+        analyst=analyst, epochs=epochs, noise=None if fields else result,
+    )  # fmt: skip
+
+
+class Measurement(ChargedQuery):
+    """A charged, noisy histogram. Ask it bin by bin; it has no length and no list of bins to give.
+
+    Attributes:
+        epsilon: What it costs the privacy unit; 0 for Gaussian noise, which costs `rho`.
+        scale: Scale of the noise, in weight (of a record: 1); the standard deviation of Gaussian noise.
+        name: The name it was given.
+        node: Its plan.
+        key_owner: The data set whose secret keys it.
+        question: Tells it from other measurements, in the ledger.
+        quote: What was charged for it.
+    """
+
+    purpose = "noise"
+    unreleased: ClassVar[str] = ""
+    """Why its bins are not published as one table, and what is; empty where they are."""
+
+    def __init__(self, quote: Quote[Any]) -> None:
+        super().__init__(quote)
+        self._mechanism: Mechanism = quote.mechanism
+
+    def observe(self, bin: Any) -> int | float:  # noqa: A002
+        """The noisy weight of one bin, whether it exists or not.
+
+        Args:
+            bin: A value, or a tuple of values where the collection has several columns.
+
+        Raises:
+            BinError: The collection could never hold such a bin.
+            SourceError, EngineError, LedgerError: The first question runs the dataflow, which failed.
+        """
+        refuse_inside("observe")
+        codes = bin_codes(bin, self.node.schema)
+        if codes is None:
+            value: int | float = self.observe_many([bin])[0].item()
+            return value
+        return redacted("observe", partial(self._one, codes))
+
+    def observe_many(self, bins: Any) -> np.ndarray:
+        """The noisy weights of many bins, in their order; the same as asking one by one.
+
+        Args:
+            bins: An iterable of bins; a range, a NumPy array, or a Polars series or frame is quickest. A lazy frame is
+                read in blocks.
+
+        Returns:
+            One number for each bin: int64 where weights are whole and one record weighs less than 2^22, else float64.
+
+        Raises:
+            BinError, SourceError, EngineError, LedgerError: See `observe`.
+        """
+        refuse_inside("observe")
+        blocks = bin_blocks(bins, self.node.schema)
+        return redacted("observe", lambda: np.concatenate([self._released(*self._parts(one)) for one in blocks]))
+
+    def interval(self, level: Amount = Fraction(95, 100), bins: int = 1) -> float:
+        """Half the width of the interval around an answer that holds the true weight with this probability.
+
+        It is exact for the noise, at least at the level, and speaks of the noise only: what the bound on contributions
+        or a join leaves out is not in it.
+
+        Args:
+            level: Between 0 and 1.
+            bins: Around how many answers the intervals shall hold all together.
+
+        Raises:
+            PlanError: The level is not strictly between 0 and 1, or `bins` is not a whole number above zero.
+        """
+        steps = self._mechanism.half_width(level_of_each(exact(level, "interval(level=...)"), bins))
+        return steps / self._unit
+
+    @property
+    def stddev(self) -> float:
+        """The standard deviation of the noise, in weight (of a record: 1)."""
+        return math.sqrt(self._mechanism.variance()) / self._unit
+
+    def release(
+        self, threshold: Amount | None = None, delta: Amount | None = None, keys: Any = None
+    ) -> Answer:  # fmt: skip
+        """Publish bins as a table: those that pass a threshold, without naming them first, or exactly the given ones.
+
+        Without `keys`, the least threshold is published from which a unit shows the existence of bins that nobody else
+        is in with probability `delta` only, over all of its bins together (a lower one where `users(..., per=)` bounds
+        a person's records in one bin). Then delta is charged, once, before anything is looked at. The counts are those
+        that `observe` gives. The names are found by computing the plan once more, so a plan whose functions have no
+        fingerprint (`explain` shows which) is refused, but for numbers of slices.
+
+        With `keys`, absent bins are published like present ones, and nothing is charged. Of a hundred million keys in a
+        lazy frame (`pl.scan_parquet`), with a threshold that few pass, a block at a time is held.
+
+        Args:
+            threshold: Publish from this noisy weight on, where it is above the private threshold; costs no more.
+            delta: What it costs each data set, beside the epsilon of the measurement; `protect(delta=)` allows it.
+                By default 10^-6; with Renyi accounting a tenth of what the ledger has for thresholds, if that is less.
+            keys: Exactly the bins to publish, as in `observe_many`.
+
+        Returns:
+            The bins and their noisy weights, the largest first, then by name.
+
+        Raises:
+            ExactnessError: An amount is not a finite number, or delta is not strictly between 0 and 1.
+            BudgetError: Delta is more than is left; nothing was charged.
+            BinError: A key is no bin of the collection.
+            PlanError: There are no keys, and the plan has no fingerprint, or the noise another law than thresholds are
+                known for; nothing was charged.
+            SourceError, EngineError, LedgerError: The dataflow could not run.
+        """
+        refuse_inside("release")
+        if self.unreleased:
+            raise PlanError(f"release: {self.unreleased}.")
+        least = None if threshold is None else math.ceil(exact(threshold, "release(threshold=...)") * self._unit)
+        if keys is not None:
+            return self._table(bin_blocks(keys, self.node.schema), least, Fraction(0))
+        lost = delta_of(delta, self.quote.sources, "release(delta=...)")
+        tau = private_threshold(self.node, self._mechanism, lost)
+        pay([self.quote.publishing("release", lost)])
+        tau = tau if least is None else max(tau, least)
+        chosen = redacted("release", lambda: self._passing(tau))
+        return self._table(in_blocks(names_of(self.node, chosen)), tau, lost)
+
+    def _passing(self, tau: int) -> list[np.ndarray]:
+        """The names or identities of the bins whose noisy weight is at least tau, in steps."""
+        histogram, words = self._settled()
+        noisy = (
+            (known, self._sum(true, self._mechanism.draw(words, ids)))
+            for known, ids, true in present(histogram, self.node)
+        )
+        return [known[(total >= tau).astype(np.bool_)] for known, total in noisy]
+
+    def _table(self, blocks: Blocks, tau: int | None, delta: Fraction) -> Answer:
+        shown, totals = zip(*redacted("release", lambda: [self._above(one, tau) for one in blocks]), strict=True)
+        counts, node = self._divided(np.concatenate(totals)), self.node
+        table = ordered(pl.concat(shown), counts, node.schema, whole=node.held.whole)
+        about = About(self.name or node.title, (self,), delta, None if tau is None else tau / self._unit)
+
+        def found(level: Fraction, simultaneous: bool) -> Released:
+            half = self.interval(level, bins=max(table.height, 1) if simultaneous else 1)
+            last = table[:, -1]
+            return table, {last.name: (last - half, last + half)}
+
+        return Answer(about, found)
+
+    def _above(self, frame: pl.DataFrame, tau: int | None) -> tuple[pl.DataFrame, np.ndarray]:
+        """The bins of a block whose noisy weights reach a threshold, and these, in steps."""
+        total = self._sum(*self._parts(frame))
+        passes = np.full(len(total), True) if tau is None else (total >= tau).astype(np.bool_)
+        return frame.filter(passes), total[passes]
+
+    @cached_property
+    def _whole(self) -> bool:
+        """Whether answers are whole numbers."""
+        return self._unit == 1 and self.node.held.whole
+
+    @cached_property
+    def _unit(self) -> int:
+        """Steps of the noise in a weight of 1."""
+        return self._mechanism.grid * self.node.resolution
+
+    @cached_property
+    def _identity_key(self) -> bytes:
+        return self.key_owner.identity_key
+
+    def _one(self, codes: list[bytes]) -> int | float:
+        """What `observe_many` gives for one bin, without a frame or arrays."""
+        histogram, words = self._settled()
+        known = identity(codes, self._identity_key)
+        true, grid, noise = histogram.weight(codes, known), self._mechanism.grid, self._mechanism.one(words, known)
+        total = true + noise if grid == 1 else int(true) * grid + noise
+        return int(total) if self._whole else float(total) / self._unit
+
+    def _parts(self, frame: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """The true weights of bins, and their noise in steps."""
+        histogram, words = self._settled()
+        ids = identities(frame, self.node.schema, self.key_owner.identity_key)
+        return histogram.lookup(frame, ids), self._mechanism.draw(words, ids)
+
+    def _released(self, true: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        return self._divided(self._sum(true, noise))
+
+    def _sum(self, true: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        """Add on the grid of the noise, in integers, so that no true weight is rounded before noise is added.
+
+        On a fine grid all weights are Python integers, not only those beyond 64 bits: otherwise the time taken would
+        reveal whether there are any.
+        """
+        grid = self._mechanism.grid
+        if grid != 1:
+            true, noise = true.astype(object), noise.astype(object)
+        total: np.ndarray = true * grid + noise
+        return total
+
+    def _divided(self, total: np.ndarray) -> np.ndarray:
+        """Divide last.
+
+        The sum is rounded to a float before it is divided, for integers of every width, so that the last digits of an
+        answer do not reveal how weights are held, which depends on whether there are any.
+        """
+        released: np.ndarray = total if self._whole else total.astype(np.float64) / self._unit
+        return released
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What describes its answers: query, data set, unit, cost, and what is not in them, as JSON has it."""
+        return About(self.name or self.node.title, (self,)).described(LEVEL)
+
+    def explain(self) -> str:
+        """Show the plan, what the measurement costs each source, and the scale of its noise; print and return it."""
+        survey, noise = Survey.of(self.node), self._mechanism
+        cost = gaussian_lines(survey, noise, how_often(survey)) if isinstance(noise, DiscreteGaussian) else ()
+        return show_measured(self.node, self.epsilon, noise.name, cost=cost)
+
+    def __repr__(self) -> str:
+        name = f"{self.name!r}, " if self.name else ""
+        return f"<measurement {name}{self.node.schema}, {self.quote.payment.text}, scale {nearly(self.scale)}>"
+
+    def _repr_html_(self) -> str:
+        about = self.about
+        noise = f"{self._mechanism.name}, scale {nearly(self.scale)}; {of_noise(self.interval(), LEVEL, 'a bin')}"
+        told = {"bins": str(self.node.schema), "noise": noise, "cost": whose(about)}
+        return framed(f"Measurement {about['query']}", facts(told.items()), text(beside_noise(about["beside noise"])))

@@ -1,0 +1,177 @@
+"""The least threshold at which bins that only one unit is in are published with probability at most delta.
+
+Let M be the L1 and C the L-infinity sensitivity, in units of 1/resolution. A unit that is spread over bins of its own,
+with w_i >= 1 in bin i, is seen with probability 1 - prod P(w_i + N < tau) = 1 - exp(-sum f(w_i)), where f(w) = -log P(w
++ N < tau) increases and, as the noise is log-concave (discrete Laplace and discrete Gaussian noise are), is convex. So
+the worst case has sum w_i = M. For a given number m of bins a convex sum is largest at a vertex of 1 <= w_i <= C, sum
+w_i = M: some bins have C, some have 1, and one has r between. One more bin takes 1 from that bin, which adds f(1) -
+(f(r) - f(r - 1)); this grows while r falls. So between two m at which r is 1 (or C) the sum is convex in m, and largest
+at an end. At these ends, a bins of C and M - a C bins of 1, the sum is linear in a. With M = q C + s three cases are
+left: M bins of 1; q bins of C and s of 1; and, where m begins, q bins of C and one of s. All comparisons use integer
+bounds of enough precision; nothing is rounded.
+
+M and C are the sensitivities through all data sets that a unit may be in: for several data sets of one ledger they are
+sums, and delta is the sum of what these are charged (`core/pricing/sensitivity.py`). Outside of the event whose
+probability is bounded here, the published table is a function of the noisy weights, so it costs no further epsilon.
+Source: Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009 (thresholds); the three cases are proved above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+from wpinq.core.noise import gaussian_tails
+from wpinq.core.noise.gaussian import DiscreteGaussian
+from wpinq.errors import PlanError
+from wpinq.exact import exp_bounds
+
+if TYPE_CHECKING:
+    from wpinq.core.noise import Mechanism
+
+LAW = "discrete Laplace"
+"""The distribution that continual release is proved for, in units of 1/resolution or on a finer grid."""
+
+Bounds: TypeAlias = tuple[int, int]
+"""A number from below and from above, in units of 2^-bits."""
+Tail: TypeAlias = Callable[[Fraction, int, int], Bounds]
+"""Bounds 2^bits * P(N >= k), by the parameter of the noise, k and bits."""
+MOST_BITS = 1024
+"""A probability that is not known to be small enough by then is taken to be too large."""
+
+
+def refuse_other_law(noise: object, call: str) -> None:
+    """Refuse a mechanism whose own class does not name `LAW`; a subclass that does not may draw otherwise.
+
+    Raises:
+        PlanError: It has another law, or names none; nothing was charged.
+    """
+    result = vars(type(noise)).get("law")
+    if result != LAW:
+        raise PlanError(
+            f"{call}: it is proved for noise of the law {LAW} alone, and this mechanism's law is {result}; take "
+            "mechanism='geometric'. Nothing was charged."
+        )
+
+
+def tail_of(noise: Mechanism, call: str) -> tuple[Tail, Fraction]:
+    """The tail of a mechanism in steps, and its parameter.
+
+    Raises:
+        PlanError: Its own class names no law whose tail is known; nothing was charged.
+    """
+    result = vars(type(noise)).get("law")
+    if result == LAW:
+        return tail_bounds, noise.scale * noise.grid
+    if result == DiscreteGaussian.law and isinstance(noise, DiscreteGaussian):
+        return gaussian_tails.tail_bounds, noise.square
+    raise PlanError(
+        f"{call}: thresholds are not known for noise of the law {result}; give the bins with release(keys=...), or "
+        "take mechanism='geometric'. Nothing was charged."
+    )
+
+
+def tail_bounds(scale: Fraction, k: int, bits: int) -> Bounds:
+    """Bound 2^bits * P(N >= k) for discrete Laplace noise N of this scale.
+
+    P(N >= k) = r^k / (1 + r) for k >= 1, and by symmetry 1 - P(N >= 1 - k) else.
+    """
+    one = 1 << bits
+    if k < 1:
+        low, high = tail_bounds(scale, 1 - k, bits)
+        return one - high, one - low
+    (low, high), (r_low, r_high) = exp_bounds(k / scale, bits), exp_bounds(1 / scale, bits)
+    return (low << bits) // (one + r_high), -(-(high << bits) // (one + r_low))
+
+
+def any_bounds(chances: Iterable[tuple[Bounds, int]], bits: int) -> Bounds:
+    """Bound 2^bits * P(at least one success), for independent trials, given as probabilities with their numbers."""
+    one = 1 << bits
+    low = high = one  # of the probability that none does
+    for chance, trials in chances:
+        low = low * power(one - chance[1], trials, bits, up=False) >> bits
+        high = -(-high * power(one - chance[0], trials, bits, up=True) >> bits)
+    return one - high, one - low
+
+
+def power(base: int, exponent: int, bits: int, *, up: bool) -> int:
+    """Give (base / 2^bits)^exponent in units of 2^-bits, rounded down or up throughout."""
+    result = 1 << bits
+    while exponent:
+        if exponent & 1:
+            result = -(-result * base >> bits) if up else result * base >> bits
+        base = -(-base * base >> bits) if up else base * base >> bits
+        exponent >>= 1
+    return result
+
+
+def seen_bounds(
+    scale: Fraction, grid: int, l1: int, tau: int, bits: int, *, linf: int | None = None, tail: Tail = tail_bounds
+) -> Bounds:  # fmt: skip
+    """Bound 2^bits * delta: the probability that a bin of a unit alone is published, in the worst case.
+
+    Args:
+        scale: Of the noise, in steps.
+        grid: Steps in a unit of 1/resolution.
+        l1: The L1 sensitivity, in units of 1/resolution.
+        tau: The threshold: a bin is published if weight plus noise reach it, in steps.
+        bits: Precision.
+        linf: The L-infinity sensitivity; by default the L1 sensitivity.
+        tail: Of noise that is no discrete Laplace noise; `scale` is its parameter then.
+    """
+    shown = [
+        any_bounds(((tail(scale, tau - weight * grid, bits), bins) for weight, bins in way), bits)
+        for way in ways(l1, l1 if linf is None else min(linf, l1))
+    ]
+    return max(low for low, _ in shown), max(high for _, high in shown)
+
+
+def ways(l1: int, linf: int) -> list[list[tuple[int, int]]]:
+    """The three ways of which one is the worst: of each kind of bin its units, and how many there are.
+
+    >>> ways(20, 3)
+    [[(1, 20)], [(3, 6), (1, 2)], [(3, 6), (2, 1)]]
+    """
+    full, rest = divmod(l1, linf)
+    return [[(1, l1)], [(linf, full), (1, rest)], [(linf, full), (rest, 1 if rest else 0)]]
+
+
+@lru_cache(maxsize=256)
+def least_threshold(
+    scale: Fraction, grid: int, l1: int, delta: Fraction, linf: int | None = None, *, tail: Tail = tail_bounds
+) -> int:  # fmt: skip
+    """Find the least tau >= 1 for which the probability that `seen_bounds` bounds is at most delta.
+
+    >>> least_threshold(Fraction(1), 1, 1, Fraction(1, 10**6))
+    15
+    >>> [least_threshold(Fraction(4), 1, 20, Fraction(1, 10**6), most) for most in (20, 3)]
+    [73, 66]
+    """
+    high = 1
+    while _shows(scale, grid, l1, high, delta, linf=linf, tail=tail):
+        high *= 2
+    low = high // 2  # it shows at low, or low is 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _shows(scale, grid, l1, middle, delta, linf=linf, tail=tail) else (low, middle)
+    return high
+
+
+def _shows(
+    scale: Fraction, grid: int, l1: int, tau: int, delta: Fraction, *, linf: int | None, tail: Tail
+) -> bool:  # fmt: skip
+    """Whether that probability is above delta, or not known to be at most that.
+
+    Of discrete Laplace noise it is algebraic in exp(-1/scale), so it never equals a rational.
+    """
+    bits = 128
+    while bits <= MOST_BITS:
+        low, high = seen_bounds(scale, grid, l1, tau, bits, linf=linf, tail=tail)
+        if low > delta * (1 << bits):
+            return True
+        if high <= delta * (1 << bits):
+            return False
+        bits *= 2
+    return True

@@ -1,0 +1,124 @@
+"""The unit key: the columns whose values name the privacy unit of a record, a person or a person in one period."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+
+import polars as pl
+
+from wpinq.core.operators.periods import Periods, periods
+from wpinq.core.plan.dataset import DataSet
+from wpinq.core.plan.forms import Unary
+from wpinq.core.plan.node import Node, Record, Source
+from wpinq.core.plan.shapes import Keyed, Shape
+from wpinq.core.plan.unit import Unit
+from wpinq.core.records.identity import identities
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.records.values import encode
+from wpinq.core.state.states import State
+from wpinq.core.state.table import Ids
+from wpinq.errors import PlanError
+
+NUMBER = "\0period"
+
+
+@dataclass(frozen=True)
+class UnitKey:
+    """Names the privacy unit of each record. Records without a time are in a period of their own.
+
+    Attributes:
+        unit: A unit that is a person.
+        schema: The columns of the source.
+    """
+
+    unit: Unit
+    schema: Schema
+
+    def check(self, call: str) -> None:
+        """Refuse a unit that does not fit the columns.
+
+        Args:
+            call: Name of the call, for messages.
+
+        Raises:
+            PlanError: It names a column that is not there, or its periods do not fit the column of the time.
+        """
+        for name in (*self.unit.columns, *(self.unit.per[:1] if self.unit.per else ())):
+            if name not in self.schema:
+                raise PlanError(f"{call}(unit=...): no column {name!r}; there are {self.schema.listed}.")
+        _ = self.span
+
+    @property
+    def user(self) -> str:
+        """The column that names the person."""
+        return str(self.unit.column)
+
+    @cached_property
+    def span(self) -> Periods | None:
+        """The periods of which the unit is in one; None where the unit is the whole person."""
+        if self.unit.period is None:
+            return None
+        length, at = self.unit.period
+        return periods(length, self.schema[at], "users(period=...)", self.unit.zone)
+
+    def ids(self, frame: pl.DataFrame, key: bytes) -> Ids:
+        """The identity of the unit of each row."""
+        if self.span is None:
+            return identities(frame, self.schema.select([self.user]), key)
+        numbered = frame.select(self.user, self.span.numbers(self.unit.columns[1]).alias(NUMBER))
+        return identities(numbered, Schema((self.schema[self.user], Column(NUMBER, Kind.INT))), key)
+
+    def of(self, record: Record) -> bytes:
+        """The unit of a record, for definitions."""
+        values = dict(zip(self.schema.names, record, strict=True))
+        if self.span is None:
+            return encode(values[self.user])
+        time = values[self.unit.columns[1]]
+        return encode((values[self.user], None if time is None else self.span.number(time)))
+
+
+def origin(node: Node) -> Source:
+    """The one source that a chain of steps reads."""
+    while not isinstance(node, Source):
+        (node,) = node.inputs
+    return node
+
+
+@dataclass(frozen=True, eq=False)
+class ByUnit(Unary):
+    """A step in which the records of one unit meet, over a source or what is done to each record before.
+
+    A record that weighs less than nothing, because it was taken back and never came, is not there for it.
+    """
+
+    nonnegative = True
+
+    @property
+    def data(self) -> DataSet:
+        """The data set that the records are of."""
+        return origin(self).data
+
+    @property
+    def unit_key(self) -> UnitKey:
+        """The unit key; records of one unit are bounded together."""
+        return UnitKey(self.data.unit, self.source.schema)
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        return Keyed(((self.unit_key.user,),), partial(self.state, self.schema.kept(needed)))
+
+    def bounds(self, columns: frozenset[str], of: object) -> Fraction | None:
+        """What the unit lets one person bring; of a person in one period, with one time.
+
+        Records of one person at one time are in one period; nothing bounds what is in all periods together.
+        """
+        unit = self.data.unit
+        if not columns.issuperset(unit.columns):
+            return None
+        return min(unit.bound, Fraction(unit.per[1])) if unit.per and unit.per[0] in columns else unit.bound
+
+    @abstractmethod
+    def state(self, keep: tuple[str, ...], key: bytes) -> State:
+        """What a shard remembers of the records of each unit, from the key of identities."""

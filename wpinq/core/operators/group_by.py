@@ -1,0 +1,260 @@
+"""Group by: gather the records of each key into groups of decreasing weight."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from itertools import pairwise
+
+import polars as pl
+
+from wpinq.arguments import FLAG, MAPPING, NAMES, NOTHING, require
+from wpinq.core import kernels
+from wpinq.core.functions import bind
+from wpinq.core.kernels.reservoirs import Numbers
+from wpinq.core.operators.group_sizes import TIMES, GroupSizes
+from wpinq.core.operators.keys import Extend, keyed
+from wpinq.core.operators.resolution import fit_resolution, record_key
+from wpinq.core.plan.builder import Builder, C
+from wpinq.core.plan.forms import Unary
+from wpinq.core.plan.node import Node, Record, Weighted
+from wpinq.core.plan.shapes import Keyed, Shape
+from wpinq.core.records.batch import WEIGHT
+from wpinq.core.records.kinds import codes, declared, joined_codes
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.records.values import encode, joined
+from wpinq.core.state.bykey import KEY, ByKey, Port
+from wpinq.core.state.states import State
+from wpinq.core.state.summed import Summed
+from wpinq.errors import PlanError
+
+MAX_COPIES = 1 << 20
+"""Copies of one record in a whole group: bounded, so that running out of memory cannot reveal a heavy record."""
+NEXT, SIZE, CODE, PLACE = "\0next", "\0size", "\0code", "\0place"
+
+
+def group_by(
+    self: Builder[C],
+    key: object,
+    reduce: object = None,
+    columns: Sequence[str] | Mapping[str, object] | None = None,
+    *,
+    whole: bool = False,
+) -> C:
+    """Gather the records of each key into groups, and reduce each group to a value.
+
+    Weights:    with the records of a key in the order of falling weight w_1 >= w_2 >= ..., the group of the first i
+                gets (w_i - w_(i+1)) / 2, the last one w_n / 2: records that all weigh 1 are one group of weight
+                1/2. Ties make no group between them. Negative weights make groups among themselves, of negative
+                weight. With `whole`, all records of a key are one group of weight 1, each as often as it counts.
+    Stability:  1. Let w_i >= 0 grow by d without passing another: the group of the first i gains d/2 and the one
+                before it loses d/2, so d in all; a larger change is a path of such steps, and where weights meet
+                nothing jumps, because ties emit nothing. The positive and the negative parts of weights are two such
+                collections, and a weight moves one of them at a time. Half steps of the resolution make it exact
+                (privacy rule 18).
+                With `whole` 2: the group of a key leaves and another takes its place; so whole weights only.
+    Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("GroupBy"); McSherry, PINQ, SIGMOD 2009 (`whole`).
+
+    Args:
+        key: A column, several columns, or a function of a record as in `map`.
+        reduce: A function of the group, a tuple of records in a canonical order that says nothing, each a tuple of all
+            columns. `len` is quick: it gathers no records. By default the group itself.
+        columns: Names, or names with types, of what `reduce` returns; by default `value`, and `group` without it.
+        whole: One record for each key, as in PINQ.
+
+    Raises:
+        PlanError: There is no such column, `reduce` does not fit, or `whole` is asked of weights that are not whole or
+            above 2^20.
+
+    >>> from wpinq.testing import evaluate, protected
+    >>> degrees = protected(src="text", dst="text").group_by("src", len)
+    >>> evaluate(degrees, [("a", "b"), ("a", "c"), ("b", "c")])
+    {('a', 2): Fraction(1, 2), ('b', 1): Fraction(1, 2)}
+    """
+    require(whole, FLAG, "group_by(whole=...)")
+    require(columns, NAMES | MAPPING | NOTHING, "group_by(columns=...)")
+    node, keys = keyed(fit_resolution(self._node, 2), key, "group_by(key=...)")
+    if whole and node.resolution != 1:
+        raise PlanError("group_by(whole=True): the weights are not whole here; leave it out, or group earlier.")
+    if whole and node.gain > MAX_COPIES:
+        raise PlanError(
+            f"group_by(whole=True): one record can weigh more than {MAX_COPIES:,} here, and a group would hold it as "
+            "often; leave it out, or let records weigh less."
+        )
+    if reduce is len:
+        (name, kind), *more = declared(columns or ["value"], "group_by(reduce=len)")
+        if more or kind not in (None, Kind.INT):
+            raise PlanError("group_by(reduce=len): columns= names the one column of sizes, which are integers.")
+        return self._then(GroupBy(node, keys, self._node.schema.names, name, count=True, whole=whole))
+    groups = GroupBy(node, keys, self._node.schema.names, "group", count=False, whole=whole)
+    if reduce is None:
+        return self._then(groups)
+    group = groups.schema.names[-1:]
+    function = bind(reduce, groups.schema.select(group), "group_by(reduce=...)", columns=columns)
+    return self._then(Extend(groups, function, None, given=group, kept=groups.schema.names[:-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupBy(Unary):
+    """Plan node of `group_by`: `own` are the columns before a key was made."""
+
+    keys: tuple[str, ...]
+    own: tuple[str, ...]
+    name: str
+    count: bool
+    whole: bool
+    keeps_sign = True
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The key, and the group or its size."""
+        key = Schema(tuple(Column(name, self.source.schema[name].kind) for name in self.keys))
+        return Schema((*key.columns, Column(key.fresh(self.name), Kind.INT if self.count else Kind.ANY)))
+
+    @cached_property
+    def resolution(self) -> int:
+        """Half steps; whole groups count whole."""
+        return 1 if self.whole else 2 * self.source.resolution
+
+    @cached_property
+    def gain(self) -> Fraction:
+        """The prefixes of a key weigh half of its heaviest record together; a whole group no more than its records."""
+        return self.source.gain if self.whole else self.source.gain / 2
+
+    @property
+    def stability(self) -> tuple[Fraction, ...]:
+        """1, and 2 for whole groups."""
+        return (Fraction(2 if self.whole else 1),)
+
+    def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
+        """A key has one whole group, of weight 1, whatever the data."""
+        return Fraction(1) if self.whole and columns.issuperset(self.keys) else None
+
+    @property
+    def record_moves(self) -> Fraction | None:
+        """A whole group is there once, or not."""
+        return Fraction(1) if self.whole and self.source.nonnegative else None
+
+    @property
+    def title(self) -> str:
+        return f"group_by({', '.join(self.keys)}{', len' if self.count else ''}{', whole' if self.whole else ''})"
+
+    @property
+    def bias(self) -> str:
+        """That groups are weighed, not counted."""
+        return "" if self.whole else "a group weighs half a record, so it is no count of groups"
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """Records by key."""
+        key, held, schema = record_key(self), self.source.held, self.schema.select(self.schema.kept(needed))
+        named = tuple(name for name in self.keys if name in schema)
+        keep = named if self.count else tuple(dict.fromkeys((*named, *self.own)))
+        port = Port(self.source.schema.expanded(), self.keys, keep, held, held)
+
+        compute = partial(self._compute, schema)
+
+        def by_key() -> ByKey:
+            return ByKey([port], lambda sides: [compute(sides, KEY).select(*schema.names, WEIGHT)], schema, key)
+
+        def state(_: bytes) -> State:
+            if not self.count or kernels.LIB is None or held.column != pl.Int64:
+                return by_key()
+            return GroupSizes(Summed(kernels.LIB, port.schema, key), Numbers(kernels.LIB), port, compute, by_key)
+
+        return Keyed((self.keys,), state)
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Level by level, key by key."""
+        names = self.source.schema.names
+        result: dict[Record, dict[Record, Fraction]] = defaultdict(dict)
+        for record, weight in inputs[0].items():
+            values = dict(zip(names, record, strict=True))
+            result[tuple(values[name] for name in self.keys)][tuple(values[name] for name in self.own)] = weight
+        out: dict[Record, Fraction] = defaultdict(Fraction)
+        for key, group in result.items():
+            for members, weight in self._levels(group):
+                out[(*key, len(members) if self.count else tuple(sorted(members, key=encode)))] += weight
+        return out
+
+    def _levels(self, group: Mapping[Record, Fraction]) -> Iterable[tuple[list[Record], Fraction]]:
+        if self.whole:
+            members = [record for record, weight in group.items() for _ in range(int(weight))]
+            return [(members, Fraction(1))] if members else []
+        levels = []
+        for sign in (1, -1):
+            sizes = {record: sign * weight for record, weight in group.items() if sign * weight > 0}
+            steps = sorted({Fraction(0), *sizes.values()})
+            for below, level in pairwise(steps):
+                members = [record for record, size in sizes.items() if size >= level]
+                levels.append((members, sign * (level - below) / 2))
+        return levels
+
+    def _compute(self, schema: Schema, sides: Sequence[pl.DataFrame], by: Sequence[str]) -> pl.DataFrame:
+        """The groups of some whole keys, which the columns `by` tell apart: these, the schema's, and the weight."""
+        rows, kind = sides[0], self.held.column
+        parts = [rows.filter(pl.col(WEIGHT) > 0)]
+        if not self.whole:
+            parts.append(rows.filter(pl.col(WEIGHT) < 0))
+        named = [name for name in self.keys if name in schema and name in rows.columns]
+        groups = self._gathered if self.whole else self._sizes if self.count else self._prefixes
+        result = []
+        for sign, part in zip((1, -1), parts, strict=False):
+            if sign < 0 and part.is_empty():  # as it is for records, and a dozen queries of Polars would say so
+                continue
+            found = groups(part.with_columns(pl.col(WEIGHT) * sign), named, by)
+            result.append(found.with_columns(pl.col(WEIGHT).cast(kind) * sign))
+        *_, name = self.schema.names
+        return pl.concat(result).select(*by, *named, *([name] if name in schema else []), WEIGHT)
+
+    def _sizes(self, rows: pl.DataFrame, named: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+        """How many of the first records of each key there are, wherever the next weight is smaller."""
+        alike = rows
+        if TIMES not in rows.columns:
+            alike = rows.group_by(*by, WEIGHT).agg(*(pl.col(name).first() for name in named), pl.len().alias(TIMES))
+        alike = alike.sort(*by, WEIGHT, descending=[*(False for _ in by), True])
+        begins = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in by)  # no key is null
+        total, zero = pl.col(TIMES).cast(pl.Int64).cum_sum(), pl.lit(0, rows.schema[WEIGHT])
+        before = pl.when(begins).then(total - pl.col(TIMES)).forward_fill()
+        following = pl.when(begins.shift(-1, fill_value=True)).then(zero).otherwise(pl.col(WEIGHT).shift(-1))
+        return alike.with_columns(pl.col(WEIGHT) - following, (total - before).alias(self.schema.names[-1]))
+
+    def _prefixes(self, rows: pl.DataFrame, named: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+        """The first so many records of each key, wherever the next weight is smaller."""
+        rows = rows.sort(*by, WEIGHT, descending=[*(False for _ in by), True])
+        following = pl.col(WEIGHT).shift(-1).over(by).fill_null(pl.lit(0, rows.schema[WEIGHT]))
+        size = pl.col(WEIGHT).cum_count().over(by).cast(pl.Int64)
+        rows = rows.with_columns(following.alias(NEXT), size.alias(SIZE))
+        ends = rows.filter(pl.col(WEIGHT) > pl.col(NEXT)).with_columns(pl.col(WEIGHT) - pl.col(NEXT))
+        coded = rows.select(*by, self._codes(rows))
+        lists = coded.group_by(by, maintain_order=True).agg(CODE).with_row_index(PLACE)
+        gathered = ends.join(lists.drop(CODE), on=by, how="left", maintain_order="left")
+        members = lists[CODE].to_list()
+        groups = [_group(members[place][:size]) for place, size in gathered.select(PLACE, SIZE).iter_rows()]
+        return gathered.with_columns(pl.Series(self.schema.names[-1], groups, dtype=pl.Binary))
+
+    def _gathered(self, rows: pl.DataFrame, named: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
+        """All records of each key, each as often as it counts."""
+        name, one = self.schema.names[-1], pl.lit(1, pl.Int64).alias(WEIGHT)
+        first = [pl.col(column).first() for column in named]
+        if self.count:
+            times = pl.col(TIMES) if TIMES in rows.columns else 1
+            return rows.group_by(by).agg(*first, (pl.col(WEIGHT) * times).sum().alias(name)).with_columns(one)
+        coded = rows.with_columns(self._codes(rows))
+        lists = coded.group_by(by).agg(*first, CODE, WEIGHT)
+        groups = [
+            _group(code for code, times in zip(members, weights, strict=True) for _ in range(times))
+            for members, weights in lists.select(CODE, WEIGHT).iter_rows()
+        ]
+        return lists.with_columns(pl.Series(name, groups, dtype=pl.Binary), one)
+
+    def _codes(self, rows: pl.DataFrame) -> pl.Series:
+        """Whole records in canonical bytes."""
+        return joined_codes([codes(rows[name], self.source.schema[name].kind) for name in self.own]).alias(CODE)
+
+
+def _group(members: Iterable[bytes]) -> bytes:
+    """The canonical bytes of a tuple of records, from theirs."""
+    return joined(sorted(members))

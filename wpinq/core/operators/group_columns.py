@@ -1,0 +1,260 @@
+"""Group columns: one record for each key, with aggregates of its records that are computed exactly, in columns.
+
+It is `group_by(whole=True)` with a reducer that is known, so no group is made: sums of integers are of 128 bits, and
+sums of numbers are correctly rounded (`fsum`), whatever the order.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial, reduce
+from math import fsum, sqrt
+from operator import and_
+from typing import Any
+
+import polars as pl
+
+from wpinq.core.operators.group_by import MAX_COPIES
+from wpinq.core.operators.resolution import record_key
+from wpinq.core.plan.forms import Unary
+from wpinq.core.plan.node import Node, Record, Weighted
+from wpinq.core.plan.shapes import Keyed, Shape
+from wpinq.core.records.batch import WEIGHT
+from wpinq.core.records.schema import Column, Kind, Schema, polars_type
+from wpinq.core.state.bykey import KEY, ByKey, Port
+from wpinq.errors import PlanError
+
+LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class GroupColumn:
+    """An aggregate of the records of a key.
+
+    Attributes:
+        name: The column that it makes.
+        rule: What is computed: "Rows", "Count", or a name in `RULES`.
+        operands: The columns that it is of; records with NULL in one do not count.
+        distinct: Whether equal values count once.
+    """
+
+    name: str
+    rule: str
+    operands: tuple[str, ...]
+    distinct: bool
+
+    def kind(self, schema: Schema) -> Kind:
+        """The type of the result."""
+        if self.rule in ("Rows", "Count"):
+            return Kind.INT
+        return schema[self.operands[0]].kind if self.rule in ("Min", "Max", "Sum") else Kind.FLOAT
+
+
+def group_columns(node: Node, keys: Sequence[str], columns: Sequence[GroupColumn]) -> GroupColumns:
+    """The step: of each key one record of weight 1, with these aggregates.
+
+    Raises:
+        PlanError: Weights are not whole, or too large.
+    """
+    if node.resolution != 1 or node.gain > MAX_COPIES:
+        raise PlanError("group_columns: the weights are not whole here, or too large.")
+    return GroupColumns(node, tuple(keys), tuple(columns))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupColumns(Unary):
+    """Plan node of aggregates in a subquery.
+
+    Stability:  2; the record of a key leaves and another takes its place, as in `group_by(whole=True)`.
+    Source:     McSherry, PINQ, SIGMOD 2009 ("GroupBy").
+    """
+
+    keys: tuple[str, ...]
+    columns: tuple[GroupColumn, ...]
+    keeps_sign = True
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The key and the aggregates."""
+        before = self.source.schema
+        key = [Column(name, before[name].kind) for name in self.keys]
+        return Schema((*key, *(Column(one.name, one.kind(before)) for one in self.columns)))
+
+    @cached_property
+    def resolution(self) -> int:
+        """A key counts once."""
+        return 1
+
+    @cached_property
+    def gain(self) -> Fraction:
+        """There are no more keys than records."""
+        return self.source.gain
+
+    @property
+    def stability(self) -> tuple[Fraction, ...]:
+        return (Fraction(2),)
+
+    def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
+        """A key has one record."""
+        return Fraction(1) if columns.issuperset(self.keys) else None
+
+    @property
+    def record_moves(self) -> Fraction | None:
+        """A record is there once, or not."""
+        return Fraction(1) if self.source.nonnegative else None
+
+    @property
+    def title(self) -> str:
+        return f"group_by({', '.join(self.keys)}, {', '.join(one.rule.lower() for one in self.columns)}, whole)"
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """Records by key."""
+        key, held, before = record_key(self), self.source.held, self.source.schema.expanded()
+        keep = tuple(dict.fromkeys((*self.keys, *(name for one in self.columns for name in one.operands))))
+        port = Port(before, self.keys, keep, held, held)
+        compute = partial(aggregated, by=KEY, keys=self.keys, columns=self.columns, schema=before)
+        return Keyed((self.keys,), lambda _: ByKey([port], lambda sides: [compute(sides[0])], self.schema, key))
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Group by group."""
+        names = self.source.schema.names
+        groups: dict[Record, list[dict[str, Any]]] = defaultdict(list)
+        for record, weight in inputs[0].items():
+            values = dict(zip(names, record, strict=True))
+            groups[tuple(values[name] for name in self.keys)] += [values] * max(int(weight), 0)
+        return {(*key, *(_of_group(rows, one) for one in self.columns)): Fraction(1)
+                for key, rows in groups.items() if rows}  # fmt: skip
+
+
+def aggregated(
+    rows: pl.DataFrame, by: Sequence[str], keys: Sequence[str], columns: Sequence[GroupColumn], schema: Schema
+) -> pl.DataFrame:
+    """One row for each group of rows, with weight 1.
+
+    Args:
+        rows: The records, with the weights of copies.
+        by: What tells groups apart; nothing where all are one, which is there even without records.
+        keys: What is kept of the first record.
+        columns: The aggregates.
+        schema: The columns of the records.
+    """
+    rows = rows.filter(pl.col(WEIGHT) > 0)
+    once = bool((rows[WEIGHT] == 1).all())
+    asked = [_column(one, schema, once=once) for one in columns]
+    found = rows.group_by(by).agg(*(pl.col(name).first() for name in keys if name not in by), *asked) if by else (
+        rows.select(asked))  # fmt: skip
+    made = [_finished(found[one.name], one, schema) for one in columns]
+    return pl.DataFrame([*(found[name] for name in keys), *made]).with_columns(pl.lit(1, pl.Int64).alias(WEIGHT))
+
+
+def _column(one: GroupColumn, schema: Schema, *, once: bool) -> pl.Expr:
+    """What Polars computes of a group: the aggregate, or the values that it is computed of."""
+    times = pl.col(WEIGHT)
+    if one.rule == "Rows":
+        return times.sum().cast(pl.Int64).alias(one.name)
+    known = reduce(and_, (pl.col(name).is_not_null() for name in one.operands))
+    value, kind = pl.col(one.operands[0]), schema[one.operands[0]].kind
+    if one.rule == "Count":
+        what = value if len(one.operands) == 1 else pl.struct(one.operands)
+        found = what.filter(known).n_unique() if one.distinct else times.filter(known).sum()
+        return found.cast(pl.Int64).alias(one.name)
+    if one.rule in ("Min", "Max"):
+        return (value.min() if one.rule == "Min" else value.max()).alias(one.name)
+    if kind is Kind.INT and one.rule in ("Sum", "Avg"):
+        return _whole(one, value).alias(one.name)
+    values = value.drop_nulls()
+    if one.distinct:
+        values = values.unique()
+    elif not once:
+        values = value.filter(known).repeat_by(times.filter(known)).list.explode(empty_as_null=False)
+    return values.sort().implode().alias(one.name)
+
+
+def _whole(one: GroupColumn, value: pl.Expr) -> pl.Expr:
+    """A sum or a mean of integers, exactly; a mean is of them as doubles, as a sum of numbers is."""
+    count = value.count() if not one.distinct else value.drop_nulls().n_unique()
+    if one.rule == "Avg":
+        value = value.cast(pl.Float64)
+    values = value.cast(pl.Int128)
+    if one.distinct:
+        total = values.drop_nulls().unique().sum()
+    else:
+        total = (values * pl.col(WEIGHT).cast(pl.Int128)).sum()
+        if one.rule == "Avg":
+            count = pl.col(WEIGHT).filter(value.is_not_null()).sum()
+    if one.rule == "Avg":
+        return pl.when(count > 0).then(total.cast(pl.Float64) / count.cast(pl.Float64))
+    return pl.when((count > 0) & (total.abs() <= LARGEST)).then(total).cast(pl.Int64)
+
+
+def _finished(found: pl.Series, one: GroupColumn, schema: Schema) -> pl.Series:
+    """The aggregate, from what Polars computed."""
+    kind = polars_type(one.kind(schema))
+    if isinstance(found.dtype, pl.List):
+        found = pl.Series(one.name, [_of_values(values, one.rule) for values in found.to_list()], dtype=kind)
+    return found.cast(kind)
+
+
+def _of_group(rows: Sequence[Mapping[str, Any]], one: GroupColumn) -> Any:
+    """One aggregate of a group; NULL where there is nothing to compute it of, or the result is no number."""
+    if one.rule == "Rows":
+        return len(rows)
+    values = [tuple(row[name] for name in one.operands) for row in rows]
+    values = [value for value in values if None not in value]
+    if one.distinct:
+        values = list(set(values))
+    return len(values) if one.rule == "Count" else _of_values(sorted(value[0] for value in values), one.rule)
+
+
+def _of_values(values: Sequence[Any], rule: str) -> Any:
+    try:
+        return RULES[rule](values) if values else None
+    except (ArithmeticError, ValueError):
+        return None
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    if not isinstance(values[0], int):
+        return fsum(values)
+    found = sum(values)
+    return found if abs(found) <= LARGEST else None
+
+
+def _mean(values: Sequence[Any]) -> float:
+    return fsum(values) / len(values)
+
+
+def _median(values: Sequence[Any]) -> float:
+    half = len(values) // 2
+    return _mean(values[half : half + 1] if len(values) % 2 else values[half - 1 : half + 1])
+
+
+def _spread(values: Sequence[Any], *, sample: bool) -> float | None:
+    count = len(values) - sample
+    if count < 1:
+        return None
+    mean = _mean(values)
+    return fsum((value - mean) ** 2 for value in values) / count
+
+
+def _root(values: Sequence[Any], *, sample: bool) -> float | None:
+    found = _spread(values, sample=sample)
+    return None if found is None else sqrt(found)
+
+
+RULES: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "Sum": _sum,
+    "Avg": _mean,
+    "Min": min,
+    "Max": max,
+    "Median": _median,
+    "Variance": partial(_spread, sample=True),
+    "VariancePop": partial(_spread, sample=False),
+    "Stddev": partial(_root, sample=True),
+    "StddevSamp": partial(_root, sample=True),
+    "StddevPop": partial(_root, sample=False),
+}
+"""Of the values of a group in rising order, one at least."""

@@ -1,0 +1,135 @@
+"""Keys of joins, groups and partitions: columns of the record, or a column that a function computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import polars as pl
+
+from wpinq.core.functions import Function, bind
+from wpinq.core.operators.resolution import common_resolution
+from wpinq.core.plan.forms import Linear
+from wpinq.core.plan.node import Node, Record
+from wpinq.core.records.batch import END, WEIGHT, Batch
+from wpinq.core.records.schema import Column, Schema
+from wpinq.errors import PlanError
+
+ASIDE = "\0aside "
+
+
+def keyed(node: Node, key: object, call: str, name: str = "key") -> tuple[Node, tuple[str, ...]]:
+    """The step with its key as columns, and their names.
+
+    Args:
+        node: The step.
+        key: A column, several columns, or a function of a record as in `map`.
+        call: Name of the call, for messages.
+        name: Name of the column that a function makes.
+
+    Raises:
+        PlanError: There is no such column, or the function does not fit.
+    """
+    if isinstance(key, str):
+        key = (key,)
+    if isinstance(key, Sequence) and all(isinstance(item, str) for item in key):
+        names = tuple(key)
+        node.schema.select([node.schema[entry].name for entry in names])
+        if len(set(names)) < len(names):
+            raise PlanError(f"{call}: a column stands twice in the key; name it once.")
+        return node, names
+    function = bind(key, node.schema, call)
+    if function.projection is not None and len(set(function.projection)) == len(function.projection):
+        return node, function.projection
+    every = node.schema.names
+    made = Extend(node, function, name, every, every)
+    return made, made.schema.names[len(every) :]
+
+
+def both_keyed(
+    nodes: Sequence[Node], on: object, left: object, right: object, call: str
+) -> tuple[tuple[Node, Node], tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Two steps at one resolution, each with its key as columns, and the names of these.
+
+    Args:
+        nodes: The steps.
+        on: The key in both, as in `keyed`.
+        left: The key of the first, where the two differ.
+        right: The key of the second.
+        call: Name of the call, for messages.
+
+    Raises:
+        PlanError: A key is missing or does not fit, or the two have different numbers of columns.
+    """
+    ours, theirs = (on if side is None else side for side in (left, right))
+    if ours is None or theirs is None:
+        raise PlanError(f"{call}: name the key of both sides, on='user' or left=..., right=....")
+    (one, two), _ = common_resolution(nodes)
+    one, left_keys = keyed(one, ours, f"{call}(on=...)")
+    two, right_keys = keyed(two, theirs, f"{call}(on=...)")
+    if len(left_keys) != len(right_keys):
+        raise PlanError(f"{call}: the keys ({', '.join(left_keys)}) and ({', '.join(right_keys)}) differ in number.")
+    return (one, two), (left_keys, right_keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Extend(Linear):
+    """Records with further columns, which are a function of them.
+
+    Stability:  1; each record goes to one place, or is dropped where the function has no value.
+
+    Attributes:
+        function: The function.
+        name: What its outputs are called; None for their own names.
+        given: The columns that it is given.
+        kept: The columns of the record that stay.
+    """
+
+    function: Function
+    name: str | None
+    given: tuple[str, ...]
+    kept: tuple[str, ...]
+    keeps_sign = True
+
+    @cached_property
+    def schema(self) -> Schema:
+        columns = list(self.source.schema.expanded(self.function.reads).select(self.kept))
+        for place, column in enumerate(self.function.output, 1):
+            several = "" if len(self.function.output) == 1 else f"_{place}"
+            name = column.name if self.name is None else self.name + several
+            columns.append(Column(Schema(tuple(columns)).fresh(name), column.kind))
+        return Schema(tuple(columns))
+
+    @property
+    def title(self) -> str:
+        return f"{'reduce' if self.name is None else 'with ' + self.name}({self.function.note})"
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self.function.reads
+
+    def required(self, needed: frozenset[str]) -> tuple[frozenset[str], ...]:
+        return (needed & frozenset(self.kept) | frozenset(self.reads),)
+
+    def image(self, record: Record) -> Iterable[tuple[Record, Fraction]]:
+        values = dict(zip(self.source.schema.names, record, strict=True))
+        made = self.function.call(tuple(values[name] for name in self.given))
+        return [((*(values[name] for name in self.kept), *made), Fraction(1))]
+
+    def apply(self, batch: Batch) -> Batch:
+        kept = tuple(name for name in batch.schema.names if name in self.kept)
+        ends = [END + name for name in batch.schema.ranged if name in kept]
+        frame = batch.frame.with_columns(pl.col(name).alias(ASIDE + name) for name in kept)
+        mapped = self.function.apply(frame, [WEIGHT, *ends, *(ASIDE + name for name in kept)])
+        new = self.schema.columns[len(self.kept) :]
+        outputs = zip(self.function.output.names, new, strict=True)
+        frame = mapped.select(
+            *(pl.col(ASIDE + name).alias(name) for name in kept),
+            *(pl.col(old).alias(column.name) for old, column in outputs),
+            WEIGHT,
+            *ends,
+        )
+        own = batch.schema.select(kept).columns if kept else ()
+        return Batch(frame, Schema((*own, *new)))

@@ -1,0 +1,140 @@
+"""Look up: records with the columns of a public table's row of their key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from wpinq.core.functions import bind
+from wpinq.core.functions.rows import KEY, Rows, rows
+from wpinq.core.operators.keys import Extend, keyed
+from wpinq.core.operators.map import Map
+from wpinq.core.plan.node import Node
+from wpinq.core.plan.shapes import Keyed, Shape
+from wpinq.core.records import canonical
+from wpinq.core.records.batch import WEIGHT, Batch, weight_series
+from wpinq.core.records.identity import identities
+from wpinq.core.records.schema import Kind, Schema, polars_type
+from wpinq.core.state.states import State
+from wpinq.core.state.table import Table
+from wpinq.core.state.write_buffer import Tally
+from wpinq.errors import PlanError, SourceError
+from wpinq.sources.public import public_table
+
+
+def look_up(node: Node, table: object, on: object, *, left: object, right: object, how: object) -> LookUp:
+    """The step of `join` with a public table.
+
+    Raises:
+        PlanError: A key is missing, is not unique in the table, or of another type there.
+        SourceError: The table cannot be read, or is too large to look up.
+    """
+    ours, theirs = (on if side is None else side for side in (left, right))
+    if ours is None or theirs is None:
+        raise PlanError("join: name the key of both sides, on='user' or left=..., right=....")
+    if not isinstance(how, str) or how not in {"inner", "left"}:
+        raise PlanError("join(how=...): takes 'inner' or 'left'.")
+    try:
+        schema, frame = public_table(table, "the public table")
+    except SourceError as error:
+        raise SourceError(f"join: takes another protected collection, or a public table: {error}") from None
+    if not isinstance(theirs, str) or theirs not in schema.names:
+        shown = ", ".join(schema.names)
+        raise PlanError(f"join(right=...): the key of a public table is one of its columns; there are {shown}.")
+    kept = node.schema.names
+    keyed_node, keys = keyed(node, ours, "join(on=...)")
+    if len(keys) != 1:
+        raise PlanError(f"join: the keys ({', '.join(keys)}) and ({theirs}) differ in number.")
+    key = replace(keyed_node.schema[keys[0]], ranged=False)
+    if len(schema) == 1:
+        raise PlanError("join: the public table has no column beside its key; give it one, or filter by the key.")
+    rest = Schema(tuple(column for column in schema if column.name != theirs))
+    found = frame.select(_as(frame[theirs], schema[theirs].kind, key.kind).alias(KEY), *rest.names).drop_nulls(KEY)
+    twice = (
+        f"join: {theirs} is not unique in the public table, so a record would count many times; join on what is "
+        "unique there."
+    )
+    function = rows(key, found, rest, outer=how == "left", note=f"a public table by {theirs}", twice=twice)
+    return LookUp(keyed_node, function, None, keys, kept)
+
+
+def mapped(found: LookUp, result: object, columns: Sequence[str] | Mapping[str, object] | None) -> Map:
+    """What a function makes of records with their rows."""
+    return Map(found, bind(result, found.schema, "join(result=...)", columns=columns))
+
+
+def _as(values: pl.Series, kind: Kind, wanted: Kind) -> pl.Series:
+    """The keys of a public table as the type that the records have; null where no record can have them.
+
+    Raises:
+        PlanError: None is of that type.
+    """
+    if wanted is kind:
+        return values
+    if wanted is Kind.ANY:
+        return canonical.encoded(values, kind)
+    if {kind, wanted} == {Kind.INT, Kind.FLOAT}:
+        cast = values.cast(polars_type(wanted), strict=False)
+        return cast.set(cast.cast(values.dtype, strict=False).ne_missing(values), None)
+    raise PlanError(
+        f"join: the key is of the type {wanted.value} here and {kind.value} in the public table; convert one of them."
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LookUp(Extend):
+    """Plan node of a join with a public table, whose keys are unique: a record has one row or none.
+
+    Stability:  1; each record goes to one place, or, if it has no row, is dropped (inner) or gets nulls (outer).
+    """
+
+    function: Rows
+
+    @property
+    def title(self) -> str:
+        return f"look_up({self.function.note})"
+
+    @property
+    def local(self) -> Mapping[str, str]:
+        """What it keeps of a record it passes on as it is."""
+        return {name: name for name in self.kept}
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """Where nothing of the record itself is needed, records are counted by key, and each row is looked at once."""
+        if self.function.outer or needed & set(self.kept):
+            return super().lower(needed)
+        return Keyed((self.given,), lambda key: Counted(self, key), alone=True)
+
+    @cached_property
+    def key(self) -> Schema:
+        """The column that is looked up."""
+        return Schema((replace(self.source.schema[self.given[0]], ranged=False),))
+
+
+class Counted(State):
+    """The weights of keys, until they are asked for: then each row of the table has the weight of its key."""
+
+    def __init__(self, node: LookUp, identity_key: bytes) -> None:
+        function, new = node.function, node.schema.columns[len(node.kept) :]
+        self._schema, self._held = Schema(new), node.held
+        self._tally = Tally(node.key, identity_key)
+        self._ids = identities(function.table.select(pl.col(KEY).alias(node.given[0])), node.key, identity_key)
+        names = zip(function.output.names, new, strict=True)
+        self._rows = function.table.select(pl.col(old).alias(column.name) for old, column in names)
+
+    def absorb(self, port: int, batch: Batch) -> None:
+        """Add to the weights of keys."""
+        self._tally.absorb(batch)
+
+    def emit(self) -> Batch:
+        """The rows whose keys came; a sum of changes is the change of a sum, so nothing is remembered."""
+        table = Table(self._held.array)
+        table.add(*self._tally.take())
+        weights = table.lookup(self._ids)
+        rows = np.flatnonzero(weights)
+        frame = self._rows[rows].with_columns(weight_series(weights[rows], self._held).alias(WEIGHT))
+        return Batch(frame, self._schema)

@@ -1,0 +1,56 @@
+"""The operators that are methods of collections. Each is loaded when it is first used, since few plans use many.
+
+They are not in `__init__.py`, because there the file `map.py` would hide its function `map` as soon as it is loaded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wpinq.progress.loading import late
+
+if TYPE_CHECKING:
+    from wpinq.core.operators.concat import concat
+    from wpinq.core.operators.distinct import distinct
+    from wpinq.core.operators.filter import filter
+    from wpinq.core.operators.flat_map import flat_map
+    from wpinq.core.operators.group_by import group_by
+    from wpinq.core.operators.intersect import intersect
+    from wpinq.core.operators.join import join
+    from wpinq.core.operators.join_rows import join_rows
+    from wpinq.core.operators.map import map
+    from wpinq.core.operators.partition import partition
+    from wpinq.core.operators.semijoin import antijoin, limit, semijoin
+    from wpinq.core.operators.shave import shave
+    from wpinq.core.operators.subtract import subtract
+    from wpinq.core.operators.union import union
+    from wpinq.core.operators.window import window
+
+__all__ = [
+    "antijoin",
+    "concat",
+    "distinct",
+    "filter",
+    "flat_map",
+    "group_by",
+    "intersect",
+    "join",
+    "join_rows",
+    "limit",
+    "map",
+    "partition",
+    "semijoin",
+    "shave",
+    "subtract",
+    "union",
+    "window",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if not TYPE_CHECKING:
+    _HOMES = dict(zip(__all__, __all__, strict=True)) | {"antijoin": "semijoin", "limit": "semijoin"}
+    __getattr__ = late(__name__, {name: f"core.operators.{home}" for name, home in _HOMES.items()})

@@ -1,0 +1,210 @@
+"""Shave: cut each record's weight into numbered slices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any
+
+from wpinq.arguments import TEXT, require
+from wpinq.core.functions.function import Dropped
+from wpinq.core.operators.resolution import fit_resolution
+from wpinq.core.operators.slice_widths import Thicknesses, thicknesses
+from wpinq.core.operators.slices import RangedSlices, Slices, SlicesBy
+from wpinq.core.plan.builder import Builder, C
+from wpinq.core.plan.forms import Unary
+from wpinq.core.plan.node import Record, Weighted
+from wpinq.core.plan.shapes import Keyed, Shape
+from wpinq.core.records.schema import Column, Kind, Schema, check_name
+from wpinq.core.records.weights import CAPACITY
+from wpinq.core.state.histogram import is_steps
+from wpinq.errors import PlanError
+from wpinq.exact import Amount, decimal, positive
+
+
+def shave(
+    self: Builder[C], thickness: Amount | Sequence[Amount] | Callable[..., Any] = 1, name: str = "index", *,
+    step: Amount | None = None,
+) -> C:  # fmt: skip
+    """Cut each record into slices `(record, 1), (record, 2), ...` of bounded weight.
+
+    Weights:    out[x, i] = sign(in[x]) * clamp(|in[x]| - t_1 - ... - t_(i-1), 0, t_i), numbered from 1 as the post
+                does; t_i is t_i(x) where a function gives it
+    Stability:  1; each slice is a monotone piece of in[x] and the pieces sum to it, so moving in[x] by d moves the
+                slices of x by d in total (privacy rule 20). That holds for each record by itself, so also where the
+                thicknesses are a function of the record; they are none of its weight or of other records.
+    Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("Shave"); McSherry, Things that count, 2018.
+
+    Args:
+        thickness: Thickness of every slice, in weight, positive and exact; or a sequence, whose last one repeats; or a
+            function of a record, as in `map`, that returns either, or yields thicknesses (the paper's f(x, i)): a
+            thousand of them count at the most. A record on which it raises, or gives no number above zero, is dropped.
+        name: Name of the new column.
+        step: What a function gives is rounded down to a multiple of this, which is the thinnest slice; 1 by default.
+
+    Raises:
+        ExactnessError: A thickness is not positive.
+        PlanError: Slices are thicker than weights can be, or so thin that one record makes too many of them, or it is
+            no name; the function's parameters do not fit the columns, or there is a step and no function.
+
+    >>> from wpinq.testing import evaluate, protected
+    >>> evaluate(protected(page="text").shave(), [("a",), ("a",)])
+    {('a', 1): 1, ('a', 2): 1}
+    >>> halves = protected(page="text").shave(lambda page: (len(page), 0.5), step=0.5)
+    >>> evaluate(halves, [("ab",)] * 3)
+    {('ab', 1): 2, ('ab', 2): Fraction(1, 2), ('ab', 3): Fraction(1, 2)}
+    """
+    if callable(thickness):
+        return _by(self, thickness, name, 1 if step is None else step)
+    if step is not None:
+        raise PlanError("shave(step=...): is of the thicknesses that a function gives; leave it out.")
+    many = thickness if isinstance(thickness, Sequence) and not isinstance(thickness, str) else [thickness]
+    slices = tuple(positive(item, "shave(thickness=...)") for item in many)
+    _check(name)
+    if not slices:
+        raise PlanError("shave(thickness=...): takes a thickness, or a sequence of some; there is none.")
+    finest = math.lcm(*(entry.denominator for entry in slices))
+    _refuse_thin(self, slices[-1], "thickness")  # the one that repeats
+    node = Shave(fit_resolution(self._node, finest), slices, name)
+    if sum(slices) * node.resolution >= (THICKEST**2 if node.held.wide else THICKEST):
+        raise PlanError("shave(thickness=...): no weight is as thick as these slices; make them thinner.")
+    return self._then(node)
+
+
+def _by(self: Builder[C], function: object, name: str, step: Amount) -> C:
+    _check(name)
+    thinnest = positive(step, "shave(step=...)")
+    _refuse_thin(self, thinnest, "step")
+    node = fit_resolution(self._node, thinnest.denominator)
+    most = math.ceil(CAPACITY * node.gain / thinnest)
+    given = thicknesses(function, node.schema, "shave", thinnest, most)
+    if thinnest * node.resolution >= THICKEST:
+        raise PlanError("shave(step=...): no weight is as thick as these slices; make it thinner.")
+    return self._then(ShaveBy(node, given, name))
+
+
+def _check(name: str) -> None:
+    require(name, TEXT, "shave(name=...)")
+    check_name(name, "shave(name=...)")
+
+
+def _refuse_thin(self: Builder[Any], thinnest: Fraction, argument: str) -> None:
+    gain = self._node.gain
+    if thinnest * MAX_SLICES < gain:
+        raise PlanError(
+            f"shave({argument}=...): one record can weigh {decimal(gain)} here and would make too many slices, "
+            f"more than {MAX_SLICES:,}; cut them {decimal(gain / MAX_SLICES)} thick or thicker."
+        )
+
+
+MAX_SLICES = 1 << 20
+"""Slices of one record: bounded, so that running out of memory cannot reveal that a heavy record exists. It also keeps
+the number of any slice below 2^61, since no record weighs more than 2^40 gains."""
+THICKEST = 2**62
+"""Units of 1/resolution of all given slices together, and its square in 128 bits; a wider sum would overflow where
+there is a record, and only there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shave(Unary):
+    """Plan node of `shave`."""
+
+    thickness: tuple[Fraction, ...]
+    name: str
+    apart = True
+    keeps_sign = True
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The record and the number of its slice."""
+        before = self.source.schema if is_steps(self.source.schema) else self.source.schema.expanded()
+        return Schema((*before.columns, Column(before.fresh(self.name), Kind.INT, ranged=True)))
+
+    @cached_property
+    def resolution(self) -> int:
+        """Fine enough for every thickness."""
+        return math.lcm(self.source.resolution, *(thickness.denominator for thickness in self.thickness))
+
+    @property
+    def record_moves(self) -> Fraction:
+        """The thickness of a slice, and twice as much where it can be negative."""
+        return max(self.thickness) * (1 if self.source.nonnegative else 2)
+
+    @property
+    def title(self) -> str:
+        shown = ", ".join(decimal(thickness) for thickness in self.thickness)
+        return f"shave({'' if self.thickness == (Fraction(1),) else shown})"
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A record meets only itself, so the record is its own key."""
+        units = tuple(int(thickness * self.resolution) for thickness in self.thickness)
+        held = (self.source.held, self.held)
+        if is_steps(self.source.schema):
+            return Keyed(((),), lambda key: RangedSlices(self.schema, needed, units, held))
+        keep = tuple(name for name in self.source.schema.names if name in needed)
+        made = partial(Slices, self.schema, keep, units, held)
+        return Keyed((self.source.schema.names,), made, hashed=not keep)
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Slice by slice."""
+        out: dict[Record, Fraction] = {}
+        for record, weight in inputs[0].items():
+            out |= _sliced(record, weight, self.thickness)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class ShaveBy(Unary):
+    """Plan node of `shave` with a function: what it gives is counted in steps."""
+
+    function: Thicknesses
+    name: str
+    apart = True
+    keeps_sign = True
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The record and the number of its slice."""
+        before = self.source.schema.expanded()
+        return Schema((*before.columns, Column(before.fresh(self.name), Kind.INT, ranged=True)))
+
+    @cached_property
+    def resolution(self) -> int:
+        """Fine enough for a step."""
+        return math.lcm(self.source.resolution, self.function.step.denominator)
+
+    @property
+    def title(self) -> str:
+        return f"shave(in steps of {decimal(self.function.step)}; {self.function.note})"
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """A record meets only itself, so the record is its own key."""
+        names = self.source.schema.names
+        keep = tuple(name for name in names if name in needed or name in self.function.reads) or names[:1]
+        made = partial(SlicesBy, self.schema, keep, self.function, (self.source.held, self.held))
+        return Keyed((names,), made, alone=True)
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Slice by slice."""
+        out: dict[Record, Fraction] = {}
+        for record, weight in inputs[0].items():
+            try:
+                given = [self.function.step * units for units in self.function.units(record)]
+            except Dropped:
+                continue
+            out |= _sliced(record, weight, given)
+        return out
+
+
+def _sliced(record: Record, weight: Fraction, thickness: Sequence[Fraction]) -> dict[Record, Fraction]:
+    """The slices of one record."""
+    out: dict[Record, Fraction] = {}
+    rest, index = abs(weight), 0
+    while rest > 0:
+        cut = min(rest, thickness[min(index, len(thickness) - 1)])
+        index, rest = index + 1, rest - cut
+        out[(*record, index)] = cut if weight > 0 else -cut
+    return out

@@ -1,0 +1,36 @@
+"""Rewrite a plan: replace some of its steps, such as a live source by one of its closed epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+from wpinq.core.plan.node import Node, steps
+
+
+def rewrite(root: Node, change: Callable[[Node], Node]) -> Node:
+    """The plan with every step replaced, inputs first; a step without a change below it stays the same object.
+
+    Args:
+        root: The plan.
+        change: Maps a step, whose inputs are replaced already, to its replacement, or to itself.
+    """
+    made: dict[Node, Node] = {}
+    for node in steps(root):
+        made[node] = change(_over(node, made))
+    return made[root]
+
+
+def _over(node: Node, made: dict[Node, Node]) -> Node:
+    """The step over changed inputs."""
+    if all(made[source_node] is source_node for source_node in node.inputs):
+        return node
+    own = {field.name: getattr(node, field.name) for field in fields(node) if field.init}  # type: ignore[arg-type]
+    new = {name: _changed(value, made) for name, value in own.items()}
+    return replace(node, **new)  # type: ignore[type-var]
+
+
+def _changed(value: object, made: dict[Node, Node]) -> object:
+    if isinstance(value, Node):
+        return made[value]
+    return tuple(_changed(item, made) for item in value) if isinstance(value, tuple) else value

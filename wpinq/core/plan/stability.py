@@ -1,0 +1,138 @@
+"""Sensitivity: how far one privacy unit of each source can change a measurement, and what that costs.
+
+The stability of a plan for a source is the sum, over all paths to the source, of the product of the stabilities of the
+steps on the path. With k_i the stability for source i and U_i its contribution bound, the L1 sensitivity is k_i U_i,
+the noise scale is max_i(k_i U_i) / epsilon, and source i is charged k_i U_i / scale. So epsilon is what the measurement
+costs the privacy unit. Source: privacy rules 24 and 25.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from wpinq.core.plan.node import Node, Source, digests, read_by, steps
+from wpinq.errors import PlanError
+
+if TYPE_CHECKING:
+    from wpinq.core.plan.dataset import DataSet
+
+PartPath: TypeAlias = tuple[tuple[str, str], ...]
+"""The parts that a path goes through, from the source on: for each the names of its group and of the part."""
+
+Paths: TypeAlias = Mapping[tuple["DataSet", PartPath], Fraction]
+"""For each source and each sequence of parts, the summed stability of the paths."""
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """The facts about a plan from which it is priced, collected by one walk over its steps.
+
+    Attributes:
+        steps: Each step once, inputs before what reads them; the last one is the plan's root.
+    """
+
+    steps: Sequence[Node]
+
+    @classmethod
+    def of(cls, root: Node) -> Survey:
+        """Walk over a plan."""
+        return cls(steps(root))
+
+    @property
+    def root(self) -> Node:
+        """The step that the plan ends in."""
+        return self.steps[-1]
+
+    @cached_property
+    def sources(self) -> list[DataSet]:
+        """The protected data sets that it reads, each once."""
+        return read_by(self.steps)
+
+    @cached_property
+    def asked(self) -> bytes | None:
+        """A digest of what people take for one question, on whatever version of the data and of Python."""
+        return None if any(data.live for data in self.sources) else digests(self.steps, asked=True)[self.root]
+
+    @cached_property
+    def fingerprint(self) -> bytes | None:
+        """A digest of what the plan means, or None when that is not known."""
+        return digests(self.steps)[self.root]
+
+    @cached_property
+    def paths(self) -> Paths:
+        """See `paths`."""
+        result: dict[Node, dict[tuple[DataSet, PartPath], Fraction]] = {}
+        for node in self.steps:
+            reached: dict[tuple[DataSet, PartPath], Fraction] = defaultdict(Fraction)
+            if isinstance(node, Source):
+                reached[(node.data, ())] = Fraction(1)
+            own: PartPath = (node.part,) if node.part else ()
+            for source_node, factor in zip(node.inputs, node.stability, strict=True):
+                for (data, parts), stability in result[source_node].items():
+                    reached[(data, parts + own)] += stability * factor
+            result[node] = dict(reached)
+        return result[self.root]
+
+    @cached_property
+    def sensitivities(self) -> dict[DataSet, Fraction]:
+        """See `sensitivities`."""
+        result: dict[DataSet, list[tuple[PartPath, Fraction]]] = defaultdict(list)
+        for (data, parts), stability in self.paths.items():
+            result[data].append((parts, stability * data.unit.bound))
+        return {data: _largest(ways) for data, ways in result.items()}
+
+    def scale(self, epsilon: Fraction) -> Fraction:
+        """See `noise_scale`.
+
+        Raises:
+            PlanError: The plan reads no protected source.
+        """
+        if not self.sensitivities:
+            raise PlanError("measure(...): the plan reads no protected source, so there is nothing to measure.")
+        return max(self.sensitivities.values()) / epsilon
+
+
+def paths(root: Node) -> Paths:
+    """Follow all paths from the sources to the end of a plan."""
+    return Survey.of(root).paths
+
+
+def sensitivities(root: Node) -> dict[DataSet, Fraction]:
+    """The L1 sensitivity of the plan for each source: how far one unit can change its output, in weight.
+
+    Of the parts of one group only the largest counts, as in the ledger.
+    """
+    return Survey.of(root).sensitivities
+
+
+def by_ledger(sensitivities: Mapping[DataSet, Fraction]) -> dict[str, list[Fraction]]:
+    """What the tables of each ledger pay, in parts of what the costliest pays; who is in all of them loses the sum."""
+    furthest = max(sensitivities.values(), default=Fraction(1))
+    result: dict[str, list[Fraction]] = defaultdict(list)
+    for data, move in sensitivities.items():
+        result[data.book].append(move / furthest)
+    return dict(result)
+
+
+def _largest(ways: list[tuple[PartPath, Fraction]]) -> Fraction:
+    """The sum over the paths without parts, plus for each group the largest sum of its parts."""
+    alone = sum((move for parts, move in ways if not parts), Fraction(0))
+    groups: dict[str, dict[str, list[tuple[PartPath, Fraction]]]] = defaultdict(lambda: defaultdict(list))
+    for parts, move in ways:
+        if parts:
+            groups[parts[0][0]][parts[0][1]].append((parts[1:], move))
+    return alone + sum((max(map(_largest, group.values())) for group in groups.values()), Fraction(0))
+
+
+def noise_scale(root: Node, epsilon: Fraction) -> Fraction:
+    """The scale of the noise, in weight, that makes a measurement of the plan cost epsilon.
+
+    Raises:
+        PlanError: The plan reads no protected source.
+    """
+    return Survey.of(root).scale(epsilon)

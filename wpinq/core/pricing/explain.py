@@ -1,0 +1,198 @@
+"""Explain: a plan as a tree, with the stability of each step, and the cost and expected error of a measurement.
+
+It reads plans only: no source, no ledger and no data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from wpinq.core.operators.parallel import each_is_charged
+from wpinq.core.operators.window import Window
+from wpinq.core.plan.bias import biases
+from wpinq.core.plan.node import Node, Source, fingerprints, steps
+from wpinq.core.plan.stability import Survey, by_ledger
+from wpinq.exact import decimal
+from wpinq.html import parts
+from wpinq.postprocess.shown import beside_noise
+
+if TYPE_CHECKING:
+    from wpinq.core.plan.dataset import DataSet
+
+
+class Shown(str):
+    """A text that was already printed; its `repr` is empty, so that Python's prompt does not print it again."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return ""
+
+
+def show_measured(
+    root: Node, epsilon: Fraction | None, mechanism: str = "geometric", noise: Sequence[str] = (), *,
+    cost: Sequence[str] = (),
+) -> str:  # fmt: skip
+    """Print and return the tree of a plan and the cost of measuring it.
+
+    Args:
+        root: The plan.
+        epsilon: What it costs the privacy unit.
+        mechanism: The name of its noise.
+        noise: Replaces the lines about one scale.
+        cost: Replaces all about the cost.
+    """
+    text = "\n".join(_explained(root, epsilon, mechanism, noise, cost))
+    print(text)  # noqa: T201
+    return Shown(text)
+
+
+def plan_html(root: Node, heading: str) -> str:
+    """The same for a notebook, of a plan that is not measured yet."""
+    return parts.framed(heading, parts.lines(_explained(root, None)))
+
+
+def _explained(
+    root: Node, epsilon: Fraction | None, mechanism: str = "", noise: Sequence[str] = (), cost: Sequence[str] = ()
+) -> list[str]:
+    survey = Survey.of(root)
+    cost = [*(cost or _cost(survey, epsilon, mechanism, noise)), *bias_lines(root)]
+    return [*cost, *tree(root), "", *_uses(survey)]
+
+
+def tree(root: Node) -> list[str]:
+    """The plan from the measurement back to its sources, one step in each line; a shared step is shown once."""
+    lines: list[str] = []
+    digests = fingerprints(root)
+    same = {node: digests[node] or node for node in steps(root)}
+    readers = Counter(same[source_node] for node in {same[n]: n for n in same}.values() for source_node in node.inputs)
+    numbers: dict[object, int] = {}
+
+    def visit(node: Node, lead: str, branch: str) -> None:
+        again = same[node] in numbers
+        if node.inputs and readers[same[node]] > 1:
+            numbers.setdefault(same[node], len(numbers) + 1)
+        number = f" [{numbers[same[node]]}]" if same[node] in numbers else ""
+        new = not again and digests[node] is None and all(digests[entry] is not None for entry in node.inputs)
+        facts = _facts(node) + (", no fingerprint: a new question every time" if new else "")
+        lines.append(f"{lead}{branch}{node.title}{number}{', as above' if again else facts}")
+        deeper = lead + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
+        for place, item in enumerate(() if again else node.inputs, start=1):
+            visit(item, deeper, "└─ " if place == len(node.inputs) else "├─ ")
+
+    visit(root, "", "")
+    return lines
+
+
+def _facts(node: Node) -> str:
+    if isinstance(node, Source):
+        return f"  {node.schema}  unit: {node.data.unit.text}; contribution bound {decimal(node.data.unit.bound)}"
+    factors = sorted(set(node.stability), reverse=True)
+    part = f", part {node.part[1]}" if node.part else ""
+    rounding = f", {node.rounding}" if node.rounding else ""
+    columns = "" if node.schema == node.inputs[0].schema else f"  {node.schema}"
+    return f"{columns}  stability {' and '.join(short(factor) for factor in factors)}{part}{rounding}"
+
+
+def cost_lines(
+    epsilon: Fraction, scale: Fraction, resolution: int, sensitivities: Mapping[DataSet, Fraction], *, mechanism: str,
+    noise: Sequence[str] = (), often: str = "",
+) -> list[str]:  # fmt: skip
+    """What a measurement costs each data set and is worth.
+
+    Args:
+        epsilon: What it costs the privacy unit.
+        scale: Of its noise, in weight.
+        resolution: Steps of a geometric noise in a weight of 1.
+        sensitivities: For each data set how far one unit of it can move what is measured, in weight.
+        mechanism: "geometric" or "laplace".
+        noise: Replaces the lines about one scale.
+        often: How often it is charged; see `how_often`.
+    """
+    mean, half = expected_error(scale, resolution, mechanism)
+    lines = list(noise) or [
+        f"measure(epsilon={decimal(epsilon)})  {mechanism} noise of scale {short(scale)}",
+        f"  noise moves a bin by {rounded(mean)} on average, and by at most {rounded(half)} with probability 0.95",
+    ]
+    lines += [
+        f"  data set {data.name!r}: epsilon {decimal(move / scale)}{often}" for data, move in sensitivities.items()
+    ]
+    together = [sum(paid) for paid in by_ledger(sensitivities).values() if len(paid) > 1]
+    return lines + [f"  one person in all of a ledger: epsilon {decimal(times * epsilon)}{often}" for times in together]
+
+
+def bias_lines(root: Node) -> list[str]:
+    """What answers differ by that is no noise."""
+    text = beside_noise(biases(root))
+    return [f"  {text[0].lower()}{text[1:]}"] if text else []
+
+
+def how_often(survey: Survey) -> str:
+    """How often a measurement is charged: once, and where it answers for windows, for all of them or for each."""
+    if not any(isinstance(node, Window) and node.number is None for node in survey.steps):
+        return ""
+    return ", for each window that is asked for" if each_is_charged(survey) else ", for all windows"
+
+
+def _cost(survey: Survey, epsilon: Fraction | None, mechanism: str, noise: Sequence[str]) -> list[str]:
+    if epsilon is None:
+        return [f"measure(epsilon)  noise of scale {short(survey.scale(Fraction(1)))} / epsilon"]
+    resolution, sensitivities = survey.root.resolution, survey.sensitivities
+    return cost_lines(
+        epsilon,
+        survey.scale(epsilon),
+        resolution,
+        sensitivities,
+        mechanism=mechanism,
+        noise=noise,
+        often=how_often(survey),
+    )
+
+
+def _uses(survey: Survey) -> list[str]:
+    """The stability of the whole plan for each data set: the sum over all paths to it, which the noise grows with."""
+    total: dict[DataSet, Fraction] = defaultdict(Fraction)
+    for (data, _), stability in survey.paths.items():
+        total[data] += stability
+    return [f"data set {data.name!r}: stability {short(count)} in all" for data, count in total.items()]
+
+
+def expected_error(scale: Fraction, resolution: int, mechanism: str = "geometric") -> tuple[float, float]:
+    """The error that noise of a scale makes in a bin: its mean absolute value, and what 95% of bins keep within.
+
+    With s the scale in units of 1/resolution and r = exp(-1/s), geometric noise N has the mean absolute value 2r / (1 -
+    r^2), and the least t with P(|N| <= t) = 1 - 2 r^(t+1) / (1 + r) >= 0.95. Laplace noise has s, and s ln 20.
+
+    Args:
+        scale: In weight.
+        resolution: Steps of a geometric noise in a weight of 1.
+        mechanism: "geometric" or "laplace".
+
+    Returns:
+        Both in weight.
+
+    >>> mean, half = expected_error(Fraction(10), 1)
+    >>> round(mean, 3), half
+    (9.983, 30.0)
+    """
+    if mechanism != "geometric":
+        return float(scale), float(scale) * math.log(20)
+    s = float(scale * resolution)
+    r = math.exp(-1 / s)
+    half = max(0, math.ceil(s * math.log(40 / (1 + r))) - 1)
+    return 2 * r / -math.expm1(-2 / s) / resolution, half / resolution
+
+
+def short(number: Fraction) -> str:
+    """A number exactly, or in six digits where that would be long."""
+    text = decimal(number)
+    return text if len(text) <= 8 or number.denominator == 1 else f"{float(number):.6g}"
+
+
+def rounded(number: float) -> str:
+    """Four digits, written out."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"

@@ -1,0 +1,282 @@
+"""Payment: what a measurement is asked to cost, and the noise that this buys.
+
+Laplace noise costs epsilon. No epsilon holds for Gaussian noise with certainty: it costs rho (zero-concentrated
+differential privacy, Bun and Steinke, TCC 2016). A unit that moves all bins together by S, and one bin by B at most,
+loses rho = S B / (2 sigma^2), for the sum of the squares of its moves is at most S B. Where only S is known, B is S.
+
+Which noise is nearer to the truth follows from the plan, the unit and the amounts alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from wpinq.core.ledger import Cost
+from wpinq.core.ledger.privacy_filter import SHARE
+from wpinq.core.ledger.renyi import best_order, limit
+from wpinq.core.noise import DiscreteGaussian, Mechanism, mechanism
+from wpinq.core.noise.accuracy import epsilon_within, least
+from wpinq.core.noise.geometric import LARGEST
+from wpinq.core.plan.stability import Survey
+from wpinq.core.pricing.explain import rounded, short
+from wpinq.core.pricing.sensitivity import ledger_sensitivities, unit_sensitivities
+from wpinq.core.pricing.threshold import probability
+from wpinq.errors import ExactnessError, PlanError
+from wpinq.exact import Amount, decimal, exact, positive
+
+if TYPE_CHECKING:
+    from wpinq.core.plan.dataset import DataSet
+
+LAPLACE, GAUSSIAN, BEST = "geometric", "gaussian", "best"
+DIGITS = 8
+"""Significant decimal digits of a rho that follows from epsilon and delta."""
+
+
+@dataclass(frozen=True)
+class Payment:
+    """What a measurement costs the privacy unit, and the name of its noise.
+
+    Attributes:
+        noise: "geometric", "laplace" or "gaussian".
+        epsilon: Of Laplace noise; 0 of Gaussian noise.
+        rho: Of Gaussian noise, in all data sets of a ledger together; 0 of Laplace noise.
+    """
+
+    noise: str
+    epsilon: Fraction = Fraction(0)
+    rho: Fraction = Fraction(0)
+
+    def buys(self, survey: Survey) -> Mechanism:
+        """The noise of a plan.
+
+        Raises:
+            PlanError: There is no such mechanism, its scale is out of range, or the plan reads no protected source.
+        """
+        if self.rho:
+            return DiscreteGaussian(moved_squared(survey) / (2 * self.rho))
+        return mechanism(self.noise, survey.scale(self.epsilon) * survey.root.resolution)
+
+    def part(self, share: Fraction, call: str) -> Terms:
+        """The terms of a part of what it buys."""
+        return Terms(self.epsilon * share or None, self.noise, self.rho * share or None, call=call)
+
+    @property
+    def text(self) -> str:
+        """It for people."""
+        return f"rho {decimal(self.rho)}" if self.rho else f"epsilon {decimal(self.epsilon)}"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the caller said of the cost: all of it, so that each combination is looked at once.
+
+    Attributes:
+        epsilon: See `measure`, as of all that follow but the last.
+        mechanism: "geometric", "laplace", "gaussian" or "best".
+        rho, delta, within, confidence: See `measure`.
+        call: What the caller wrote, for messages.
+    """
+
+    epsilon: Amount | None = None
+    mechanism: str = LAPLACE
+    rho: Amount | None = None
+    delta: Amount | None = None
+    within: Amount | None = None
+    confidence: Amount = Fraction(95, 100)
+    call: str = "measure"
+
+    def agreed(self, survey: Survey) -> Payment:
+        """The payment.
+
+        Raises:
+            ExactnessError: An amount is not a finite number above zero, or there is none.
+            PlanError: There are several, or they do not fit the mechanism or the ledger of a data set.
+        """
+        given = [what for what in ("epsilon", "rho", "within") if getattr(self, what) is not None]
+        if not given:
+            raise ExactnessError(
+                f"{self.call}(): give either epsilon=, what it costs (or rho=, of Gaussian noise), or within=, by how "
+                "much noise may move it."
+            )
+        if len(given) > 1:
+            raise PlanError(
+                f"{self.call}({'=, '.join(given)}=): give either epsilon= or rho=, what it costs, or within=, by how "
+                "much noise may move it."
+            )
+        if self.mechanism == GAUSSIAN:
+            return self._gaussian(survey)
+        if self.mechanism == BEST:
+            return self._best(survey)
+        for what in ("rho", "delta"):
+            if getattr(self, what) is not None:
+                raise PlanError(
+                    f"{self.call}({what}=...): is of Gaussian noise; add mechanism='gaussian', or mechanism='best', or "
+                    "leave it out."
+                )
+        return Payment(self.mechanism, self._laplace(survey))
+
+    def _laplace(self, survey: Survey) -> Fraction:
+        if self.within is None:
+            return positive(self.epsilon, f"{self.call}(epsilon=...)")
+        within, resolution = self._within, survey.root.resolution
+        moved = survey.scale(Fraction(1)) * resolution
+        return epsilon_within(lambda scale: mechanism(self.mechanism, scale), moved, within * resolution, self._level)
+
+    def _gaussian(self, survey: Survey) -> Payment:
+        refuse_pure(survey, self.call)
+        if self.delta is not None and self.epsilon is None:
+            raise PlanError(f"{self.call}(delta=...): goes with epsilon=; rho= and within= say all by themselves.")
+        if self.rho is not None:
+            return Payment(GAUSSIAN, rho=positive(self.rho, f"{self.call}(rho=...)"))
+        if self.within is not None:
+            moved, resolution = moved_squared(survey), survey.root.resolution
+            return Payment(GAUSSIAN, rho=_rho_within(moved, self._within * resolution, self._level))
+        if self.delta is None:
+            raise PlanError(
+                f"{self.call}(mechanism='gaussian', epsilon=...): no epsilon holds for Gaussian noise by itself; add "
+                "delta=, or give rho=."
+            )
+        return Payment(GAUSSIAN, rho=rho_of(*self._promised))
+
+    def _best(self, survey: Survey) -> Payment:
+        """Laplace noise of this epsilon, or Gaussian noise of this epsilon and delta where that is nearer."""
+        if self.rho is not None:
+            return self._gaussian(survey)
+        if self.within is not None or self.delta is None:
+            raise PlanError(
+                f"{self.call}(mechanism='best'): compares noise of the same epsilon and delta; give both, or name the "
+                "mechanism."
+            )
+        epsilon, delta = self._promised
+        laplace = Payment(LAPLACE, epsilon)
+        if not all(data.ledger.curves for data in survey.sources):
+            return laplace
+        gaussian = Payment(GAUSSIAN, rho=rho_of(epsilon, delta))
+        half = [one.buys(survey).half_width(self._level) for one in (laplace, gaussian)]
+        return laplace if half[0] <= half[1] else gaussian
+
+    @property
+    def _promised(self) -> tuple[Fraction, Fraction]:
+        return positive(self.epsilon, f"{self.call}(epsilon=...)"), probability(
+            0 if self.delta is None else self.delta, f"{self.call}(delta=...)"
+        )
+
+    @property
+    def _within(self) -> Fraction:
+        return positive(self.within, f"{self.call}(within=...)")
+
+    @property
+    def _level(self) -> Fraction:
+        return exact(self.confidence, f"{self.call}(confidence=...)")
+
+
+def refuse_pure(survey: Survey, call: str) -> None:
+    """Refuse Gaussian noise where a budget is a sum of epsilons.
+
+    Raises:
+        PlanError: Some ledger's is; nothing was charged.
+    """
+    for data in survey.sources:
+        if not data.ledger.curves:
+            raise PlanError(
+                f"{call}(mechanism='gaussian'): no epsilon holds for Gaussian noise, and the budget of "
+                f"{data.name!r} is a sum of epsilons. Take Laplace noise, or another ledger: protect(..., rho=...) or "
+                "protect(..., budget=..., delta=..., accounting='renyi'). Nothing was charged."
+            )
+
+
+def moved_squared(survey: Survey) -> Fraction:
+    """The largest S B of a ledger: how far one unit moves all bins together, times one bin, in units of 1/resolution.
+
+    Raises:
+        PlanError: The plan reads no protected source.
+    """
+    survey.scale(Fraction(1))
+    return max(Fraction(unit.l1 * unit.linf) for unit in unit_sensitivities(survey.root))
+
+
+def rho_by_weight(survey: Survey, square: Fraction) -> dict[DataSet, Fraction]:
+    """For each data set the rho that it pays for Gaussian noise, for each weight by which one unit moves all bins.
+
+    A unit that moves by less than it could, through some paths or all of them, loses by convexity no more than that
+    part of the whole; so costs of paths and parts compose as epsilons do (`core/ledger/cost.py`). What several data
+    sets of a ledger pay together is of the sum of their movements.
+    """
+    units = ledger_sensitivities(survey.root)
+    whole: dict[str, Fraction] = defaultdict(Fraction)
+    for data, move in survey.sensitivities.items():
+        whole[data.ledger.identity] += move
+    rhos = {name: unit.l1 * unit.linf / (2 * square) / whole[name] for name, unit in units.items()}
+    return {data: rhos[data.ledger.identity] for data in survey.sensitivities}
+
+
+def gaussian_costs(survey: Survey, square: Fraction) -> dict[DataSet, list[Cost]]:
+    """What each data set pays for Gaussian noise, by path."""
+    rates = rho_by_weight(survey, square)
+    costs: dict[DataSet, list[Cost]] = defaultdict(list)
+    for (data, parts), stability in survey.paths.items():
+        costs[data].append(Cost(Fraction(0), under=parts, rho=stability * data.unit.bound * rates[data]))
+    return dict(costs)
+
+
+def gaussian_lines(survey: Survey, noise: DiscreteGaussian, often: str) -> list[str]:
+    """What a measurement with Gaussian noise costs each data set and is worth, for `explain` and quotes."""
+    resolution, rates = survey.root.resolution, rho_by_weight(survey, noise.square)
+    moved = max(unit_sensitivities(survey.root), key=lambda unit: unit.l1 * unit.linf)
+    whole, one = Fraction(moved.l1, resolution), Fraction(moved.linf, resolution)
+    spread = f"and one bin by at most {short(one)}" if one < whole else "and nothing says that one bin moves by less"
+    half = noise.half_width(Fraction(95, 100)) / resolution
+    return [
+        f"measure(rho={short(noise.rho(moved_squared(survey)))})  gaussian noise of standard deviation "
+        f"{rounded(float(noise.scale) / resolution)}",
+        f"  noise moves a bin by {rounded(noise.mean() / resolution)} on average, and by at most {rounded(half)} with "
+        "probability 0.95",
+        f"  one unit moves all bins by at most {short(whole)} together, {spread}",
+        *(f"  data set {data.name!r}: rho {short(move * rates[data])}{often}"
+          for data, move in survey.sensitivities.items()),
+    ]  # fmt: skip
+
+
+@lru_cache(256)
+def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, of eight digits, that a ledger with this budget would hold (`Promise.of`).
+
+    It is (epsilon, delta) by an order of Renyi divergence, with a hundredth of delta to spare, as a ledger has it.
+
+    Source: Canonne, Kamath and Steinke, NeurIPS 2020 (arXiv 2004.00010), proposition 12.
+
+    Raises:
+        PlanError: There is none.
+
+    >>> float(rho_of(Fraction(1), Fraction(1, 10**6)))
+    0.024334203
+    """
+    kept = delta - delta * SHARE
+    order = best_order(epsilon, kept)
+    most = limit(epsilon, kept, order) / order
+    if most <= 0:
+        raise PlanError(
+            f"measure(epsilon={decimal(epsilon)}, delta={decimal(delta)}): no Gaussian noise is proved to hold it; "
+            "take more of either, or Laplace noise."
+        )
+    unit = Fraction(10) ** (math.floor(math.log10(most)) + 1 - DIGITS)
+    return math.floor(most / unit) * unit
+
+
+def _rho_within(moved: Fraction, within: Fraction, level: Fraction) -> Fraction:
+    """The least rho, in four significant digits, for which a bin is within a distance of the truth."""
+
+    def enough(rho: Fraction) -> bool:
+        square = moved / (2 * rho)
+        return square <= LARGEST**2 and DiscreteGaussian(square).half_width(level) <= within
+
+    if not 0 < level < 1:
+        raise PlanError(f"measure(confidence=...): {decimal(level)} is not strictly between 0 and 1; write 0.95, say.")
+    wide = NormalDist().inv_cdf(min(max(float(1 + level) / 2, 0.5001), 1 - 1e-16))
+    return least(enough, moved * Fraction(wide) ** 2 / (2 * within**2))

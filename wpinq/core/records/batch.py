@@ -1,0 +1,141 @@
+"""A batch: many weighted records as columns, the only thing that flows through an engine.
+
+One Polars frame holds the columns, the weight (an exact integer in units of 1/resolution) and, for each ranged column,
+where its range ends. A row stands for the box of all records that its ranges span, each with the row's weight. Weights
+are signed: a batch is a change to a collection, and a collection is a sum of changes. They are held in 64 or in 128
+bits, as the step says that made the batch (`weights.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+from operator import mul
+
+import numpy as np
+import polars as pl
+
+from wpinq.core.records import canonical
+from wpinq.core.records.equal import added_up
+from wpinq.core.records.schema import Column, Kind, Schema, polars_type
+from wpinq.core.records.weights import WeightType
+
+WEIGHT = "\0weight"
+END = "\0end "
+
+
+def weight_series(weights: np.ndarray, held: WeightType) -> pl.Series:
+    """A column of weights from exact integers."""
+    plain = weights.tolist() if weights.dtype == object else weights
+    return pl.Series(WEIGHT, plain, dtype=held.column)
+
+
+def integers(series: pl.Series) -> np.ndarray:
+    """Exact integers as an array: of int64, or of Python integers where they are held in 128 bits."""
+    if series.dtype == pl.Int128:
+        return np.array(series.to_list(), object)
+    return series.to_numpy()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Weighted records in columns.
+
+    Attributes:
+        frame: The schema's columns in order, `WEIGHT`, and `END + name` (exclusive) for each ranged column.
+        schema: The names and kinds of the columns.
+    """
+
+    frame: pl.DataFrame
+    schema: Schema
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame, schema: Schema) -> Batch:
+        """Records without weights, each counted once."""
+        one = pl.lit(1, pl.Int64).alias(WEIGHT)  # which Polars writes out late, so that it takes no memory
+        return cls(frame.select(schema.names).with_columns(one), schema)
+
+    @classmethod
+    def empty(cls, schema: Schema) -> Batch:
+        """No records."""
+        types: dict[str, pl.DataType] = {column.name: polars_type(column.kind) for column in schema}
+        types[WEIGHT] = pl.Int64()
+        types.update({END + name: pl.Int64() for name in schema.ranged})
+        return cls(pl.DataFrame(schema=types), schema)
+
+    @classmethod
+    def concat(cls, batches: Iterable[Batch], schema: Schema) -> Batch:
+        """All rows of all batches, which have the same columns."""
+        frames = [batch.frame for batch in batches]
+        return cls(pl.concat(frames, how="vertical_relaxed"), schema) if frames else cls.empty(schema)
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The weight of each row, as exact integers."""
+        return integers(self.frame[WEIGHT])
+
+    def __repr__(self) -> str:
+        return f"Batch{self.schema}"
+
+    def select(self, names: Iterable[str]) -> Batch:
+        """Keep these columns; the weights of records that become equal add up."""
+        schema = self.schema.select(names)
+        frame, wanted = self.frame, [*schema.names, WEIGHT, *(END + name for name in schema.ranged)]
+        widths = [pl.col(END + name) - pl.col(name) for name in self.schema.ranged if name not in schema]
+        if widths:
+            frame = frame.with_columns(reduce(mul, widths, pl.col(WEIGHT)).alias(WEIGHT))
+        return self if frame.columns == wanted else Batch(frame[wanted], schema)
+
+    def project(self, columns: dict[str, str]) -> Batch:
+        """Choose columns, each once, under new names: a mapping from the new name to the old one."""
+        chosen = list(columns.values())
+        batch = self.select(chosen)
+        kinds = [batch.schema[old] for old in chosen]
+        schema = Schema(tuple(Column(new, old.kind, old.ranged) for new, old in zip(columns, kinds, strict=True)))
+        frame = batch.frame[[*chosen, WEIGHT, *(END + columns[new] for new in schema.ranged)]]
+        frame.columns = [*columns, WEIGHT, *(END + new for new in schema.ranged)]
+        return Batch(frame, schema)
+
+    def expand(self, names: Iterable[str]) -> Batch:
+        """Write the ranges of these columns out, one row for each integer."""
+        batch = self
+        for name in names:
+            batch = _expand(batch, name)
+        return batch
+
+    def consolidate(self) -> Batch:
+        """Add up the weights of equal rows and drop what cancels."""
+        keys = [name for name in self.frame.columns if name != WEIGHT]
+        ends = (Column(name, Kind.INT) for name in keys if name not in self.schema)
+        few = added_up(self.frame, Schema((*self.schema.expanded(), *ends)), WEIGHT)
+        if few is not None:
+            return Batch(few, self.schema)
+        rows = canonical.bits(self.frame.lazy())
+        result = rows.group_by(keys).agg(pl.col(WEIGHT).sum()).filter(pl.col(WEIGHT) != 0).select(self.frame.columns)
+        return Batch(canonical.numbers(result, self.schema).collect(), self.schema)
+
+    def scale(self, factor: int, held: WeightType | None = None) -> Batch:
+        """Multiply every weight, and hold the products as this type says, or as the weights were held."""
+        before = self.frame.schema[WEIGHT]
+        kind = before if held is None else held.column
+        if factor == 1 and kind == before:
+            return self
+        weight = pl.col(WEIGHT).cast(kind) * pl.lit(factor, kind)
+        return Batch(self.frame.with_columns(weight.alias(WEIGHT)), self.schema)
+
+    def refine(self, coarse: WeightType, fine: WeightType) -> Batch:
+        """Write weights of one type as weights of another, at a resolution as fine or finer."""
+        return self.scale(fine.resolution // coarse.resolution, fine)
+
+
+def _expand(batch: Batch, name: str) -> Batch:
+    if not batch.schema[name].ranged:
+        return batch
+    columns = tuple(Column(name, Kind.INT) if column.name == name else column for column in batch.schema)
+    frame = batch.frame.filter(pl.col(END + name) > pl.col(name))
+    written = frame.with_columns(pl.int_ranges(name, END + name).alias(name)).drop(END + name).explode(name)
+    return Batch(written, Schema(columns))

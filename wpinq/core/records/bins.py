@@ -1,0 +1,143 @@
+"""Read the bins of an observation as the columns of a measured collection.
+
+Types are public, so a bin that the collection could never hold is refused with a hint; a bin that it could hold is
+answered, whether it exists or not. Bins are equal as in `values.py`: the bin NaN is the bin None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from wpinq.core.records.python import fitted
+from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
+from wpinq.core.records.values import NULL, decode, encode
+from wpinq.errors import BinError
+
+HELD: dict[Kind, frozenset[type[pl.DataType]]] = {
+    Kind.INT: frozenset([pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32]),
+    Kind.TEXT: frozenset([pl.String, pl.Categorical, pl.Enum]),
+    Kind.BOOL: frozenset([pl.Boolean]),
+    Kind.BYTES: frozenset([pl.Binary]),
+}
+"""Types of Polars columns of which every value is one of the kind, so that nobody needs to look."""
+SIMPLE = frozenset([Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.TEXT, Kind.BYTES, Kind.ANY])
+"""Kinds of which a column holds whatever value can be encoded."""
+
+
+def bin_frame(bins: Any, schema: Schema) -> pl.DataFrame:
+    """Read bins as columns.
+
+    Args:
+        bins: Values, or tuples of values where the collection has several columns: any iterable, a range, a NumPy
+            array, a Polars series or frame, an Arrow table.
+        schema: The columns of the collection.
+
+    Raises:
+        BinError: A bin has another type, or another number of values, than the collection's records.
+    """
+    if type(bins).__module__.partition(".")[0] == "pyarrow" and hasattr(bins, "schema"):
+        bins = pl.DataFrame(pl.from_arrow(bins))
+    if isinstance(bins, (str, bytes)) or not isinstance(bins, Iterable) or getattr(bins, "ndim", 1) == 0:
+        raise BinError(f"observe_many(bins): {type(bins).__name__} is one value; put bins into a list.")
+    if len(schema) == 1 and not isinstance(bins, pl.DataFrame):
+        return in_columns([_column(bins, schema.columns[0])])
+    parts: list[Any]
+    if isinstance(bins, pl.DataFrame):
+        parts = list(bins.get_columns())
+    else:
+        rows = list(bins)
+        if not all(isinstance(row, (tuple, list)) and len(row) == len(schema) for row in rows):
+            raise BinError(f"observe: a bin of {schema} is a tuple of {len(schema)} values.")
+        parts = [[row[i] for row in rows] for i in range(len(schema))]
+    if len(parts) != len(schema):
+        raise BinError(f"observe_many(bins): {len(parts)} columns were given; a bin of {schema} has {len(schema)}.")
+    return in_columns([_column(part, column) for part, column in zip(parts, schema, strict=True)])
+
+
+def held_as(dtype: pl.DataType, column: Column) -> bool:
+    """Whether every value of this Polars type is one of the column's kind."""
+    return dtype.base_type() in HELD.get(column.kind, ())
+
+
+def bin_codes(given: Any, schema: Schema) -> list[bytes] | None:
+    """Read one bin as the encodings of its values, without a frame.
+
+    Returns:
+        One encoding for each column; None where a column is of a kind that only `bin_frame` reads.
+
+    Raises:
+        BinError: As `bin_frame`.
+    """
+    if not SIMPLE.issuperset(column.kind for column in schema):
+        return None
+    if len(schema) == 1:
+        return [_code(given, schema.columns[0])]
+    if not isinstance(given, (tuple, list)) or len(given) != len(schema):
+        raise BinError(f"observe: a bin of {schema} is a tuple of {len(schema)} values.")
+    return [_code(value, column) for value, column in zip(given, schema, strict=True)]
+
+
+def _code(value: Any, column: Column) -> bytes:
+    if value is None:
+        return NULL
+    if type(value) is str and column.kind is Kind.TEXT:  # what most bins are, and what `fitted` decodes them to again
+        try:
+            return encode(value)
+        except BinError:
+            raise _misfit("str", column) from None
+    found = _checked(value, column)
+    return (found or NULL) if column.kind is Kind.ANY else encode(found)
+
+
+def _column(values: Any, column: Column) -> pl.Series:
+    if column.kind is Kind.INT:
+        quick = _integers(values)
+        if quick is not None:
+            return pl.Series(column.name, quick, dtype=pl.Int64)
+    if isinstance(values, pl.Series) and held_as(values.dtype, column):
+        return values.alias(column.name).cast(polars_type(column.kind))
+    try:
+        given = list(values)
+    except (ValueError, OverflowError):  # a Polars column of times that Python does not have
+        raise _misfit("a time outside of the years 1 to 9999", column) from None
+    read = [None if value is None else _checked(value, column) for value in given]
+    try:
+        return pl.Series(column.name, read, dtype=polars_type(column.kind))
+    except (pl.exceptions.PolarsError, OverflowError, TypeError):
+        raise BinError(f"observe: a bin lies beyond what a column of the type {column.kind.value} can hold.") from None
+
+
+def _integers(values: Any) -> np.ndarray | None:
+    """The common case, without a loop: a range, or an array of integers."""
+    if isinstance(values, range) and all(-(2**63) <= edge < 2**63 for edge in (values.start, values.stop)):
+        return np.arange(values.start, values.stop, values.step, dtype=np.int64)
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "ib":
+        return values.astype(np.int64)
+    return None
+
+
+def _checked(value: Any, column: Column) -> Any:
+    try:
+        result = fitted(value, column.kind)
+        if isinstance(result, float) and type(value) is not float:
+            _insist_on_exact(result, decode(encode(value)))
+    except (BinError, ValueError, TypeError, ArithmeticError):
+        raise _misfit(type(value).__name__, column) from None
+    return result
+
+
+def _insist_on_exact(number: float, given: Any) -> None:
+    """A number that no double is would be answered as another bin, so it is refused."""
+    if math.isfinite(number) and Fraction(number) != Fraction(given):
+        raise TypeError
+
+
+def _misfit(what: str, column: Column) -> BinError:
+    hint = f"bins of column {column.name!r} are of the type {column.kind.value}"
+    return BinError(f"observe: {what} does not fit; {hint}.")

@@ -1,0 +1,187 @@
+"""Merge: one epoch in the place of many, from which a restarted stream goes on with the same answers.
+
+A live source that keeps n epochs answers of those alone: continual measurements at the last n, windows that the last n
+closed, from records of the 2 n last ones, and single measurements, which are made before a restart takes anything in,
+of the first epoch. So of the epochs from the second on up to one that is no longer held nothing is asked any more but
+what they leave behind in continual measurements. These epochs can be replaced by one, M, whose records are
+
+- where the unit is a record: all their records, equal ones added up;
+- where it is a person: those that `First` kept of them, in the order of epochs, after those of the first;
+
+with the columns alone that a continual plan, or the bound, reads; the others are null.
+
+*Why every later answer is the same, bit for bit.* A continual plan is linear for each record above the bound
+(`refuse_unless_linear`), so its histogram is the sum over records of weight times image, and an image is made of the
+columns that the plan reads. Without a bound the histogram after M therefore equals the one after the last merged epoch,
+and linear steps have no other state. With a bound, let k(u) be the weight that `First` has kept of a unit u. By
+definition what it kept in the first epoch and in the merged ones is k(u) <= at_most together, so when M comes there is
+room for all of M's records of u, in whatever order they are ranked: `First` keeps them all, passes all of them on, and
+remembers k(u), which is all that it ever remembers. Its output summed over epochs is that of before, hence so are the
+histograms of the plans above; and as its state is that of before, so is all that it does later. Several records may
+become one below the bound (`protect(derive=)`): then one of them stands for all, since nothing above sees another.
+
+The noise of a continual measurement is a function of secret, epoch and bin, and that of windows is bound to the records
+that they count (privacy rules 5 and 7): both are what they were. What a merge leaves out changes no later answer and
+reaches no one, so it is no release and costs nothing.
+
+A plan that reads other columns, or keeps others of a person's records, would count too few: it is refused before it is
+charged (`refuse_merged`), and a single measurement's plan is not measured again (`Running.take`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from wpinq.core.operators.contribution.first import First
+from wpinq.core.plan.node import Node, Source, fingerprints, steps
+from wpinq.core.plan.rewrite import rewrite
+from wpinq.core.plan.shapes import Stateless
+from wpinq.core.records import python as values
+from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.identity import identities
+from wpinq.core.records.log import Epoch, Log, Merged
+from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.runs.timeline import Timeline
+from wpinq.errors import PlanError
+
+ROW = "\0row"
+IDS = ("\0id0", "\0id1")
+
+
+def covers(merged: Merged, root: Node) -> bool:
+    """Whether a plan has after merged epochs the histogram that it has after the epochs themselves.
+
+    It must be linear above the bound, as continual plans are; others are never asked about again.
+    """
+    bound = _bound_of([root])
+    return bound is not None and bound[1] == merged.bound and _read([root]) <= set(merged.columns)
+
+
+def refuse_merged(log: Timeline, root: Node) -> None:
+    """Refuse a continual plan that needs more of the merged epochs than there is.
+
+    Raises:
+        PlanError: It does.
+    """
+    if log.merged is not None and not covers(log.merged, root):
+        what = ", ".join(log.merged.columns) or "no column"
+        raise PlanError(
+            f"measure(continual=True): {log.name} has merged what came before epoch {log.merged.last + 1} to what was "
+            f"measured then: {what}, with the same bound and the same steps before it. This would count too few; "
+            "leave it out, or begin anew with another directory. Nothing was charged."
+        )
+
+
+def mergeable(roots: Sequence[Node]) -> bool:
+    """Whether epochs can be merged for some continual plans: they keep the same records, in ways that have a name."""
+    return _bound_of(roots) is not None
+
+
+def merge(roots: Sequence[Node], schema: Schema, epochs: Iterable[Epoch], last: int) -> Epoch:
+    """The epoch that stands for the others after the first.
+
+    Args:
+        roots: The continual plans; `mergeable` holds for them.
+        schema: The columns of the source.
+        epochs: All epochs from the first on, in order.
+        last: The number of the last of them.
+    """
+    bound, name = _bound_of(roots) or (None, "")
+    columns = schema.kept(_read(roots))
+    keeper = None if bound is None else _Keeper(bound)
+    parts: list[pl.DataFrame] = []
+    watermark, records = None, 0
+    for number, epoch in enumerate(epochs):
+        frame = epoch.frame if keeper is None else keeper.kept(epoch.frame)
+        if not number:
+            continue
+        parts.append(_added(frame, schema, columns))
+        watermark = epoch.watermark
+        records += epoch.merged.records if epoch.merged else int(epoch.frame[WEIGHT].abs().sum())
+    frame = _added(pl.concat(parts), schema, columns)
+    return Epoch(_with_nulls(frame, schema), watermark, Merged(last, records, columns, name))
+
+
+def _bound_of(roots: Sequence[Node]) -> tuple[First | None, str] | None:
+    """The bound on users below plans, and its fingerprint; None where they have several, or none is known."""
+    found: dict[str, First] = {}
+    for node, digest in fingerprints(*roots).items():
+        if isinstance(node, First):
+            if digest is None:
+                return None
+            found[digest.hex()] = node
+    direct = any(not any(isinstance(node, First) for node in steps(root)) for root in roots)
+    if len(found) + direct > 1:
+        return None
+    return next(((node, name) for name, node in found.items()), (None, ""))
+
+
+def _read(roots: Sequence[Node]) -> frozenset[str]:
+    """The columns of the source that plans read; a bound needs those alone that name the unit (see above)."""
+    needed: dict[Node, frozenset[str]] = {root: frozenset(root.schema.names) for root in roots}
+    found: frozenset[str] = frozenset()
+    for node in reversed(steps(*roots)):
+        names = needed.get(node, frozenset())
+        if isinstance(node, Source):
+            found |= names
+            continue
+        own = (names | set(node.unit.columns),) if isinstance(node, First) else node.required(names)
+        for source_node, more in zip(node.inputs, own, strict=True):
+            needed[source_node] = needed.get(source_node, frozenset()) | more
+    return found
+
+
+def _added(frame: pl.DataFrame, schema: Schema, columns: Sequence[str]) -> pl.DataFrame:
+    """Records of some columns, equal ones added up."""
+    if not columns:
+        return frame.select(pl.col(WEIGHT).sum())
+    return Batch(frame.select(*columns, WEIGHT), schema.select(columns)).consolidate().frame
+
+
+def _with_nulls(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """All columns of the source, null where they were left out."""
+    empty = [values.column([None], column) for column in schema if column.name not in frame.columns]
+    return frame.with_columns(one.new_from_index(0, frame.height) for one in empty).select(*schema.names, WEIGHT)
+
+
+class _Keeper:
+    """Tells which records of a source `First` keeps, epoch by epoch."""
+
+    def __init__(self, bound: First) -> None:
+        self._schema, self._key = bound.schema, bound.data.sampling_key
+        self._state = bound.state(bound.schema.names, self._key)
+        self._top = rewrite(bound.source, _numbered)
+
+    def kept(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows that are kept, each with the weight that is kept of it."""
+        numbered = frame.with_row_index(ROW).with_columns(pl.col(ROW).cast(pl.Int64))
+        for node in steps(self._top):
+            if isinstance(node, Source):
+                batch = Batch(numbered, node.schema)
+                continue
+            shape = node.lower(frozenset(node.schema.names))
+            assert isinstance(shape, Stateless)  # noqa: S101  what is done before a bound is done to each record
+            batch = shape.kernel(batch)
+        rows = batch.frame[ROW]
+        entered = batch.select(self._schema.names)
+        self._state.absorb(0, entered)
+        kept = self._state.emit()
+        places = self._named(entered).with_columns(rows).unique(IDS, keep="first", maintain_order=True)
+        found = self._named(kept).with_columns(kept.frame[WEIGHT]).join(places, on=IDS, how="left")
+        return frame.drop(WEIGHT)[found[ROW]].with_columns(found[WEIGHT])
+
+    def _named(self, batch: Batch) -> pl.DataFrame:
+        """The identity of each record."""
+        ids = identities(batch.frame, self._schema, self._key)
+        return pl.DataFrame({name: ids[:, number].copy() for number, name in enumerate(IDS)})
+
+
+def _numbered(node: Node) -> Node:
+    """A source as one whose records say in which row they stand."""
+    if not isinstance(node, Source):
+        return node
+    rows = Log(Schema((*node.schema, Column(ROW, Kind.INT))), node.data.name)
+    return Source(replace(node.data, reader=rows))

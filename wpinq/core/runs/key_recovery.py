@@ -1,0 +1,134 @@
+"""The names of published bins: the dataflow runs once more and keeps the records of the published identities.
+
+A histogram holds identities, so a name leaves the dataflow only after it was decided that it may be published. The
+second run must compute the same records as the first. A plan with a fingerprint does, unless its source changed, and
+then the source is refused for every query alike. A plan without one may compute something else by then, and whether
+that is noticed would depend on records; so it is refused before anything is charged, unless the histogram holds the
+bins themselves, as it does for numbers of slices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import polars as pl
+
+from wpinq.core.operators.contribution.unit_key import ByUnit
+from wpinq.core.operators.distinct import Distinct
+from wpinq.core.operators.shave import Shave, ShaveBy
+from wpinq.core.plan.forms import Linear, Unary
+from wpinq.core.plan.node import Node, Record, Weighted, fingerprints, sources, steps
+from wpinq.core.plan.rewrite import rewrite
+from wpinq.core.plan.shapes import Shape, Stateless
+from wpinq.core.records import canonical
+from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.identity import identities
+from wpinq.core.runs.run import compute
+from wpinq.core.state.histogram import is_steps
+from wpinq.core.state.table import Ids, Table, combine
+from wpinq.errors import EngineError, PlanError
+
+CHANGED = "release: the source gave other records when it was read again; protect a copy of it."
+
+
+def refuse_unnamed(node: Node, call: str) -> None:
+    """Refuse a plan whose bins could not be named later: they are named by a second run, which needs a fingerprint.
+
+    Raises:
+        PlanError: The plan has no fingerprint; nothing was charged.
+    """
+    digests = fingerprints(node)
+    if digests[node] is not None or is_steps(node.schema):
+        return
+    step = next(item for item, digest in digests.items() if digest is None)
+    raise PlanError(
+        f"{call}: the bins are named by computing the plan once more, and the function of {step.title} has no "
+        "fingerprint: it holds or looks at something that may be another thing by then, such as an object of a class. "
+        "Give the bins with keys= of release or sql, or write the function of plain values. Nothing was charged."
+    )
+
+
+def named(node: Node, ids: Ids) -> pl.DataFrame:
+    """Find the bins of these identities, in their order.
+
+    Raises:
+        EngineError: The source does not hold them any more.
+        SourceError, LedgerError: It cannot be read again, or changed.
+    """
+    frame, places = found_in(node, ids)
+    if len(places) != len(ids):
+        raise EngineError(CHANGED)
+    return frame
+
+
+def found_in(node: Node, ids: Ids) -> tuple[pl.DataFrame, np.ndarray]:
+    """Those bins of these identities that a plan gives, and their places among them, in order.
+
+    Raises:
+        SourceError, LedgerError: See `named`.
+    """
+    if not len(ids):
+        return Batch.empty(node.schema).frame.select(node.schema.names), np.empty(0, np.int64)
+    tap = Tap(wider(node), sources(node)[0].identity_key, ids)
+    compute([tap])
+    return tap.found()
+
+
+def wider(node: Node) -> Node:
+    """The plan without the steps that give no record of their own: its bins and perhaps more, found in less time.
+
+    That holds where the plan is a chain of steps in which more weight gives the same records and perhaps more: those
+    that look at each record alone, and `shave`. A group, or a difference, of more records is another record.
+    """
+    chain = [node]
+    while chain[-1].inputs and isinstance(chain[-1], (Linear, Shave, ShaveBy, ByUnit, Distinct)):
+        chain.extend(chain[-1].inputs)
+    if chain[-1].inputs:
+        return node
+
+    def passed(step: Node) -> Node:
+        fewer = isinstance(step, (ByUnit, Distinct)) and step.schema == step.source.schema
+        return step.inputs[0] if fewer else step
+
+    result = rewrite(node, passed)
+    try:
+        for step in steps(result):
+            _ = step.held
+    except PlanError:  # what is not bounded may weigh more than can be held
+        return node
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Tap(Unary):
+    """Keeps the records with some identities, and passes nothing on: the histogram of the run that finds names."""
+
+    key: bytes = field(repr=False)
+    wanted: Ids = field(repr=False)
+    seen: list[pl.DataFrame] = field(default_factory=list, repr=False)
+    shown = "release"
+
+    def lower(self, needed: frozenset[str]) -> Shape:
+        """Each record by itself."""
+        order, distinct, _ = combine(self.wanted, np.ones(len(self.wanted), np.int64))
+        places = Table()
+        places.add(distinct, order.astype(np.int64) + 1)
+        return Stateless(lambda batch: self._note(batch, places))
+
+    def define(self, *inputs: Weighted) -> dict[Record, Fraction]:
+        """Nothing."""
+        return {}
+
+    def found(self) -> tuple[pl.DataFrame, np.ndarray]:
+        """The bins that were seen and their places among the identities, in that order."""
+        empty = Batch.empty(self.schema.expanded()).frame.drop(WEIGHT).with_columns(pl.lit(0).alias("\0place"))
+        frame = pl.concat([empty, *self.seen], how="vertical_relaxed").unique("\0place").sort("\0place")
+        return frame.drop("\0place"), frame["\0place"].to_numpy() - 1
+
+    def _note(self, batch: Batch, places: Table) -> Batch:
+        written = canonical.distinct(batch.expand(batch.schema.ranged).frame.drop(WEIGHT), batch.schema)
+        place = places.lookup(identities(written, self.schema.expanded(), self.key))
+        self.seen.append(written.with_columns(pl.Series("\0place", place)).filter(pl.col("\0place") > 0))
+        return Batch.empty(batch.schema)

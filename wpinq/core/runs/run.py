@@ -1,0 +1,149 @@
+"""Runs of the dataflow: at the first answer, once for all measurements that wait for the same data set."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+from weakref import WeakSet
+
+from wpinq.core.engines import select
+from wpinq.core.engines.job import Job
+from wpinq.core.plan.node import Node, sources
+from wpinq.errors import EngineError
+from wpinq.progress.bars import bar
+from wpinq.progress.loading import loading
+
+if TYPE_CHECKING:
+    from wpinq.core.ledger.state import Seal
+    from wpinq.core.plan.dataset import DataSet
+    from wpinq.core.state.histogram import Histogram
+
+
+class PendingQuery(Protocol):
+    """A charged query, as far as a run needs to know."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has its histogram."""
+
+    @property
+    def node(self) -> Node:
+        """Its plan."""
+
+    @property
+    def key_owner(self) -> DataSet:
+        """The data set whose secret keys it."""
+
+    @property
+    def question(self) -> str:
+        """Tells it from other queries."""
+
+    def digest(self, histogram: Histogram) -> int:
+        """The keyed digest of what a histogram holds; the same for all queries of its plan."""
+
+    def seals(self, digest: int) -> list[tuple[DataSet, Seal]]:
+        """What is sealed in the ledgers of its data sets before it answers."""
+
+    def answer_from(self, histogram: Histogram) -> None:
+        """Answer from this histogram, whose digest is sealed, from now on."""
+
+
+_lock = threading.Lock()
+_waiting: WeakSet[PendingQuery] = WeakSet()
+
+
+def wait(query: PendingQuery) -> None:
+    """Let a charged query wait for the next run."""
+    with _lock:
+        _waiting.add(query)
+
+
+def settle(query: PendingQuery) -> None:
+    """Run the dataflow of a query and of all queries that wait for the same data set; hand each its histogram.
+
+    A plan that fails must not make other charged queries fail: after a failure each plan runs by itself. A plan that
+    fails again is no longer run with others, only when its own query is observed.
+
+    Raises:
+        SourceError: A source cannot be read, or is not the version that was protected.
+        LedgerError: The data changed behind its version.
+        EngineError: A step of the query's own plan failed.
+    """
+    if query.settled:
+        return
+    with query.key_owner.turn:
+        if query.settled:
+            return
+        with _lock:
+            together = {query} | {
+                entry for entry in _waiting if entry.key_owner is query.key_owner and not entry.settled
+            }
+        plans: dict[Node, list[PendingQuery]] = {query.node: []}  # repetitions of one plan share its histogram
+        for item in sorted(together, key=lambda one: one.question):
+            plans.setdefault(item.node, []).append(item)
+        try:
+            _answer(plans)
+        except EngineError:
+            if len(plans) == 1:
+                raise
+            _answer_one_by_one(plans, query)
+
+
+def answer(answers: Iterable[tuple[PendingQuery, Histogram, int]]) -> None:
+    """Seal the digests of histograms, in one transaction of each ledger, and answer queries from them from now on.
+
+    Args:
+        answers: Each query with its histogram and the digest of that.
+
+    Raises:
+        LedgerError: The data changed behind a version; no query is answered.
+    """
+    answers = list(answers)
+    sealed: dict[str, list[tuple[DataSet, Seal]]] = {}
+    for query, _, digest in answers:
+        for data, seal in query.seals(digest):
+            sealed.setdefault(data.book, []).append((data, seal))
+    for pairs in sealed.values():
+        pairs[0][0].ledger.seal_all([seal for _, seal in pairs])
+    for query, histogram, _ in answers:
+        query.answer_from(histogram)
+    _forget([query for query, _, _ in answers])
+
+
+def _answer(plans: Mapping[Node, Sequence[PendingQuery]]) -> None:
+    computed = zip(compute(list(plans)), plans.values(), strict=True)
+    digests = [(histogram, queries, queries[0].digest(histogram)) for histogram, queries in computed]
+    answer((query, histogram, digest) for histogram, queries, digest in digests for query in queries)
+
+
+def _answer_one_by_one(plans: Mapping[Node, Sequence[PendingQuery]], asked: PendingQuery) -> None:
+    failed: EngineError | None = None
+    for plan, queries in plans.items():
+        try:
+            _answer({plan: queries})
+        except EngineError as error:
+            _forget(queries)
+            failed = error if asked in queries else failed
+    if failed is not None:
+        raise failed
+
+
+def _forget(queries: Sequence[PendingQuery]) -> None:
+    with _lock:
+        _waiting.difference_update(queries)
+
+
+def compute(roots: Sequence[Node]) -> list[Histogram]:
+    """Run the dataflow of some plans over the versions that they were written for.
+
+    Raises:
+        SourceError, LedgerError, EngineError: See `settle`.
+    """
+    read = list({data: None for root in roots for data in sources(root)})
+    for data in read:
+        data.check()
+    with loading("wpinq.core.engines.bytewax.flow"):
+        run = select.finite(read)
+    with bar("reading", sum(data.reader.total_bytes or 0 for data in read)) as progress:
+        return run(Job(roots, read[0].identity_key, progress=progress))

@@ -1,0 +1,1 @@
+"""The state of dataflows: identities and exact integer weights, and of a record only the columns that are needed."""

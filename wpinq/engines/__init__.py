@@ -1,4 +1,0 @@
-"""Engines run plans. They see five shapes, not operators; they know no budgets and draw no random numbers.
-
-`README.md` says what each file knows.
-"""

@@ -1,7 +1,0 @@
-"""`python -m wpinq.kernels`: compile the kernels of a checkout."""
-
-import sys
-
-from wpinq.kernels.build import compile_kernels
-
-sys.exit("wpinq.kernels: there is no C compiler that can compile it." if compile_kernels() is None else 0)

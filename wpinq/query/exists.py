@@ -1,0 +1,231 @@
+"""Conditions that ask for rows of another table: IN (SELECT ...), EXISTS and numbers of public tables.
+
+A public table is known, so its values become constants of the query. Rows of a protected table decide on others: their
+keys, each once (`map(keys).distinct()`), are joined by `join_rows`, and a record is kept with its key, or, for NOT
+EXISTS, where that join finds nothing. So a record here moves 1, and a key that comes or goes moves what it has here,
+for NOT EXISTS twice as much; where nothing bounds that it is refused. `join_rows` has the proof.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from wpinq.collection import Collection
+from wpinq.core.functions.sql.terms import shown
+from wpinq.errors import PlanError
+from wpinq.query.derived import CALL, Derived
+from wpinq.query.names import bare
+from wpinq.query.public_rows import PublicRows
+from wpinq.query.tables import Tables
+
+MOST = 100_000
+"""Values of a list."""
+KEY = "sought {}"
+PLAIN = frozenset(["expressions", "from_", "joins", "where", "with_", "distinct"])
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A condition that another table has a row.
+
+    Attributes:
+        text: How it is written.
+        columns: What of the query's own row is compared, as it is written; none where the table itself decides.
+        found: The rows that it is compared with: a column for each of these.
+        listed: Whether it is IN, which is NULL where nothing is equal and something is NULL, and not false.
+        negated: Whether there must be no such row.
+    """
+
+    text: str
+    columns: tuple[Any, ...]
+    found: Derived
+    listed: bool
+    negated: bool
+
+
+def conjuncts(where: Any) -> list[Any]:
+    """The conditions that all must be true."""
+    node = bare(where)
+    return [part for one in node.flatten() for part in conjuncts(one)] if type(node).__name__ == "And" else [node]
+
+
+def sought(node: Any, tables: Tables, scope: Any) -> Sought | None:
+    """Read a condition; None where it is another one.
+
+    Args:
+        node: The condition.
+        tables: Those of the query that it stands in.
+        scope: What names of tables stand for.
+
+    Raises:
+        PlanError: Its query cannot be read, or asks for more than equal columns.
+    """
+    from sqlglot import exp
+
+    node, text, negated = bare(node), shown(node), False
+    while type(node).__name__ == "Not":
+        node, negated = bare(node.this), not negated
+    listed = isinstance(node, exp.In) and node.args.get("query") is not None
+    if not listed and not isinstance(node, exp.Exists):
+        return None
+    query = node.args["query"] if listed else node
+    select = query.this if type(query.this).__name__ == "Select" else None
+    if select is None:
+        columns = (node.this,) if listed else ()
+        return Sought(text, columns, scope.derived(query if listed else query.this), listed, negated)
+    select, pairs = _correlated(select.copy(), tables, scope)
+    if not pairs and (listed or not _plain(select)):
+        return Sought(text, (node.this,) if listed else (), scope.derived(select), listed, negated)
+    if not _plain(select) or (listed and len(select.expressions) != 1):
+        raise PlanError(f"{CALL}: {text}: of a query that names columns of the one around it, columns that are equal "
+                        "and other conditions are read, without groups and LIMIT; aggregate in a subquery, and JOIN "
+                        "it.")  # fmt: skip
+    if listed:
+        pairs.append((node.this, select.expressions[0]))
+    keys = [exp.alias_(inner.unalias(), KEY.format(place), quoted=True) for place, (_, inner) in enumerate(pairs)]
+    select.set("expressions", keys or [exp.alias_(exp.Literal.number(1), KEY.format(0), quoted=True)])
+    return Sought(text, tuple(outer for outer, _ in pairs), scope.derived(select), listed, negated)
+
+
+def _plain(select: Any) -> bool:
+    from sqlglot import exp
+
+    return {name for name, value in select.args.items() if value} <= PLAIN and not any(
+        one.find(exp.AggFunc) for one in select.expressions
+    )
+
+
+def _correlated(select: Any, tables: Tables, scope: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+    """The query without its conditions on the row of the query around it, and the columns that these compare."""
+    from sqlglot import exp
+
+    where = select.args.get("where")
+    if where is None:
+        return select, []
+    inside = scope.within(select.args.get("with_")).tables(select)
+    kept, pairs = [], []
+    for part in conjuncts(where.this):
+        read = [one for one in part.find_all(exp.Column) if one.find_ancestor(exp.Query) is select]
+        if all(inside.has(one) or not tables.has(one) for one in read):
+            kept.append(part)
+            continue
+        sides = (
+            sorted((part.this, part.expression), key=lambda one: _inside(inside, one))
+            if type(part).__name__ == "EQ"
+            else []
+        )
+        if not sides or _inside(inside, sides[0]) or not _inside(inside, sides[1]):
+            raise PlanError(f"{CALL}: {shown(part)}: a query inside of another one compares a column of that by = "
+                            "alone; JOIN the tables, and compare the columns in WHERE.")  # fmt: skip
+        pairs.append((sides[0], sides[1]))
+    select.set("where", exp.Where(this=exp.and_(*kept)) if kept else None)
+    return select, pairs
+
+
+def _inside(inside: Tables, node: Any) -> bool:
+    from sqlglot import exp
+
+    return all(inside.has(one) for one in node.find_all(exp.Column))
+
+
+def kept(rows: Collection, asked: Sought, columns: Iterable[str | None]) -> Collection:
+    """The records for which a protected table has a row, or has none.
+
+    Args:
+        rows: The records.
+        asked: The condition.
+        columns: What its columns are called in them; None where one is no column of a protected table.
+
+    Raises:
+        PlanError: Nothing bounds how many records a row of the other table decides on.
+    """
+    left = [name for name in columns if name is not None]
+    if asked.listed and asked.negated:
+        raise PlanError(f"{CALL}: {asked.text}: one NULL there would leave out all records here; write NOT EXISTS "
+                        "(SELECT ... WHERE column = column), or LEFT JOIN and IS NULL.")  # fmt: skip
+    right = asked.found.rows.columns
+    if not left or not len(left) == len(asked.columns) == len(right):
+        raise PlanError(f"{CALL}: {asked.text} {_WHY}.")
+    named = [KEY.format(place) for place in range(len(right))]
+    keys = asked.found.rows.map([pl.col(old).alias(new) for old, new in zip(right, named, strict=True)])
+    keys = keys.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in named)).distinct()
+    types = [[one._node.schema[name].kind.value for name in names] for one, names in ((rows, left), (keys, named))]
+    if types[0] != types[1]:
+        raise PlanError(f"{CALL}: {asked.text}: it compares {', '.join(types[0])} with {', '.join(types[1])}; declare "
+                        "one type.")  # fmt: skip
+    own = [pl.col(name) for name in rows.columns]
+    try:
+        if not asked.negated:
+            known = rows.filter(pl.all_horizontal(pl.col(name).is_not_null() for name in left))
+            return known.join_rows(keys, left=left, right=named).map(own)
+        pairs = rows.join_rows(keys, left=left, right=named, how="left")
+    except PlanError as error:
+        raise PlanError(f"{CALL}: {asked.text} {_WHY}.") from error
+    names = {column.name: name for name, (side, column) in pairs._node.places.items() if side == 1}  # type: ignore[attr-defined]
+    return pairs.filter(pl.col(names[named[0]]).is_null()).map(own)
+
+
+_WHY = (
+    "is a query over a protected table, and one record there could decide on any number here. Compare the column of "
+    "the people, of a table that is protected with unit=wpinq.users(COLUMN, at_most=...); or of a subquery that has "
+    "one row of that key; or take semijoin in Python and give the result as a table"
+)
+
+
+def constant(asked: Sought) -> Any:
+    """A condition on a public table as one on a list of values.
+
+    Raises:
+        PlanError: They are too many, or of several columns.
+    """
+    from sqlglot import exp
+
+    frame = asked.found.rows.distinct().frame
+    if not asked.columns:
+        return exp.Boolean(this=bool(frame.height) != asked.negated)
+    if frame.width != len(asked.columns) or frame.width > 1 or frame.height > MOST:
+        raise PlanError(f"{CALL}: {asked.text}: one column of {MOST:,} values or fewer is compared here; JOIN the "
+                        "table.")  # fmt: skip
+    values = frame.to_series()
+    if not asked.listed:
+        values = values.drop_nulls()
+    found: Any = exp.Boolean(this=False)
+    if len(values):
+        found = exp.In(this=asked.columns[0].copy(), expressions=[literal(value) for value in values])
+    if not asked.listed:
+        found = exp.Coalesce(this=found, expressions=[exp.Boolean(this=False)])
+    return exp.Not(this=found) if asked.negated else found
+
+
+def number(node: Any, derive: Callable[[Any], Derived]) -> Any:
+    """(SELECT ...) of a public table as the value that it is.
+
+    Raises:
+        PlanError: It is of a protected table, or several values.
+    """
+    rows = derive(node).rows
+    if not isinstance(rows, PublicRows):
+        raise PlanError(f"{CALL}: {shown(node)} is a query of its own over a protected table, whose records would "
+                        "decide on others; ask for a number first, and write the one that was released.")  # fmt: skip
+    if rows.frame.width != 1 or rows.frame.height > 1:
+        raise PlanError(f"{CALL}: {shown(node)}: one value is taken, and this has more rows or columns; aggregate.")
+    return literal(rows.frame.item() if rows.frame.height else None)
+
+
+def literal(value: Any) -> Any:
+    """A value of a public table, as a query would write it."""
+    from sqlglot import exp
+
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return exp.Null()
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, (int, float)):
+        number = exp.Literal.number(abs(value))
+        return number if value >= 0 else exp.Neg(this=number)
+    return exp.Literal.string(str(value))

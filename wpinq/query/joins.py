@@ -1,0 +1,107 @@
+"""Joins of protected tables in a query: rows are counted where both sides bound how many a person has.
+
+JOIN and LEFT JOIN are `join_rows`, whose docstring has the proof. A NULL equals nothing in SQL, and None equals None in
+a join, so keys that are NULL are taken out of one side before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import polars as pl
+
+from wpinq.collection import Collection
+from wpinq.core.functions.sql.terms import shown
+from wpinq.core.operators.join_rows import JoinRows
+from wpinq.errors import PlanError
+from wpinq.query.derived import CALL
+
+WHY = (
+    "joins two protected tables, and one record could be in any number of rows. Join ON the column of the people that "
+    "both protect with unit=wpinq.users(COLUMN, at_most=...), of people in one period on the column of the time too, "
+    "and as many others as you like; or weigh pairs, with collection.join in Python, and give the result as a table"
+)
+
+
+def equalities(node: Any) -> list[tuple[Any, Any]]:
+    """The sides of the equalities of columns that a condition is made of; nothing where it is another condition."""
+    while type(node).__name__ == "Paren":
+        node = node.this
+    if type(node).__name__ == "And":
+        one, other = equalities(node.this), equalities(node.expression)
+        return [*one, *other] if one and other else []
+    if type(node).__name__ != "EQ" or {type(side).__name__ for side in (node.this, node.expression)} != {"Column"}:
+        return []
+    return [(node.this, node.expression)]
+
+
+def implied(where: Any, tables: Callable[[Any], set[str]], alias: str, join: Any, most: int | None = None) -> Any:
+    """The equalities in WHERE by which FROM a, b is a join.
+
+    Args:
+        where: The clause.
+        tables: Which tables an expression reads.
+        alias: The table that is joined.
+        join: How it is written.
+        most: How many equalities are taken.
+
+    Raises:
+        PlanError: There are none, so each row would meet every other.
+    """
+    from sqlglot import exp
+
+    found = []
+    whole: Any = None if where is None else where.this
+    for part in whole.flatten() if type(whole).__name__ == "And" else [whole]:
+        if type(part).__name__ != "EQ":
+            continue
+        try:
+            sides = [tables(one) for one in (part.this, part.expression)]
+        except PlanError:  # of a table that comes later
+            continue
+        if sorted(map(len, sides)) == [1, 1] and sides.count({alias}) == 1:
+            found.append(part)
+    if not found:
+        raise PlanError(
+            f"{CALL}: {shown(join)}: only JOIN and LEFT JOIN, each ON one equality, make no row that no record stands "
+            "for; write the equality in ON, or in WHERE with AND."
+        )
+    return exp.and_(*found[:most])
+
+
+def paired(
+    ours: Collection, theirs: Collection, keys: Sequence[tuple[str, str]], join: Any
+) -> tuple[Collection, dict[str, str]]:
+    """The rows of a join of two protected tables, and what the columns of the second are called in them.
+
+    Args:
+        ours: What the query read so far.
+        theirs: The other table.
+        keys: The columns that are equal, here and there.
+        join: How it is written.
+
+    Raises:
+        PlanError: Nothing bounds the rows of one person, or types of keys differ.
+    """
+    left, right = ([pair[side] for pair in keys] for side in (0, 1))
+    for one, other in keys:
+        kinds = [table._node.schema[name].kind.value for table, name in ((ours, one), (theirs, other))]
+        if kinds[0] != kinds[1]:
+            raise PlanError(f"{CALL}: {shown(join)}: {one} is {kinds[0]} and {other} is {kinds[1]}; declare one type.")
+    outer = join.text("side") == "LEFT"
+    try:
+        if outer:
+            rows = ours.join_rows(theirs.filter(_known(right)), left=left, right=right, how="left")
+        else:
+            rows = ours.filter(_known(left)).join_rows(theirs, left=left, right=right)
+    except PlanError as error:
+        raise PlanError(f"{CALL}: {shown(join)} {WHY}.") from error
+    assert isinstance(rows._node, JoinRows)  # noqa: S101  what `join_rows` makes without a result
+    names = {column.name: name for name, (side, column) in rows._node.places.items() if side == 1}
+    return rows, names if outer else {**names, **{other: one for one, other in keys}}
+
+
+def _known(columns: Sequence[str]) -> pl.Expr:
+    """Whether none of them is NULL."""
+    return pl.all_horizontal(pl.col(name).is_not_null() for name in columns)

@@ -1,0 +1,231 @@
+"""What a SELECT reads: the records of FROM and WHERE, its group keys, and what is computed from them.
+
+A query and the subqueries in its FROM and WITH are read by the same rules. They differ in what becomes of groups: those
+of the query are measured, those of a subquery are records again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, Protocol
+
+import polars as pl
+
+from wpinq.collection import Collection
+from wpinq.core.functions.output_columns import named as uniquely
+from wpinq.core.functions.sizes import copied
+from wpinq.core.functions.sql.terms import Term, shown, whole_number
+from wpinq.core.records.schema import Kind, polars_type
+from wpinq.errors import PlanError
+from wpinq.query.aggregates import LISTED, NUMBERS, unknown_function
+from wpinq.query.bounds import Declared
+from wpinq.query.derived import CALL, Derived, Rows, plainly
+from wpinq.query.exists import conjuncts, constant, kept, number, sought
+from wpinq.query.grouping import NAME, grouping, missing, sets_of
+from wpinq.query.names import OutputNames, bare
+from wpinq.query.public_rows import PublicRows
+from wpinq.query.tables import Tables
+
+
+class Names(Protocol):
+    """What the names of tables stand for; see `subquery.Scope`."""
+
+    def within(self, clause: Any) -> Names:
+        """The names inside of a SELECT with a WITH."""
+
+    def tables(self, select: Any) -> Tables:
+        """The tables that a SELECT names."""
+
+    def declared(self, tables: Tables, canonical: Callable[[Any], Any]) -> Declared:
+        """The bounds of their columns."""
+
+    def derived(self, node: Any) -> Derived:
+        """The table that a subquery makes."""
+
+
+@dataclass
+class Reads:
+    """The clauses that a query and a subquery have in common.
+
+    Attributes:
+        select: The parsed SELECT.
+        tables: What FROM names.
+        scope: What names of tables stand for.
+        declared: Bounds of its columns.
+        groups: Its group keys.
+        sets: Those that are grouped by together, where there are several such sets.
+        counts: The COUNTs that it asks for.
+        numbers: Its other aggregates.
+    """
+
+    select: Any
+    tables: Tables
+    scope: Names
+    groups: list[Any] = field(default_factory=list)
+    sets: list[frozenset[Any]] = field(default_factory=list)
+    counts: list[Any] = field(default_factory=list)
+    numbers: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.declared = self.scope.declared(self.tables, self.canonical)
+        self.outputs = OutputNames(self.select.expressions, self.tables)
+
+    @property
+    def given(self) -> list[Any]:
+        """What is selected, without names."""
+        return [item.this if type(item).__name__ == "Alias" else item for item in self.select.expressions]
+
+    def group(self, given: list[Any]) -> None:
+        """Read GROUP BY.
+
+        Raises:
+            PlanError: It groups by an aggregate, or by several sets of keys.
+        """
+        from sqlglot import exp
+
+        clause = self.select.args.get("group")
+        if clause is None:
+            return
+
+        def key(node: Any) -> Any:
+            result = self.canonical(self.outputs.in_group_by(self.numbered(node, given)))
+            if result.find(exp.AggFunc):
+                raise PlanError(f"{CALL}: GROUP BY {shown(result)} groups by an aggregate; group by columns.")
+            return result
+
+        self.groups, self.sets = sets_of(clause, key)
+
+    def numbered(self, node: Any, given: list[Any]) -> Any:
+        """GROUP BY 1 and ORDER BY 1 mean the first column of the answer."""
+        node = bare(node)
+        if type(node).__name__ != "Literal" or node.is_string:
+            return node
+        place = whole_number(node.this, len(given))
+        if not place:
+            raise PlanError(f"{CALL}: there is no column number {shown(node.this)} in the SELECT.")
+        copied(given[place - 1], CALL, lambda: shown(node))
+        return given[place - 1]
+
+    def canonical(self, node: Any) -> Any:
+        """An expression whose columns are written in one way, so that equal ones are equal."""
+        from sqlglot import exp
+
+        def canonical(one: exp.Expression) -> exp.Expression:
+            if type(one).__name__ != "Column":
+                return one
+            result = self.tables.canonical(one)
+            if result is None:
+                raise self.tables.missing(one)
+            return result
+
+        return bare(node).transform(self._known).transform(canonical)
+
+    def _known(self, node: Any) -> Any:
+        """A query inside of an expression as what it is, of public tables.
+
+        Raises:
+            PlanError: It is of protected tables.
+        """
+        from sqlglot import exp
+
+        if isinstance(node, exp.Subquery):
+            return number(node, self.scope.derived)
+        asked = sought(node, self.tables, self.scope) if isinstance(node, (exp.In, exp.Exists)) else None
+        if asked is not None:
+            if isinstance(asked.found.rows, PublicRows):
+                return constant(asked)
+            raise PlanError(f"{CALL}: {asked.text} is a query of its own over a protected table: it is answered as a "
+                            "condition of WHERE by itself or with AND, and EXISTS with NOT too.")  # fmt: skip
+        if isinstance(node, exp.Query):
+            raise PlanError(f"{CALL}: {plainly(node)} is a query of its own, which would look at other records; JOIN a "
+                            "public table, or take its values by IN (SELECT ...); ask for a number first, and write "
+                            "the one that was released.")  # fmt: skip
+        return node
+
+    def placed(self, node: Any) -> Any:
+        """An expression over group keys and aggregates by their place: `key 0`, `count 0`, `number 0`.
+
+        Raises:
+            PlanError: It holds a column that is neither.
+        """
+        from sqlglot import exp
+
+        def place(one: exp.Expression) -> exp.Expression:
+            if one in self.groups:
+                return exp.column(f"key {self.groups.index(one)}", quoted=True)
+            kind = type(one).__name__
+            if kind == "Grouping" and self.sets:
+                return grouping(one, self.groups, exp.column(f"key {len(self.groups)}", quoted=True))
+            if kind == "Anonymous":
+                raise PlanError(f"{CALL}: {plainly(one)}: {unknown_function(one)}.")
+            if kind == "Count" or kind in NUMBERS:
+                what, result = ("count", self.counts) if kind == "Count" else ("number", self.numbers)
+                if one not in result:
+                    result.append(one)
+                return exp.column(f"{what} {result.index(one)}", quoted=True)
+            if isinstance(one, (exp.AggFunc, exp.Filter, exp.Window)):
+                raise PlanError(f"{CALL}: {plainly(one)}: {LISTED}; other aggregates are not, and windows look at "
+                                "other records.")  # fmt: skip
+            if kind == "Column":
+                raise PlanError(f"{CALL}: {plainly(one)} is neither in GROUP BY nor counted, so it would show records.")
+            return one
+
+        return self.canonical(node).transform(place)
+
+    def kept(self) -> Rows:
+        """The records that pass WHERE: conditions of one record first, then those on rows of protected tables."""
+        where = self.select.args.get("where")
+        rows = self.tables.base
+        if not where:
+            return rows
+        found = [(part, sought(part, self.tables, self.scope)) for part in conjuncts(where.this)]
+        joined = [one for _, one in found if one is not None and isinstance(one.found.rows, Collection)]
+        if not isinstance(rows, Collection):
+            joined = []
+        for part, one in found:
+            if one not in joined:
+                rows = rows.filter(self.tables.translator.condition(self.canonical(part)).value)
+        for one in joined:
+            rows = kept(rows, one, [self.tables.own(column) for column in one.columns])
+        return rows
+
+    def names(self) -> tuple[str, ...]:
+        """What the group keys are called."""
+        found = [group.name if type(group).__name__ == "Column" else None for group in self.groups]
+        return uniquely([*found, NAME] if self.sets else found)
+
+    def keys(self, names: tuple[str, ...]) -> list[pl.Expr]:
+        """The group keys of a record."""
+        return [term.value.alias(name) for term, name in zip(self._terms(), names, strict=False)]
+
+    def rows(self, kept: Rows, names: tuple[str, ...], *more: pl.Expr) -> Rows:
+        """The group keys of each record, once for each set of them, or a constant without keys; then more columns."""
+        if not self.sets:
+            return kept.map([*(self.keys(names) or [pl.lit(0).alias("all")]), *more])
+        terms, found = self._terms(), []
+        if any(term.kind in (Kind.ANY, None) for term in terms):
+            raise PlanError(
+                f"{CALL}: several sets of keys need the types of their columns; declare them with columns=."
+            )
+        for chosen in self.sets:
+            values = [
+                term.value if key in chosen else pl.lit(None, polars_type(term.kind or Kind.ANY))
+                for key, term in zip(self.groups, terms, strict=True)
+            ]
+            values.append(pl.lit(missing(self.groups, chosen), pl.Int64))
+            named = [value.alias(name) for value, name in zip(values, names, strict=True)]
+            found.append(kept.map([*named, *more]))
+        return reduce(lambda one, other: one.concat(other), found)
+
+    def _terms(self) -> list[Term]:
+        return [self.tables.bare(node) if type(node).__name__ == "Column" else self.tables.translator.term(node)
+                for node in self.groups]  # fmt: skip
+
+
+def aggregates(items: Iterable[Any]) -> bool:
+    """Whether there is an aggregate among expressions."""
+    from sqlglot import exp
+
+    return any(item.find(exp.AggFunc, exp.WithinGroup) is not None for item in items)

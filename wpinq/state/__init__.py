@@ -1,4 +1,0 @@
-"""The state of dataflows: identities and exact integer weights, and of a record only the columns that are needed.
-
-`README.md` says what each file knows.
-"""

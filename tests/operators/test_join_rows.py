@@ -95,7 +95,8 @@ def test_whatever_loses_the_person_is_refused():
     windowed = visits(at_most=2, period=2, at="n")
     for side in (
         records, windowed, left.map(lambda user, n: (user + "!", n), columns={"user": str, "n": int}),
-        left.map(lambda n: ("all", n), columns={"user": str, "n": int}), left.group_by("user", len),
+        left.map(lambda n: ("all", n), columns={"user": str, "n": int}),
+        left.group_by("clinic", len).map("clinic AS user"),
     ):  # fmt: skip
         for one, other in ((side, right), (right, side)):
             for how in ("inner", "left"):
@@ -126,7 +127,10 @@ def test_key_weights_follow_the_columns():
     assert weight(left.limit(["user", "n"], 4), "user") == 10
     assert weight(left.semijoin(people(), on="user"), "user") == 10
     assert weight(visits(shared=True), "user") == 1
-    assert weight(left.join(people(), on="user"), "user") is None
+    assert weight(left.join(people(), on="user"), "user") == Fraction(10, 11), "A B / (A + B)"
+    assert weight(left.join(people(), on="user"), "clinic") is None
+    assert (weight(left.group_by("user", len), "user"), weight(left.group_by("clinic", len), "clinic")) == (5, None)
+    assert weight(left.group_by("user", len, whole=True), "user") == 1
     rows = left.join_rows(left, on=["user", "clinic"])
     assert weight(rows, "user", "clinic") == 4
     assert weight(rows, "user") == 10 * 2

@@ -70,8 +70,8 @@ def test_tables_of_one_ledger_pay_for_the_sum_of_moves(tmp_path):
     people = wpinq.protect(users, ledger=place, unit=wpinq.users("user", at_most=1), name="people", version="1")
     query = "SELECT town, COUNT(*) AS n FROM visits JOIN people USING (user) GROUP BY town"
     answer = wpinq.sql(query, {"visits": visits, "people": people}, rho="1/2", keys=["n", "s"], **GAUSSIAN)
-    # each table moves up to 4 rows, both together 8
-    assert float(answer.measurements[0].scale) ** 2 == pytest.approx(8**2 / (2 * 0.5))
+    # one person's visits, each with the one row of the person: both tables together move up to 4 rows
+    assert float(answer.measurements[0].scale) ** 2 == pytest.approx(4**2 / (2 * 0.5))
     assert ledger(visits).divergence == Fraction(1, 2)
     assert answer.cost["rho"] == 0.5
 

@@ -450,11 +450,14 @@ def test_explain_prices_each_measurement_and_charges_nothing(tables):
     told = wpinq.sql(f"explain {query}", tables, **ask)
     assert ledger.spent() == (0, 0)
     assert told.cost == {"epsilon": 0.0, "delta": 0.0}
-    assert told.columns[:4] == ("measurement", "one unit moves", "scale of noise", "95% of noise within")
-    assert [row[:3] for row in told.rows] == [("COUNT(*)", 2.0, 4.0), ("MAX(age), clamped to 0..90", 2.0, 4.0)]
+    assert told.columns[:4] == ("measurement", "one unit moves", "in one bin", "bins")
+    assert told.columns[4:6] == ("scale of noise", "95% of noise within")
+    assert [row[:5] for row in told.rows] == [
+        ("COUNT(*)", 2.0, 2.0, 2.0, 4.0), ("MAX(age), clamped to 0..90", 2.0, 2.0, 2.0, 4.0),
+    ]  # fmt: skip
     answer = wpinq.sql(query, tables, **ask)
-    assert ledger.spent() == (sum(Fraction(row[4]) for row in told.rows), Fraction(1, 10**6))
-    assert [float(one.scale) for one in answer.measurements] == [row[2] for row in told.rows]
+    assert ledger.spent() == (sum(Fraction(row[6]) for row in told.rows), Fraction(1, 10**6))
+    assert [float(one.scale) for one in answer.measurements] == [row[4] for row in told.rows]
     for odd in ("EXPLAIN ANALYZE SELECT COUNT(*) FROM views", "EXPLAIN (COSTS) SELECT COUNT(*) FROM views"):
         with pytest.raises(PlanError, match="EXPLAIN has no options"):
             wpinq.sql(odd, tables, epsilon=1)

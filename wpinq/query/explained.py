@@ -11,7 +11,9 @@ import polars as pl
 
 from wpinq.core.measurements.answer import Answer, Released
 from wpinq.core.measurements.provenance import About
+from wpinq.core.plan.node import Node
 from wpinq.core.pricing.quote import Quote
+from wpinq.core.pricing.sensitivity import unit_sensitivities
 from wpinq.errors import PlanError
 from wpinq.query.derived import CALL
 
@@ -49,6 +51,7 @@ def explained(query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], 
         (
             text,
             float(max(quote.sensitivities.values())),
+            *_in_bins(quote.node),
             float(quote.scale),
             float(halves[place]) if place < len(halves) else None,
             float(quote.epsilon),
@@ -57,10 +60,20 @@ def explained(query: str, written: Sequence[str], quotes: Sequence[Quote[Any]], 
         )
         for place, (text, quote) in enumerate(zip(written, quotes, strict=True))
     ]
-    names = ["measurement", "one unit moves", "scale of noise", "95% of noise within", "epsilon", "rho", "delta"]
+    names = [
+        "measurement", "one unit moves", "in one bin", "bins", "scale of noise", "95% of noise within", "epsilon",
+        "rho", "delta",
+    ]  # fmt: skip
     frame = pl.DataFrame(rows, dict.fromkeys(names, pl.Float64) | {names[0]: pl.String()}, orient="row")
 
     def found(level: Fraction, simultaneous: bool) -> Released:
         return frame, {}
 
     return Answer(About(f"EXPLAIN {' '.join(query.split())}", (), intervals=False), found)
+
+
+def _in_bins(node: Node) -> tuple[float, float | None]:
+    """How far one unit moves one bin, and how many bins: of whole weights each moves by 1 at least."""
+    units = unit_sensitivities(node)
+    most = max(unit.linf for unit in units)
+    return most / node.resolution, float(max(unit.l1 for unit in units)) if node.resolution == 1 else None

@@ -82,9 +82,9 @@ class Distinct(Unary):
         return self.at_most if columns.issuperset(self.schema.names) else None
 
     @property
-    def record_moves(self) -> Fraction:
-        """From 0 to the bound."""
-        return self.at_most
+    def moves_at_most(self) -> Mapping[frozenset[str], Fraction]:
+        """A record from 0 to the bound."""
+        return {frozenset(self.schema.names): self.at_most}
 
     def lower(self, needed: frozenset[str]) -> Shape:
         """A record meets only itself."""

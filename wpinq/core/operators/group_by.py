@@ -129,14 +129,24 @@ class GroupBy(Unary):
         """1, and 2 for whole groups."""
         return (Fraction(2 if self.whole else 1),)
 
+    @property
+    def local(self) -> Mapping[str, str]:
+        """The key: its groups are made of its records."""
+        return {name: name for name in self.keys}
+
     def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
-        """A key has one whole group, of weight 1, whatever the data."""
-        return Fraction(1) if self.whole and columns.issuperset(self.keys) else None
+        """A key has one whole group, of weight 1, whatever the data; its prefixes weigh half of its heaviest record."""
+        if not columns.issuperset(self.keys):
+            return None
+        weight = Fraction(1) if self.whole else of(self.source, frozenset(self.keys))
+        return weight if self.whole or weight is None else weight / 2
 
     @property
-    def record_moves(self) -> Fraction | None:
-        """A whole group is there once, or not."""
-        return Fraction(1) if self.whole and self.source.nonnegative else None
+    def moves_at_most(self) -> Mapping[frozenset[str], Fraction]:
+        """A whole group is there once, or not; that of a key leaves, and another takes its place."""
+        if not (self.whole and self.source.nonnegative):
+            return {}
+        return {frozenset(self.schema.names): Fraction(1), frozenset(self.keys): Fraction(2)}
 
     @property
     def title(self) -> str:

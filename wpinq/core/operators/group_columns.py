@@ -97,14 +97,21 @@ class GroupColumns(Unary):
     def stability(self) -> tuple[Fraction, ...]:
         return (Fraction(2),)
 
+    @property
+    def local(self) -> Mapping[str, str]:
+        """The key: its record is made of its records."""
+        return {name: name for name in self.keys}
+
     def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
         """A key has one record."""
         return Fraction(1) if columns.issuperset(self.keys) else None
 
     @property
-    def record_moves(self) -> Fraction | None:
-        """A record is there once, or not."""
-        return Fraction(1) if self.source.nonnegative else None
+    def moves_at_most(self) -> Mapping[frozenset[str], Fraction]:
+        """A record is there once, or not; that of a key leaves, and another takes its place."""
+        if not self.source.nonnegative:
+            return {}
+        return {frozenset(self.schema.names): Fraction(1), frozenset(self.keys): Fraction(2)}
 
     @property
     def title(self) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -37,7 +37,7 @@ from wpinq.core.operators.resolution import (
 )
 from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Binary
-from wpinq.core.plan.node import Record, Weighted
+from wpinq.core.plan.node import Node, Record, Weighted
 from wpinq.core.plan.shapes import Keyed, Shape
 from wpinq.core.records.schema import Column, Schema
 from wpinq.core.records.weights import WeightType
@@ -203,6 +203,32 @@ class Join(Binary):
     def stability(self) -> tuple[Fraction, ...]:
         """1, and 1 + 2^-16 with a dither."""
         return (Fraction(1) if self.scale else DITHER_STABILITY,) * 2
+
+    @property
+    def dithers(self) -> bool:
+        return self.scale is None
+
+    def kept_apart(self, place: int) -> Mapping[str, str]:
+        """The key."""
+        names = {name: column.name for name, (side, column) in self.places.items() if side == 0}
+        keys = dict(zip(self.left_keys, self._keys[place], strict=True))
+        return {} if self.dithers else {name: keys[key] for name, key in names.items() if key in keys}
+
+    @property
+    def needs(self) -> tuple[bool, ...]:
+        """A pair has a record of each input."""
+        return True, True
+
+    def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
+        """The pairs of a key weigh A B / (A + B), where it weighs A and B on both sides: they grow with either."""
+        own = self.kept_apart(0)
+        if {own[name] for name in columns if name in own} != set(self.left_keys):
+            return None
+        weights = [of(node, frozenset(keys)) for node, keys in zip(self.inputs, self._keys, strict=True)]
+        if None in weights:
+            return None
+        ours, theirs = (weight or Fraction(0) for weight in weights)
+        return ours * theirs / (ours + theirs) if ours + theirs else Fraction(0)
 
     @property
     def title(self) -> str:

@@ -78,6 +78,7 @@ class JoinRows(Join):
     scale = None
     rounding = ""
     bias = ""
+    dithers = False
 
     @cached_property
     def most(self) -> tuple[Fraction, Fraction]:
@@ -146,6 +147,11 @@ class LeftRows(JoinRows):
         """A record here has pairs or is alone; one there makes others alone, and pairs."""
         ours, theirs = self.most
         return max(theirs, Fraction(1)), 2 * ours
+
+    @property
+    def needs(self) -> tuple[bool, ...]:
+        """A record of the left side stands there alone, too."""
+        return True, False
 
     @cached_property
     def gain(self) -> Fraction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -105,6 +105,11 @@ class Extend(Linear):
     @property
     def title(self) -> str:
         return f"{'reduce' if self.name is None else 'with ' + self.name}({self.function.note})"
+
+    @property
+    def local(self) -> Mapping[str, str]:
+        """What it keeps of a record it passes on as it is."""
+        return {name: name for name in self.kept}
 
     @property
     def reads(self) -> tuple[str, ...]:

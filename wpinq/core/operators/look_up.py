@@ -98,11 +98,6 @@ class LookUp(Extend):
     def title(self) -> str:
         return f"look_up({self.function.note})"
 
-    @property
-    def local(self) -> Mapping[str, str]:
-        """What it keeps of a record it passes on as it is."""
-        return {name: name for name in self.kept}
-
     def lower(self, needed: frozenset[str]) -> Shape:
         """Where nothing of the record itself is needed, records are counted by key, and each row is looked at once."""
         if self.function.outer or needed & set(self.kept):

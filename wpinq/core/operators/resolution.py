@@ -174,6 +174,7 @@ class Coarse(Unary):
     shown = "dither(2^-40)"
     resolution = GRID
     stability = (DITHER_STABILITY,)
+    dithers = True
     rounding = ROUNDING_NOTE
 
     @cached_property

@@ -8,7 +8,7 @@ above it, and a limit what is below a constant.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -156,6 +156,22 @@ class Fill(Node):
     def title(self) -> str:
         name = "limit" if self.bound else "antijoin" if self.above else "semijoin"
         return f"{name}({', '.join(self.keys[0])}{f', {self.bound}' if self.bound else ''})"
+
+    def kept_apart(self, place: int) -> Mapping[str, str]:
+        """The key."""
+        pairs = zip(self.keys[0], self.keys[place], strict=True)
+        return {ours: theirs for ours, theirs in pairs if ours in self.own}
+
+    @property
+    def needs(self) -> tuple[bool, ...]:
+        """Records are those of the first input."""
+        return (True, False)[: len(self.sides)]
+
+    @property
+    def moves_at_most(self) -> Mapping[frozenset[str], Fraction]:
+        """What a limit leaves of a key may all leave, and other records take its place."""
+        key = frozenset(self.keys[0])
+        return {key: 2 * Fraction(self.bound)} if self.bound and key.issubset(self.own) else {}
 
     def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
         """Records only lose weight, and a limit says how much a key keeps."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -129,9 +129,9 @@ class Shave(Unary):
         return math.lcm(self.source.resolution, *(thickness.denominator for thickness in self.thickness))
 
     @property
-    def record_moves(self) -> Fraction:
-        """The thickness of a slice, and twice as much where it can be negative."""
-        return max(self.thickness) * (1 if self.source.nonnegative else 2)
+    def moves_at_most(self) -> Mapping[frozenset[str], Fraction]:
+        """A slice by its thickness, and twice as much where it can be negative."""
+        return {frozenset(self.schema.names): max(self.thickness) * (1 if self.source.nonnegative else 2)}
 
     @property
     def title(self) -> str:

@@ -7,32 +7,38 @@ from fractions import Fraction
 from wpinq.core.plan.node import Node
 
 
-def key_weight(root: Node, columns: frozenset[str]) -> Fraction | None:
-    """The most that the records of a step with the same values in some columns weigh together; None without a bound.
+class KeyWeights:
+    """Key weights of the steps of one plan; what was found is remembered."""
 
-    It is the weight that a contribution bound or `limit` leaves to a key, followed through the steps that keep the
-    columns apart: what such a step makes of the records of one value is what it would make of them alone, so it weighs
-    no more than they do times its stability. Records that agree in more columns are some of those that agree in fewer.
-    """
-    known: dict[tuple[Node, frozenset[str]], Fraction | None] = {}
+    def __init__(self) -> None:
+        self._known: dict[tuple[Node, frozenset[str]], Fraction | None] = {}
 
-    def found(node: Node, names: frozenset[str]) -> Fraction | None:
-        if (node, names) not in known:
-            known[node, names] = least(node.bounds(names, found), followed(node, names))
-        return known[node, names]
+    def of(self, node: Node, columns: frozenset[str]) -> Fraction | None:
+        """The most that the records of a step with the same values in some columns weigh together; None if unbounded.
 
-    def followed(node: Node, names: frozenset[str]) -> Fraction | None:
-        local = node.local
-        before = frozenset(local[name] for name in names if name in local)
-        weights = [found(one, before) for one in node.inputs]
+        It is the weight that a contribution bound or `limit` leaves to a key, followed through the steps that keep the
+        columns apart: what such a step makes of the records of one value is what it would make of them alone, so it
+        weighs no more than they do times its stability. Records that agree in more columns are some of those that
+        agree in fewer.
+        """
+        if (node, columns) not in self._known:
+            self._known[node, columns] = least(node.bounds(columns, self.of), self._followed(node, columns))
+        return self._known[node, columns]
+
+    def _followed(self, node: Node, columns: frozenset[str]) -> Fraction | None:
         total = Fraction(0)
-        for weight, factor in zip(weights, node.stability, strict=True):
+        for place, (source_node, factor) in enumerate(zip(node.inputs, node.stability, strict=True)):
+            before = node.kept_apart(place)
+            weight = self.of(source_node, frozenset(before[name] for name in columns if name in before))
             if weight is None:
                 return None
             total += weight * factor
-        return total if weights else None
+        return total if node.inputs else None
 
-    return found(root, columns)
+
+def key_weight(root: Node, columns: frozenset[str]) -> Fraction | None:
+    """The most that the records of a step with the same values in some columns weigh together; see `KeyWeights.of`."""
+    return KeyWeights().of(root, columns)
 
 
 def least(one: Fraction | None, other: Fraction | None) -> Fraction | None:

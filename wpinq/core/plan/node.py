@@ -40,6 +40,8 @@ class Node(ABC):
     """Whether it does to the records of one value of a column what it would do to them if they were all."""
     keeps_sign: ClassVar[bool] = False
     """Whether no weight of its output is below zero where none of its inputs' is."""
+    lasting: ClassVar[bool] = False
+    """Whether what it keeps of a stream stays, for all epochs that are released one after another."""
 
     @property
     @abstractmethod
@@ -108,9 +110,31 @@ class Node(ABC):
 
     @property
     def local(self) -> Mapping[str, str]:
-        """The columns that it keeps apart and passes on, each with its name before; see `sensitivity.py`."""
+        """The columns that it keeps apart and passes on, each with its name before; see `person_bound.py`."""
         names = self.schema.names if self.apart else ()
         return {name: name for name in names if all(name in source_node.schema for source_node in self.inputs)}
+
+    def kept_apart(self, place: int) -> Mapping[str, str]:
+        """The same, with the names in one of its inputs."""
+        return self.local
+
+    @property
+    def needs(self) -> tuple[bool, ...]:
+        """For each input whether it makes no record of a value, in a column that is kept apart, without records there.
+
+        By default only where it is the one input.
+        """
+        return (len(self.inputs) == 1,) * len(self.inputs)
+
+    @property
+    def dithers(self) -> bool:
+        """Whether it rounds by a keyed dither, which is proved for movements of 1 or more together."""
+        return False
+
+    @property
+    def bounds_units(self) -> DataSet | None:
+        """The data set of whose units, which are people, it bounds the records; None if it is another step."""
+        return None
 
     @property
     def slices(self) -> Mapping[str, Fraction]:
@@ -121,9 +145,9 @@ class Node(ABC):
         return {}
 
     @property
-    def record_moves(self) -> Fraction | None:
-        """How far the weight of one of its records can move, whatever moves its inputs; None where nothing is known."""
-        return None
+    def moves_at_most(self) -> Mapping[frozenset[str], Fraction]:
+        """How far records that agree in some columns move together at the most, whatever moves its inputs."""
+        return {}
 
     def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
         """What it bounds the weight of records by that agree in some columns (`key_weight.py`); None if nothing.

@@ -1,21 +1,27 @@
 """Sensitivity: how far one privacy unit of each source can change a measurement, and what that costs.
 
 The stability of a plan for a source is the sum, over all paths to the source, of the product of the stabilities of the
-steps on the path. With k_i the stability for source i and U_i its contribution bound, the L1 sensitivity is k_i U_i,
-the noise scale is max_i(k_i U_i) / epsilon, and source i is charged k_i U_i / scale. So epsilon is what the measurement
-costs the privacy unit. Source: privacy rules 24 and 25.
+steps on the path. With k_i the stability for source i and U_i its contribution bound, one unit moves the measurement by
+k_i U_i at the most through source i, which is its L1 sensitivity S_i. The noise scale is max_i(S_i) / epsilon, and
+source i is charged S_i / scale. So epsilon is what the measurement costs the privacy unit. Source: privacy rules 24 and
+25.
+
+People often move less than that: who counts once moves by 1, whatever their bound (`person_bound.py`). Where that
+bounds what all tables of a ledger move together, each path counts as that part of its product (privacy rule 49). It is
+not used where a path goes through parts, since a person may be in several parts, of which only the largest is charged.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from wpinq.core.plan.node import Node, Source, digests, read_by, steps
+from wpinq.core.plan.person_bound import Change, changes, mover
 from wpinq.errors import PlanError
 
 if TYPE_CHECKING:
@@ -79,11 +85,30 @@ class Survey:
         return result[self.root]
 
     @cached_property
+    def changes(self) -> dict[Hashable, Change]:
+        """What one unit changes, for each mover (`person_bound.mover`)."""
+        return changes(self.steps)
+
+    @cached_property
+    def moves(self) -> Paths:
+        """How far one unit of a source moves what is measured, by path: what each path is charged for."""
+        products = {way: stability * way[0].unit.bound for way, stability in self.paths.items()}
+        whole: dict[Hashable, Fraction] = defaultdict(Fraction)
+        for (data, _), product in products.items():
+            whole[mover(data)] += product
+        divided = {mover(data) for data, parts in products if parts}
+        part = {
+            unit: min(Fraction(1), self.changes[unit].l1 / product) if product and unit not in divided else Fraction(1)
+            for unit, product in whole.items()
+        }
+        return {way: product * part[mover(way[0])] for way, product in products.items()}
+
+    @cached_property
     def sensitivities(self) -> dict[DataSet, Fraction]:
         """See `sensitivities`."""
         result: dict[DataSet, list[tuple[PartPath, Fraction]]] = defaultdict(list)
-        for (data, parts), stability in self.paths.items():
-            result[data].append((parts, stability * data.unit.bound))
+        for (data, parts), move in self.moves.items():
+            result[data].append((parts, move))
         return {data: _largest(ways) for data, ways in result.items()}
 
     def scale(self, epsilon: Fraction) -> Fraction:

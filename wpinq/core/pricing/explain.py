@@ -16,6 +16,7 @@ from wpinq.core.operators.window import Window
 from wpinq.core.plan.bias import biases
 from wpinq.core.plan.node import Node, Source, fingerprints, steps
 from wpinq.core.plan.stability import Survey, by_ledger
+from wpinq.core.pricing.sensitivity import ledger_sensitivities
 from wpinq.exact import decimal
 from wpinq.html import parts
 from wpinq.postprocess.shown import beside_noise
@@ -154,11 +155,16 @@ def _cost(survey: Survey, epsilon: Fraction | None, mechanism: str, noise: Seque
 
 
 def _uses(survey: Survey) -> list[str]:
-    """The stability of the whole plan for each data set: the sum over all paths to it, which the noise grows with."""
+    """For each data set the stability of the whole plan, the sum over all paths, and what one unit moves."""
     total: dict[DataSet, Fraction] = defaultdict(Fraction)
     for (data, _), stability in survey.paths.items():
         total[data] += stability
-    return [f"data set {data.name!r}: stability {short(count)} in all" for data, count in total.items()]
+    units, fine = ledger_sensitivities(survey.root), survey.root.resolution
+    return [
+        f"data set {data.name!r}: stability {short(count)} in all; one unit moves {short(survey.sensitivities[data])},"
+        f" and {short(Fraction(units[data.ledger.identity].linf, fine))} in one bin at the most"
+        for data, count in total.items()
+    ]
 
 
 def expected_error(scale: Fraction, resolution: int, mechanism: str = "geometric") -> tuple[float, float]:

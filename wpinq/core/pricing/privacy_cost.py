@@ -220,8 +220,8 @@ def gaussian_costs(survey: Survey, square: Fraction) -> dict[DataSet, list[Cost]
     """What each data set pays for Gaussian noise, by path."""
     rates = rho_by_weight(survey, square)
     costs: dict[DataSet, list[Cost]] = defaultdict(list)
-    for (data, parts), stability in survey.paths.items():
-        costs[data].append(Cost(Fraction(0), under=parts, rho=stability * data.unit.bound * rates[data]))
+    for (data, parts), move in survey.moves.items():
+        costs[data].append(Cost(Fraction(0), under=parts, rho=move * rates[data]))
     return dict(costs)
 
 

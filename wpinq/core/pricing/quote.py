@@ -257,9 +257,9 @@ def _costs(
     """What each data set pays: epsilon by path, and delta for all bins of a unit together."""
     costs: dict[DataSet, list[Cost]] = defaultdict(list)
     curves = _curves(survey, scale, noise)
-    for (data, parts), stability in survey.paths.items():
+    for (data, parts), move in survey.moves.items():
         curve = curves.get(data.ledger.identity)
-        costs[data].append(Cost(stability * data.unit.bound / scale, Fraction(0), parts, curve=curve))
+        costs[data].append(Cost(move / scale, Fraction(0), parts, curve=curve))
     for paid in costs.values() if delta else ():
         paid.append(Cost(Fraction(0), delta))
     return {data: tuple(paid) for data, paid in costs.items()}

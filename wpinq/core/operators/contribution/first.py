@@ -50,6 +50,7 @@ class First(Bound):
     """Plan node of a bound on users that never removes a record that it has kept."""
 
     shown = "first({0.unit})"
+    lasting = True
 
     def state(self, keep: tuple[str, ...], key: bytes) -> State:
         return Firsts(self.schema, self.unit, keep, self.data.sampling_key)

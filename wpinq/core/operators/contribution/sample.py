@@ -69,6 +69,7 @@ class Bound(ByUnit):
     """
 
     shown = "sample({0.unit})"
+    bounding = True
 
     @property
     def unit(self) -> Unit:

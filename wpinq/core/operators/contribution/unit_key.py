@@ -6,6 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
+from typing import ClassVar
 
 import polars as pl
 
@@ -95,11 +96,17 @@ class ByUnit(Unary):
     """
 
     nonnegative = True
+    bounding: ClassVar[bool] = False
+    """Whether its output is the records of the units, bounded."""
 
     @property
     def data(self) -> DataSet:
         """The data set that the records are of."""
         return origin(self).data
+
+    @property
+    def bounds_units(self) -> DataSet | None:
+        return self.data if self.bounding else None
 
     @property
     def unit_key(self) -> UnitKey:

@@ -1,0 +1,200 @@
+"""The person bound: how far one privacy unit can change the output of each step, in all tables of a ledger together.
+
+The change that one unit more causes is followed from the sources to the end of a plan as *masses*: how far all records
+that agree in some columns can move together, by the names of these columns; for no columns it is the L1 sensitivity.
+`users("user", at_most=20, per=("page", 3))` begins with 20 for no columns and 3 for the page.
+
+A step is *local* in a column when its output records with one value of the column follow, stably, from the input
+records with that value alone: its proof of stability then holds for these records, as if they were the whole
+collection, so their mass grows by its stability. A step that is local in two columns is so in both together. After
+other steps only the mass for no columns is known.
+
+- Columns that name the unit, and in which all steps so far are local, are *fixed*: all records that move hold the same
+  value there, the unit's. So records that agree in the others agree in all, and a later step may drop these columns.
+  Where inputs meet, a column stays fixed if it holds the same column of the source in all of them: concat of (a, b)
+  and (b, a) moves two records, also where the unit is a record.
+- A step that makes several records of each, one for every value of a column, may be more stable in each of these
+  *slices* alone (`Node.slices`): of the moments of a mean each moves as far as its records do, and both twice as far.
+- A step may bound how far a record or a key moves (`Node.moves_at_most`: a record of `distinct` by 1; a whole group
+  leaves, and another takes its place), however many records of the unit these came from. So after
+  `map("user, page").distinct()` one person moves a bin of `map("page")` by 1: the records that move differ in the page.
+
+**The key of a person.** The unit is *alone* in a step while f(D + unit) = f(D) + records that hold the unit in the
+fixed columns, for every D without the unit, and f(D) holds no such record. What moves is then what the unit itself
+makes. So the records that move and agree in some columns weigh no more than a key of these and the fixed columns can
+weigh at the most (`key_weight.py`), whatever the stability: `distinct` on the key alone leaves a person a weight of 1,
+a whole group by the key 1, `limit` its bound. A filter on what was made of a person (HAVING) and a map that drops the
+key move no more than that.
+
+- A person is alone where their records are bounded: the sample of one depends on nobody else. Not where the unit is a
+  person in one period, since a day that leaves changes what is made of the person's other days; nor in what is kept for
+  ever of a stream that is released epoch by epoch.
+- It stays so through steps that are local in the key, where every input that the unit moves has the unit alone, by the
+  same key, and the key keeps its type. An input that the unit does not move may hold the person's name all the same
+  (another ledger's people, a public table), so there must be an input without whose records of a value the step makes
+  none of it (`Node.needs`): a join, or what a semijoin keeps. One public record for ann beside three of her own would
+  otherwise move people by number of records by 2: {1: -1, 4: +1}.
+- It ends where a step puts records together by another key, though the column stays: after `limit("page")` a person's
+  record pushes out that of another.
+
+Proof: by induction f(D) is the sum over units u of g(D_u), where D_u are the records of u; every step that is local in
+the key is such a sum, of its definition on the records of one unit, and the sum of a sum is one. So one unit more adds
+g(D_u), and nothing else changes (`Person.v` in tests/proofs). A step with a keyed dither is proved for a movement of 1
+or more, so no movement is taken for less there, and no mass of fewer records is known after it.
+
+What several tables of one ledger hold of a unit comes and goes together, so their movements are added up before
+anything is derived from them. Source: McSherry, PINQ, SIGMOD 2009 (stability), for the bounds of a key Berghel et al.,
+Tumult Analytics, 2022; the rest is proved here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from wpinq.core.plan.key_weight import KeyWeights
+from wpinq.core.plan.node import Node, Source
+
+if TYPE_CHECKING:
+    from wpinq.core.plan.dataset import DataSet
+
+Masses: TypeAlias = Mapping[frozenset[str], Fraction]
+NONE: frozenset[str] = frozenset()
+
+
+class Change(NamedTuple):
+    """What is known of the change that one unit causes in the output of a step, in weight.
+
+    Attributes:
+        fixed: Columns in which all records that move hold the same value: for each what tells whose value that is.
+        masses: How far records that agree in these columns move together.
+        alone: Whether what moves is what the unit makes by itself, under the fixed columns.
+    """
+
+    fixed: Mapping[str, Hashable]
+    masses: Masses
+    alone: bool = False
+
+    @property
+    def l1(self) -> Fraction:
+        """How far all records move together."""
+        return self.masses[NONE]
+
+    @property
+    def linf(self) -> Fraction:
+        """How far one record moves at the most."""
+        return min(self.masses.values())
+
+
+def mover(data: DataSet) -> Hashable:
+    """Who moves a data set: a person all tables of a ledger together, a record its own table."""
+    return data.book if data.unit.column is not None else data
+
+
+def changes(walk: Sequence[Node]) -> dict[Hashable, Change]:
+    """The change of the last step of a plan, for each mover; inputs come before what reads them."""
+    result: dict[Node, dict[Hashable, Change]] = {}
+    weights = KeyWeights()
+    for node in walk:
+        if isinstance(node, Source):
+            result[node] = {mover(node.data): _of_source(node)}
+            continue
+        result[node] = {}
+        for unit in dict.fromkeys(unit for source_node in node.inputs for unit in result[source_node]):
+            entered = _entered(node)
+            change = entered or _after(node, [result[source_node].get(unit) for source_node in node.inputs])
+            result[node][unit] = _bounded(node, change, weights)
+    return result[walk[-1]]
+
+
+def _of_source(node: Source) -> Change:
+    """What one record brings; of a person nothing is known before the records are bounded."""
+    data = node.data
+    fixed = {} if data.unit.column is not None else {name: (data, name) for name in node.schema.names}
+    return Change(fixed, {NONE: data.unit.bound})
+
+
+def _entered(node: Node) -> Change | None:
+    """What a unit that is a person brings, where its records are bounded."""
+    data = node.bounds_units
+    if data is None:
+        return None
+    unit = data.unit
+    per = {frozenset([unit.per[0]]): Fraction(unit.per[1])} if unit.per else {}
+    alone = unit.period is None and not node.lasting
+    return Change({str(unit.column): data.book}, {NONE: unit.bound, **per}, alone)
+
+
+def _after(node: Node, moved: Sequence[Change | None]) -> Change:
+    """The change of the output of a step, from those of its inputs; None where that does not move."""
+    kept = [node.kept_apart(place) for place in range(len(moved))]
+    inputs = [
+        (change, names, factor)
+        for change, names, factor in zip(moved, kept, node.stability, strict=True)
+        if change is not None
+    ]
+    fixed = _fixed(inputs)
+    masses: Masses = {NONE: Fraction(0)}
+    for change, names, factor in inputs:
+        own = _renamed(change, names)
+        masses = _least(
+            (columns | others, mass + more * factor) for columns, mass in masses.items() for others, more in own.items()
+        )
+    if node.dithers:
+        masses = {NONE: max(masses[NONE], *node.stability)}
+    for column, alone in node.slices.items():
+        sliced = ((columns | {column}, mass * alone / node.stability[0]) for columns, mass in masses.items())
+        masses = _least([*masses.items(), *sliced])
+    return Change(fixed, masses, bool(fixed) and not node.dithers and _stays_alone(node, moved, fixed, kept))
+
+
+def _fixed(inputs: Sequence[tuple[Change, Mapping[str, str], Fraction]]) -> dict[str, Hashable]:
+    """The columns that stay fixed: each holds the same column of the unit in all inputs that move."""
+    result: dict[str, Hashable] = {}
+    for name in inputs[0][1]:
+        origins = {change.fixed.get(names.get(name, "")) for change, names, _ in inputs}
+        if len(origins) == 1 and None not in origins:
+            result[name] = origins.pop()
+    return result
+
+
+def _stays_alone(
+    node: Node, moved: Sequence[Change | None], fixed: Mapping[str, Hashable], kept: Sequence[Mapping[str, str]]
+) -> bool:
+    """Whether the unit is alone after a step: see above."""
+    if not all(change.alone for change in moved if change is not None):
+        return False
+    if None in moved and not any(change and needed for change, needed in zip(moved, node.needs, strict=True)):
+        return False
+    kinds = (
+        {node.schema[name].kind, *(one.schema[names[name]].kind for one, names in zip(node.inputs, kept, strict=True)
+                                   if name in names)}
+        for name in fixed
+    )  # fmt: skip
+    return all(len(kind) == 1 for kind in kinds)
+
+
+def _renamed(change: Change, names: Mapping[str, str]) -> Masses:
+    """The masses by the names after a step that is local in the columns with these names; others are not known."""
+    after = {old: new for new, old in names.items()}
+    free = ((columns.difference(change.fixed), mass) for columns, mass in change.masses.items())
+    return _least((frozenset(after[old] for old in left), mass) for left, mass in free if left <= after.keys())
+
+
+def _bounded(node: Node, change: Change, weights: KeyWeights) -> Change:
+    """The same change, where the step bounds how far records move, and where the unit is alone what its keys weigh."""
+    masses = _least([*change.masses.items(), *node.moves_at_most.items()])
+    if change.alone:
+        own = ((columns, weights.of(node, columns.union(change.fixed))) for columns in masses)
+        masses = _least([*masses.items(), *((columns, most) for columns, most in own if most is not None)])
+    free = ((columns.difference(change.fixed), mass) for columns, mass in masses.items())
+    return Change(change.fixed, _least([*masses.items(), *free]), change.alone)
+
+
+def _least(masses: Iterable[tuple[frozenset[str], Fraction]]) -> dict[frozenset[str], Fraction]:
+    """The smallest of the masses by each of the columns."""
+    result: dict[frozenset[str], Fraction] = {}
+    for columns, mass in masses:
+        result[columns] = min(mass, result.get(columns, mass))
+    return result

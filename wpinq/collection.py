@@ -35,6 +35,7 @@ class Collection(Builder["Collection"]):
 
     __slots__ = ()
 
+    at_most = operators.at_most
     map = operators.map
     filter = operators.filter
     flat_map = operators.flat_map

@@ -178,7 +178,7 @@ def protect(
     book = Ledger.open(
         place,
         name=label,
-        unit=unit.text,
+        unit=unit.whom,
         asked=asked,
         secret=secret,
         found=name is None,

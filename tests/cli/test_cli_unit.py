@@ -46,7 +46,7 @@ def test_run_bounds_the_records_of_a_person_and_says_so(wpinq, flow, log, tmp_pa
     assert SAID in done.out
     assert json.loads(out.read_text())["users"]["values"] == [2, 1]
     assert json.loads(out.read_text())["users"]["protects"] == [SAID[9:-1]]
-    assert Ledger.existing(tmp_path / "log.csv.ledger").unit == "user (user), at most 2 records"
+    assert Ledger.existing(tmp_path / "log.csv.ledger").unit == "user (user)", "each question has a bound of its own"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_what_does_not_fit_is_refused_in_one_line_that_names_the_option(wpinq, f
 def test_a_ledger_of_records_does_not_lock_a_file_out(wpinq, flow, log, tmp_path):
     assert run(wpinq, flow, log).code == 0
     said = run(wpinq, flow, log, *PEOPLE).refused()
-    assert "its privacy unit is 'record', not 'user (user), at most 2 records'" in said
+    assert "its privacy unit is 'record', not 'user (user)'" in said
     assert "--ledger PATH" in said
     assert "epsilon 200 is spent in this one" in said
     assert run(wpinq, flow, log, *PEOPLE, "--ledger", tmp_path / "people").code == 0

@@ -9,7 +9,6 @@ import pytest
 
 import wpinq
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger import open as openings
 from wpinq.core.ledger.accountant import Accountant
 from wpinq.errors import BudgetError, LedgerError
 
@@ -66,10 +65,12 @@ def test_tables_of_other_units_are_refused(tmp_path, unit):
     assert len(Ledger.existing(tmp_path / "L").entries()) == 1
 
 
-def test_the_unit_of_a_table_is_fixed_when_it_comes(tmp_path):
+def test_whom_a_table_is_of_is_fixed_when_it_comes_and_each_question_has_a_bound(tmp_path):
     persons(tmp_path), visits(tmp_path)
-    with pytest.raises(LedgerError, match="it is fixed when the ledger is made"):
-        visits(tmp_path, unit=wpinq.users("id", at_most=4))
+    visits(tmp_path, unit=wpinq.users("id", at_most=4)), visits(tmp_path, unit=wpinq.users("id", shared=True))
+    for other in (None, wpinq.users("page", at_most=4)):
+        with pytest.raises(LedgerError, match="whom it protects is fixed when it is made"):
+            visits(tmp_path, unit=other)
 
 
 def test_a_file_without_a_name_takes_that_of_the_ledger(tmp_path):
@@ -100,6 +101,7 @@ def test_an_older_wpinq_refuses_a_ledger_of_several_tables(tmp_path, monkeypatch
         Ledger.existing(tmp_path / "L")
 
 
-def test_units_are_compared_without_their_bounds():
+def test_a_ledger_holds_whom_and_no_bound():
     units = wpinq.users("id", at_most=1), wpinq.users("id", at_most=9, per=("page", 2)), wpinq.users("id", shared=True)
-    assert {openings.BOUND.sub("", unit.text) for unit in units} == {"user (id)"}
+    assert {unit.whom for unit in units} == {"user (id)"}
+    assert wpinq.users("id", at_most=2, period="1d", at="t").whom == "user (id) in one window of 1d by t"

@@ -49,6 +49,19 @@ def test_explain_is_told_its_price_and_charges_nothing(site):
     assert spent(site) == before
 
 
+def test_an_analyst_looks_at_less_of_each_person_and_never_at_more(site):
+    """The curator's bound is 4; the noise is of the question's own."""
+    token, before = site.token("bounds", 10), spent(site)
+    halves = [site.ask(token, "POST", "/api/sql", question(**more)).body["price"]["expected"][0]["half_width"]
+              for more in ({}, {"at_most": 4}, {"at_most": 1})]  # fmt: skip
+    assert halves[0] == halves[1] > 3 * halves[2] > 0
+    for odd in (5, 0, -1):
+        refused = site.ask(token, "POST", "/api/sql", question(at_most=odd))
+        assert refused.status == 422 and "at_most" in refused.raw.decode()
+    assert site.ask(token, "POST", "/api/sql", question(at_most="1")).status == 422
+    assert spent(site) == before
+
+
 def test_dry_is_what_is_done_where_nothing_is_said(site):
     token, before = site.token("dry", 1), spent(site)
     assert site.ask(token, "POST", "/api/sql", question("1/4")).body["price"]["cost"]["epsilon"] == "0.25"

@@ -29,6 +29,7 @@ from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.query.aggregates import ChargeNames
 from wpinq.query.budget_split import Share, shared
+from wpinq.query.contribution import rebounded
 from wpinq.query.derived import CALL, plainly
 from wpinq.query.explained import explained, explains
 from wpinq.query.omissions import Told, ask_lost
@@ -50,6 +51,8 @@ def sql(
     keys: Any = None,
     bounds: Mapping[str, Bounds] | None = None,
     loss: Amount | None = None,
+    at_most: int | Mapping[str, int] | None = None,
+    per: tuple[str, int] | Mapping[str, tuple[str, int]] | None = None,
     name: str | None = None,
     analyst: str | None = None,
 ) -> Answer:
@@ -64,9 +67,9 @@ def sql(
     NULL. Which groups there are is itself private, so they are either given as `keys`, or published by COUNT(*), or
     the first count, where its noisy value passes a threshold that costs `delta`; HAVING then only leaves out more.
     Subqueries in FROM and WITH are tables: without GROUP BY they cost nothing, and with it twice as much, for of each
-    key one record is left, and who adds a record changes it. How many keys have c records is asked of a `shave`, with
-    half of that variance. EXPLAIN SELECT ... answers with the price of each
-    measurement, for which nothing is charged.
+    key one record is left, and who adds a record changes it; grouped by the person, who counts once pays once. How many
+    keys have c records is asked of a `shave`, with half of that variance. EXPLAIN SELECT ... answers with the price of
+    each measurement, for which nothing is charged.
 
     Args:
         query: One SELECT in PostgreSQL's dialect; conditions have SQL's three values.
@@ -88,6 +91,9 @@ def sql(
             number, to which its numbers are clamped; they do not depend on the data.
         loss: Epsilon to spend beside that on how much is left out: `answer.loss` then tells about how many people lost
             how many records by the bound, and how much is counted in groups that are not shown.
+        at_most: How many records of each person this query looks at, in every table of people or by the table's name;
+            by default as they were protected. What WHERE leaves out of one table takes no places of it.
+        per: A column and a number: of one person's records with the same value of it no more are kept.
         name: Tells repetitions apart, and names the charge in the ledger.
         analyst: Who is charged, where the curator keeps caps for each analyst.
 
@@ -105,8 +111,8 @@ def sql(
     """
     shown = explains(query)
     asked = quoted(
-        shown or query, tables, epsilon=epsilon, within=within, mechanism=mechanism, rho=rho, delta=delta, keys=keys,
-        bounds=bounds, loss=loss, name=name, analyst=analyst,
+        shown or query, rebounded(tables, at_most, per), epsilon=epsilon, within=within, mechanism=mechanism, rho=rho,
+        delta=delta, keys=keys, bounds=bounds, loss=loss, name=name, analyst=analyst,
     )  # fmt: skip
     return asked.charge() if shown is None else asked.explained()
 

@@ -17,6 +17,7 @@ from wpinq.collection import Collection
 from wpinq.core.functions.output_columns import named as uniquely
 from wpinq.core.functions.sizes import question
 from wpinq.core.functions.sql.terms import shown
+from wpinq.core.operators.filter import after_bound
 from wpinq.core.plan.node import steps
 from wpinq.core.records.schema import Kind
 from wpinq.core.runs.timeline import live_log, refuse_windows
@@ -163,7 +164,7 @@ class _Select(Reads):
         if (distinct and what.args.get("on")) or count.expressions or not asked:
             raise PlanError(f"{CALL}: {shown(count)}: {LISTED}.")
         terms = [self.tables.translator.term(self.canonical(item)).value for item in asked]
-        kept = kept.filter(reduce(and_, [term.is_not_null() for term in terms]))
+        kept = after_bound(kept, reduce(and_, [term.is_not_null() for term in terms]))
         if not distinct:
             found: Collection = self.rows(kept, names)
             return found

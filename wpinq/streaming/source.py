@@ -136,7 +136,7 @@ def live(
         raise PlanError("live(unit=...): at_most='auto' is chosen from records that are there; give a number of them.")
     asked = Asked.of("live", budget, delta, rho, accounting)
     first = before(log.schema, unit, where, derive, "live")  # mistakes show before a ledger is made
-    book = Ledger.open(place, name=name, unit=unit.text, asked=asked, secret=secret)
+    book = Ledger.open(place, name=name, unit=unit.whom, asked=asked, secret=secret)
     LIMIT.beside(place)
     journal = None
     if recover is not None and place is not None:

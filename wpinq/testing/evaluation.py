@@ -65,18 +65,33 @@ def evaluate(collection: Collection, *inputs: Iterable[Any]) -> dict[Record, int
         raise PlanError(
             f"evaluate(...): the dataflow reads {len(read)} collections, and {len(inputs)} inputs are given."
         )
-    given = {source: weighed(source, records) for source, records in zip(read, inputs, strict=True)}
+    given = given_to(collection._node, inputs)
     return {record: _whole(weight) for record, weight in reference.run(collection._node, given).items()}
 
 
 def leaves(collection: Collection) -> list[Source]:
-    """The sources that a plan reads, each once, in the order in which it meets them."""
+    """The tables that a plan reads, each once, under whatever bounds, in the order in which it meets them."""
     return leaves_of(collection._node)
 
 
 def leaves_of(root: Node) -> list[Source]:
-    """The same of a plan."""
-    return [node for node in steps(root) if isinstance(node, Source)]
+    """The same of a plan: of each table the first source."""
+    return list({_table(node): node for node in reversed(steps(root)) if isinstance(node, Source)}.values())[::-1]
+
+
+def given_to(root: Node, inputs: Iterable[Iterable[Any]]) -> dict[Source, dict[Record, Fraction]]:
+    """The records of each source of a plan, as the reference engine takes them: those of its table.
+
+    Raises:
+        PlanError: A record has more or fewer values than its table has columns.
+    """
+    records = dict(zip(map(_table, leaves_of(root)), inputs, strict=True))
+    return {node: weighed(node, records[_table(node)]) for node in steps(root) if isinstance(node, Source)}
+
+
+def _table(source: Source) -> tuple[str, str, int]:
+    """What tells tables apart: questions may read one under several bounds."""
+    return source.data.book, source.data.edition, id(source.data.reader)
 
 
 def weighed(source: Source, records: Iterable[Any]) -> dict[Record, Fraction]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from wpinq.collection import Collection
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Record, Source
+from wpinq.core.plan.person_bound import mover
 from wpinq.core.records.schema import Kind
 from wpinq.errors import needs
 from wpinq.testing.evaluation import leaves
@@ -43,8 +44,8 @@ class Neighbours(NamedTuple):
 
     Attributes:
         without: The records of each source.
-        with_one: The same, and one unit more in one of them.
-        data: The data set that the unit is in.
+        with_one: The same, and one unit more: a record in one of them, or a person in all of their ledger's.
+        data: A data set that the unit is in.
     """
 
     without: tuple[list[Record], ...]
@@ -78,12 +79,17 @@ def neighbours(collection: Collection, values: Values = None) -> SearchStrategy[
 
     def draw_both(draw: Callable[[Any], Any]) -> Neighbours:
         place = draw(st.integers(0, len(read) - 1))
-        without = list(draw(inputs(collection, values)))
+        data, without = read[place].data, list(draw(inputs(collection, values)))
         unit = draw(st.lists(_records(read[place], values), min_size=1, max_size=MANY))
         unit = _one_unit(read[place], unit)
-        without[place] = _others(read[place], without[place], unit[0])
-        with_one = [[*records, *unit] if at == place else records for at, records in enumerate(without)]
-        return Neighbours(tuple(without), tuple(with_one), read[place].data)
+        whose = _whose(read[place], unit[0])
+        with_one = [list(records) for records in without]
+        for at, source in enumerate(read):
+            if at == place or (whose and mover(source.data) == mover(data)):
+                more = unit if at == place else draw(st.lists(_records(source, values), max_size=MANY))
+                without[at] = _others(source, without[at], whose)
+                with_one[at] = [*without[at], *(_as(source, record, whose) for record in more)]
+        return Neighbours(tuple(without), tuple(with_one), data)
 
     result: SearchStrategy[Neighbours] = st.composite(draw_both)()
     return result
@@ -116,10 +122,21 @@ def _one_unit(source: Source, records: list[Record]) -> list[Record]:
     return [tuple(records[0][at] if at in fixed else value for at, value in enumerate(record)) for record in records]
 
 
-def _others(source: Source, records: list[Record], own: Record) -> list[Record]:
+def _whose(source: Source, record: Record) -> tuple[Any, ...]:
+    """What names the unit of a record, a person; nothing where it is the record."""
+    names = source.schema.names
+    return tuple(record[names.index(name)] for name in source.data.unit.columns)
+
+
+def _as(source: Source, record: Record, whose: tuple[Any, ...]) -> Record:
+    """A record as if the unit had it."""
+    named = dict(zip(source.data.unit.columns, whose, strict=False))
+    return tuple(named.get(name, value) for name, value in zip(source.schema.names, record, strict=True))
+
+
+def _others(source: Source, records: list[Record], whose: tuple[Any, ...]) -> list[Record]:
     """The records of others than one person."""
-    column = source.data.unit.column
-    if column is None:
+    if not whose:
         return records
-    at = source.schema.names.index(column)
-    return [record for record in records if record[at] != own[at]]
+    at = source.schema.names.index(str(source.data.unit.column))
+    return [record for record in records if record[at] != whose[0]]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from wpinq.arguments import COLLECTION, MAPPING, NOTHING, WHOLE, takes
 from wpinq.collection import Collection
 from wpinq.core.engines import reference
 from wpinq.core.operators.resolution import fit_noise
+from wpinq.core.plan.person_bound import mover
 from wpinq.core.plan.stability import sensitivities
-from wpinq.testing.evaluation import distance, leaves, weighed
+from wpinq.testing.evaluation import distance, given_to
 from wpinq.testing.neighbours import Neighbours, Values, needed, neighbours
 
 
@@ -47,14 +50,11 @@ def check_stability(collection: Collection, *, examples: int = 200, values: Valu
     hypothesis = needed("hypothesis")
     root = fit_noise(collection._node)
     stated = sensitivities(root)
-    read = leaves(collection)
 
     def moves_within(pair: Neighbours) -> None:
-        without, with_one = (
-            reference.run(root, {item: weighed(item, records) for item, records in zip(read, side, strict=True)})
-            for side in pair[:2]
-        )
-        moved, most = distance(without, with_one), stated[pair.data]
+        without, with_one = (reference.run(root, given_to(root, side)) for side in pair[:2])
+        moved = distance(without, with_one)
+        most = sum((move for data, move in stated.items() if mover(data) == mover(pair.data)), Fraction(0))
         if most:
             hypothesis.target(float(moved / most))
         assert moved <= most, (  # noqa: S101  it is a check of tests

@@ -112,7 +112,7 @@ def sql(
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
     from wpinq.apps.cli.show import protected, protects_line, shown
-    from wpinq.core.plan.node import sources, steps
+    from wpinq.core.plan.node import sources
     from wpinq.core.pricing.privacy_cost import Terms
     from wpinq.query import prepare
     from wpinq.query import sql as answered
@@ -134,7 +134,8 @@ def sql(
     limits = dict(parse_bounds(entry) for entry in bounds or [])
     with rehearsed(places) as empty:
         asked = prepare(query, {**free, **empty}, limits)
-        if unread := set(empty) - {name for name, one in empty.items() if one._node in steps(asked.groups._node)}:
+        read_by = {id(data.reader) for data in sources(asked.groups._node)}
+        if unread := {name for name, one in empty.items() if id(sources(one._node)[0].reader) not in read_by}:
             raise PlanError(f"--from {min(unread)}: the query does not read it; leave it out.")
         groups = None if keys is None else read_keys(keys, asked.schema)
         shared(asked, Terms(cost, noise, bell, chance, call="sql"), given=groups is not None or not asked.keys)

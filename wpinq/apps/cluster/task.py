@@ -161,7 +161,7 @@ def rebuilt(told: Task) -> dict[str, Measurement]:
         reader = recovered(reader, Path(told.recover), kept)
     fields: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in told.unit.items()}
     unit = Unit(**fields)
-    book = Ledger.open(None, name=told.name, unit=unit.text, asked=Asked.of("run", None, rho=LIMITLESS))
+    book = Ledger.open(None, name=told.name, unit=unit.whom, asked=Asked.of("run", None, rho=LIMITLESS))
     data = Lent(reader, book, told.name, told.version, unit, False, told.reading,
                 keys=(identity, sampling), of=told.ledger)  # fmt: skip
     entered = before(reader.schema, unit, told.where, told.derive, "run").over(Source(data))

@@ -67,7 +67,7 @@ class Opening:
             exists = self.ledger.exists()
             total = allowance.total if not exists or allowance.budget.per is None else None
             asked = asked_of(allowance.budget, total)
-            book = Ledger.open(self.ledger, name=self._data.name, unit=self.unit.text, asked=asked, shared=True)
+            book = Ledger.open(self.ledger, name=self._data.name, unit=self.unit.whom, asked=asked, shared=True)
             if total is None and allowance.total > book.budget:
                 book.raise_budget(allowance.total)
         return protect(

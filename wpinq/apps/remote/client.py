@@ -96,7 +96,8 @@ class Connection:
         Args:
             query: The query.
             epsilon: What it may cost.
-            **asked: `within`, `delta`, `keys`, `bounds` and `name`, as `wpinq.sql` takes them.
+            **asked: `within`, `delta`, `keys`, `bounds`, `at_most` (up to the curator's) and `name`, as `wpinq.sql`
+                takes them.
 
         Raises:
             PlanError, BudgetError, SourceError: See `RemoteCollection.measure`.
@@ -104,13 +105,14 @@ class Connection:
         return RemoteAnswer(self._sql(query, epsilon, asked, dry=False))
 
     def _sql(self, query: str, epsilon: Amount | None, asked: Mapping[str, Any], *, dry: bool) -> wire.Answered:
-        if odd := set(asked) - {"within", "delta", "keys", "bounds", "name"}:
+        if odd := set(asked) - {"within", "delta", "keys", "bounds", "at_most", "name"}:
             raise PlanError(f"sql({min(odd)}=...): cannot be sent to a server.")
         amounts = {"epsilon": epsilon, "within": asked.get("within"), "delta": asked.get("delta")}
         body = {name: str(exact(one, f"sql({name}=...)")) for name, one in amounts.items() if one is not None}
         keys = asked.get("keys")
         return self._transport.ask("/api/sql", wire.Answered, {
             "query": query, "dry": dry, **body, "name": asked.get("name"),
+            "at_most": asked.get("at_most"),
             "keys": None if keys is None else [as_json(one) for one in keys],
             "bounds": {name: [str(exact(one, "sql(bounds=...)")) for one in ends]
                        for name, ends in (asked.get("bounds") or {}).items()},

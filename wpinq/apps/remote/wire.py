@@ -160,9 +160,14 @@ class Asks(Request, frozen=True, kw_only=True):
 
 
 class Sql(Asks, frozen=True, kw_only=True):
-    """A SELECT over data sets, with the groups to show (`keys`), or a delta for publishing them."""
+    """A SELECT over data sets, with the groups to show (`keys`), or a delta for publishing them.
+
+    Attributes:
+        at_most: How many records of each person it looks at, up to the curator's bound; that bound without it.
+    """
 
     query: str
+    at_most: int | None = None
     delta: Amount | None = None
     keys: list[Bin] | None = None
     bounds: dict[str, tuple[Amount, Amount]] = {}

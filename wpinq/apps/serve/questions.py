@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -15,11 +16,14 @@ from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.plans import insist_on_limits
 from wpinq.apps.serve.refusals import RefusedError
 from wpinq.apps.serve.tokens import Grant
+from wpinq.collection import Collection
 from wpinq.core.ledger import allowances
+from wpinq.core.plan.node import sources
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.query import prepare, quoted
 from wpinq.query.answer import QuotedSql
+from wpinq.query.contribution import rebounded
 from wpinq.query.explained import explains
 
 
@@ -87,7 +91,7 @@ def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
     """
     mine = {name: one for name, one in _mine(grant, catalogue).items() if one.file.questions}
     insist_on_any_cap(mine.values(), grant.analyst)
-    tables = {name: one.views for name, one in mine.items()}
+    tables = _bounded({name: one.views for name, one in mine.items()}, body.at_most)
     public = {name: str(catalogue.home / place) for name, place in catalogue.config.public.items()}
     bounds: dict[str, Any] = {}
     for one in mine.values():
@@ -102,6 +106,19 @@ def _quoted(body: Sql, grant: Grant, catalogue: Catalogue) -> QuotedSql:
         bounds=bounds, name=body.name, analyst=grant.analyst,
         insist=lambda asked: insist_on_limits(asked, catalogue.config.limits),
     )  # fmt: skip
+
+
+def _bounded(tables: Mapping[str, Collection], at_most: int | None) -> Mapping[str, Collection]:
+    """The tables under the bound of a question, which is at most the curator's.
+
+    Raises:
+        PlanError: It is more, or no whole number above zero, or no table is of people.
+    """
+    units = [data.unit for table in tables.values() for data in sources(table._node)]
+    most = min((unit.at_most for unit in units if unit.at_most is not None), default=None)
+    if at_most is not None and most is not None and at_most > most:
+        raise PlanError(f"sql(at_most={at_most}): the curator allows {most} records of each person; ask for no more.")
+    return rebounded(tables, at_most, None)
 
 
 def _answered(asked: QuotedSql) -> Answered:

@@ -261,9 +261,9 @@ class Accountant:
     def other_unit(self, unit: str, own: str) -> RefusedError:
         """The error of a question with another privacy unit: what to do, and what that costs."""
         return RefusedError(
-            f"its privacy unit is {own!r}, not {unit!r}; it is fixed when the ledger is made. Ask with its unit,"
-            " or give another ledger: ledger=PATH, on the command line --ledger PATH. What both spend adds up for the"
-            f" same people; epsilon {decimal(self.spent.epsilon)} is spent in this one."
+            f"its privacy unit is {own!r}, not {unit!r}; whom it protects is fixed when it is made. Ask with its"
+            " unit, or give another ledger: ledger=PATH, on the command line --ledger PATH. What both spend adds up for"
+            f" the same people; epsilon {decimal(self.spent.epsilon)} is spent in this one."
         )
 
     def refusal(self, charge: Charge, epsilon: Fraction, left: Fraction, why: str) -> BudgetError:

@@ -1,15 +1,15 @@
 """The first row of a ledger, and what must fit it when the ledger is opened again, or by another table.
 
-Tables of the same people may share a ledger. Each charge is what it costs a person by that table's own bound, and all
-are added up, so that the total is what one person loses over all tables: a person who is in only some of them loses
-less. The bounds of tables may differ; the column that tells people apart, and their period, may not, so that the unit
-is one. A table of records may not join one of people: what a person loses by it nobody bounds.
+Tables of the same people may share a ledger. A ledger says whom it protects, and each question how much of them it
+looks at: a charge is what the question costs a person by its own bound, and all are added up, so that the total is what
+one person loses over all questions and tables. The bounds of questions may differ; the column that tells people apart,
+and their period, may not, so that the unit is one. A table of records may not join one of people: what a person loses
+by it nobody bounds.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -27,7 +27,6 @@ from wpinq.errors import ExactnessError, LedgerError
 from wpinq.exact import decimal, exact, positive
 
 ASKED = {PURE: "pure epsilon, budget=", RENYI: "epsilon and delta, accounting='renyi'", RHO: "rho, rho="}
-BOUND = re.compile(r", (?:at most [0-9]+ records|at most as many records|a weight of 1 shared by its records).*")
 
 
 class Asked(NamedTuple):
@@ -109,7 +108,7 @@ def joined(
     own = accountant.unit if name == accountant.name else accountant.tables.get(name)
     if own is not None and own != unit:
         raise accountant.other_unit(unit, own)
-    if own is None and not (shared and BOUND.sub("", accountant.unit) == BOUND.sub("", unit)):
+    if own is None and not (shared and accountant.unit == unit):
         raise RefusedError(
             f"it is data set {accountant.name!r}'s, not {name!r}'s; give each data set a ledger= of its own. Tables of"
             f" the same people share one where ledger= and name= say so, and the column of {accountant.unit!r} tells"

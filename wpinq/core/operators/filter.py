@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from wpinq.core.functions import Function, bind
 from wpinq.core.plan.builder import Builder, C
-from wpinq.core.plan.forms import Where
-from wpinq.core.plan.node import Record
+from wpinq.core.plan.forms import Unary, Where
+from wpinq.core.plan.node import Node, Record
 
 
 def filter(self: Builder[C], predicate: object) -> C:
     """Keep the records for which a predicate is true.
 
+    Right after `protect` or `live` of people it is asked before their records are bounded, as their `where=` is: what
+    is bounded is what a question is about, and what it leaves out takes no places of the bound. Each such question
+    bounds people anew. After another step it is asked of the records that were kept.
+
     Weights:    out[x] = in[x] where predicate(x), else 0
-    Stability:  1; a record's weight stays or goes, whatever the other records do.
+    Stability:  1; a record's weight stays or goes, whatever the other records do. Before a bound: that of the bound,
+                whose proof holds for whatever records a person has (`core/operators/contribution/preprocess.py`).
     Source:     Proserpio, Goldberg, McSherry, PVLDB 7(8), 2014 ("Where").
 
     Args:
@@ -30,7 +35,20 @@ def filter(self: Builder[C], predicate: object) -> C:
     >>> evaluate(protected(user="text", page="text").filter(lambda page: page != "b"), [("ann", "a"), ("bob", "b")])
     {('ann', 'a'): 1}
     """
+    kept = bind(predicate, self._node.schema, "filter", condition=True)
+    return self._then(before_bound(self._node, kept) or Filter(self._node, kept))
+
+
+def after_bound(self: Builder[C], predicate: object) -> C:
+    """The same of the records that were kept of people, so that several questions share one sample."""
     return self._then(Filter(self._node, bind(predicate, self._node.schema, "filter", condition=True)))
+
+
+def before_bound(node: Node, predicate: Function) -> Node | None:
+    """A bound on people's records with a condition on each record before it; None if the step is no such bound."""
+    if node.bounds_units is None or node.lasting or not isinstance(node, Unary):
+        return None
+    return replace(node, source=Filter(node.source, predicate))
 
 
 @dataclass(frozen=True, eq=False)

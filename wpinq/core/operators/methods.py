@@ -11,6 +11,7 @@ from wpinq.progress.loading import late
 
 if TYPE_CHECKING:
     from wpinq.core.operators.concat import concat
+    from wpinq.core.operators.contribution.sample import at_most
     from wpinq.core.operators.distinct import distinct
     from wpinq.core.operators.filter import filter
     from wpinq.core.operators.flat_map import flat_map
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "antijoin",
+    "at_most",
     "concat",
     "distinct",
     "filter",
@@ -52,5 +54,7 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:
-    _HOMES = dict(zip(__all__, __all__, strict=True)) | {"antijoin": "semijoin", "limit": "semijoin"}
+    _HOMES = dict(zip(__all__, __all__, strict=True)) | {
+        "antijoin": "semijoin", "at_most": "contribution.sample", "limit": "semijoin",
+    }  # fmt: skip
     __getattr__ = late(__name__, {name: f"core.operators.{home}" for name, home in _HOMES.items()})

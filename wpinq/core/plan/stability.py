@@ -130,7 +130,8 @@ def paths(root: Node) -> Paths:
 def sensitivities(root: Node) -> dict[DataSet, Fraction]:
     """The L1 sensitivity of the plan for each source: how far one unit can change its output, in weight.
 
-    Of the parts of one group only the largest counts, as in the ledger.
+    Of the parts of one group only the largest counts, as in the ledger. Tables of people of one ledger move the output
+    by their sum together, in whichever of them the person is; each has its part of that.
     """
     return Survey.of(root).sensitivities
 

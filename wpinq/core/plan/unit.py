@@ -43,7 +43,7 @@ class Choice:
 
     @property
     def text(self) -> str:
-        """How it is written in the ledger."""
+        """How it is written for people."""
         return f"chosen with epsilon {decimal(self.epsilon)} for {self.bins} bins at epsilon {decimal(self.asking)}"
 
 
@@ -115,18 +115,30 @@ class Unit:
         return Fraction(self.at_most or 1)
 
     @property
-    def text(self) -> str:
-        """How it is written in the ledger and by `explain`."""
+    def whom(self) -> str:
+        """Whom it protects, without a bound: what a ledger holds for ever; each question has a bound of its own."""
         if self.column is None:
             return "record"
         zone = f" in {self.zone}" if self.zone else ""
         window = f" in one window of {self.period[0]} by {self.period[1]}{zone}" if self.period else ""
+        return f"user ({self.column}){window}"
+
+    @property
+    def bounded(self) -> str:
+        """How much is looked at of each; empty where the unit is a record."""
+        if self.column is None:
+            return ""
         if self.at_most is None:
-            return f"user ({self.column}){window}, a weight of 1 shared by its records"
+            return "a weight of 1 shared by its records"
         if self.choice is not None:
-            return f"user ({self.column}){window}, at most as many records as were {self.choice.text}"
+            return f"at most as many records as were {self.choice.text}"
         most = f", at most {self.per[1]} per {self.per[0]}" if self.per else ""
-        return f"user ({self.column}){window}, at most {self.at_most} records{most}"
+        return f"at most {self.at_most} records{most}"
+
+    @property
+    def text(self) -> str:
+        """Both, for `explain` and answers."""
+        return f"{self.whom}, {self.bounded}" if self.bounded else self.whom
 
     @property
     def protects(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -18,7 +18,9 @@ from wpinq.core.operators.contribution.reservoirs import Reservoirs
 from wpinq.core.operators.contribution.share import Share
 from wpinq.core.operators.contribution.unit_key import ByUnit, UnitKey, origin
 from wpinq.core.operators.resolution import record_ids
-from wpinq.core.plan.node import Node, Record, Weighted
+from wpinq.core.plan.builder import Builder, C
+from wpinq.core.plan.node import Node, Record, Source, Weighted
+from wpinq.core.plan.rewrite import rewrite
 from wpinq.core.plan.unit import Unit
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.identity import identities
@@ -26,6 +28,7 @@ from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.records.values import encode
 from wpinq.core.state.states import State
 from wpinq.core.state.table import Table, combine
+from wpinq.errors import PlanError
 
 RECORDS_PER_LOT = 1 << 20
 """Records that are ranked at once: at least so many waiting records, at most so many of their copies."""
@@ -52,6 +55,43 @@ def bounded(source: Node) -> Node:
     if kernels.LIB is None:
         warnings.warn(PLAIN, RuntimeWarning, stacklevel=2)
     return Bound(source)
+
+
+def at_most(self: Builder[C], records: int, *, per: tuple[str, int] | None = None) -> C:
+    """Look at another number of records of each person, in this question.
+
+    The ledger says who is protected, and the question how much of them it looks at: noise grows with its own bound, and
+    what it costs is its epsilon. So a count of people can look at one record of each, and a count of views at fifty.
+
+    Weights:    a uniform sample of each person's records, as `users(..., at_most=records, per=per)` keeps it
+    Stability:  1 for people, whose bound is now this one. Two bounds of one table are two collections: what one person
+                moves by both adds up, and they share no partition (privacy rule 49).
+    Source:     the sample is that of `protect`; see `core/operators/contribution/sample.py`.
+
+    Args:
+        records: How many records of each person are kept.
+        per: A column and a number: of one person's records with the same value of the column, no more are kept.
+
+    Raises:
+        PlanError: It does not stand right after `protect` or `live` of people and the filters that follow them, a
+            number is no whole number above zero, or there is no such column.
+
+    >>> from wpinq import protect, users
+    >>> from wpinq.testing import evaluate
+    >>> views = protect([], budget=1, columns={"user": str, "page": str}, unit=users("user", at_most=20))
+    >>> evaluate(views.at_most(1).map("user"), [("ann", "a"), ("ann", "b")])
+    {('ann',): 1}
+    """
+    node = self._node
+    if node.bounds_units is None or not isinstance(node, ByUnit):
+        raise PlanError(
+            "at_most(...): bounds the records of people where they come in; write it right after protect(...) of people"
+            " and the filters that follow it. What comes later is bounded by limit."
+        )
+    unit = replace(node.data.unit, at_most=records, per=per, choice=None)
+    data = replace(node.data, unit=unit)
+    UnitKey(unit, node.schema).check("at_most")
+    return self._then(bounded(rewrite(node.source, lambda step: Source(data) if isinstance(step, Source) else step)))
 
 
 @dataclass(frozen=True, eq=False)

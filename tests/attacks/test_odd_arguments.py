@@ -123,6 +123,9 @@ def calls(place):
         "join two": (views.join, {"other": views, "left": "page", "right": "user", "at_most": 3}),
         "semijoin": (views.semijoin, {"other": views, "on": "page"}),
         "antijoin": (views.antijoin, {"other": views, "left": "page", "right": "user"}),
+        "at_most": (people.at_most, {"records": 2, "per": ("page", 1)}),
+        "sql at_most": (wpinq.sql, {"query": "SELECT COUNT(*) FROM v", "tables": {"v": people}, "epsilon": 1,
+                                    "at_most": 2, "per": ("page", 1)}),
         "limit": (views.limit, {"key": "page", "at_most": 1}),
         "partition": (views.partition, {"key": "page", "parts": ["a", "b"]}),
         "window": (views.window, {"length": "1h", "at": "at", "zone": None}),
@@ -242,7 +245,8 @@ GRAPHS = [
 ]  # fmt: skip
 PAIRS = ["pairs", "pair_buckets", "butterfly_buckets"]
 NAMES = [
-    "budget", "loss", "sql loss", "protect", "protect file", "users", "Unit", "live", "kafka", "postgres", "sqlite",
+    "at_most", "sql at_most", "budget", "loss", "sql loss", "protect", "protect file", "users", "Unit", "live",
+    "kafka", "postgres", "sqlite",
     "sql", "suggest_bounds",
     "suggest_bound", "map", "filter", "flat_map", "group_by", "join", "join_rows", "join two", "semijoin", "antijoin",
     "join public", "limit", "partition", "window", "shave", "shave by", "distinct", "quote", "measure quote", "follow",

@@ -169,10 +169,7 @@ def test_a_file_and_a_ledger_say_which_unit(tmp_path):
     unit = UNITS[0]
     records = [("ann", "a", one) for one in few] + [("bob", "a", few[0])]
     views = wpinq.protect(records, 1000, unit=unit, columns=COLUMNS, ledger=tmp_path / "ledger", name="views")
-    assert (
-        sources(views._node)[0].ledger.unit
-        == "user (user) in one window of 1mo by time in Europe/Berlin, at most 2 records"
-    )
+    assert sources(views._node)[0].ledger.unit == "user (user) in one window of 1mo by time in Europe/Berlin"
     assert unit.protects == "one user in one month by time (Europe/Berlin), at most 2 records each"
     users = views.map("user").measure(200)
     months = len({(one.astimezone(BERLIN).year, one.astimezone(BERLIN).month) for one in few})

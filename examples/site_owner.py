@@ -6,10 +6,11 @@ Two months of a log are made up, so the truth may be shown: IPv4 and IPv6, bots,
 queries that name a newsletter, handshakes that are no requests, and torn lines. Of each visitor 20 records are kept.
 The visitors of June's pages are asked for in two ways, each at epsilon 1, with a ledger of its own:
 
-- late: the bound comes first. Static files take most of its 20 places, so pages lose visitors. It is no noise: no
-  interval holds it, and no epsilon mends it.
-- early: `where` drops what is not asked about and `derive` takes the query off, both before the bound, and
-  `per=("page", 1)` keeps one record of a visitor and a page, so that each counts once and 20 pages have room.
+- late: the bound comes first, since the filter stands after another step. Static files take most of its 20 places, so
+  pages lose visitors. It is no noise: no interval holds it, and no epsilon mends it.
+- early: `where` drops what is not asked about, as a `filter` right after `protect` does, and `derive` takes the query
+  off, both before the bound; `per=("page", 1)` keeps one record of a visitor and a page, so that each counts once and
+  20 pages have room.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def people(visits: pl.DataFrame, *columns: str) -> dict[Any, int]:
 def late(log: Path, ledger: Path) -> wpinq.Measurement:
     """Bound a visitor's records, then drop and compute."""
     views = wpinq.protect(log, budget=1, unit=wpinq.users("host", at_most=20), ledger=ledger)
-    visits = views.filter(OPENED).map(lambda host, page: (host, page.split("?")[0]), columns={"host": str, "page": str})
+    loaded = views.map("host, page, status, agent").filter(OPENED)
+    visits = loaded.map(lambda host, page: (host, page.split("?")[0]), columns={"host": str, "page": str})
     return visits.distinct().map("page").measure(epsilon=1)
 
 

@@ -115,10 +115,11 @@ def test_stability_is_what_is_stated(steps):
 def test_the_bound_takes_places_only_from_what_is_asked_about():
     records = [("ann", "/static/x", 200)] * 50 + [("ann", f"/p{n}", 200) for n in range(5)]
     unit = wpinq.users("user", at_most=5)
-    late = people(unit, {}, records).filter("page not like '/static/%'").measure(5 * 60)
+    late = people(unit, {}, records).map("user, page, status").filter("page not like '/static/%'").measure(5 * 60)
+    first = people(unit, {}, records).filter("page not like '/static/%'").measure(5 * 60)
     early = people(unit, {"where": "page not like '/static/%'"}, records).measure(5 * 60)
     bins = [("ann", f"/p{n}", 200) for n in range(5)]
-    assert early.observe_many(bins).tolist() == [1] * 5
+    assert early.observe_many(bins).tolist() == first.observe_many(bins).tolist() == [1] * 5
     assert late.observe_many(bins).sum() < 5
 
 

@@ -15,9 +15,9 @@ from wpinq.core.plan.node import Node, Record
 def filter(self: Builder[C], predicate: object) -> C:
     """Keep the records for which a predicate is true.
 
-    Right after `protect` or `live` of people it is asked before their records are bounded, as their `where=` is: what
-    is bounded is what a question is about, and what it leaves out takes no places of the bound. Each such question
-    bounds people anew. After another step it is asked of the records that were kept.
+    Right after `protect` of people it is asked before their records are bounded, as `where=` is: what is bounded is
+    what a question is about, and what it leaves out takes no places of the bound. Each such question bounds people
+    anew. After another step, and over a stream, whose questions share one sample, it is asked of what was kept.
 
     Weights:    out[x] = in[x] where predicate(x), else 0
     Stability:  1; a record's weight stays or goes, whatever the other records do. Before a bound: that of the bound,
@@ -46,7 +46,7 @@ def after_bound(self: Builder[C], predicate: object) -> C:
 
 def before_bound(node: Node, predicate: Function) -> Node | None:
     """A bound on people's records with a condition on each record before it; None if the step is no such bound."""
-    if node.bounds_units is None or node.lasting or not isinstance(node, Unary):
+    if node.bounds_units is None or node.bounds_units.live or not isinstance(node, Unary):
         return None
     return replace(node, source=Filter(node.source, predicate))
 

@@ -73,8 +73,8 @@ def at_most(self: Builder[C], records: int, *, per: tuple[str, int] | None = Non
         per: A column and a number: of one person's records with the same value of the column, no more are kept.
 
     Raises:
-        PlanError: It does not stand right after `protect` or `live` of people and the filters that follow them, a
-            number is no whole number above zero, or there is no such column.
+        PlanError: It does not stand right after `protect` of people and the filters that follow it, a number is no
+            whole number above zero, or there is no such column.
 
     >>> from wpinq import protect, users
     >>> from wpinq.testing import evaluate
@@ -88,6 +88,8 @@ def at_most(self: Builder[C], records: int, *, per: tuple[str, int] | None = Non
             "at_most(...): bounds the records of people where they come in; write it right after protect(...) of people"
             " and the filters that follow it. What comes later is bounded by limit."
         )
+    if node.data.live:
+        raise PlanError("at_most(...): questions about a stream share one sample; give its bound in live(unit=...).")
     unit = replace(node.data.unit, at_most=records, per=per, choice=None)
     data = replace(node.data, unit=unit)
     UnitKey(unit, node.schema).check("at_most")

@@ -4,7 +4,7 @@
     python tests/benchmarks/bench_growth.py --smoke
 
 CPU of this process; what it waits for the disk is told apart, as milliseconds inside of `fsync`. No column should grow
-from one row to the next but the ones that say so: opening reads the note of all charges, and memory holds it; without
+from one row to the next but the ones that say so: opening reads what all charges come to, and memory holds it; without
 `keep=` a live source holds all that was sent.
 """
 
@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import resource
-import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -28,8 +26,7 @@ import numpy as np
 import polars as pl
 
 import wpinq
-from wpinq.core.ledger import Asked, Cost, Ledger, chain
-from wpinq.core.ledger import head as heads
+from wpinq.core.ledger import Asked, Charge, Cost, Ledger
 
 ROWS = 1000
 """Rows in an epoch."""
@@ -54,21 +51,12 @@ def timed(times: int) -> Iterator[dict[str, float]]:
 
 def filled(place: Path, rows: int, accounting: str) -> None:
     """Make a ledger of so many charges, without their durable writes one by one."""
-    ledger = opened(place, accounting)
-    connection = sqlite3.connect(place, isolation_level=None)
-    last = chain.Row(*connection.execute("SELECT number, body, mac FROM entries").fetchone())
-    connection.execute("BEGIN")
-    for number in range(rows - 1):
-        question = hashlib.blake2b(str(number).encode(), digest_size=32).hexdigest()
-        costs = [["1/10", "0/1", [["windows", str(number)]] if number % 2 else []]]
-        costs[0] += ["0/1", [f"1/{10 + number % 1000}", "1/20000000"]] if accounting == "renyi" else []
-        body = {"kind": "charge", "question": question, "version": "1", "label": "pages", "analyst": None,
-                "costs": costs, "at": "2026-11-22T11:00:00+00:00"}  # fmt: skip
-        last = chain.link(ledger.secret, last, json.dumps(body, sort_keys=True))
-        connection.execute("INSERT INTO entries VALUES (?, ?, ?)", last)
-    connection.execute("COMMIT")
-    connection.close()
-    heads.write(place.with_name(place.name + ".head"), chain.head(ledger.secret, last))
+    with opened(place, accounting).transaction() as act:
+        for number in range(rows - 1):
+            question = hashlib.blake2b(str(number).encode(), digest_size=32).hexdigest()
+            curve = (Fraction(1, 10 + number % 1000), Fraction(1, 2 * 10**7)) if accounting == "renyi" else None
+            cost = Cost("1/10", under=(("windows", str(number)),) if number % 2 else (), curve=curve)
+            act.charge(Charge(question, (cost,), "1", "pages"))
 
 
 def opened(place: Path, accounting: str) -> Ledger:
@@ -77,9 +65,10 @@ def opened(place: Path, accounting: str) -> Ledger:
 
 
 def ledger(place: Path, rows: int, uses: int, accounting: str = "pure") -> dict[str, float]:
-    """A ledger of so many rows: verified from its first row, opened once that was noted, charged."""
+    """A ledger of so many rows: verified as a copy is, opened as a process has left it, charged."""
     path = place / f"ledger {rows} {accounting}"
     filled(path, rows, accounting)
+    path.touch()  # so all rows are verified
     with timed(1) as first:
         opened(path, accounting)
     with timed(3) as again:

@@ -18,7 +18,7 @@ from wpinq.errors import PlanError, SourceError
 
 SCRIPT = "def dataflow(views):\n    return {'m': views.map('page').measure(1)}\n"
 NAMES = ("v.csv", "s.py", "pub.csv", "groups.txt", "v.csv.ledger", "v.csv.ledger.secret", "v.csv.ledger.head",
-         "v.csv.ledger.lock", "v.csv.ledger.verified", "v.csv.ledger.live", "v.csv.ledger.live.lock")  # fmt: skip
+         "v.csv.ledger.lock", "v.csv.ledger.live", "v.csv.ledger.live.lock")  # fmt: skip
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from wpinq.core.ledger import Asked, Cost, Ledger
 from wpinq.errors import BudgetError, LedgerError
 
 LOOP = Cost("1/100000", curve=(Fraction(1, 100_000), Fraction(1, 100_000)))
-TRACED = {"file.py", "head.py", "transaction.py", "ledger.py", "secret.py", "verified.py"}
+TRACED = {"file.py", "head.py", "transaction.py", "ledger.py", "secret.py", "replay.py", "checkpoint.py"}
 """The files that lock, write and decide."""
 
 

@@ -357,7 +357,7 @@ def test_files_are_for_their_owner_only_and_a_ledger_at_rest_is_one_file(
 ) -> None:
     spend(opened(), 1)
     files = {path.name: path.stat().st_mode & 0o777 for path in place.parent.iterdir()}
-    assert files == {f"views.ledger{end}": 0o600 for end in ("", ".secret", ".head", ".lock", ".verified")}
+    assert files == {f"views.ledger{end}": 0o600 for end in ("", ".secret", ".head", ".lock")}
 
 
 def test_the_secret_may_live_elsewhere(

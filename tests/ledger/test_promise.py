@@ -210,8 +210,7 @@ def test_pure_ledgers_keep_their_bytes_and_never_become_approximate(tmp_path):
     ledger = Ledger.open(path, name="v", unit="record", budget=Fraction(1))
     ask(ledger, 1, Cost(Fraction(1, 10), curve=(Fraction(1, 10), Fraction(1, 10))))
     first, second = (json.loads(row[0]) for row in sqlite3.connect(path).execute("SELECT body FROM entries"))
-    assert set(first) == {"kind", "format", "id", "name", "unit", "budget", "delta", "at"}
-    assert first["format"] == 1
+    assert set(first) == {"kind", "id", "name", "unit", "accounting", "budget", "delta", "at"}
     assert second["costs"] == [["1/10", "0/1", []]]
     for other in ({"accounting": "renyi"}, {"rho": 1, "budget": None, "accounting": None}):
         with pytest.raises(LedgerError, match="was asked for as one of"):
@@ -346,8 +345,9 @@ def test_all_or_none_over_ledgers_of_each_kind():
 
 
 @pytest.mark.parametrize(("accounting", "gaussian"), [*product(["renyi", "rho"], [False, True])])
-def test_another_process_and_the_note_know_both_sums(accounting, gaussian, tmp_path, monkeypatch):
-    monkeypatch.setattr("wpinq.core.ledger.verified.FEW", 8)
+def test_another_process_knows_both_sums_from_a_checkpoint(accounting, gaussian, tmp_path, monkeypatch):
+    for room in ("accountant", "replay", "transaction"):
+        monkeypatch.setattr(f"wpinq.core.ledger.{room}.EVERY", 8)
     path = tmp_path / "L"
     ledger = opened(path) if accounting == "renyi" else of_rho(path)
     for number in range(30):
@@ -357,7 +357,7 @@ def test_another_process_and_the_note_know_both_sums(accounting, gaussian, tmp_p
     known = Ledger.existing(path)
     assert known._accountant == ledger._accountant
     assert (known.told, known.divergence, known.promise) == (told, ledger.divergence, ledger.promise)
-    assert len(known.entries()) == 31
+    assert len(known.entries()) == 31 + 4
     assert not ask(known, 5, pure(Fraction(1, 1000), under=(("day", "5"),)), *more), "charged before"
 
 

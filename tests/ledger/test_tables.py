@@ -95,7 +95,6 @@ def test_a_ledger_beside_its_file_is_of_that_file_alone(tmp_path: Path):
 
 def test_an_older_wpinq_refuses_a_ledger_of_several_tables(tmp_path, monkeypatch):
     persons(tmp_path), visits(tmp_path)
-    (tmp_path / "L.verified").unlink()
     monkeypatch.delattr(Accountant, "_table")
     with pytest.raises(LedgerError, match="another version of wpinq"):
         Ledger.existing(tmp_path / "L")

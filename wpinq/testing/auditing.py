@@ -213,7 +213,7 @@ class Search:
                 if not seen.asked:
                     refused[mode] = "it asks nothing."
                     continue
-                whole = whole and not set(rows) - {"open", "charge"}
+                whole = whole and not set(rows) - {"open", "charge", "checkpoint"}
                 modes.append(mode)
             if modes:
                 return tuple(modes), promise, whole

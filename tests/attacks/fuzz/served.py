@@ -240,7 +240,7 @@ async def _compared(case: Case, one: World, other: World, tokens: dict[str, str]
         if found and found[1].decode() not in known:
             known.append(found[1].decode())
     charged = [
-        str([(row.kind, row.label, row.analyst, row.epsilon) for row in data.ledger.entries() if row.kind != "seal"])
+        str([(row.kind, row.label, row.analyst, row.epsilon) for row in data.ledger.entries() if not row.internal])
         for data in (world.catalogue.data["views"] for world in (one, other))
     ]
     return [] if charged[0] == charged[1] else ["the ledgers' rows differ", *charged]

@@ -188,7 +188,7 @@ def _table(ledger: Ledger, *, every: bool) -> str:
             _short(entry.version, 16), _short(entry.analyst),
             *("" if amount is None else decimal(amount) for amount in (entry.epsilon, entry.delta, entry.divergence)),
         )
-        for entry in ledger.entries() if every or entry.kind != "seal"
+        for entry in ledger.entries() if every or not entry.internal
     ]  # fmt: skip
     kept = [place for place in range(len(names)) if any(row[place] not in ("", "0") for row in rows)]
     return aligned([[row[place] for place in kept] for row in (names, *rows)])

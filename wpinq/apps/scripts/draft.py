@@ -52,7 +52,9 @@ def only_measures(rehearsed: Mapping[str, Measurement], views: Collection) -> bo
     """Whether a script that was run on these views did nothing but make the measurements that it returned."""
     returned = {item.question for item in rehearsed.values()}
     rows = sources(views._node)[0].ledger.entries()
-    return all(row.kind == "open" or (row.kind == "charge" and row.question in returned) for row in rows)
+    return all(
+        row.kind in ("open", "checkpoint") or (row.kind == "charge" and row.question in returned) for row in rows
+    )
 
 
 def charged(

@@ -109,7 +109,7 @@ def _told(of: Opened, curator: str) -> LedgerTold:
                delta_cap=None if one.delta_cap is None else told(one.delta_cap))
         for name, one in caps(account).items()
     ]  # fmt: skip
-    rows = [row for row in account.entries() if row.kind != "seal"]
+    rows = [row for row in account.entries() if not row.internal]
     return LedgerTold(
         unit=account.unit, left=left(allowances(account, curator)[0]), caps=found, rows=len(rows),
         entries=_rows(rows[-LAST:]),

@@ -7,7 +7,7 @@ charge, every total and every refusal.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -15,7 +15,8 @@ from typing import Any
 
 from wpinq.core.ledger.chain import RefusedError, Row
 from wpinq.core.ledger.charge import Charge, costs_of, key
-from wpinq.core.ledger.cost import ZERO, Composition, Total, read
+from wpinq.core.ledger.checkpoint import EVERY, KIND, Since, changes
+from wpinq.core.ledger.cost import ZERO, Composition, Cost, Total, read, write
 from wpinq.core.ledger.privacy_filter import PURE, RHO, Promise
 from wpinq.core.ledger.versions import CONTENT, shown
 from wpinq.errors import BudgetError
@@ -23,9 +24,10 @@ from wpinq.exact import decimal
 
 MAPS = ("charges", "seals", "poisoned", "caps", "paid", "labels", "contents", "tables", "asked", "lost", "delta_caps",
         "failed")  # fmt: skip
-SCALARS = ("identity", "name", "unit", "promise", "last")
+SCALARS = ("identity", "name", "unit", "promise", "last", "since")
 
-
+SUMS = (("epsilon", "pure"), ("divergence", "renyi"))
+"""The sums whose parts are tables."""
 GAUSSIAN = (
     "adds Gaussian noise, which no epsilon bounds, and the budget of data set {!r} is a sum of epsilons. Take Laplace"
     " noise, or another ledger with rho= or accounting='renyi'"
@@ -53,6 +55,11 @@ class Entry:
     delta: Fraction | None = None
     divergence: Fraction | None = None
 
+    @property
+    def internal(self) -> bool:
+        """Whether it is a seal or a checkpoint, which say nothing that a curator decided."""
+        return self.kind in ("seal", KIND)
+
 
 @dataclass
 class Accountant:
@@ -71,6 +78,7 @@ class Accountant:
         contents: When the content of a version was pinned.
         asked: The version that a question was charged on last, by what people take for one question.
         tables: The units of further tables of the same people, by name.
+        since: What the rows since the last checkpoint changed.
         torn: Whether an interrupt came while drafted rows were settled.
     """
 
@@ -81,7 +89,7 @@ class Accountant:
     last: Row | None = None
     spent: Composition = field(default_factory=Composition)
     charges: MutableMapping[bytes, bytes] = field(default_factory=dict)
-    seals: MutableMapping[bytes, str] = field(default_factory=dict)
+    seals: MutableMapping[bytes, bytes] = field(default_factory=dict)
     poisoned: MutableMapping[str, bool] = field(default_factory=dict)
     caps: MutableMapping[str | None, Fraction] = field(default_factory=dict)
     paid: MutableMapping[str | None, Fraction] = field(default_factory=dict)
@@ -92,6 +100,7 @@ class Accountant:
     lost: MutableMapping[str | None, Fraction] = field(default_factory=dict)
     delta_caps: MutableMapping[str | None, Fraction] = field(default_factory=dict)
     failed: MutableMapping[str | None, Fraction] = field(default_factory=dict)
+    since: Since = field(default_factory=Since, compare=False, repr=False)
     torn: bool = False
 
     @property
@@ -115,7 +124,7 @@ class Accountant:
         draft = copy(self)
         for name in MAPS:
             setattr(draft, name, ChainMap({}, getattr(self, name)))
-        draft.spent = self.spent.including(())
+        draft.spent, draft.since = self.spent.including(()), self.since.draft()
         return draft
 
     def settled(self, draft: Accountant) -> Accountant:
@@ -141,10 +150,64 @@ class Accountant:
 
         Raises:
             BudgetError: A charge that does not fit.
+            ValueError: A checkpoint does not say what the rows before it say, or stands where none is.
         """
+        checkpoint = body["kind"] == KIND
+        if checkpoint != (row.number % EVERY == 0):
+            raise ValueError
         shown: dict[str, Any] = getattr(self, f"_{body['kind']}")(body)
+        if checkpoint:
+            self.since = Since(row)
+        else:
+            self.since.row(row)
         self.last = Row(row.number, "", row.mac)
         return {"number": row.number, "at": body["at"], "kind": body["kind"], **shown}
+
+    def checkpoint(self) -> dict[str, Any]:
+        """The checkpoint that may follow."""
+        ledger = {"id": self.identity, "name": self.name, "unit": self.unit, **self.promise.body()}
+        spent = {name: write(getattr(self.spent, name)) for name in ("epsilon", "delta", "divergence")}
+        return {**self.since.body(self._all()), "ledger": ledger, "spent": {**spent, "gaussian": self.spent.gaussian}}
+
+    def _checkpoint(self, body: dict[str, Any]) -> dict[str, Any]:
+        if any(body[name] != value for name, value in self.checkpoint().items()):
+            raise ValueError
+        return {}
+
+    def _all(self) -> dict[str, MutableMapping[Any, Any]]:
+        """All tables by name, those of the sums too."""
+        tables = {name: getattr(self, name) for name in MAPS}
+        return {**tables, "pure": self.spent.pure.parts, "renyi": self.spent.renyi.parts}
+
+    @classmethod
+    def resumed(cls, checkpoints: Iterable[dict[str, Any]], last: Row) -> Accountant:
+        """The accountant that all checkpoints of a ledger make together; each was verified.
+
+        Args:
+            checkpoints: All of them, from the first.
+            last: The row of the last.
+
+        Raises:
+            KeyError, ValueError, TypeError: Another version of wpinq has written them.
+        """
+        result, body = cls(), dict[str, Any]()
+        tables = result._all()
+        for body in checkpoints:
+            for table, written in body["changed"].items():
+                tables[table].update(changes(table, written))
+        ledger, spent = body["ledger"], body["spent"]
+        result.promise = Promise.opened(ledger)
+        result.identity, result.name, result.unit = ledger["id"], ledger["name"], ledger["unit"]
+        pure, renyi = (Total(read(spent[name]), tables[part]) for name, part in SUMS)
+        result.spent = replace(
+            result.promise.begun(), pure=pure, renyi=renyi, delta=read(spent["delta"]), gaussian=spent["gaussian"]
+        )
+        result.last, result.since = Row(last.number, "", last.mac), Since(last)
+        return result
+
+    def _set(self, table: str, key: Any, value: Any) -> None:
+        getattr(self, table)[key] = value
+        self.since.change(table, key)
 
     def _open(self, body: dict[str, Any]) -> dict[str, Any]:
         if self.last is not None:
@@ -162,7 +225,7 @@ class Accountant:
         return {"divergence" if self.promise.accounting == RHO else "epsilon": budget}
 
     def _table(self, body: dict[str, Any]) -> dict[str, Any]:
-        self.tables[body["name"]] = body["unit"]
+        self._set("tables", body["name"], body["unit"])
         return {"label": body["name"]}
 
     def _charge(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -174,38 +237,49 @@ class Accountant:
         divergence = after.divergence - self.spent.divergence
         self._admit(charge, after)
         self.spent.settle(after)
-        self.charges[charge.key] = charge.code
+        self._set("charges", charge.key, charge.code)
         if "asked" in body:
-            self.asked[body["asked"]] = charge.version
+            self._set("asked", body["asked"], charge.version)
         who, on = charge.analyst, (charge.analyst, charge.label)
-        self.paid[who] = self.paid.get(who, ZERO) + epsilon
+        self._set("paid", who, self.paid.get(who, ZERO) + epsilon)
         if delta:
-            self.failed[who] = self.failed.get(who, ZERO) + delta
+            self._set("failed", who, self.failed.get(who, ZERO) + delta)
         if curves:
-            self.lost[who] = self.lost.get(who, ZERO) + divergence
-        self.labels[on] = self.labels.get(on, ZERO) + (divergence if curves else epsilon)
+            self._set("lost", who, self.lost.get(who, ZERO) + divergence)
+        self._set("labels", on, self.labels.get(on, ZERO) + (divergence if curves else epsilon))
+        self._parts(costs)
         return {
             "label": charge.label, "question": charge.question, "version": self._shown(charge.version),
             "analyst": who or "", "epsilon": None if any(cost.rho for cost in costs) else epsilon, "delta": delta,
             **({"divergence": divergence} if curves else {}),
         }  # fmt: skip
 
+    def _parts(self, costs: Iterable[Cost]) -> None:
+        """Which sums of parts were changed: of each path, those of all that begin it."""
+        for path in dict.fromkeys(tuple(name for pair in cost.under for name in pair) for cost in costs):
+            for size in range(1, len(path) + 1):
+                self.since.change("pure", path[:size])
+                if self.spent.curves:
+                    self.since.change("renyi", path[:size])
+
     def _seal(self, body: dict[str, Any]) -> dict[str, Any]:
-        self.seals[key(body["question"], body["version"])] = body["mac"]
-        if body["question"].startswith(CONTENT):
-            self.contents.setdefault(body["version"], body["at"])
+        self._set("seals", key(body["question"], body["version"]), bytes.fromhex(body["mac"]))
+        if body["question"].startswith(CONTENT) and body["version"] not in self.contents:
+            self._set("contents", body["version"], body["at"])
         return {"question": body["question"], "version": self._shown(body["version"])}
 
     def _poison(self, body: dict[str, Any]) -> dict[str, Any]:
-        self.poisoned[body["version"]] = True
+        self._set("poisoned", body["version"], True)
         return {"version": self._shown(body["version"])}
 
     def _cap(self, body: dict[str, Any]) -> dict[str, Any]:
-        self.caps[body["analyst"]] = amount = read(body["epsilon"])
+        amount = read(body["epsilon"])
+        self._set("caps", body["analyst"], amount)
         return {"analyst": body["analyst"], **self._amount(amount)}
 
     def _delta_cap(self, body: dict[str, Any]) -> dict[str, Any]:
-        self.delta_caps[body["analyst"]] = amount = read(body["delta"])
+        amount = read(body["delta"])
+        self._set("delta_caps", body["analyst"], amount)
         return {"analyst": body["analyst"], "delta": amount}
 
     def _raise(self, body: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,16 @@ Order of a write, under one lock: commit the rows of an act (WAL, synchronous=FU
 and fsync; rename it and fsync the directory; only then return. Every use opens its own connection, so threads and
 forked processes share nothing, and a closed ledger is one file.
 
+**Whether somebody wrote to it.** The lock file holds a code of how the file system described the ledger (inode, size,
+times) when its rows had been verified, before the lock was released. The code is written only where the clock of the
+file system had gone on since the ledger's last change: so who writes to it later gives it another time, and all rows
+are verified at the next use. Where the clock had not gone on, or a log of SQLite is there, they are verified too: that
+costs a microsecond a row. What is not seen so is a change that leaves no trace in the file's times: by a clock that was
+set back to the noted nanosecond, by writing to the disk below the file system, by a page that was mapped and written to
+before, in the milliseconds in which SQLite moves its log to the file, or by a disk that rots. It changes no charge and
+no answer (`replay.py`), and is refused by whatever reads all rows: `Ledger.entries`, `wpinq ledger show`, `export` and
+`verify`, and the next use after the next charge by any other process, or after the lock file was removed.
+
 Source: privacy rules 37 (not for network file systems) and 38.
 """
 
@@ -15,23 +25,27 @@ import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from hmac import compare_digest
 from pathlib import Path
 
 from wpinq.core.ledger import chain
 from wpinq.core.ledger import head as heads
-from wpinq.core.ledger.accountant import Accountant
 from wpinq.core.ledger.chain import Head, RefusedError, Row
+from wpinq.core.ledger.checkpoint import of_rows
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.store import Pages
-from wpinq.core.ledger.verified import Note
+from wpinq.core.records.fields import encode
 from wpinq.errors import LedgerError, WpinqError
 
 TABLE = "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)"
-VERSION = 2
-_DOTTED = ("secret", "head", "head.new", "lock", "verified", "verified.new", "states", "live", "live.lock")
+VERSION = 3
+"""The format of a ledger; no other is read."""
+_DOTTED = ("secret", "head", "head.new", "lock", "states", "live", "live.lock")
 ENDS = ("", *(f".{end}" for end in _DOTTED), "-wal", "-shm", "-journal")
 """Suffixes of the files that belong to a ledger, and of the ledger itself."""
 LOCK_TIMEOUT = 60.0
+CODE = 32
+"""Bytes of the code in a lock file."""
 APPEND = os.O_CREAT | os.O_APPEND | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 _ADVICE = {
@@ -49,6 +63,11 @@ _PRAGMAS = (
     "wal_autocheckpoint=0",  # only when it is closed
     "wal_checkpoint(FULL)",  # what a crash has left is made durable before the head may speak of it
 )
+_LOGS = ("-wal", "-shm", "-journal")
+_JOINED = """
+    SELECT min(number), count(*), CAST(group_concat(quote(mac) || body, char(10)) AS BLOB) FROM entries
+    WHERE number >= ? AND number < ? AND typeof(body) = 'text'
+"""
 _SQLITE = b"SQLite format 3\0"
 _LOST = (
     "the ledger and its head are missing, and its secret {secret} is there: put back the newest copy of both. To forget"
@@ -58,7 +77,7 @@ _DAMAGED = "it is damaged or no ledger; put back the newest copy of the ledger a
 
 
 class FileStore:
-    """A ledger in a SQLite file, with `PATH.head`, `PATH.lock`, `PATH.verified` and `PATH.states` beside it."""
+    """A ledger in a SQLite file, with `PATH.head`, `PATH.lock` and `PATH.states` beside it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.parent.resolve() / path.name
@@ -130,10 +149,10 @@ class FileStore:
     @contextmanager
     def locked(self, secret: Secret) -> Iterator[Pages]:
         """Lock against all others, refuse what is missing or misplaced, and open a transaction."""
-        with self._trouble(), self._held():
+        with self._trouble(), self._held() as lock:
             self._refuse_links()
             self._complete()
-            note = Note(self.path, self._beside(".verified"), secret)
+            untouched = compare_digest(os.pread(lock, CODE, 0), self._code(secret, self._state()))
             uri = f"{self.path.as_uri()}?mode=rw"
             with closing(sqlite3.connect(uri, uri=True, timeout=LOCK_TIMEOUT, isolation_level=None)) as connection:
                 for pragma in _PRAGMAS:
@@ -141,13 +160,39 @@ class FileStore:
                 if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
                     raise RefusedError("it cannot keep a write-ahead log here; keep it on a local disk.")
                 connection.execute("BEGIN IMMEDIATE")
-                note.begin()
+                begun = self._times()
                 with closing(connection.cursor()) as reading:  # one that is not closed would keep the file locked
-                    pages = FilePages(connection, reading, self._head, note)
-                    yield pages
-                note.end()
-            if pages.accountant is not None:
-                note.keep(pages.accountant)
+                    yield FilePages(connection, reading, self._head, untouched=untouched)
+                calm = self._times() == begun  # until now new rows went to the log alone
+            if calm:
+                self._note(lock, secret)
+
+    def _note(self, lock: int, secret: Secret) -> None:
+        """Note in the lock file how the ledger is left, where each later change will give it another time.
+
+        Nothing depends on it, so that a disk that is full refuses no charge that is durable.
+        """
+        state = self._state()
+        code = self._code(secret, state)
+        if compare_digest(os.pread(lock, CODE, 0), code):
+            return
+        with suppress(OSError):
+            for _ in range(2 if state else 0):  # what was looked at gets a finer time by newer systems
+                os.pwrite(lock, code, 0)
+                if os.fstat(lock).st_ctime_ns > state[-1]:
+                    return
+            os.pwrite(lock, bytes(CODE), 0)
+
+    def _code(self, secret: Secret, state: tuple[int, ...]) -> bytes:
+        return secret.mac("ledger state", encode(state)) if state else bytes(CODE - 1)
+
+    def _state(self) -> tuple[int, ...]:
+        """How the file system describes the ledger; nothing where a log beside it may hold more."""
+        return () if any(self._beside(end).exists() for end in _LOGS) else self._times()
+
+    def _times(self) -> tuple[int, ...]:
+        found = self.path.stat()
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     def remember(self, code: str) -> None:
         """Add a line to the note of states; what cannot be written is looked up anew."""
@@ -180,7 +225,7 @@ class FileStore:
         os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def _held(self) -> Iterator[int]:
         """Hold the lock file, by a descriptor of its own, so that it excludes threads as well as processes."""
         while True:
             descriptor = os.open(self._lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -189,7 +234,7 @@ class FileStore:
                 if not _same(descriptor, self._lock):
                     continue
                 try:
-                    yield
+                    yield descriptor
                 finally:
                     fcntl.flock(descriptor, fcntl.LOCK_UN)  # a child forked meanwhile holds a copy of the descriptor
                 return
@@ -216,9 +261,8 @@ class FileStore:
 class FilePages:
     """The rows of an open SQLite transaction, and the head file."""
 
-    def __init__(self, connection: sqlite3.Connection, reading: sqlite3.Cursor, head: Path, note: Note) -> None:
-        self._connection, self._reading, self._head, self._note = connection, reading, head, note
-        self.accountant: Accountant | None = None
+    def __init__(self, connection: sqlite3.Connection, reading: sqlite3.Cursor, head: Path, *, untouched: bool) -> None:
+        self._connection, self._reading, self._head, self._untouched = connection, reading, head, untouched
         schema = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
         version = connection.execute("PRAGMA user_version").fetchone()
         if schema and version != (VERSION,):
@@ -229,8 +273,22 @@ class FilePages:
 
     @property
     def untouched(self) -> bool:
-        """Whether the file's times show that it was not written to since the note."""
-        return self._note.untouched
+        """Whether the file's times show that it was not written to since its rows were verified."""
+        return self._untouched
+
+    @property
+    def last(self) -> int:
+        """The number of the last row."""
+        if self._empty:
+            return 0
+        (number,) = self._reading.execute("SELECT max(number) FROM entries").fetchone()
+        return max(number or 0, 0)
+
+    def digest(self, first: int, end: int) -> str:
+        """Of rows, which SQLite joins."""
+        lowest = first or -(2**63)
+        number, count, joined = self._reading.execute(_JOINED, (lowest, end)).fetchone()
+        return of_rows(joined) if number == max(first, 1) and count == end - number else ""
 
     def rows(self, first: int | None) -> Iterator[Row]:
         """Read rows; whatever is not of the right type is damage."""
@@ -242,14 +300,6 @@ class FilePages:
             if not (isinstance(number, int) and isinstance(body, str) and isinstance(mac, bytes)):
                 raise RefusedError(_DAMAGED + ".")
             yield Row(number, body, mac)
-
-    def kept(self) -> Accountant:
-        """What was noted of the first rows."""
-        return self._note.kept()
-
-    def keep(self, accountant: Accountant) -> None:
-        """Have it noted once the connection is closed, which moves the rows from the log to the file."""
-        self.accountant = accountant
 
     def head(self) -> Head:
         """Read the head file."""

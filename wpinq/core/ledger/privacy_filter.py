@@ -27,8 +27,6 @@ from wpinq.errors import ExactnessError
 from wpinq.exact import decimal
 
 PURE, RENYI, RHO = "pure", "renyi", "rho"
-FORMATS = {PURE: 1, RENYI: 2, RHO: 2}
-"""The format of a ledger; one of format 1 is what every version of wpinq writes and reads."""
 SHARE = Fraction(1, 100)
 """Of delta, for thresholds and selections."""
 
@@ -83,10 +81,10 @@ class Promise:
         """What the first row of a ledger says.
 
         Raises:
-            ValueError: It is not of a format that is known, or its limit is above what it promises.
+            ValueError: It adds up charges in another way, or its limit is above what it promises.
         """
-        accounting = body.get("accounting", PURE)
-        if body["format"] != FORMATS[accounting] or (accounting == PURE and "accounting" in body):
+        accounting = body["accounting"]
+        if accounting not in (PURE, RENYI, RHO):
             raise ValueError
         budget, delta = read(body["budget"]), read(body["delta"])
         if accounting != RENYI:
@@ -96,12 +94,9 @@ class Promise:
             raise ValueError
         return cls(accounting, budget, delta, failing, order, most)
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> dict[str, str]:
         """What the first row of a ledger says of it."""
-        text: dict[str, Any] = {"format": FORMATS[self.accounting]}
-        text |= {"budget": write(self.budget), "delta": write(self.delta)}
-        if self.accounting != PURE:
-            text["accounting"] = self.accounting
+        text = {"accounting": self.accounting, "budget": write(self.budget), "delta": write(self.delta)}
         if self.order is not None:
             text |= {"order": write(self.order), "limit": write(self.limit), "failing": write(self.failing)}
         return text

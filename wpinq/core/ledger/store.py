@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from typing import Protocol
 
-from wpinq.core.ledger.accountant import Accountant
 from wpinq.core.ledger.chain import Head, Row
+from wpinq.core.ledger.checkpoint import of_rows, packed
 from wpinq.core.ledger.secret import Secret
 from wpinq.errors import LedgerError
 
@@ -20,16 +20,17 @@ class Pages(Protocol):
 
     @property
     def untouched(self) -> bool:
-        """Whether no row was changed since `keep`, so that only new rows have to be verified."""
+        """Whether no row was changed since all rows were verified last, so that only new rows have to be."""
+
+    @property
+    def last(self) -> int:
+        """The number of the last row; 0 where there is none."""
 
     def rows(self, first: int | None) -> Iterator[Row]:
         """Read the rows from a number on, or all rows, in order."""
 
-    def kept(self) -> Accountant:
-        """What was kept of some first rows; an empty accountant where nothing was, or it is not to be trusted."""
-
-    def keep(self, accountant: Accountant) -> None:
-        """Keep what all rows say, which were verified, once the lock is released; nothing depends on it."""
+    def digest(self, first: int, end: int) -> str:
+        """Of the rows from `first` to before `end`, and of all before them where `first` is 0; "" where one lacks."""
 
     def head(self) -> Head:
         """Read the head."""
@@ -97,12 +98,14 @@ class MemoryStore:
         """Give the rows from a number on."""
         return islice(self._rows, max(first or 1, 1) - 1, None)
 
-    def kept(self) -> Accountant:
-        """Nothing."""
-        return Accountant()
+    @property
+    def last(self) -> int:
+        """How many there are."""
+        return len(self._rows)
 
-    def keep(self, accountant: Accountant) -> None:
-        """Keep nothing: who holds the ledger holds its accountant."""
+    def digest(self, first: int, end: int) -> str:
+        """Of these rows, which nobody else can write to."""
+        return of_rows(b"\n".join(map(packed, self._rows[max(first, 1) - 1 : end - 1])))
 
     def head(self) -> Head:
         """Return the head."""

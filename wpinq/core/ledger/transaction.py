@@ -16,15 +16,17 @@ from typing import Any
 
 from wpinq.core.ledger import chain
 from wpinq.core.ledger.accountant import Accountant, Entry
-from wpinq.core.ledger.chain import RefusedError, Row
+from wpinq.core.ledger.chain import Row
 from wpinq.core.ledger.charge import Charge, key
+from wpinq.core.ledger.checkpoint import EVERY
 from wpinq.core.ledger.cost import ZERO, write
+from wpinq.core.ledger.replay import caught_up, replayed
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.state import LedgerState, Seal
 from wpinq.core.ledger.store import Pages
 from wpinq.core.ledger.versions import Pin, name_of
 from wpinq.core.records.fields import encode
-from wpinq.errors import ChangedError, ExactnessError, InternalError, LedgerError, WpinqError
+from wpinq.errors import ChangedError, ExactnessError, InternalError, LedgerError
 from wpinq.exact import decimal
 
 CLOSED = (
@@ -56,53 +58,8 @@ class Transaction:
     def __init__(self, pages: Pages, secret: Secret, known: Accountant) -> None:
         self._pages, self._secret = pages, secret
         self._pending: list[Row] = []
-        self.before = self._caught_up(known)
+        self.before = caught_up(pages, secret, known)
         self.accountant = self.before.draft()
-
-    def _caught_up(self, known: Accountant) -> Accountant:
-        start = known if known.last and not known.torn else self._pages.kept()
-        if self._pages.untouched and self._extends(start, whole=False):
-            return start
-        if self._extends(start, whole=True):
-            return start
-        if start is known:
-            raise RefusedError("it is another ledger than the one that was opened; open it again.")
-        fresh = Accountant()
-        self._extends(fresh, whole=True)
-        return fresh
-
-    def _extends(self, start: Accountant, *, whole: bool) -> bool:
-        """Enter the rows that came after those that an accountant has, if it has rows of this ledger.
-
-        Args:
-            start: The accountant.
-            whole: Whether all rows are verified, and not only those that come after.
-
-        Raises:
-            RefusedError: The rows or the head cannot be trusted.
-        """
-        last = start.last
-        rows = self._pages.rows(None if whole or not last else last.number)
-        if not whole and last:
-            same = next(rows, None)
-            if same is None or same.number != last.number or not compare_digest(same.mac, last.mac):
-                return False
-        else:
-            last = None
-        draft = start.draft() if start.last else start
-        ours = not whole or start.last is None
-        for row in chain.follow(self._secret, last, rows):
-            last = row
-            if ours:
-                enter(draft, row)
-            elif start.last and row.number == start.last.number:
-                ours = compare_digest(row.mac, start.last.mac)
-        found = self._pages.head()
-        if chain.behind(self._secret, list(self._pages.rows(max(found.number, 1))), found):
-            self._pages.adopt(chain.head(self._secret, last))
-        if ours and draft is not start:
-            start.settled(draft)
-        return ours
 
     def replayed(self) -> list[Entry]:
         """All rows, from the first, each of which is verified and entered again.
@@ -110,12 +67,7 @@ class Transaction:
         Raises:
             RefusedError: They are not what was verified before.
         """
-        fresh = Accountant()
-        rows = chain.follow(self._secret, None, self._pages.rows(None))
-        entries = [Entry(**enter(fresh, row)) for row in rows]
-        if fresh != self.before:
-            raise RefusedError(chain.EDITED)
-        return entries
+        return replayed(self._pages, self._secret, self.before)
 
     def code(self, number: int) -> str | None:
         """The code of a row, which covers all rows before it; None where there is none."""
@@ -130,14 +82,19 @@ class Transaction:
     def end(self) -> None:
         """Write what is staged, and let the next transaction begin there."""
         self.commit()
-        self._pages.keep(self.before.settled(self.accountant))
+        self.before.settled(self.accountant)
 
     def stage(self, body: dict[str, Any]) -> None:
-        """Check a row against the totals and add it; nothing is written yet.
+        """Check a row against the totals and add it, and a checkpoint where one is due; nothing is written yet.
 
         Raises:
             BudgetError: A charge that does not fit.
         """
+        self._add(body)
+        if self._pending[-1].number % EVERY == EVERY - 1:
+            self._add(self.accountant.checkpoint())
+
+    def _add(self, body: dict[str, Any]) -> None:
         act = {"act": self._pending[0].number} if self._pending else {}
         body = {**body, **act, "at": datetime.now(UTC).isoformat(timespec="seconds")}
         row = chain.link(self._secret, self.accountant.last, json.dumps(body, sort_keys=True))
@@ -192,9 +149,9 @@ class Transaction:
                 raise InternalError("seal: the question was never charged; charge it first.")
             if key(question, version) not in self.accountant.seals:
                 mac = codes[key(question, version)]
-                self.stage({"kind": "seal", "question": question, "version": version, "mac": mac})
+                self.stage({"kind": "seal", "question": question, "version": version, "mac": mac.hex()})
 
-    def _fits(self, place: bytes, code: str) -> bool:
+    def _fits(self, place: bytes, code: bytes) -> bool:
         held = self.accountant.seals.get(place)
         return held is None or compare_digest(held, code)
 
@@ -208,9 +165,9 @@ class Transaction:
         self.refuse_closed(pin.version)
         code = compared(self.accountant, self._secret, pin)
         if code is not None:
-            self.stage({"kind": "seal", "question": pin.question, "version": pin.version, "mac": code})
+            self.stage({"kind": "seal", "question": pin.question, "version": pin.version, "mac": code.hex()})
 
-    def coded(self, question: str, version: str, digest: bytes) -> str:
+    def coded(self, question: str, version: str, digest: bytes) -> bytes:
         """The code of a digest, from which nobody without the secret learns whether two are equal."""
         return coded(self.accountant, self._secret, question, version, digest)
 
@@ -235,12 +192,12 @@ def refuse_closed(accountant: Accountant, version: str) -> None:
         raise LedgerError(CLOSED)
 
 
-def coded(accountant: Accountant, secret: Secret, question: str, version: str, digest: bytes) -> str:
+def coded(accountant: Accountant, secret: Secret, question: str, version: str, digest: bytes) -> bytes:
     """The code of a digest in a ledger, from which nobody without the secret learns whether two are equal."""
-    return secret.mac("ledger seal", encode(accountant.identity, question, version, digest)).hex()
+    return secret.mac("ledger seal", encode(accountant.identity, question, version, digest))
 
 
-def compared(accountant: Accountant, secret: Secret, pin: Pin) -> str | None:
+def compared(accountant: Accountant, secret: Secret, pin: Pin) -> bytes | None:
     """The code of content that no row pins yet as it was read; None where there is none to pin, or it is pinned.
 
     Raises:
@@ -256,11 +213,3 @@ def compared(accountant: Accountant, secret: Secret, pin: Pin) -> str | None:
         today, day = datetime.now(UTC).date().isoformat(), accountant.contents[pin.version][:10]
         raise ChangedError(CHANGED.format(title=pin.title, version=name_of(pin.version), day=day, today=today))
     return None
-
-
-def enter(accountant: Accountant, row: Row) -> dict[str, Any]:
-    """Enter a row that was read; its code was right, so only another version of wpinq explains a failure."""
-    try:
-        return accountant.apply(json.loads(row.body), row)
-    except (WpinqError, KeyError, ValueError, TypeError, AttributeError):
-        raise RefusedError("its rows were written by another version of wpinq; use that version.") from None

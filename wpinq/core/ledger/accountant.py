@@ -15,7 +15,7 @@ from typing import Any
 
 from wpinq.core.ledger.chain import RefusedError, Row
 from wpinq.core.ledger.charge import Charge, costs_of, key
-from wpinq.core.ledger.checkpoint import EVERY, KIND, Since, changes
+from wpinq.core.ledger.checkpoint import EVERY, KIND, Since, restore
 from wpinq.core.ledger.cost import ZERO, Composition, Cost, Total, read, write
 from wpinq.core.ledger.privacy_filter import PURE, RHO, Promise
 from wpinq.core.ledger.versions import CONTENT, shown
@@ -193,8 +193,7 @@ class Accountant:
         result, body = cls(), dict[str, Any]()
         tables = result._all()
         for body in checkpoints:
-            for table, written in body["changed"].items():
-                tables[table].update(changes(table, written))
+            restore(body["changed"], tables)
         ledger, spent = body["ledger"], body["spent"]
         result.promise = Promise.opened(ledger)
         result.identity, result.name, result.unit = ledger["id"], ledger["name"], ledger["unit"]
@@ -258,9 +257,7 @@ class Accountant:
         """Which sums of parts were changed: of each path, those of all that begin it."""
         for path in dict.fromkeys(tuple(name for pair in cost.under for name in pair) for cost in costs):
             for size in range(1, len(path) + 1):
-                self.since.change("pure", path[:size])
-                if self.spent.curves:
-                    self.since.change("renyi", path[:size])
+                self.since.change("parts", path[:size])
 
     def _seal(self, body: dict[str, Any]) -> dict[str, Any]:
         self._set("seals", key(body["question"], body["version"]), bytes.fromhex(body["mac"]))

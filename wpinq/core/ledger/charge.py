@@ -91,7 +91,7 @@ def _cost(curves: bool, epsilon: str, delta: str, under: tuple[tuple[str, str], 
 @lru_cache(1024)
 def _code(costs: tuple[Cost, ...]) -> bytes:
     texts = ([*_texts(cost), *([write(cost.rho)] if cost.rho else [])] for cost in costs)
-    return blake2b("\n".join(sorted(map(json.dumps, texts))).encode(), digest_size=32).digest()
+    return blake2b("\n".join(sorted(map(json.dumps, texts))).encode(), digest_size=16).digest()
 
 
 def key(question: str, version: str) -> bytes:

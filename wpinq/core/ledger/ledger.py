@@ -34,7 +34,7 @@ from wpinq.exact import decimal, exact, positive
 class Ledger:
     """The budget of one data set and everything that was charged to it; use `Ledger.open`.
 
-    Safe under threads and processes. Every use verifies new rows and the head, or all rows (`verified.py`).
+    Safe under threads and processes. Every use verifies new rows and the head, or all rows (`replay.py`).
     """
 
     def __init__(self, store: Store, secret: Secret) -> None:
@@ -52,8 +52,8 @@ class Ledger:
         """Open a data set's ledger; make it, its secret and its head where there is none.
 
         Args:
-            path: The ledger's file, with `PATH.secret`, `PATH.head`, `PATH.lock` and `PATH.verified` beside it. None
-                keeps it in the memory of this process.
+            path: The ledger's file, with `PATH.secret`, `PATH.head` and `PATH.lock` beside it. None keeps it in the
+                memory of this process.
             name: The data set's name. A ledger may hold several tables of the same people, each by its name.
             unit: The privacy unit and its bound, as text.
             budget: Epsilon that may be spent in all; None for what an existing ledger holds.

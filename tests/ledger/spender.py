@@ -15,12 +15,29 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from wpinq.core.ledger import Asked, Cost, Ledger
+from wpinq.core.ledger import Asked, Charge, Cost, Ledger, accountant, charge_all, replay, transaction
+from wpinq.core.ledger.versions import Pin
 from wpinq.errors import BudgetError, LedgerError
 
+CROSSING = 7
+"""Questions of one act that has several checkpoints."""
 LOOP = Cost("1/100000", curve=(Fraction(1, 100_000), Fraction(1, 100_000)))
-TRACED = {"file.py", "head.py", "transaction.py", "ledger.py", "secret.py", "replay.py", "checkpoint.py"}
+TRACED = {"file.py", "head.py", "transaction.py", "ledger.py", "secret.py", "replay.py", "checkpoint.py", "several.py",
+          "storage.py"}  # fmt: skip
 """The files that lock, write and decide."""
+CONTENT = Pin("1", "views", "csv", b"content")
+
+
+def checkpoints(every: int) -> None:
+    """Have one row in so many be a checkpoint."""
+    for module in (accountant, replay, transaction):
+        module.EVERY = every  # type: ignore[attr-defined]
+
+
+def measured(ledger: Ledger, many: int) -> None:
+    """Charge questions, and pin what they are asked of, as one act."""
+    charge_all([(ledger, Charge(f"{1 + n:08x}", (Cost(Fraction(9, 10 * many)),), "1", "at step")) for n in range(many)],
+               [(ledger, CONTENT)])  # fmt: skip
 
 
 def opened(path: str) -> Ledger:
@@ -131,6 +148,10 @@ def steps(path: str, action: str, stride: str) -> dict[str, Any]:
                 opened(target)
             elif action == "charge":
                 ledger.charge("00000001", [Cost("9/10")], version="1", label="at step")
+            elif action == "measure":
+                measured(ledger, 1)
+            elif action == "cross":
+                measured(ledger, CROSSING)
             else:
                 ledger.seal("00000000", "1", b"digest")
             sys.settrace(None)
@@ -152,6 +173,8 @@ def wrong(target: str, action: str, text: str) -> str:
         return str(error)
     charges = [entry.question for entry in entries if entry.kind == "charge"]
     seals = [entry for entry in entries if entry.kind == "seal"]
+    if action in ("measure", "cross"):
+        return half_measured(ledger, charges, len(seals), 1 if action == "measure" else CROSSING, text)
     before = [] if action == "open" else ["00000000"]
     if charges not in (before, [*before, "00000001"]):
         return f"charges {charges}"
@@ -160,6 +183,19 @@ def wrong(target: str, action: str, text: str) -> str:
     if text == "done" and action == "seal" and len(seals) != 1:
         return "sealed, not kept"
     if ledger.charge("00000001", [Cost("9/10")], version="1", label="again") != (charges == before):
+        return "charged twice, or free without a charge"
+    return ""
+
+
+def half_measured(ledger: Ledger, charges: list[str], pins: int, many: int, text: str) -> str:
+    """What is wrong where questions and a pin were one act: all of it is there, or nothing."""
+    if (len(charges), pins) not in ((1, 0), (1 + many, 1)):
+        return f"{len(charges) - 1} of {many} charges, {pins} pins"
+    if text == "done" and not pins:
+        return "granted, not charged"
+    before = ledger.spent()[0]
+    measured(ledger, many)
+    if ledger.spent()[0] != 1 or (pins and before != 1) or len(ledger.entries()) != ledger.state().rows:
         return "charged twice, or free without a charge"
     return ""
 
@@ -183,4 +219,6 @@ def killer(step: int) -> Callable[[FrameType, str, Any], Any]:
 
 if __name__ == "__main__":
     command, *words = sys.argv[1:]
+    if "EVERY" in os.environ:
+        checkpoints(int(os.environ["EVERY"]))
     print(json.dumps({"spend": spend, "some": some, "room": room, "kill": kill, "steps": steps}[command](*words)))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from depth import DEEP
 
-from wpinq.core.ledger import Asked, Charge, Cost, Ledger, charge_all
+from wpinq.core.ledger import Asked, Charge, Cost, Ledger, accountant, charge_all, replay, transaction
 from wpinq.core.ledger.file import FileStore
 from wpinq.core.ledger.renyi import rate
 from wpinq.errors import BudgetError
@@ -125,11 +125,16 @@ def test_processes_never_spend_more_rho_than_there_is(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("accounting", "rounds"), [("pure", 120), ("renyi", 30)])
+@pytest.mark.parametrize(("accounting", "rounds", "every"), [("pure", 120, 256), ("renyi", 30, 8)])
 def test_attack_13_killed_at_random_moments_every_grant_is_in_the_ledger(
-    accounting: str, rounds: int, opened: Open, place: Path, spender: Spender, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    accounting: str, rounds: int, every: int, opened: Open, place: Path, spender: Spender,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """One of them crosses a checkpoint every seven charges."""
     monkeypatch.setenv("ACCOUNTING", accounting)
+    monkeypatch.setenv("EVERY", str(every))
+    for module in (accountant, replay, transaction):
+        monkeypatch.setattr(module, "EVERY", every)
     done = spender("kill", place, rounds, 1)()
     assert done["killed"] >= rounds * 5 // 6
     assert done["trouble"] == []
@@ -144,9 +149,15 @@ def test_attack_13_killed_at_random_moments_every_grant_is_in_the_ledger(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("action", "least"), [("open", 100), ("charge", 100), ("seal", 100)])
-def test_attack_13_killed_at_any_line(action: str, least: int, place: Path, spender: Spender) -> None:
-    done = spender("steps", place, action, 1 if DEEP else 4)()
+@pytest.mark.parametrize(("action", "every"), [
+    ("open", 256), ("charge", 256), ("seal", 256), ("measure", 256), ("cross", 4),
+])  # fmt: skip
+def test_attack_13_killed_at_any_line(
+    action: str, every: int, place: Path, spender: Spender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in an act of a pin and its charges, before, at and after checkpoints: all of it is there, or nothing."""
+    monkeypatch.setenv("EVERY", str(every))
+    done = spender("steps", place, action, 1 if DEEP else 12 if action == "cross" else 4)()
     assert done["lost"] == []
     assert done["finished"] == "done"
-    assert done["steps"] >= least
+    assert done["steps"] >= 100  # lines

@@ -175,15 +175,13 @@ def protect(
     first = before(reader.schema, unit, where, derive, "protect")  # mistakes show before a ledger is made
     if weight is not None:
         weights(first.schema, weight, max_weight)
-    book = Ledger.open(
-        place,
-        name=label,
-        unit=unit.whom,
-        asked=asked,
-        secret=secret,
-        found=name is None,
-        shared=ledger is not None,
-    )
+    if isinstance(ledger, Ledger):
+        book = ledger.of_table(label, unit.whom, asked)
+    else:
+        book = Ledger.open(
+            place, name=label, unit=unit.whom, asked=asked, secret=secret, found=name is None,
+            shared=ledger is not None,
+        )  # fmt: skip
     LIMIT.beside(place)
     data = _confirmed(DataSet(
         reader, book, book.name if name is None else label, declared or printable(reader.title), unit,

@@ -3,11 +3,16 @@
 import json
 import shutil
 import sqlite3
+from contextlib import contextmanager
+from fractions import Fraction
 
 import pytest
 
 from tests.publish.test_release import PAGES, release, wrote
 from wpinq.apps.publish.files import digest, found
+from wpinq.core.ledger import Cost, Ledger
+from wpinq.core.ledger.budget import code_of_row
+from wpinq.core.ledger.file import FilePages, FileStore
 from wpinq.errors import LedgerError, SourceError, WpinqError
 
 DAY = "2026-11-21"
@@ -172,3 +177,69 @@ def test_a_period_that_was_never_published_and_one_whose_questions_changed(site,
         other.verify(DAY)
     shutil.rmtree(tmp_path / "ledger.published")
     assert "missing or were changed" in told(site)[0]
+
+
+BUDGETS = [{"epsilon": 30}, {"epsilon": 8, "per": "day"}, {"epsilon": 30, "delta": "1e-6", "accounting": "renyi"}]
+
+
+@pytest.fixture
+def acts(monkeypatch):
+    """The rows of each transaction of a ledger, and what to do after each."""
+    rows, after, locked, commit = [], [], FileStore.locked, FilePages.commit
+
+    @contextmanager
+    def counted(self, secret):
+        rows.append(0)
+        with locked(self, secret) as pages:
+            yield pages
+        for work in after:
+            work()
+
+    def committed(self, more, head):
+        rows[-1] += len(more)
+        commit(self, more, head)
+
+    monkeypatch.setattr(FileStore, "locked", counted)
+    monkeypatch.setattr(FilePages, "commit", committed)
+    return rows, after
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=lambda one: one.get("accounting") or one.get("per") or "pure")
+def test_a_period_is_four_transactions(budget, acts, tmp_path):
+    """It is opened, with its table and budget; charged, with what its version holds; sealed; and read as evidence."""
+    rows, _ = acts
+    made = release(tmp_path, budget=budget, question=[QUESTION, {**QUESTION, "name": "more", "epsilon": "1/2"}])
+    for day, opening in ((20, 2), (21, 1 + ("per" in budget))):
+        wrote(tmp_path, day)
+        rows.clear()
+        assert made.run(f"2026-11-{day}").done == "published"
+        assert rows == [opening, 3, 2, 0]
+    rows.clear()
+    assert made.run(DAY).done == "was published before"
+    assert set(rows) == {0}
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=lambda one: one.get("accounting") or one.get("per") or "pure")
+def test_evidence_is_one_state_of_a_ledger_that_others_charge_meanwhile(budget, acts, tmp_path):
+    """What is said to be spent was spent by the row that is named: another process charges after each transaction."""
+    rows, after = acts
+    made, ledger = release(tmp_path, budget=budget), tmp_path / "ledger"
+    wrote(tmp_path, 21)
+
+    def charged():
+        after.clear()
+        Ledger.existing(ledger).charge(f"{len(rows):08x}", [Cost("1/64")], version="1", label="of another process")
+        after.append(charged)
+
+    after.append(charged)
+    made.run(DAY)
+    after.clear()
+    facts = json.loads((tmp_path / "ledger.published" / "site" / DAY / "evidence.json").read_text())
+    number, entries = facts["ledger"]["rows"], Ledger.existing(ledger).entries()
+    assert len([entry for entry in entries if entry.label == "of another process"]) >= 4
+    assert len(entries) > number, "others have gone on"
+    charges = [entry for entry in entries[:number] if entry.kind == "charge"]
+    assert Fraction(facts["budget"]["spent after"]) == sum(entry.epsilon for entry in charges)
+    assert Fraction(facts["budget"]["delta spent after"]) == sum(entry.delta for entry in charges)
+    assert code_of_row(Ledger.existing(ledger), number) == facts["ledger"]["head"]
+    assert told(made) == []

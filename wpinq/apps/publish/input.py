@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -62,18 +63,24 @@ class Opening:
         """
         source = self._source(period)
         open_source(source, columns=self._columns(), **self._words())  # what is missing shows before a ledger is made
+        book: os.PathLike[str] = self.ledger
+        name = f"{self._data.name} {period.name}"
         if allowance is not None:
-            self.ledger.parent.mkdir(parents=True, exist_ok=True)
-            exists = self.ledger.exists()
-            total = allowance.total if not exists or allowance.budget.per is None else None
-            asked = asked_of(allowance.budget, total)
-            book = Ledger.open(self.ledger, name=self._data.name, unit=self.unit.whom, asked=asked, shared=True)
-            if total is None and allowance.total > book.budget:
-                book.raise_budget(allowance.total)
+            book = self._opened(allowance, name)
         return protect(
-            source, ledger=self.ledger, name=f"{self._data.name} {period.name}", version=version,
+            source, ledger=book, name=name, version=version,
             columns=self._columns(), unit=self.unit, where=self._where(period), derive=self._data.derive or None,
             **self._words(),
+        )  # fmt: skip
+
+    def _opened(self, allowance: Allowance, table: str) -> Ledger:
+        """The ledger, with a table of the period, and with the budget that there is by now: one transaction."""
+        self.ledger.parent.mkdir(parents=True, exist_ok=True)
+        total, fixed = allowance.total, not self.ledger.exists() or allowance.budget.per is None
+        asked = asked_of(allowance.budget, total if fixed else None)
+        return Ledger.open(
+            self.ledger, name=self._data.name, unit=self.unit.whom, asked=asked, shared=True, tables=[table],
+            least=None if fixed else total,
         )  # fmt: skip
 
     def versioned(self, period: Period, version: str, allowance: Allowance, *, again: bool) -> Collection:

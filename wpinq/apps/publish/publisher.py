@@ -181,7 +181,7 @@ class Publisher:
         old = self.register.records().get(period.name)
         views = self.opening.versioned(period, FIRST if old is None else old.version, allowance, again=again)
         data = sources(views._node)[0]
-        promise = data.ledger.promise
+        promise = data.ledger.known.promise
         asked = self.asked(views, promise)
         if not again:
             self._same(period, asked)
@@ -243,10 +243,10 @@ class Publisher:
         old, version = self.register.records().get(period.name), data.version
         same = old
         if same is None or (same.version, same.definition) != (version, self.definition):
-            earlier = Price() if same is None else paid(same)
+            earlier, known = Price() if same is None else paid(same), data.ledger.known
             same = Record(period.name, period.every, "begun", version, self.definition, {
-                "at": self._now(), "spent before": str(data.ledger.spent()[0]), BEFORE: earlier.facts,
-                **({"sums before": data.ledger.told} if data.ledger.curves else {}),
+                "at": self._now(), "spent before": str(known.spent.epsilon), BEFORE: earlier.facts,
+                **({"sums before": known.told} if known.spent.curves else {}),
             })  # fmt: skip
         return replace(same, facts={BEFORE: Price().facts, **same.facts, COST: price.facts}), old or same
 

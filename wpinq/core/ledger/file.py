@@ -80,12 +80,17 @@ class FileStore:
     """A ledger in a SQLite file, with `PATH.head`, `PATH.lock` and `PATH.states` beside it."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.parent.resolve() / path.name
+        self._path = path.parent.resolve() / path.name
         self.place = f"ledger {path}"
         self._secret, self._head, self._lock = (self._beside(end) for end in (".secret", ".head", ".lock"))
         self._key: tuple[int, int] | None = None
         with self._trouble():
             self._refuse_links()
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
 
     @property
     def fresh(self) -> bool:

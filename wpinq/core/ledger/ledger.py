@@ -18,7 +18,7 @@ from typing import NoReturn
 from wpinq.core.ledger.accountant import Accountant, Entry
 from wpinq.core.ledger.chain import RefusedError
 from wpinq.core.ledger.charge import Charge
-from wpinq.core.ledger.cost import ZERO, Cost, write
+from wpinq.core.ledger.cost import ZERO, Cost
 from wpinq.core.ledger.open import Asked, check_place, joined, opening, placed
 from wpinq.core.ledger.place import warn_of
 from wpinq.core.ledger.privacy_filter import Promise
@@ -47,7 +47,7 @@ class Ledger:
     def open(
         cls, path: Path | None, *, name: str, unit: str, budget: Fraction | None = None,
         delta: Fraction | None = ZERO, asked: Asked | None = None, secret: Secret | None = None, found: bool = False,
-        shared: bool = False,
+        shared: bool = False, tables: Sequence[str] = (), least: Fraction | None = None,
     ) -> Ledger:  # fmt: skip
         """Open a data set's ledger; make it, its secret and its head where there is none.
 
@@ -62,6 +62,8 @@ class Ledger:
             secret: The data set's secret; by default that of the environment, else that in `PATH.secret`.
             found: Whether nobody gave the name: a ledger that exists has one of its own.
             shared: Whether another table of the same people may join those that the ledger has.
+            tables: Names of tables of the same people that join it too.
+            least: The budget is raised to it, where it is less.
 
         Raises:
             LedgerError: It is of other people, or damaged, rolled back, forked, incomplete or not writable.
@@ -84,6 +86,12 @@ class Ledger:
             if row is not None:
                 transaction.stage(row)
                 ledger.made = path
+            for table in tables:
+                more = joined(transaction.accountant, table, unit, Asked(None, None, None), shared=True)
+                if more is not None:
+                    transaction.stage(more)
+            if least is not None and least > transaction.accountant.promise.budget:
+                transaction.raise_budget(least)
         warn_of(path if row is not None and row["kind"] == "open" else None)
         return ledger
 
@@ -126,6 +134,15 @@ class Ledger:
         """The privacy unit and its bound."""
         return self._accountant.unit
 
+    def of_table(self, name: str, unit: str, asked: Asked) -> Ledger:
+        """Give this ledger for one of the tables that it has, as it was opened already; no transaction is made.
+
+        Raises:
+            LedgerError: It has no such table, as far as this process has read it, or another unit or budget.
+        """
+        joined(self._accountant, name, unit, asked, shared=False)
+        return self
+
     def state(self) -> LedgerState:
         """What it says now, read and verified in one transaction.
 
@@ -134,6 +151,14 @@ class Ledger:
         """
         with self.transaction() as transaction:
             return transaction.state
+
+    @property
+    def known(self) -> LedgerState:
+        """What it said when this process read it last."""
+        return LedgerState.of(self._accountant)
+
+    def __fspath__(self) -> str:
+        return str(self._store.path)
 
     @property
     def promise(self) -> Promise:
@@ -279,7 +304,7 @@ class Ledger:
                     f"raise_budget: {decimal(epsilon)} {held}; give the new budget in all. A budget is never lowered:"
                     " use a cap."
                 )
-            transaction.stage({"kind": "raise", "epsilon": write(epsilon)})
+            transaction.raise_budget(epsilon)
 
     def spent(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta that were spent; Gaussian noise adds nothing to the epsilon."""

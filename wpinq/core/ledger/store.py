@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Protocol
 
 from wpinq.core.ledger.chain import Head, Row
@@ -46,6 +47,14 @@ class Store(Protocol):
     """A place for one ledger."""
 
     @property
+    def path(self) -> Path:
+        """Its file.
+
+        Raises:
+            LedgerError: It has none.
+        """
+
+    @property
     def key(self) -> tuple[int, int]:
         """Equal for two stores of one place."""
 
@@ -67,6 +76,11 @@ class MemoryStore:
         self._rows: list[Row] = []
         self._codes: set[str] = set()
         self._head = head
+
+    @property
+    def path(self) -> Path:
+        """None: it is in memory."""
+        raise LedgerError("ledger in memory: it has no file; give ledger=PATH.")
 
     @property
     def key(self) -> tuple[int, int]:

@@ -133,6 +133,10 @@ class Transaction:
             self.stage({"kind": "delta_cap", "analyst": analyst, "delta": write(delta)})
         self.stage({"kind": "cap", "analyst": analyst, "epsilon": write(epsilon)})
 
+    def raise_budget(self, epsilon: Fraction) -> None:
+        """Stage a budget that is higher."""
+        self.stage({"kind": "raise", "epsilon": write(epsilon)})
+
     def seal(self, seals: Sequence[Seal]) -> None:
         """Set digests, or compare them with those that are set; where some differ, close their versions, durably.
 

@@ -33,7 +33,7 @@ Q = TypeVar("Q", bound="ChargedQuery")
 
 
 def pay(quotes: Sequence[Quote[Any]]) -> None:
-    """Charge what some quotes say: all of it or nothing, in one transaction over all ledgers.
+    """Charge what some quotes say, if there are any: all of it or nothing, in one transaction over all ledgers.
 
     Raises:
         ChangedError: The records are not those of the version that they are read as; nothing was charged.
@@ -83,7 +83,7 @@ def charge(queries: Sequence[ChargedQuery]) -> None:
             held.enter_context(log.lock)
         for quote in quotes:
             quote.check()
-        pay(quotes)
+        pay([query.quote for query in queries if query not in _paid])
         for query, quote in zip(queries, quotes, strict=True):
             if quote.epochs is not None and query not in _paid:
                 quote.epochs.log.pending.append((query, quote.epochs.root))

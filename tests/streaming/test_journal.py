@@ -1,14 +1,12 @@
 """A live source that outlives its process: the same epochs and answers, no second noise. Attacks 13, 20 and 42."""
 
 import shutil
-from hashlib import sha256
 
 import numpy as np
-import polars as pl
 import pytest
 
 import wpinq
-from wpinq.streaming.journal import NAME, DataflowDirectory, Journal, open_journal
+from wpinq.streaming.journal import NAME
 
 TYPED = {"user": "text", "page": "text"}
 BINS = [f"marker{i}" for i in range(100)]
@@ -82,28 +80,6 @@ def test_the_next_process_says_the_same_and_goes_on(start):
     for epoch in range(1, 7):
         send(whole, epoch)
     assert other.observe("marker1") == pytest.approx(12, abs=3), "six epochs, two views each"
-
-
-def test_a_release_that_was_begun_with_an_older_form_of_noise_is_refused_and_never_mixed(start, monkeypatch):
-    """It was charged as another question, without a word, and the answers of two releases made one series."""
-    from wpinq.core.measurements import continual
-
-    with monkeypatch.context() as older:
-        older.setattr(continual, "FORM", continual.OLDER)
-        older.setattr(continual, "OLDER", "none before it")
-        views = start()
-        views.map(page).measure(1, continual=True)
-        send(views, 1)
-    views = start()
-    spent = views._data.ledger.spent()
-    for ask in (views.map(page).measure, views.map(page).quote):
-        with pytest.raises(wpinq.PlanError, match=r"older version of wpinq.*another name="):
-            ask(1, continual=True)
-    assert views._data.ledger.spent() == spent
-    new = views.map(page).measure(1, continual=True, name="with segments")
-    send(views, 2)
-    new.observe("marker1")
-    assert views._data.ledger.spent()[0] == spent[0] + 1
 
 
 def test_a_measurement_that_is_made_later_speaks_of_its_own_epoch(start):
@@ -314,37 +290,3 @@ def test_noise_of_a_restart_is_no_other_noise(start):
         views.resume()
         found.append(mine[1].observe_many(BINS))
     assert np.ptp(np.array(found), axis=0).max() == 0
-
-
-def test_a_journal_whose_epochs_were_written_as_files_opens_as_it_is(start, monkeypatch):
-    """An epoch was an Arrow file with a footer once, and is a stream, which is written in a tenth of the time."""
-    views = start()
-    mine = measured(views)
-    with monkeypatch.context() as older:
-        as_file = pl.DataFrame.write_ipc
-        older.setattr(pl.DataFrame, "write_ipc_stream", as_file)
-        send(views, 1)
-        send(views, 2)
-    send(views, 3)
-    answers = said(mine)
-    views = start()
-    mine = measured(views)
-    assert views.resume() == 3
-    assert said(mine) == answers
-
-
-def test_a_directory_of_an_older_version_goes_on_with_its_script_alone(tmp_path):
-    """Its key was made with a digest of the script."""
-
-    def key(script):
-        return sha256(script).digest()
-
-    place, head = tmp_path / "keep", tmp_path / "head"
-    old = Journal(place, head, key(b"script"))
-    old.close()
-    again = open_journal(DataflowDirectory(place, b"script"), head, key, None)
-    assert again.version == old.version
-    again.close()
-    for other in (place, DataflowDirectory(place, b"other")):
-        with pytest.raises(wpinq.SourceError, match="another dataflow"):
-            open_journal(other, head, key, None)

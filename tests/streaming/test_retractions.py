@@ -170,7 +170,7 @@ def test_weights_are_one_or_minus_one_and_records_are_taken_back_where_that_was_
 
 
 def test_a_directory_is_of_a_source_that_takes_records_back_or_of_one_that_does_not(tmp_path):
-    """An older wpinq, which would take weights below zero for records, has no key for such a directory."""
+    """Each has a key of its own, so that nobody takes weights below zero for records."""
 
     def opened(**more):
         wpinq.live({"page": "text"}, budget=1, ledger=tmp_path / "ledger", recover=tmp_path / "keep", **more).close()

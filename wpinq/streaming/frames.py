@@ -71,9 +71,8 @@ def opened_epoch(key: bytes, number: int | None, chain: bytes, frame: bytes) -> 
     content = opened(key, _name(number, chain), frame)
     size = SIZE + int.from_bytes(content[:SIZE], "little")
     watermark, positions, *more = json.loads(content[SIZE:size])
-    read = pl.read_ipc if content.startswith(b"ARROW1", size) else pl.read_ipc_stream  # as older versions wrote it
     merged = Merged(**{**more[0], "columns": tuple(more[0]["columns"])}) if more else None
-    return Epoch(read(io.BytesIO(content[size:])), watermark, merged), positions
+    return Epoch(pl.read_ipc_stream(io.BytesIO(content[size:])), watermark, merged), positions
 
 
 def numbered(key: bytes, file: int, merged: Merged | None) -> Iterator[tuple[int, tuple[Epoch, Positions]]]:

@@ -46,9 +46,9 @@ class Head:
             SourceError: It was written with another key, or is damaged.
             OSError: It cannot be read.
         """
-        content = self._path.read_bytes() if self._path.exists() else b""
-        if len(content) != 2 * SLOT:  # as older versions wrote it
-            return opened(self._key, "head", content) if self._path.exists() else b""
+        if not self._path.exists():
+            return b""
+        content = self._path.read_bytes()
         found = []
         for slot in range(2):
             with suppress(SourceError):

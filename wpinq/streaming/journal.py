@@ -18,7 +18,6 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from wpinq.core.records.log import Epoch, Merged
@@ -42,22 +41,6 @@ from wpinq.streaming.head import Head, durable
 NAME, NEXT = "epochs", "epochs.next"
 EVERY = 100
 """Epochs after which it is looked whether to merge some, and that are merged at least."""
-
-
-@dataclass(frozen=True)
-class DataflowDirectory(os.PathLike[str]):
-    """The directory of a journal of a dataflow script, of which older versions made the key of the journal.
-
-    Attributes:
-        place: The directory.
-        script: A digest of the dataflow.
-    """
-
-    place: str | os.PathLike[str]
-    script: bytes
-
-    def __fspath__(self) -> str:
-        return os.fspath(self.place)
 
 
 class Journal:
@@ -255,10 +238,8 @@ class Journal:
         self._number, self._chain = number, chain
 
 
-def open_journal(
-    recover: str | os.PathLike[str], head: Path, key: Callable[[bytes], bytes], keep: int | None
-) -> Journal:
-    """The journal of a directory; `key` makes its key, with the digest of a script where an older version made it.
+def open_journal(recover: str | os.PathLike[str], head: Path, key: bytes, keep: int | None) -> Journal:
+    """The journal of a directory.
 
     Args:
         keep: For how many epochs records will be held; None for all.
@@ -266,12 +247,7 @@ def open_journal(
     Raises:
         SourceError: Fewer epochs are left by themselves; or see `Journal`.
     """
-    try:
-        result = Journal(Path(recover), head, key(b""))
-    except SourceError:
-        if not isinstance(recover, DataflowDirectory):
-            raise
-        result = Journal(Path(recover), head, key(recover.script))
+    result = Journal(Path(recover), head, key)
     left = result.closed - result.merged.last if result.merged is not None else None
     if left is not None and (keep is None or 2 * keep > left):
         result.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -140,11 +139,8 @@ def live(
     LIMIT.beside(place)
     journal = None
     if recover is not None and place is not None:
-        signed = (
-            ["retractions"] if retractions else []
-        )  # an older wpinq, which knows no such weights, has no key for it
-        derived = partial(book.secret.derive, "journal", name, unit.text, repr(log.schema), *signed)
-        journal = open_journal(recover, place.with_name(place.name + ".live"), derived, keep)
+        key = book.secret.derive("journal", name, unit.text, repr(log.schema), retractions)
+        journal = open_journal(recover, place.with_name(place.name + ".live"), key, keep)
         log.merged = journal.merged
     version = os.urandom(16).hex() if journal is None else journal.version
     data = DataSet(log, book, name, f"live {version}", unit, before=first.said, retractions=retractions)

@@ -172,7 +172,6 @@ class Stream:
             PlanError: There is no budget, or no ledger to go on with.
             SourceError: The broker of a topic does not answer.
         """
-        from wpinq.streaming.journal import DataflowDirectory
         from wpinq.streaming.kafka import reach
         from wpinq.streaming.source import live
 
@@ -188,8 +187,7 @@ class Stream:
             self.kinds(), ledger=place, name=self.place.name or name,
             lateness=dt.timedelta(seconds=self.lateness), unit=self.place.unit, where=self.place.where,
             derive=self.place.derive, keep=keep,
-            recover=None if self.recover is None else DataflowDirectory(self.recover, self.digest),
-            **self.place.promise(amount),
+            recover=self.recover, **self.place.promise(amount),
         )  # fmt: skip
 
     def _home(self) -> tuple[str, Path | None]:

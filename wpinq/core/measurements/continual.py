@@ -41,8 +41,6 @@ from wpinq.failures import redacted
 
 FAR = 24
 """A segment that is reached after 10^11 epochs; noise that is too wide there is refused before it is charged."""
-OLDER = "tree of base 19, signed"
-"""The form of the noise before it had segments, as it stands in the questions of ledgers."""
 
 
 class ContinualMeasurement(Measurement):
@@ -83,24 +81,15 @@ class ContinualMeasurement(Measurement):
 
         Raises:
             PlanError: A step of the plan is not linear for each record, it is too late for it, or the noise has another
-                law than that of the nodes of the trees, or it was begun with noise of an older form; or see `price`.
+                law than that of the nodes of the trees, or see `price`.
         """
         refuse_unless_linear(survey.steps)
-        result, *older = (
-            quoted(
-                survey, paid, cls, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
-                fields=("continual", form),
-            )
-            for form in (FORM, OLDER)
+        result = quoted(
+            survey, paid, cls, name=name, analyst=analyst, epochs=Epochs(log, survey.root, None),
+            fields=("continual", FORM),
         )  # fmt: skip
         refuse_other_law(result.mechanism, "measure(continual=True)")
         refuse_too_wide(result.mechanism)
-        if any(ledger.holds(charge) for quote in older for ledger, charge in quote.charges):
-            raise PlanError(
-                "measure(continual=True): an older version of wpinq began this release, with noise of another form, "
-                "and one release cannot have both. Give another name= or live(recover=...) another directory: that is "
-                "a new release, which is charged; or go on with the older version. Nothing was charged."
-            )
         return result
 
     @property

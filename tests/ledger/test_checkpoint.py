@@ -7,12 +7,14 @@ say what their rows do not.
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wpinq.apps.cli import main
 from wpinq.core.ledger import Asked, Charge, Cost, Ledger, accountant, chain, replay, transaction
 from wpinq.core.ledger.checkpoint import Since, of_rows, packed
 from wpinq.core.ledger.file import _JOINED, _LOGS, CODE, TABLE, FilePages, FileStore
@@ -544,6 +547,22 @@ def test_attack_20_a_checkpoint_that_says_what_its_rows_do_not_is_found_by_a_rep
     for use in (Ledger.existing(place).entries, ledger.entries):
         with pytest.raises(LedgerError, match="another version of wpinq"):
             use()
+
+
+def test_a_ledger_in_memory_has_checkpoints_too(every: int, opened: Open, spend: Spend) -> None:
+    ledger = opened(None)
+    for number in range(300):
+        spend(ledger, number, "1/1000")
+    entries = ledger.entries()
+    assert [entry.number for entry in entries if entry.kind == "checkpoint"] == [*range(every, len(entries) + 1, every)]
+    assert ledger.spent()[0] == Fraction(300, 1000)
+
+
+def test_the_command_shows_checkpoints_where_all_rows_are_asked_for(every: int, long: Path) -> None:
+    for more, many in (([], 0), (["--all"], rows_of(long) // every)):
+        with redirect_stdout(io.StringIO()) as said:
+            assert main(["ledger", "show", str(long), *more]) == 0
+        assert said.getvalue().count("checkpoint") == many
 
 
 def test_a_checkpoint_stands_where_its_number_says_and_nowhere_else(every: int, opened: Open) -> None:

@@ -24,7 +24,9 @@ app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=T
 
 LedgerArgument = Annotated[Path, typer.Argument(help="The ledger's file.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Every = Annotated[bool, typer.Option("--all", help="With the rows that only guard answers (seals).")]
+Every = Annotated[
+    bool, typer.Option("--all", help="With the rows that only guard answers (seals) or sum up (checkpoints).")
+]
 Amount = Annotated[str, typer.Argument(help="Epsilon, exactly: 0.5 or 1/3.", show_default=False)]
 
 

@@ -12,7 +12,7 @@ costs a microsecond a row. What is not seen so is a change that leaves no trace 
 set back to the noted nanosecond, by writing to the disk below the file system, by a page that was mapped and written to
 before, in the milliseconds in which SQLite moves its log to the file, or by a disk that rots. It changes no charge and
 no answer (`replay.py`), and is refused by whatever reads all rows: `Ledger.entries`, `wpinq ledger show`, `export` and
-`verify`, and the next use after the next charge by any other process, or after the lock file was removed.
+`verify`, and the first use of a copy, or without the lock file.
 
 Source: privacy rules 37 (not for network file systems) and 38.
 """

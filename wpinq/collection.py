@@ -69,6 +69,7 @@ class Collection(Builder["Collection"]):
     max = aggregates.max
     median = aggregates.median
     quantile = aggregates.quantile
+    quantiles = aggregates.quantiles
     histogram = aggregates.histogram
     top = aggregates.top
     mode = aggregates.mode

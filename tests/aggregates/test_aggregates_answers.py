@@ -49,6 +49,7 @@ def test_every_aggregate_is_tried():
         "QuotedAggregate",
         "count_distinct",
         "loss",
+        "quantiles",
         "suggest_bound",
         "suggest_bounds",
         "top",
@@ -278,7 +279,7 @@ def test_audit_of_one_record_and_a_median():
         lambda c: aggregates.mean(c, "age", 100, 1),
         lambda c: aggregates.mean(c, "age", (0, 100), 1, step=3),
         lambda c: aggregates.mean(c, "age", (0, 100), 1, step="1e-9"),
-        lambda c: aggregates.median(c, "age", (0, 10**6), 1, step=1),
+        lambda c: aggregates.median(c, "age", (0, 10**7), 1, step=1),
         lambda c: aggregates.median(c, "age", (0, 100), 1, confidence=1),
         lambda c: aggregates.quantile(c, "age", 2, (0, 100), 1),
         lambda c: aggregates.count(c, 1, by="zip"),
@@ -328,6 +329,8 @@ def test_every_option_has_a_name_and_a_default_where_help_shows_it(name):
         ranks = {"within", "confidence"}
     if name == "mean":
         ranks = {"within", "confidence", "records"}
+    if name == "median":
+        ranks |= {"interval"}
     assert options == {"by", "keys", "name", "analyst"} | numbers | ranks
     assert all(its.kind is not its.VAR_KEYWORD for its in shown.values())
 

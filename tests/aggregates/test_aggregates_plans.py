@@ -12,7 +12,7 @@ from strategies import Driver, distance, expected, run_flow, same
 
 import wpinq
 from wpinq.aggregates.bounding import Lengths
-from wpinq.aggregates.grid import Cells
+from wpinq.aggregates.grid import Cells, FineCells
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Scale
 from wpinq.collection import Collection
@@ -39,6 +39,7 @@ def plans(scale, source):
     yield Moments(source, ("zip",), None, (0,), "count()")
     yield Cells(source, ("zip",), scale, "median(x)")
     yield Cells(source, (), scale, "median(x)")
+    yield FineCells(source, (), scale, "median(x)")
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)

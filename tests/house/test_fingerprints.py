@@ -18,7 +18,7 @@ import wpinq
 from wpinq.aggregates.bounding import Lengths
 from wpinq.aggregates.buckets import Edges
 from wpinq.aggregates.clipping_loss import Dropped
-from wpinq.aggregates.grid import Cells
+from wpinq.aggregates.grid import Cells, FineCells
 from wpinq.aggregates.moments import Moments
 from wpinq.aggregates.scale import Scale
 from wpinq.core.functions import Function, bind, bind_many
@@ -86,6 +86,7 @@ def samples():
         c.semijoin(c, on="user"), c.limit("user", 2), c.partition("page", ["home", "news"])["home"],
         people, views(unit=wpinq.users("user", shared=True)), views(weight="n", max_weight=3),
         Moments(source, ("user",), scale, (0, 1), "mean"), Cells(source, ("user",), scale, "median"),
+        FineCells(source, ("user",), scale, "median"),
         Cells(source, ("user",), Edges("n", (None, Fraction(1), Fraction(5, 2)), True), "histogram"),
         Align(source, Schema.of(a=Kind.ANY, b=Kind.TEXT, c=Kind.INT), 2), Coarse(source), First(people._node.source),
         Lengths(people._node.source, (1, 2, 3)), Dropped(people._node.source, 9),

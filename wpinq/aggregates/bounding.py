@@ -14,8 +14,8 @@ import polars as pl
 
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.keywords import LEVEL
+from wpinq.aggregates.rank_aim import RankAim
 from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
-from wpinq.aggregates.utility import RankAim
 from wpinq.arguments import COLLECTION, takes
 from wpinq.core.operators.contribution.sample import Bound
 from wpinq.core.operators.contribution.share import Share
@@ -78,7 +78,7 @@ def suggest_bound(
     cost = positive(epsilon, "suggest_bound(epsilon=...)")
     lengths = Lengths(entered[0], numbers)
     asked = ask_rank(
-        lengths, Groups(), GridPoints(numbers), partial(RankAim, wanted), QueryCost("suggest_bound", cost, LEVEL)
+        lengths, Groups(), GridPoints(numbers), partial(RankAim, (wanted,), intervals=False), QueryCost("suggest_bound", cost, LEVEL)
     )
     return int(asked.charge(collection).value)
 

@@ -13,7 +13,7 @@ from wpinq.aggregates.scale import Steps
 from wpinq.core.functions.covering import SHOWN
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import Record
-from wpinq.core.records.batch import WEIGHT, Batch
+from wpinq.core.records.batch import END, WEIGHT, Batch
 from wpinq.core.records.schema import Column, Kind, Schema
 
 
@@ -68,3 +68,18 @@ class Cells(Linear):
         frame = batch.frame.with_columns(cell).filter(pl.col("\0cell").is_not_null())
         result = frame.select(*self.by, pl.col("\0cell").alias(self.schema.names[-1]), WEIGHT)
         return Batch(result, self.schema).consolidate()
+
+
+@dataclass(frozen=True, eq=False)
+class FineCells(Cells):
+    """The points of a grid of millions, without groups: they are held as steps, which are found by their numbers."""
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The point."""
+        return Schema((Column("cell", Kind.INT, ranged=True),))
+
+    def apply(self, batch: Batch) -> Batch:
+        """Row by row."""
+        weighed = batch.frame.select(self.scale.steps().alias("cell"), WEIGHT).filter(pl.col("cell").is_not_null())
+        return Batch(weighed.with_columns((pl.col("cell") + 1).alias(f"{END}cell")), self.schema)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from wpinq.core.measurements.answer import Released
@@ -45,13 +46,19 @@ class Groups:
                    for column in self.schema]  # fmt: skip
         return [(*key, number) for key in zip(*columns, strict=True) for number in numbers]
 
-    def released(self, values: Any, low: Any, high: Any) -> Released:
-        """The groups beside what was found of them, and the intervals of that."""
-        name = self.schema.fresh("value") if self.schema else "value"
-        found = [pl.Series(name, values)]
+    def repeated(self, times: int) -> Groups:
+        """Each group so many times, one after another."""
+        return self if self.keys is None else Groups(self.schema, self.keys[np.repeat(np.arange(len(self)), times)])
+
+    def released(self, values: Any, low: Any, high: Any, *more: pl.Series) -> Released:
+        """The groups beside what was found of them and what tells that apart, and the intervals of what was found."""
+        found: list[pl.Series] = []
         if self.schema is not None and self.keys is not None:
-            found = [*(readable(self.keys[column.name], column.kind) for column in self.schema), *found]
-        return in_columns(found), {name: (pl.Series("low", low), pl.Series("high", high))}
+            found = [readable(self.keys[column.name], column.kind) for column in self.schema]
+        for series in (*more, pl.Series("value", values)):
+            name = self.schema.fresh(series.name) if self.schema else series.name
+            found.append(series.alias(name))
+        return in_columns(found), {found[-1].name: (pl.Series("low", low), pl.Series("high", high))}
 
 
 def groups(node: Node, by: str | Sequence[str] | None, keys: Any, call: str) -> Groups:

@@ -1,34 +1,34 @@
 """Ranks: minimum, maximum, median and quantiles of a column, chosen on a declared grid by an exponential mechanism.
 
-`aims` defines the candidates and losses. Both choices, of the answer and of its interval, are made at the first use of
-either, at half of epsilon each.
+`utility.py` and `rank_aim.py` define the candidates and losses. All choices, of the answers and of their intervals, are
+made at the first use of any.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from wpinq.aggregates.group_views import GroupViews
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.quoted import QuotedAggregate
-from wpinq.aggregates.utility import Aim, Losses, Terms
+from wpinq.aggregates.scale import Scale
+from wpinq.aggregates.utility import Aim, Terms
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.measurements.answer import Answer, Released
 from wpinq.core.measurements.provenance import About
 from wpinq.core.measurements.query import ChargedQuery
 from wpinq.core.noise.accuracy import least
-from wpinq.core.noise.exponential import PermuteAndFlip
 from wpinq.core.operators.resolution import fit_noise
 from wpinq.core.plan.node import Node
 from wpinq.core.pricing.quote import Quote, price
 from wpinq.core.pricing.threshold import l1_sensitivity
-from wpinq.core.records.bins import bin_frame
-from wpinq.core.records.identity import identities
 from wpinq.core.records.weights import CAPACITY
 from wpinq.core.runs.epochs import answered_from
 from wpinq.errors import ExactnessError, PlanError
@@ -47,11 +47,21 @@ class QueryCost(NamedTuple):
     within: Fraction | None = None
 
 
-class GridPoints(NamedTuple):
+@dataclass(frozen=True)
+class GridPoints:
     """The numbers of the cells, and the largest distance of a record's number from that of its cell."""
 
-    numbers: Sequence[float]
+    numbers: Sequence[float] | Scale
     blur: float = 0.0
+
+    def __len__(self) -> int:
+        return self.numbers.high - self.numbers.low + 1 if isinstance(self.numbers, Scale) else len(self.numbers)
+
+    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The numbers of some cells."""
+        if isinstance(self.numbers, Scale):
+            return np.array(self.numbers.points((places + self.numbers.low).ravel().tolist())).reshape(places.shape)
+        return np.asarray(self.numbers, np.float64)[places]
 
 
 class Ranks(NamedTuple):
@@ -93,7 +103,7 @@ def ask_rank(
     if not 0 < confidence < 1:
         raise PlanError(f"{call}: confidence= is strictly between 0 and 1; write 0.95, say.")
     survey, epochs = answered_from(fit_noise(node), call)
-    terms = Terms(Fraction(1), l1_sensitivity(survey), 1 - confidence, len(points.numbers))
+    terms = Terms(Fraction(1), l1_sensitivity(survey), 1 - confidence, len(points))
     if epsilon is None:
         epsilon = _epsilon(aim, terms, None if within is None else within * survey.root.resolution, call)
     elif within is not None:
@@ -101,10 +111,10 @@ def ask_rank(
     result = aim(replace(terms, epsilon=epsilon))
     ranks = Ranks(result, points, confidence, where, node.title)
     quote = price(
-        survey, epsilon, call=call, kind=Quantile, mechanism=ranks, fields=("exponential", *result.code),
+        survey, epsilon, call=call, kind=ChargedRanks, mechanism=ranks, fields=("exponential", *result.code),
         name=name, analyst=analyst, epochs=epochs,
     )  # fmt: skip
-    return QuotedAggregate(quote, Quantile.answer)
+    return QuotedAggregate(quote, ChargedRanks.answer)
 
 
 def _epsilon(aim: Callable[[Terms], Aim], terms: Terms, within: Fraction | None, call: str) -> Fraction:
@@ -118,8 +128,8 @@ def _epsilon(aim: Callable[[Terms], Aim], terms: Terms, within: Fraction | None,
     return least(lambda epsilon: aim(replace(terms, epsilon=epsilon)).misses <= within, 10 * terms.l1 / within)
 
 
-class Quantile(ChargedQuery):
-    """A charged rank statistic, chosen when it is first asked for and the same for ever.
+class ChargedRanks(ChargedQuery):
+    """Charged rank statistics, chosen when one is first asked for and the same for ever.
 
     Attributes:
         confidence: How often an interval holds the true statistic of the numbers, clamped to their bounds.
@@ -134,17 +144,39 @@ class Quantile(ChargedQuery):
         self._found: np.ndarray | None = None
         self._charged = self
 
-    def answer(self, where: Groups | None = None) -> Answer:
-        """What is told of it, for its groups or others of the same columns, answered from the same run."""
-        found = self
-        if where is not None:
-            found = Quantile(self.quote)
-            found._where, found._charged = where, self._charged
-        about = About(self._call, (self,), level=self.confidence)
-        return Answer(about, lambda *_: found._released(), many=found._where.keys is not None)
+    def answer(self, where: Groups | None = None, place: int = 0) -> Answer:
+        """What is told of one statistic, for its groups or others of the same columns, answered from the same run."""
+        found = self._of(where)
+        return found._told(lambda: found._where.released(*found._all()[:, place].T), many=bool(found._where.by))
 
-    def _released(self) -> Released:
-        return self._where.released(*self._all().T)
+    def answers(self, shares: Sequence[Fraction], places: Sequence[int]) -> Answer:
+        """What is told of some statistics: a row for each share in each group."""
+
+        def released() -> Released:
+            found = self._all()[:, list(places)]
+            groups = self._where.repeated(len(shares))
+            told = pl.Series("share", [float(share) for share in shares] * len(self._where))
+            return groups.released(*found.reshape(-1, 3).T, told)
+
+        return self._told(released, many=True)
+
+    def _of(self, where: Groups | None) -> ChargedRanks:
+        if where is None:
+            return self
+        result = ChargedRanks(self.quote)
+        result._where, result._charged = where, self._charged
+        return result
+
+    def _told(self, released: Callable[[], Released], *, many: bool) -> Answer:
+        """An answer, whose intervals are left out where there are none."""
+        intervals = getattr(self._aim, "intervals", True)
+        about = About(self._call, (self,), level=self.confidence if intervals else None, intervals=intervals)
+
+        def found(*_: object) -> Released:
+            table, ends = released()
+            return table, ends if intervals else {}
+
+        return Answer(about, found, many=many)
 
     def _all(self) -> np.ndarray:
         refuse_inside(self._call)
@@ -153,23 +185,11 @@ class Quantile(ChargedQuery):
         return self._found
 
     def _choose(self) -> np.ndarray:
-        """One row for each group: the answer and both ends, as numbers."""
+        """For each group and each statistic the answer and both ends, as numbers."""
         histogram, words = self._charged._settled()
-        numbers, blur = self._points
-        size = len(numbers)
-        frame = bin_frame(self._where.bins(range(size)), self.node.schema)
-        ids = identities(frame, self.node.schema, self.key_owner.identity_key)
-        weights = histogram.lookup(frame, ids).reshape(-1, size)
-        result = np.empty((len(self._where), 3))
-        for row, (mass, own) in enumerate(zip(weights, ids.reshape(-1, size, 2), strict=True)):
-
-            def pick(turn: int, places: NDArray[np.int64], losses: Losses, rate: Fraction, own: Any = own) -> int:
-                least: Losses = losses - losses.min()
-                return int(places[PermuteAndFlip(rate).choose(words, own[places], least, turn)])
-
-            result[row] = [numbers[place] for place in self._aim.choose(mass, pick)]
-        value, low, high = result.T
-        return np.stack([value, np.maximum(low - blur, numbers[0]), np.minimum(high + blur, numbers[-1])], axis=1)
-
-    def __repr__(self) -> str:
-        return f"<{self._call}, epsilon {decimal(self.epsilon)}>"
+        blur = self._points.blur
+        views = GroupViews(self.node.schema, self._where, len(self._points), self.key_owner.identity_key)
+        found = np.array([self._aim.found(view) for view in views.of(histogram, words)], np.int64)
+        value, low, high = np.moveaxis(self._points.at(found.reshape(-1, self._aim.answers, 3)), 2, 0)
+        ends = self._points.at(np.array([0, len(self._points) - 1]))
+        return np.stack([value, np.maximum(low - blur, ends[0]), np.minimum(high + blur, ends[1])], axis=2)

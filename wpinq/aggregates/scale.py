@@ -7,6 +7,7 @@ bounds.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -103,15 +104,15 @@ class Scale:
         """Steps as a number of the column."""
         return float(self.centre) + float(self.spacing) * steps
 
-    def points(self) -> list[float]:
-        """The numbers of all steps, each the nearest float: 0.3, and not three times 0.1.
+    def points(self, steps: Iterable[int]) -> list[float]:
+        """The numbers of some steps, each the nearest float: 0.3, and not three times 0.1.
 
-        >>> Scale("x", Fraction(0), Fraction(1, 10), 1, 4).points()
-        [0.1, 0.2, 0.3, 0.4]
+        >>> Scale("x", Fraction(0), Fraction(1, 10), 1, 4).points([1, 2, 3])
+        [0.1, 0.2, 0.3]
         """
         parts = math.lcm(self.centre.denominator, self.spacing.denominator)
         first, each = int(self.centre * parts), int(self.spacing * parts)
-        return [(first + each * step) / parts for step in range(self.low, self.high + 1)]
+        return [(first + each * step) / parts for step in steps]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -14,7 +14,7 @@ from wpinq.aggregates import QuotedAggregate
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.groups import groups as grouped
 from wpinq.aggregates.keywords import Bounds, Options
-from wpinq.aggregates.quantiles import ask_max, ask_median, ask_min, ask_quantile
+from wpinq.aggregates.quantiles import ask_max, ask_median, ask_min, ask_quantile, ask_shares
 from wpinq.aggregates.scale import limits
 from wpinq.aggregates.sums import ask_mean, ask_stdev, ask_sum, ask_variance
 from wpinq.core.functions.sql.terms import shown
@@ -159,11 +159,39 @@ class Number:
         options = replace(options, mechanism=terms.mechanism, rho=terms.rho)
         return self.ask(self.collection, column, bounds=self.bounds, epsilon=terms.epsilon, options=options)
 
+    @property
+    def share(self) -> Fraction | None:
+        """Of a quantile."""
+        share: Fraction | None = getattr(self.ask, "keywords", {}).get("share")
+        return share
+
+    @property
+    def ranked(self) -> tuple[bool, Any]:
+        """What a quantile is of."""
+        return self.measured[0].endswith(DISTINCT), self.measured[1]
+
+    def beside(self, shares: tuple[Fraction, ...]) -> Number:
+        """The same, measured together with the quantiles at these shares."""
+        if self.share is None or len(shares) == 1:
+            return self
+        what = f"quantiles{DISTINCT if self.ranked[0] else ''}"
+        ask = partial(ask_shares, shares=shares, place=shares.index(self.share))
+        return replace(self, measured=(what, self.measured[1]), ask=ask)
+
     def groups(self, keys: pl.DataFrame) -> Groups | None:
         """The groups that it is answered for; None where there is one of all records."""
         *by, _ = self.collection.columns
         given = keys if keys.width > 1 else keys.to_series()
         return grouped(self.collection._node, by, given, CALL) if by else None
+
+
+def asked_together(numbers: Sequence[Number]) -> tuple[Number, ...]:
+    """The numbers of a query, of which the quantiles of one expression are one measurement, chosen together."""
+    shares: dict[tuple[bool, Any], set[Fraction]] = {}
+    for one in numbers:
+        if one.share is not None:
+            shares.setdefault(one.ranked, set()).add(one.share)
+    return tuple(one.beside(tuple(sorted(shares.get(one.ranked, ())))) for one in numbers)
 
 
 def read(node: Any) -> tuple[Any, bool, str, Ask]:

@@ -150,10 +150,13 @@ class QuotedSql:
         """What each measurement would cost, as a table; nothing is charged and no record is read."""
         asked = self.statement
         groups = ["COUNT(*), from which groups are published"] * (len(self.counts) - len(asked.counts))
-        written = [*map(plainly, asked.released["count"]), *groups, *(one.text for one in asked.numbers)]
+        once: dict[Quote[Any], list[str]] = {}
+        for number, entry in zip(asked.numbers, self.numbers, strict=True):
+            once.setdefault(entry.quote, []).append(number.text)
+        written = [*map(plainly, asked.released["count"]), *groups, *("; ".join(texts) for texts in once.values())]
         written += ["what is left out"] * len(self.losses)
         halves = [half_of(asked, quote.query, LEVEL) for quote in self.counts]
-        return explained(self.query, written, self.quotes, halves)
+        return explained(self.query, written, [*self.counts, *once, *self.losses], halves)
 
     def charge(self) -> Answer:
         """Charge for all of it or nothing, and answer.
@@ -211,7 +214,7 @@ def quoted(
     Raises:
         PlanError, BinError, BudgetError: See `sql`.
     """
-    asked = prepare(query, tables, bounds, shaved=within is None and loss is None)
+    asked = prepare(query, tables, bounds, shaved=within is None and loss is None, together=within is None)
     if insist is not None:
         insist(asked)
     known = _known(asked, keys, delta)

@@ -7,6 +7,7 @@ post-processing of released numbers, so they cost nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from wpinq.core.plan.node import steps
 from wpinq.core.records.schema import Kind
 from wpinq.core.runs.timeline import live_log, refuse_windows
 from wpinq.errors import PlanError
-from wpinq.query.aggregates import DISTINCT, LISTED, NOISY, Number, read
+from wpinq.query.aggregates import DISTINCT, LISTED, NOISY, Number, asked_together, read
 from wpinq.query.bounds import Limits
 from wpinq.query.clauses import label, limits_of, plain_select
 from wpinq.query.datetimes import TIMES, as_number
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
 
 
 def prepare(
-    query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None = None, *, shaved: bool = True
-) -> Statement:
+    query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None = None, *, shaved: bool = True,
+    together: bool = True,
+) -> Statement:  # fmt: skip
     """Read a query; nothing is charged, and nothing of protected tables is read.
 
     Args:
@@ -47,13 +49,15 @@ def prepare(
         tables: Protected collections and public tables (what `protect` takes: frames, paths) by name.
         bounds: The least and the largest number of each column or expression that is summed or ranked.
         shaved: Whether a degree distribution may be asked as differences of a `shave`; see `_Select._distribution`.
+        together: Whether the quantiles of one expression are one measurement; `within` speaks of each by itself.
 
     Raises:
         ExactnessError: A bound is no finite number.
         PlanError: It cannot be read, or cannot be private; the message says which part, and why.
     """
     with question():
-        return _prepared(query, tables, bounds, shaved=shaved)
+        result = _prepared(query, tables, bounds, shaved=shaved)
+        return replace(result, numbers=asked_together(result.numbers)) if together else result
 
 
 def _prepared(query: str, tables: Mapping[str, Any], bounds: Mapping[str, Bounds] | None, *, shaved: bool) -> Statement:

@@ -117,6 +117,13 @@ class Histogram:
         number = decode(codes[0])
         return store.weight(NOWHERE if number is None else number)
 
+    def numbers(self) -> tuple[Weights, Weights]:
+        """The integers of other weight than zero, in order, and their weights; of a collection that is held as steps."""
+        start, end, weight = self.parts()[0]
+        width = end - start
+        first = np.repeat(start - np.cumsum(width) + width, width)
+        return first + np.arange(len(first)), np.repeat(weight, width)
+
     def content(self) -> Content:
         """All weights other than zero, in a canonical form, of which a digest is computed.
 

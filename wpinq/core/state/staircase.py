@@ -25,11 +25,28 @@ class Steps:
         self._at: Integers = np.empty(0, np.int64)
         self._rise: Integers = np.empty(0, dtype)
         self._heights = self._at, np.zeros(1, dtype)
+        self._coming: list[tuple[Integers, Integers, Integers]] = []
+        self._many = 0
 
     def add(self, start: Integers, end: Integers, weight: Integers) -> None:
-        """Add `weight[i]` everywhere in `start[i] <= k < end[i]`."""
-        at = np.concatenate([self._at, start, end])
-        rise = np.concatenate([self._rise, weight, -weight], dtype=self._rise.dtype)
+        """Add `weight[i]` everywhere in `start[i] <= k < end[i]`.
+
+        It is kept until as much came as is held, or somebody looks: so each step is sorted in a few times, and not with
+        each batch.
+        """
+        self._coming.append((start, end, weight))
+        self._many += 2 * len(start)
+        if self._many >= len(self._at):
+            self._settle()
+
+    def _settle(self) -> None:
+        """Take in what came."""
+        if not self._coming:
+            return
+        starts, ends, weights = zip(*self._coming, strict=True)
+        self._coming, self._many = [], 0
+        at = np.concatenate([self._at, *starts, *ends])
+        rise = np.concatenate([self._rise, *weights, *(-one for one in weights)], dtype=self._rise.dtype)
         order = np.argsort(at, kind="stable")
         at, rise = at[order], rise[order]
         if len(at):
@@ -40,6 +57,7 @@ class Steps:
 
     def copy(self) -> Steps:
         """The same weights, to be changed on their own; arrays are shared, because nothing ever writes to one."""
+        self._settle()
         copy = Steps(self._rise.dtype)
         copy._at, copy._rise = self._at, self._rise
         return copy
@@ -57,6 +75,7 @@ class Steps:
 
     def _drawn(self) -> tuple[Integers, Integers]:
         """The steps, and the height before the first and after each."""
+        self._settle()
         at, rise = self._at, self._rise
         if self._heights[0] is not at:
             self._heights = at, np.concatenate([np.zeros(1, rise.dtype), np.cumsum(rise)])
@@ -64,12 +83,15 @@ class Steps:
 
     def pieces(self) -> tuple[Integers, Integers, Integers]:
         """The longest pieces of constant non-zero weight: starts, ends (exclusive), weights."""
+        self._settle()
         height = np.cumsum(self._rise)
         alive = np.flatnonzero(height[:-1]) if len(height) else np.empty(0, np.intp)
         return self._at[alive], self._at[alive + 1], height[alive]
 
     def update(self, change: Steps) -> tuple[Integers, Integers, Integers, Integers]:
         """Add a change, and tell where it moved: starts, ends (exclusive), weights before and after."""
+        self._settle()
+        change._settle()
         at = np.union1d(self._at, change._at)
         before = self.lookup(at[:-1])
         moved = change.lookup(at[:-1])

@@ -63,7 +63,12 @@ def movements(draw, moves):
 def test_no_unit_moves_losses_apart_by_more_than_is_paid(data, mass, share, terms, place):
     """A choice costs its rate times the spread of the movements: for both kinds of choice its part of epsilon."""
     change = data.draw(movements(terms.l1))
-    aims = (RankAim((share,), terms), RankAim((share,), terms, False), ExtremeAim(True, terms), ExtremeAim(False, terms))
+    aims = (
+        RankAim((share,), terms),
+        RankAim((share,), terms, False),
+        ExtremeAim(True, terms),
+        ExtremeAim(False, terms),
+    )
     for aim in aims:
         before, after = (all_losses(aim, weights, place) for weights in (np.array(mass), np.array(mass) + change))
         for (one, rate), (two, _), part in zip(before, after, parts(aim), strict=True):

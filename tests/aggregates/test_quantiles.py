@@ -1,4 +1,4 @@
-"""Quantiles of a collection, one or several: near the truth, in intervals that hold it, for what is said and no more."""
+"""Quantiles of a collection, one or several: near the truth, and in intervals that hold it, for what is said."""
 
 from fractions import Fraction
 
@@ -129,7 +129,9 @@ PERCENTILE = "PERCENTILE_{}({}) WITHIN GROUP (ORDER BY x)"
 
 def test_sql_charges_several_shares_of_one_column_once():
     people = {"people": protected(pl.DataFrame({"x": SKEWED, "g": [1, 2] * 1000}))}
-    asked = ", ".join([*(PERCENTILE.format("CONT", share) for share in (0.1, 0.5, 0.9)), PERCENTILE.format("DISC", 0.5)])
+    asked = ", ".join(
+        [*(PERCENTILE.format("CONT", share) for share in (0.1, 0.5, 0.9)), PERCENTILE.format("DISC", 0.5)]
+    )
     query = f"SELECT {asked}, MEDIAN(x), COUNT(*) FROM people"
     told = wpinq.sql(f"EXPLAIN {query}", people, epsilon=1, bounds={"x": (0, 100)})
     assert [row[4] for row in told.rows] == [0.5, 0.5]

@@ -1,4 +1,4 @@
-"""Several quantiles at once: what they cost, by the exact law of all outcomes together, and what is chosen after what."""
+"""Several quantiles at once: what they cost, by the exact law of all outcomes, and what is chosen after what."""
 
 from dataclasses import replace
 from decimal import Decimal, localcontext

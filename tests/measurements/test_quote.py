@@ -10,7 +10,7 @@ from quoting import Opaque, book, entries, opaque, table
 
 import wpinq
 from wpinq.aggregates.keywords import Options
-from wpinq.aggregates.quantiles import ask_median
+from wpinq.aggregates.order_statistics import ask_median
 from wpinq.core.engines.bytewax import flow
 from wpinq.core.plan import node as plan
 from wpinq.errors import PlanError

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from functools import cache, cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_places_are_as_frequent_as_they_should_be(shape, rate):
 def test_edges_rise_and_blocks_are_narrow(rate, size):
     edges = _edges(rate, size)
     assert edges[0] == 0
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         assert low < high
         assert high - low == 1 or (high - low) * rate <= max(Fraction(1, 4), low * rate / 4)
 

@@ -15,7 +15,7 @@ if not LATE:
     from wpinq.aggregates.buckets import histogram
     from wpinq.aggregates.clipping_loss import loss
     from wpinq.aggregates.heavy_hitters import mode, top
-    from wpinq.aggregates.quantiles import max, median, min, quantile, quantiles  # noqa: A004
+    from wpinq.aggregates.order_statistics import max, median, min, quantile, quantiles  # noqa: A004
     from wpinq.aggregates.quoted import QuotedAggregate
     from wpinq.aggregates.ranging import suggest_bounds
     from wpinq.aggregates.sums import count, count_distinct, mean, stdev, sum, variance  # noqa: A004
@@ -36,7 +36,7 @@ if not TYPE_CHECKING:
         "histogram": "aggregates.buckets",
         **dict.fromkeys(("mode", "top"), "aggregates.heavy_hitters"),
         "loss": "aggregates.clipping_loss",
-        **dict.fromkeys(("max", "median", "min", "quantile", "quantiles"), "aggregates.quantiles"),
+        **dict.fromkeys(("max", "median", "min", "quantile", "quantiles"), "aggregates.order_statistics"),
         "QuotedAggregate": "aggregates.quoted",
         "suggest_bounds": "aggregates.ranging",
         **dict.fromkeys(("count", "count_distinct", "mean", "stdev", "sum", "variance"), "aggregates.sums"),

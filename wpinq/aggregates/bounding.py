@@ -78,7 +78,11 @@ def suggest_bound(
     cost = positive(epsilon, "suggest_bound(epsilon=...)")
     lengths = Lengths(entered[0], numbers)
     asked = ask_rank(
-        lengths, Groups(), GridPoints(numbers), partial(RankAim, (wanted,), intervals=False), QueryCost("suggest_bound", cost, LEVEL)
+        lengths,
+        Groups(),
+        GridPoints(numbers),
+        partial(RankAim, (wanted,), intervals=False),
+        QueryCost("suggest_bound", cost, LEVEL),
     )
     return int(asked.charge(collection).value)
 

@@ -185,9 +185,9 @@ class Buckets(Groups):
         found = self.bins([0])
         return [key[:-1] if len(key) > 2 else key[0] for key in found]
 
-    def released(self, values: Any, low: Any, high: Any) -> Released:
+    def released(self, values: Any, low: Any, high: Any, *more: pl.Series) -> Released:
         """The edges in place of the number of a bucket."""
-        table, ends = super().released(values, low, high)
+        table, ends = super().released(values, low, high, *more)
         ((name, both),) = ends.items()
         cell = table.columns[-2]
         fresh = self.schema.fresh if self.schema else str

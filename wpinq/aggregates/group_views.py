@@ -63,7 +63,9 @@ class GroupViews:
         points = self._points[:size] if size <= len(self._points) else integer_identities(np.arange(size), self.key)
         if not self._keys:
             return points
-        return tuple_identities([*(np.repeat(key[row : row + 1], size, axis=0) for key in self._keys), points], self.key)
+        return tuple_identities(
+            [*(np.repeat(key[row : row + 1], size, axis=0) for key in self._keys), points], self.key
+        )
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class Groups:
         return self if self.keys is None else Groups(self.schema, self.keys[np.repeat(np.arange(len(self)), times)])
 
     def released(self, values: Any, low: Any, high: Any, *more: pl.Series) -> Released:
-        """The groups beside what was found of them and what tells that apart, and the intervals of what was found."""
+        """The groups and what more tells rows apart, beside what was found of them, and the intervals of that."""
         found: list[pl.Series] = []
         if self.schema is not None and self.keys is not None:
             found = [readable(self.keys[column.name], column.kind) for column in self.schema]

@@ -36,7 +36,7 @@ class Heap:
         self.size, self.parts = size, parts
         self._points: list[int] = points[held].tolist()
         self._weights: list[int] = weights[held].tolist()
-        self._before = [0, *accumulate(self._weights)]
+        self._before: list[int] = [0, *accumulate(self._weights)]
 
     @property
     def end(self) -> int:

@@ -1,9 +1,9 @@
 """Quantiles: how several are chosen together, and an interval for each.
 
-`splitting.py` chooses points of a grid. Then the half width of each interval is chosen by permute-and-flip: the least of
-some fifty widths for which the interval holds the wanted rank with a margin of ranks. (Choosing each end by itself would
-be a choice among a million points, at half of the epsilon each: such intervals were three times as wide.) A quarter of
-epsilon is for all intervals together, in equal parts.
+`splitting.py` chooses points of a grid. Then the half width of each interval is chosen by permute-and-flip: the least
+of some fifty widths for which the interval holds the wanted rank with a margin of ranks. (Choosing each end by itself
+would be a choice among a million points, at half of the epsilon each: such intervals were three times as wide.) A
+quarter of epsilon is for all intervals together, in equal parts.
 
 *Why it holds, whatever the data.* Permute-and-flip is the largest of independent exponential variables less rate * loss
 (Ding et al., 2021), so a candidate whose loss is larger by L than that of another is chosen with probability

@@ -32,7 +32,6 @@ from wpinq.core.pricing.threshold import l1_sensitivity
 from wpinq.core.records.weights import CAPACITY
 from wpinq.core.runs.epochs import answered_from
 from wpinq.errors import ExactnessError, PlanError
-from wpinq.exact import decimal
 from wpinq.failures import redacted
 
 

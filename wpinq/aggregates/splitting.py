@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from math import isqrt
 from typing import TypeAlias
 
@@ -89,18 +89,23 @@ class Between:
     end: int
     share: Fraction
 
-    @property
+    @cached_property
+    def base(self) -> int:
+        """What lies before the first cut."""
+        return self.heap.before(self.start)
+
+    @cached_property
     def wanted(self) -> int:
         """What the share weighs."""
-        return self.share.numerator * (self.heap.before(self.end) - self.heap.before(self.start))
+        return self.share.numerator * (self.heap.before(self.end) - self.base)
 
     def weight(self, cut: int) -> int:
         """What lies between the first cut and this one."""
-        return self.share.denominator * (self.heap.before(cut) - self.heap.before(self.start))
+        return self.share.denominator * (self.heap.before(cut) - self.base)
 
     def reach(self, weight: int) -> int:
         """The first cut with so much before it, in units of a loss."""
-        return self.heap.reach(self.heap.before(self.start) - (-weight // self.share.denominator))
+        return self.heap.reach(self.base - (-weight // self.share.denominator))
 
 
 class Cuts(Between):
@@ -116,7 +121,7 @@ class Cuts(Between):
         """The last cut."""
         return self.end
 
-    @property
+    @cached_property
     def least(self) -> int:
         """That of a cut beside the wanted rank."""
         near = min(max(self.reach(self.wanted), self.start), self.end)
@@ -204,7 +209,7 @@ def tree_of(shares: tuple[Fraction, ...]) -> Split:
     """
     bounds = (Fraction(0), *shares, Fraction(1))
 
-    @lru_cache(maxsize=None)
+    @cache
     def best(start: int, stop: int) -> tuple[int, int, int]:
         """What the quantiles from one to before another are worth, the first of them, and the worth of its sides."""
         if start == stop:

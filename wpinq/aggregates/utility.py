@@ -68,7 +68,7 @@ class Terms:
     size: int
 
     def rate(self, spread: Fraction | int, part: Fraction = HALF) -> Fraction:
-        """The rate of a choice at this part of epsilon, by the spread of its losses for each unit that weight changes."""
+        """The rate of a choice at this part of epsilon, by the spread of its losses for each unit of weight."""
         return self.epsilon * part / (spread * self.l1)
 
     def spare(self, candidates: float, rate: Fraction) -> int:

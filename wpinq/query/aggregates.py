@@ -14,7 +14,7 @@ from wpinq.aggregates import QuotedAggregate
 from wpinq.aggregates.groups import Groups
 from wpinq.aggregates.groups import groups as grouped
 from wpinq.aggregates.keywords import Bounds, Options
-from wpinq.aggregates.quantiles import ask_max, ask_median, ask_min, ask_quantile, ask_shares
+from wpinq.aggregates.order_statistics import ask_max, ask_median, ask_min, ask_quantile, ask_shares
 from wpinq.aggregates.scale import limits
 from wpinq.aggregates.sums import ask_mean, ask_stdev, ask_sum, ask_variance
 from wpinq.core.functions.sql.terms import shown

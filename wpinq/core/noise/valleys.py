@@ -113,7 +113,7 @@ class ValleyChoice:
         edges = self.edges(len(sizes))
         while True:
             found = self._block(draws, sizes)
-            (start, stop), (inner, end) = blocks[found + 1], blocks[found]
+            (start, _), (inner, end) = blocks[found + 1], blocks[found]
             before = inner - start
             place = draws.below(sizes[found])
             place = start + place if place < before else end + 1 + place - before

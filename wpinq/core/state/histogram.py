@@ -16,6 +16,7 @@ from wpinq.core.records.values import decode
 from wpinq.core.state.staircase import Steps
 from wpinq.core.state.table import Ids, Table, Weights
 from wpinq.core.state.write_buffer import Tally
+from wpinq.errors import InternalError
 
 HistogramPart: TypeAlias = tuple[Ids, Weights] | tuple[Weights, Weights, Weights]
 """Identities and weights; or the starts, ends and weights of steps."""
@@ -118,8 +119,11 @@ class Histogram:
         return store.weight(NOWHERE if number is None else number)
 
     def numbers(self) -> tuple[Weights, Weights]:
-        """The integers of other weight than zero, in order, and their weights; of a collection that is held as steps."""
-        start, end, weight = self.parts()[0]
+        """The integers of other weight than zero, in order, and their weights; of what is held as steps."""
+        store = self._settled()
+        if not isinstance(store, Steps):
+            raise InternalError("numbers: this histogram holds no numbers; please report this.")
+        start, end, weight = store.pieces()
         width = end - start
         first = np.repeat(start - np.cumsum(width) + width, width)
         return first + np.arange(len(first)), np.repeat(weight, width)

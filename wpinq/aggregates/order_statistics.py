@@ -122,8 +122,8 @@ def quantiles(
     Source: Kaplan, Schnapp and Stemmer, "Differentially private approximate quantiles", ICML 2022.
 
     >>> import wpinq
-    >>> people = wpinq.protect([(age,) for age in range(100)], budget=400, columns={"age": int})
-    >>> people.quantiles("age", [0.25, 0.5, 0.75], (0, 99), epsilon=400).frame["value"].to_list()
+    >>> people = wpinq.protect([(age,) for age in range(101)], budget=400, columns={"age": int})
+    >>> people.quantiles("age", [0.25, 0.5, 0.75], (0, 100), epsilon=400).frame["value"].to_list()
     [25.0, 50.0, 75.0]
     """
     if isinstance(shares, (str, bytes)) or not hasattr(shares, "__iter__"):

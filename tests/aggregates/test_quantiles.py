@@ -51,6 +51,23 @@ def test_without_intervals_there_are_none_and_all_of_epsilon_is_for_the_answers(
     assert ledger.spent()[0] == 3, "with intervals it is another"
 
 
+def test_without_bounds_the_grid_is_that_of_all_numbers():
+    """20 answers near a million, at 0.5: 2,000 records are enough, and intervals hold; false alarm below 1e-6."""
+    values = 1e6 + np.random.default_rng(7).normal(size=2000)
+    people = protected(pl.DataFrame({"x": values, "y": -values, "n": values.astype(int)}))
+    for number in range(20):
+        table = people.quantiles("x", [0.25, 0.5, 0.75], epsilon="0.5", name=str(number)).frame
+        assert (ranks_off(values, table["value"].to_numpy(), [0.25, 0.5, 0.75]) < 200).all()
+        assert (table["low"] <= table["value"]).all() and (table["value"] <= table["high"]).all()
+    below = people.quantiles("y", [0.5], epsilon=1000).frame.row(0)
+    assert below[2] <= -np.median(values) <= below[3] and abs(below[1] + np.median(values)) < 0.01
+    whole = people.quantiles("n", [0.5], epsilon=1000).frame.row(0)
+    assert abs(whole[1] - np.median(values)) < 1.1
+    for wrong in ({"by": "n", "keys": [1]}, {"step": 1}):
+        with pytest.raises(PlanError, match="need bounds="):
+            people.quantiles("x", [0.5], epsilon=1, **wrong)
+
+
 def test_they_rise_with_their_shares_and_answer_groups_present_or_not():
     frame = pl.DataFrame({"g": ["a"] * 900 + ["b"] * 100, "x": np.arange(1000) % 50})
     table = protected(frame).quantiles("x", TENTHS, (0, 49), epsilon=1, by="g", keys=["b", "none", "a"]).frame

@@ -1,10 +1,10 @@
 """Quantiles: how many ranks they are off, on average, beside the exponential mechanism and ApproximateQuantiles.
 
 Both are as in the pseudo-code of Kaplan, Schnapp and Stemmer, "Differentially private approximate quantiles", ICML
-2022: over the real numbers between the same bounds, for neighbours that differ by one record more, in floating point. There
-each level of the recursion has epsilon / (log2(quantiles) + 1), and the exponential mechanism an equal part for each
-quantile. "with intervals" is what our answers err by where a quarter of epsilon pays for intervals. Numbers are drawn
-anew for every tenth run; all have the same ones.
+2022: over the real numbers between the same bounds, for neighbours that differ by one record more, in floating point.
+There each level of the recursion has epsilon / (log2(quantiles) + 1), and the exponential mechanism an equal part for
+each quantile. "with intervals" is what our answers err by where a quarter of epsilon pays for intervals. Numbers are
+drawn anew for every tenth run; all have the same ones.
 
 Usage: python tests/benchmarks/bench_quantiles.py [--smoke] [--runs N]
 """

@@ -14,9 +14,10 @@ from wpinq.aggregates.grid import Cells, FineCells
 from wpinq.aggregates.groups import groups
 from wpinq.aggregates.keywords import LEVEL, Bounds, Options
 from wpinq.aggregates.quoted import QuotedAggregate
+from wpinq.aggregates.magnitudes import Magnitudes
 from wpinq.aggregates.rank_aim import RankAim
 from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
-from wpinq.aggregates.scale import Grid, Scale, limits
+from wpinq.aggregates.scale import Grid, Scale, limits, refuse_no_numbers
 from wpinq.aggregates.utility import Aim, ExtremeAim, Terms
 from wpinq.arguments import FLAG, NAME, NAMES, NOTHING, takes
 from wpinq.core.measurements.answer import Answer
@@ -87,7 +88,8 @@ def ask_quantile(
 
 @takes(column=NAME, interval=FLAG, by=NAMES | NOTHING)
 def quantiles(
-    self: Builder[Any], column: str, shares: Sequence[Amount], bounds: Bounds, epsilon: Amount, *,
+    self: Builder[Any], column: str, shares: Sequence[Amount], bounds: Bounds | None = None,
+    epsilon: Amount | None = None, *,
     step: Amount | None = None, confidence: Amount = LEVEL, interval: bool = True,
     by: str | Sequence[str] | None = None, keys: Any = None, name: str | None = None, analyst: str | None = None,
 ) -> Answer:  # fmt: skip
@@ -99,9 +101,10 @@ def quantiles(
     Args:
         column: A column of numbers. A null or a NaN leaves the record out, an infinity is clamped.
         shares: From 0 to 1, each once.
-        bounds: The least and the largest number, which do not depend on the data.
+        bounds: The least and the largest number, which do not depend on the data. Without them the grid is that of all
+            numbers up to 2^63, which know nine digits; answers err by a few more ranks. Not in groups.
         epsilon: What all of them together cost the privacy unit, exact.
-        step: See `quantile`, and so are the others.
+        step: Of the grid between bounds; see `quantile`.
         confidence: How often each interval holds the true quantile; by default 0.95.
         interval: Whether there are intervals. They cost a quarter of epsilon, divided among them, and are wide where
             there are many.
@@ -200,7 +203,7 @@ def max(  # noqa: A001
 
 
 def _ask_shares(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None, options: Options, *,
+    self: Builder[Any], column: str, bounds: Bounds | None, epsilon: Amount | None, options: Options, *,
     shares: tuple[Fraction, ...], title: str, interval: bool = True,
 ) -> QuotedAggregate:  # fmt: skip
     """Quote quantiles, in each group."""
@@ -211,21 +214,39 @@ def _ask_shares(
 
 
 def _ask(
-    self: Builder[Any], column: str, bounds: Bounds, epsilon: Amount | None, options: Options, *,
+    self: Builder[Any], column: str, bounds: Bounds | None, epsilon: Amount | None, options: Options, *,
     call: str, aim: Callable[[Terms], Aim], title: str = "", grid: Grid = EXTREMES, cells: type[Cells] = Cells,
 ) -> QuotedAggregate:  # fmt: skip
     """Quote a choice among the points of a grid, for each group."""
-    low, high, spacing = limits(self._node, column, bounds, options.step, call, grid=grid)
-    scale = Scale(column, low, spacing, 0, int((high - low) / spacing))
+    points = _points(self, column, bounds, options, call=call, grid=grid)
     where = groups(self._node, options.by, options.keys, call)
-    whole = self._node.schema[column].kind is not Kind.FLOAT and (low / spacing).denominator == 1
-    blur = 0.0 if whole and (1 / spacing).denominator == 1 else float(spacing) / 2
+    scale = points.numbers
+    assert isinstance(scale, (Scale, Magnitudes))  # noqa: S101  see `_points`
     node = cells(self._node, where.by, scale, title or f"{call}({column})")
     level = exact(options.confidence, f"{call}(confidence=...)")
     amounts = {"epsilon": epsilon, "within": options.within}
     exactly = {what: None if said is None else positive(said, f"{call}({what}=...)") for what, said in amounts.items()}
     cost = QueryCost(call, confidence=level, name=options.name, analyst=options.analyst, **exactly)
-    return ask_rank(node, where, GridPoints(scale, blur), aim, cost)
+    return ask_rank(node, where, points, aim, cost)
+
+
+def _points(
+    self: Builder[Any], column: str, bounds: Bounds | None, options: Options, *, call: str, grid: Grid
+) -> GridPoints:
+    """The grid: between bounds, or of all numbers.
+
+    Raises:
+        PlanError: See `limits`; or there are no bounds, and a step or groups.
+    """
+    if bounds is None:
+        refuse_no_numbers(self._node, column, call)
+        if options.by is not None or options.step is not None:
+            raise PlanError(f"{call}: by= and step= need bounds=, the least and the largest number.")
+        return GridPoints(Magnitudes(column))
+    low, high, spacing = limits(self._node, column, bounds, options.step, call, grid=grid)
+    whole = self._node.schema[column].kind is not Kind.FLOAT and (low / spacing).denominator == 1
+    blur = 0.0 if whole and (1 / spacing).denominator == 1 else float(spacing) / 2
+    return GridPoints(Scale(column, low, spacing, 0, int((high - low) / spacing)), blur)
 
 
 ask_median = partial(ask_quantile, share=Fraction(1, 2), call="median")

@@ -139,8 +139,8 @@ def bounds_of(
 ) -> tuple[float, float]:
     """Choose bounds of weights.
 
-    A unit that moves them by m, of l1 at most, loses epsilon * CENTRE * m / l1 by the centre, and as much of the rest by
-    the counts, of which each part of m moves one.
+    A unit that moves them by m, of l1 at most, loses epsilon * CENTRE * m / l1 by the centre, and by the counts, of
+    which each part of m moves one, the rest of epsilon * m / l1.
 
     Args:
         heap: The weights on the grid of `magnitudes.py`.

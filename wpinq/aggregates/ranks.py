@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from wpinq.aggregates.group_views import GroupViews
 from wpinq.aggregates.groups import Groups
+from wpinq.aggregates.magnitudes import SIZE, Magnitudes
 from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.scale import Scale
 from wpinq.aggregates.utility import Aim, Terms
@@ -50,17 +51,30 @@ class QueryCost(NamedTuple):
 class GridPoints:
     """The numbers of the cells, and the largest distance of a record's number from that of its cell."""
 
-    numbers: Sequence[float] | Scale
+    numbers: Sequence[float] | Scale | Magnitudes
     blur: float = 0.0
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """How many there are, which `len` cannot always tell."""
+        if isinstance(self.numbers, Magnitudes):
+            return SIZE
         return self.numbers.high - self.numbers.low + 1 if isinstance(self.numbers, Scale) else len(self.numbers)
 
     def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """The numbers of some cells."""
-        if isinstance(self.numbers, Scale):
-            return np.array(self.numbers.points((places + self.numbers.low).ravel().tolist())).reshape(places.shape)
+        if isinstance(self.numbers, (Scale, Magnitudes)):
+            return np.array(self.numbers.points(places.ravel().tolist())).reshape(places.shape)
         return np.asarray(self.numbers, np.float64)[places]
+
+    def around(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Intervals that hold all numbers of records in some cells, as far as those lie between the outer numbers."""
+        if isinstance(self.numbers, Magnitudes):
+            ends = (self.numbers.ends(at.ravel().tolist(), upper=upper) for at, upper in ((low, False), (high, True)))
+            below, above = (np.array(end).reshape(low.shape) for end in ends)
+            return below, above
+        least, most = self.at(np.array([0, self.size - 1]))
+        return np.maximum(self.at(low) - self.blur, least), np.minimum(self.at(high) + self.blur, most)
 
 
 class Ranks(NamedTuple):
@@ -102,7 +116,7 @@ def ask_rank(
     if not 0 < confidence < 1:
         raise PlanError(f"{call}: confidence= is strictly between 0 and 1; write 0.95, say.")
     survey, epochs = answered_from(fit_noise(node), call)
-    terms = Terms(Fraction(1), l1_sensitivity(survey), 1 - confidence, len(points))
+    terms = Terms(Fraction(1), l1_sensitivity(survey), 1 - confidence, points.size)
     if epsilon is None:
         epsilon = _epsilon(aim, terms, None if within is None else within * survey.root.resolution, call)
     elif within is not None:
@@ -186,9 +200,7 @@ class ChargedRanks(ChargedQuery):
     def _choose(self) -> np.ndarray:
         """For each group and each statistic the answer and both ends, as numbers."""
         histogram, words = self._charged._settled()
-        blur = self._points.blur
-        views = GroupViews(self.node.schema, self._where, len(self._points), self.key_owner.identity_key)
+        views = GroupViews(self.node.schema, self._where, self._points.size, self.key_owner.identity_key)
         found = np.array([self._aim.found(view) for view in views.of(histogram, words)], np.int64)
-        value, low, high = np.moveaxis(self._points.at(found.reshape(-1, self._aim.answers, 3)), 2, 0)
-        ends = self._points.at(np.array([0, len(self._points) - 1]))
-        return np.stack([value, np.maximum(low - blur, ends[0]), np.minimum(high + blur, ends[1])], axis=2)
+        value, low, high = np.moveaxis(found.reshape(-1, self._aim.answers, 3), 2, 0)
+        return np.stack([self._points.at(value), *self._points.around(low, high)], axis=2)

@@ -73,7 +73,12 @@ def values_of(array, kind=None):
         (pa.array([1500], pa.duration("ms")), Kind.SPAN, [dt.timedelta(seconds=1.5)]),
         (pa.array([61], pa.time32("s")), Kind.SPAN, [dt.timedelta(seconds=61)]),
         (pa.array([61_000], pa.time64("ns")), Kind.SPAN, [dt.timedelta(microseconds=61)]),
-        (pa.array([decimal.Decimal("0.10"), None]), Kind.ANY, [encode(decimal.Decimal("0.1")), None]),
+        (pa.array([decimal.Decimal("0.10"), None]), Kind.FLOAT, [0.1, None]),
+        (pa.array([decimal.Decimal(7), None], pa.decimal128(12, 0)), Kind.INT, [7, None]),
+        (pa.array([decimal.Decimal(-(10**18) + 1)], pa.decimal256(18, 0)), Kind.INT, [-(10**18) + 1]),
+        (pa.array([decimal.Decimal(7), None], pa.decimal128(19, 0)), Kind.FLOAT, [7.0, None]),
+        (pa.array([decimal.Decimal("0.25")], pa.decimal256(50, 2)), Kind.FLOAT, [0.25]),
+        (pa.array([decimal.Decimal("0.07"), None]).dictionary_encode(), Kind.FLOAT, [0.07, None]),
         (pa.array([[1, 2], None, []]), Kind.ANY, [encode((1, 2)), None, encode(())]),
         (pa.array([{"a": 1, "b": "x"}, None]), Kind.ANY, [encode((1, "x")), None]),
         (pa.array([[b"\xff"], [b"x"]]).cast(pa.list_(pa.binary())), Kind.ANY, [encode((b"\xff",)), encode((b"x",))]),
@@ -81,6 +86,28 @@ def values_of(array, kind=None):
 )  # fmt: skip
 def test_arrow_types(array, kind, expected):
     assert values_of(array) == (kind, expected)
+
+
+@given(st.data(), st.sampled_from([128, 256]), st.integers(1, 38), st.booleans())
+def test_a_decimal_is_the_nearest_double(data, bits, precision, narrow):
+    """As Python finds it from the digits, also where it is cut out of a longer array; Arrow's own cast is not."""
+    scale = data.draw(st.integers(0, precision))
+    most = 10 ** (min(precision, 15) if narrow else precision) - 1
+    whole = data.draw(st.lists(st.none() | st.integers(-most, most), min_size=1, max_size=20))
+    type_ = {128: pa.decimal128, 256: pa.decimal256}[bits](precision, scale)
+    with decimal.localcontext(prec=80):
+        given_ = [None if one is None else decimal.Decimal(one).scaleb(-scale) for one in whole]
+    array = pa.array(given_, type_)
+    cut = data.draw(st.integers(0, len(array) - 1))
+    kind, found = values_of(array[cut:])
+    assert kind is (Kind.INT if scale == 0 and precision <= 18 else Kind.FLOAT)
+    assert found == [None if one is None else float(one) if kind is Kind.FLOAT else int(one) for one in given_[cut:]]
+
+
+def test_every_price_prints_as_it_is_written():
+    prices = [decimal.Decimal(cents) / 100 for cents in range(-1000, 100_000)]
+    _, found = values_of(pa.array(prices, pa.decimal128(15, 2)))
+    assert found == [cents / 100 for cents in range(-1000, 100_000)]
 
 
 @given(
@@ -105,6 +132,10 @@ def test_no_unsigned_integer_is_lost(numbers):
         (pa.array([True]), int, [1]),
         (pa.array([2**64 - 1, 5], pa.uint64()), int, [None, 5]),
         (pa.array([decimal.Decimal("0.10")]), float, [0.1]),
+        (pa.array([decimal.Decimal("0.10"), None]), str, ["0.10", None]),
+        (pa.array([decimal.Decimal(-(10**37) + 1)], pa.decimal256(40, 0)), str, ["-" + "9" * 37]),
+        (pa.array([decimal.Decimal("7.00"), decimal.Decimal("7.50"), None]), int, [7, None, None]),
+        (pa.array([decimal.Decimal(7)], pa.decimal128(5, 0)), float, [7.0]),
         (pa.array([dt.date(2024, 2, 29)]), dt.datetime, [dt.datetime(2024, 2, 29)]),
     ],
 )

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from wpinq.aggregates.grid import Cells, FineCells
 from wpinq.aggregates.groups import groups
 from wpinq.aggregates.keywords import LEVEL, Bounds, Options
-from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.magnitudes import Magnitudes
+from wpinq.aggregates.quoted import QuotedAggregate
 from wpinq.aggregates.rank_aim import RankAim
 from wpinq.aggregates.ranks import GridPoints, QueryCost, ask_rank
 from wpinq.aggregates.scale import Grid, Scale, limits, refuse_no_numbers

@@ -61,11 +61,12 @@ def sql(
     `SELECT page, COUNT(*) AS c FROM views WHERE ... GROUP BY page HAVING c >= 50 ORDER BY c DESC LIMIT 10`. There are
     COUNT(*), COUNT(x), COUNT(DISTINCT x) (with `unit=users(...)`, COUNT(DISTINCT user) counts people), SUM, AVG, MIN,
     MAX, MEDIAN, PERCENTILE_CONT(share) WITHIN GROUP (ORDER BY x), VARIANCE and STDDEV (_SAMP and _POP) of columns and
-    of expressions such as `price * qty`, each with FILTER (WHERE ...), and JOINs of public tables on a unique key. All
-    but counts need `bounds`, or follow from those of their columns. An extreme is a point of a grid of a thousandth of
-    the bounds that a few records are beyond. Quantiles of one expression are one measurement: nine cost what one does
-    (see `quantiles`). Of no records an answer is noise, not NULL. Which groups there are is itself private, so they are either given as `keys`, or published by COUNT(*), or
-    the first count, where its noisy value passes a threshold that costs `delta`; HAVING then only leaves out more.
+    of expressions such as `price * qty`, each with FILTER (WHERE ...), and JOINs of public tables on a unique key.
+    All but counts need `bounds`, or follow from those of their columns. An extreme is a point of a grid of a
+    thousandth of the bounds that a few records are beyond. Quantiles of one expression are one measurement: nine
+    cost what one does (see `quantiles`). Of no records an answer is noise, not NULL. Which groups there are is
+    itself private, so they are either given as `keys`, or published by COUNT(*), or the first count, where its
+    noisy value passes a threshold that costs `delta`; HAVING then only leaves out more.
     Subqueries in FROM and WITH are tables: without GROUP BY they cost nothing, and with it twice as much, for of each
     key one record is left, and who adds a record changes it; grouped by the person, who counts once pays once. How many
     keys have c records is asked of a `shave`, with half of that variance. EXPLAIN SELECT ... answers with the price of

@@ -2,8 +2,8 @@
 
 Types are public. Integers, numbers, texts, booleans, bytes, dates, timestamps and durations are columns of their own
 kind; times are counted in microseconds (rounded down), and what does not fit is null. Times of day are durations since
-midnight. Unsigned 64-bit integers, decimals and nested types are held as canonical values, so nothing is lost; a
-record inside a column becomes a tuple. A column without a type is text, all null.
+midnight. Decimals are numbers (`decimals.py`). Unsigned 64-bit integers and nested types are held as canonical values,
+so nothing is lost; a record inside a column becomes a tuple. A column without a type is text, all null.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_t
 from wpinq.core.records.text import parse, series, valid_text
 from wpinq.errors import SourceError
 from wpinq.sources.columns import Columns, check_names, chosen
+from wpinq.sources.tables import decimals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +85,7 @@ def public_kind(type_: pa.DataType) -> Kind | None:
     tests = (
         (Kind.TEXT, (types.is_null, types.is_string, types.is_large_string, types.is_string_view)),
         (Kind.BOOL, (types.is_boolean,)),
-        (Kind.ANY, (types.is_uint64, types.is_decimal, types.is_nested)),
+        (Kind.ANY, (types.is_uint64, types.is_nested)),
         (Kind.INT, (types.is_integer,)),
         (Kind.FLOAT, (types.is_floating,)),
         (Kind.BYTES, (types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary)),
@@ -95,6 +96,8 @@ def public_kind(type_: pa.DataType) -> Kind | None:
         return Kind.TIME if type_.tz is None else Kind.INSTANT
     if types.is_union(type_):
         return None
+    if types.is_decimal(type_):
+        return decimals.kind_of(type_)
     return next((kind for kind, checks in tests if any(check(type_) for check in checks)), None)
 
 
@@ -107,11 +110,9 @@ def compatible(type_: pa.DataType | None, kind: Kind) -> bool:
     own, type_ = public_kind(type_), storage(type_)
     if fits(own, kind):
         return True
-    return (
-        kind in {Kind.INT, Kind.FLOAT, Kind.TEXT}
-        if types.is_uint64(type_)
-        else (kind is Kind.FLOAT and types.is_decimal(type_))
-    )
+    if types.is_uint64(type_):
+        return kind in {Kind.INT, Kind.FLOAT, Kind.TEXT}
+    return kind is Kind.TEXT and types.is_decimal(type_)
 
 
 def fits(own: Kind | None, kind: Kind) -> bool:
@@ -152,8 +153,10 @@ def column(array: pa.Array, column: Column) -> pl.Series:
         return pl.Series(column.name, [], polars_type(kind)).extend_constant(None, len(array))
     if kind is Kind.ANY:
         return (_unsigned(array) if pa.types.is_uint64(type_) else _codes(array)).alias(column.name)
+    if pa.types.is_decimal(type_) and kind is Kind.TEXT:
+        return series(array.cast(pa.large_string()), column.name)
     if pa.types.is_decimal(type_):
-        return series(array.cast(pa.float64()), column.name)
+        return declared(decimals.numbers(array).alias(column.name), own, kind)
     if pa.types.is_uint64(type_):
         return series(array, column.name).cast(polars_type(kind), strict=False)
     if own is Kind.BYTES and kind is not own:  # a file whose schema of Arrow calls them texts (`decode.all_plain`)

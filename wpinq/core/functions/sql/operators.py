@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -160,6 +162,9 @@ def _arithmetic(translator: Translator, node: Any) -> Term:
         return times.shifted(translator, node, node.this, node.expression)
     if name == "Add" and type(node.this).__name__ == "Interval":
         return times.shifted(translator, node, node.expression, node.this)
+    known = _computed(translator, node)
+    if known is not None:
+        return constant(known, Kind.FLOAT, "")
     (left, right), kind = _numbers(translator, node.this, node.expression)
     if name == "Mod" and kind is Kind.FLOAT:
         raise PlanError(f"{translator.call}: {translator.spell(node)}: % takes integers.")
@@ -170,6 +175,23 @@ def _arithmetic(translator: Translator, node: Any) -> Term:
     else:
         result = {"Add": operator.add, "Sub": operator.sub, "Mul": operator.mul}[name](left, right)
     return Term(result.cast(polars_type(kind), strict=False), kind, "")
+
+
+def _computed(translator: Translator, node: Any) -> float | None:
+    """A sum, a difference or a product of constants, of which one has a point, as the nearest double.
+
+    `0.06 + 0.01` is 0.07, as in PostgreSQL, where the sum of the two doubles is not.
+    """
+    computed = {"Add": operator.add, "Sub": operator.sub, "Mul": operator.mul}.get(type(node).__name__)
+    parts = [translator.term(one) for one in (node.this, node.expression)]
+    if computed is None or any(one.kind not in NUMBERS or one.constant is None for one in parts):
+        return None
+    if all(one.kind is Kind.INT for one in parts) or not all(math.isfinite(one.constant) for one in parts):
+        return None
+    try:
+        return float(computed(*(Fraction(repr(one.constant)) for one in parts)))
+    except OverflowError:
+        return None
 
 
 def _negative(translator: Translator, node: Any) -> Term:

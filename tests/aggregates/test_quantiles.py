@@ -151,7 +151,7 @@ def test_sql_charges_several_shares_of_one_column_once():
     )
     query = f"SELECT {asked}, MEDIAN(x), COUNT(*) FROM people"
     told = wpinq.sql(f"EXPLAIN {query}", people, epsilon=1, bounds={"x": (0, 100)})
-    assert [row[4] for row in told.rows] == [0.5, 0.5]
+    assert told.frame["epsilon"].to_list() == [0.5, 0.5]
     (row,) = wpinq.sql(query, people, epsilon=2000, bounds={"x": (0, 100)}).rows
     assert people["people"]._node.data.ledger.spent()[0] == 2000
     assert row[1] == row[3] == row[4]
@@ -169,4 +169,4 @@ def test_within_speaks_of_each_share_by_itself():
     told = wpinq.sql(f"EXPLAIN {query}", people, within=100, bounds={"x": (0, 100)})
     assert len(told.rows) == 2
     wpinq.sql(query, people, within=100, bounds={"x": (0, 100)})
-    assert people["people"]._node.data.ledger.spent()[0] == sum(Fraction(str(row[4])) for row in told.rows)
+    assert people["people"]._node.data.ledger.spent()[0] == sum(map(Fraction, map(str, told.frame["epsilon"])))

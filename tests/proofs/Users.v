@@ -9,11 +9,11 @@ Variable user : A -> U.
 Definition of_user (u : U) (c : coll A) : coll A := filter (fun p => same (user (fst p)) u) c.
 
 (** What is kept of each user depends on that user's records alone. *)
-Definition by_user (keep : coll A -> coll A) (c : coll A) : coll A :=
+Definition by_user {B} (keep : coll A -> coll B) (c : coll A) : coll B :=
   flat_map (fun u => keep (of_user u c)) (nodup eq_dec (map (fun p => user (fst p)) c)).
 
 (** One user comes or goes, with whatever records: the output moves by what is kept of this user. *)
-Theorem a_user_moves_what_is_kept keep most u (c d : coll A) :
+Theorem a_user_moves_what_is_kept {B} `{Eq B} (keep : coll A -> coll B) most u (c d : coll A) :
   (forall g, mass (keep g) <= most) ->
   (forall p, In p c -> user (fst p) <> u) -> (forall p, In p d -> user (fst p) = u) ->
   dist (by_user keep (d ++ c)) (by_user keep c) <= Z.max most 0.

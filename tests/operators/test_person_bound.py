@@ -252,6 +252,23 @@ def test_tables_of_one_ledger_move_together(tmp_path):
     assert (paid(people), people.scale) == (2, Fraction(1, 2))
 
 
+def test_no_movement_below_one_is_claimed_of_a_dither(tmp_path):
+    """Groups of shared weights move by 1/2, and so do their pairs; a dither is proved for a movement of 1."""
+    one, other = (
+        wpinq.protect([], 10**9, columns=PAIR, unit=wpinq.users("a", shared=True), version="1", ledger=tmp_path / name)
+        .group_by("a", len)
+        for name in ("one", "other")
+    )  # fmt: skip
+    pairs = one.join_rows(other, on="a")
+    assert pairs._node.stability == (Fraction(1, 2), Fraction(1, 2))
+    rounded = fit_noise(pairs._node)
+    assert rounded.dithers
+    assert set(Survey.of(rounded).sensitivities.values()) == {DITHER_STABILITY}
+    part = fit_noise(pairs.partition("a", [1])[1]._node)
+    assert part.dithers
+    assert set(Survey.of(part).sensitivities.values()) == {DITHER_STABILITY}
+
+
 # ---- wrong rules are found
 
 

@@ -9,6 +9,7 @@ source i is charged S_i / scale. So epsilon is what the measurement costs the pr
 People often move less than that: who counts once moves by 1, whatever their bound (`person_bound.py`). Where that
 bounds what all tables of a ledger move together, each path counts as that part of its product (privacy rule 49). It is
 not used where a path goes through parts, since a person may be in several parts, of which only the largest is charged.
+It is above the product only where a dither rounds what moves by less than its proof takes.
 """
 
 from __future__ import annotations
@@ -97,10 +98,8 @@ class Survey:
         for (data, _), product in products.items():
             whole[mover(data)] += product
         divided = {mover(data) for data, parts in products if parts}
-        part = {
-            unit: min(Fraction(1), self.changes[unit].l1 / product) if product and unit not in divided else Fraction(1)
-            for unit, product in whole.items()
-        }
+        part = {unit: self.changes[unit].l1 / product if product else Fraction(1) for unit, product in whole.items()}
+        part |= {unit: max(Fraction(1), part[unit]) for unit in divided}
         return {way: product * part[mover(way[0])] for way, product in products.items()}
 
     @cached_property

@@ -164,6 +164,17 @@ def test_ways_through_parts_are_counted_before_they_are_told_apart():
         insist_on_gain(made._node, whole, "plan")
 
 
+def test_what_is_made_on_the_way_counts_where_the_end_moves_by_little():
+    unit = wpinq.users("t", at_most=1000)
+    made = wpinq.protect([], 1, columns={"t": str, "n": int}, unit=unit, version="1")
+    rows = made.join_rows(made, on="t").join_rows(made, on="t")
+    for end in (rows.limit("t"), rows.map("t").distinct()):
+        assert set(sensitivities(end._node).values()) == {1}
+        with pytest.raises(PlanError, match="plan: one unit could move it by more than 1000 times"):
+            insist_on_gain(end._node, Limits(), "plan")
+    insist_on_gain(made.join_rows(made, on="t").limit("t")._node, Limits(), "plan")
+
+
 def test_batches_of_a_step_are_added_up_and_no_record_is_lost():
     schema = Schema.of(n=Kind.INT)
     batch = Batch.of(pl.DataFrame({"n": [1, 1, 2]}), schema)

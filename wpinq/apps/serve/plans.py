@@ -45,7 +45,8 @@ def collection(steps: Sequence[grammar.AnyStep], tables: Mapping[str, Collection
 def insist_on_gain(root: Node, limits: Limits, call: str) -> None:
     """Refuse a plan that reads the records of one unit too often: by all ways, and after parts that are disjoint.
 
-    The ways are counted first, since those through parts are told apart by pricing, and may double with each step.
+    The ways are counted first, since those through parts are told apart by pricing, and may double with each step. Each
+    step counts, not the last one alone: a limit at the end of joins moves by little, and what it limits was made.
 
     Raises:
         PlanError: It does.
@@ -54,7 +55,7 @@ def insist_on_gain(root: Node, limits: Limits, call: str) -> None:
     for node in walk(root):
         ways[node] = sum(ways[one] for one in node.inputs) or 1
     if ways[root] <= limits.gain:
-        moves = (move / data.unit.bound for data, move in sensitivities(root).items())
+        moves = (move / data.unit.bound for node in ways for data, move in sensitivities(node).items())
         if max(moves, default=Fraction(0)) <= limits.gain:
             return
     raise PlanError(f"{call}: one unit could move it by more than {limits.gain} times its bound; read it less often.")

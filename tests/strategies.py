@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from wpinq import testing
 from wpinq.collection import Collection
 from wpinq.core.engines import local, reference, select
-from wpinq.core.engines.bytewax.shards import split
 from wpinq.core.engines.common_subplans import needed_columns, representatives
 from wpinq.core.engines.job import Job
+from wpinq.core.engines.shards import split
+from wpinq.core.engines.shuffle import plain
 from wpinq.core.operators.resolution import fit_noise, record_ids
 from wpinq.core.plan.node import Source, sources, steps
 from wpinq.core.plan.shapes import Keyed, Merge, Read, Stateless
@@ -127,18 +128,19 @@ def batch_of(weights, schema, held):
 
 
 def run_flow(collection, shards=1):
-    """Run the real engines on the records of the plan's own sources: the plain loop, and bytewax where there is one."""
+    """Run the real engines on the plan's own sources: the plain loop, tasks in parts, and bytewax where it is."""
     root = fit_noise(collection._node)
     key = sources(root)[0].identity_key
     looped = local.run(Job([root], key))[0]
-    if not select.installed():
-        return looped
-    from wpinq.core.engines.bytewax import flow
+    others = [plain.run(Job([root], key), shards)[0]]
+    if select.installed():
+        from wpinq.core.engines.bytewax import flow
 
-    found = flow.run(Job([root], key, shards=shards))[0]
-    for one, other in zip(found.content(), looped.content(), strict=True):
-        assert np.array_equal(one, other)
-    return found
+        others.append(flow.run(Job([root], key, shards=shards))[0])
+    for found in others:
+        for one, other in zip(found.content(), looped.content(), strict=True):
+            assert np.array_equal(one, other)
+    return looped
 
 
 def same(histogram, root, expected):

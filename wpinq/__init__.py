@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wpinq.core.plan.unit import Unit, users
     from wpinq.core.pricing.quote import Quote
     from wpinq.core.state.memory import limit_memory
+    from wpinq.distributed.processes import processes
     from wpinq.errors import (
         BinError,
         BudgetError,
@@ -58,6 +59,7 @@ _HOMES = {
     "connect": "apps.remote.client",
     "plan_budget": "aggregates.budget_split",
     "postgres": "sources.databases.postgres",
+    "processes": "distributed.processes",
     "protect": "protection",
     "sql": "query.answer",
     "sqlite": "sources.databases.sqlite",
@@ -104,6 +106,7 @@ __all__ = [
     "loss",
     "plan_budget",
     "postgres",
+    "processes",
     "protect",
     "sql",
     "sqlite",

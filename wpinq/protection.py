@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from wpinq.arguments import FLAG, NAME, NOTHING, PATH, takes
 from wpinq.collection import Collection
+from wpinq.core.engines.job import Engine
 from wpinq.core.functions.isolate import refuse_inside
 from wpinq.core.ledger import Asked, Ledger
 from wpinq.core.ledger.budget import Budget
@@ -27,6 +28,7 @@ from wpinq.exact import Amount
 from wpinq.failures import redacted
 from wpinq.sources import Columns, open_source
 from wpinq.sources.form import Words, declared_form
+from wpinq.sources.opening import opening
 
 if TYPE_CHECKING:
     from wpinq.core.ledger.secret import Secret
@@ -64,6 +66,7 @@ def protect(
     table: str | None = None,
     tz: str | None = None,
     repeat: str = "charge",
+    engine: Engine | None = None,
 ) -> Collection:
     """Protect a collection of records.
 
@@ -132,6 +135,7 @@ def protect(
         repeat: What to do before a question is charged that was charged for another version of the data, or by another
             version of Python: "charge" says so in a warning and charges, "ask" asks at a terminal or in a notebook and
             refuses where nobody can be asked, "refuse" refuses.
+        engine: What computes the answers, if that is not this process: `wpinq.processes(4)`. The answers are the same.
 
     Returns:
         The protected collection.
@@ -150,6 +154,8 @@ def protect(
     <protected collection (user: value, page: value) by protect(records)>
     """
     refuse_inside("protect")
+    if engine is not None and not isinstance(engine, Engine):
+        raise PlanError("protect(engine=...): takes what wpinq.processes(...) gives.")
     if repeat not in REPEATS:
         raise PlanError(f"protect(repeat=...): takes one of {', '.join(map(repr, REPEATS))}.")
     asked = Asked.of("protect", budget, delta, rho, accounting)
@@ -186,6 +192,7 @@ def protect(
     data = _confirmed(DataSet(
         reader, book, book.name if name is None else label, declared or printable(reader.title), unit,
         lasting=place is not None, reading=reading, repeat=repeat, before=first.said,
+        opened=opening(source, columns, words, reader), engine=engine,
     ), ask=declared is None)  # fmt: skip
     records = first.over(Source(data))
     if unit.choice is not None:

@@ -25,7 +25,7 @@ import wpinq
 from wpinq.apps.cli import main
 from wpinq.apps.cluster import launch as cluster
 from wpinq.core.engines.bytewax.placement import labels, worker
-from wpinq.core.engines.bytewax.shards import split
+from wpinq.core.engines.shards import split
 from wpinq.core.ledger import Ledger
 from wpinq.core.plan.node import sources
 from wpinq.core.records.batch import Batch

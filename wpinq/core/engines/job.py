@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from wpinq.core.engines.bytewax.placement import labels
 from wpinq.core.plan.node import Node
@@ -67,3 +67,18 @@ class Job:
     def empty(self) -> list[Histogram]:
         """One for each root."""
         return [self.histogram(root) for root in self.roots]
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Runs plans elsewhere than in this process."""
+
+    def check(self, roots: Sequence[Node]) -> None:
+        """Refuse plans that it cannot run, before they are charged.
+
+        Raises:
+            PlanError: There is one.
+        """
+
+    def run(self, job: Job) -> list[Histogram]:
+        """Compute the histograms of all roots."""

@@ -19,8 +19,8 @@ from typing import cast
 
 import polars as pl
 
-from wpinq.core.engines.bytewax.shards import divided
 from wpinq.core.engines.reading import ahead
+from wpinq.core.engines.shards import divided
 from wpinq.core.plan.shapes import Keyed
 from wpinq.core.records.batch import Batch
 from wpinq.core.state.memory import LIMIT

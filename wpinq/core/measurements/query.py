@@ -18,7 +18,7 @@ from wpinq.core.ledger.state import Seal
 from wpinq.core.noise import MODULUS, Words, histogram_digest
 from wpinq.core.pricing.quote import Quote
 from wpinq.core.pricing.recharge import announce
-from wpinq.core.runs.run import settle, wait
+from wpinq.core.runs.run import insist_on_an_engine, settle, wait
 from wpinq.errors import InternalError, PlanError
 from wpinq.failures import redacted
 
@@ -77,6 +77,7 @@ def charge(queries: Sequence[ChargedQuery]) -> None:
     quotes = [query.quote for query in queries]
     for quote in quotes:
         refuse_inside(quote.call)
+        insist_on_an_engine(quote.node)
     logs = {id(quote.epochs.log): quote.epochs.log for quote in quotes if quote.epochs is not None}
     with ExitStack() as held:
         for _, log in sorted(logs.items()):

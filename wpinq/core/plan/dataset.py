@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wpinq.core.plan.unit import Unit
 from wpinq.core.records.reader import Steady
@@ -35,6 +35,8 @@ class DataSet:
         reading: Options by which its files are read, beside their columns.
         before: What is done to each record before a person's are bounded, for people; plans have the steps themselves.
         retractions: Whether records can be taken back, so that one may weigh less than nothing.
+        opened: How another process opens the same files; None where this one alone can read the records.
+        engine: What computes its answers, if that is not this process (`core/engines/job.py`: `Engine`).
         turn: A lock that is held while its queries are answered, so that each is computed once.
         held: What it holds, once it was looked at: how it was read, the digest, and the state of its files by then.
     """
@@ -49,6 +51,8 @@ class DataSet:
     repeat: str = "charge"
     before: tuple[str, ...] = ()
     retractions: bool = False
+    opened: Mapping[str, Any] | None = field(default=None, repr=False)
+    engine: object = field(default=None, repr=False)
     turn: RLock = field(default_factory=RLock, repr=False)
     held: list[tuple[str, bytes | None, str | None]] = field(default_factory=list, repr=False)
 

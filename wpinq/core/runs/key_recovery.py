@@ -72,7 +72,7 @@ def found_in(node: Node, ids: Ids) -> tuple[pl.DataFrame, np.ndarray]:
     if not len(ids):
         return Batch.empty(node.schema).frame.select(node.schema.names), np.empty(0, np.int64)
     tap = Tap(wider(node), sources(node)[0].identity_key, ids)
-    compute([tap])
+    compute([tap], here=True)  # what it finds stays in this process
     return tap.found()
 
 

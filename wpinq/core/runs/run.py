@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
 from wpinq.core.engines import select
-from wpinq.core.engines.job import Job
+from wpinq.core.engines.job import Engine, Job
 from wpinq.core.plan.node import Node, sources
 from wpinq.errors import EngineError
 from wpinq.progress.bars import bar
@@ -134,8 +134,12 @@ def _forget(queries: Sequence[PendingQuery]) -> None:
         _waiting.difference_update(queries)
 
 
-def compute(roots: Sequence[Node]) -> list[Histogram]:
+def compute(roots: Sequence[Node], *, here: bool = False) -> list[Histogram]:
     """Run the dataflow of some plans over the versions that they were written for.
+
+    Args:
+        roots: The plans.
+        here: Whether this process runs them, whatever engine their data have.
 
     Raises:
         SourceError, LedgerError, EngineError: See `settle`.
@@ -143,7 +147,29 @@ def compute(roots: Sequence[Node]) -> list[Histogram]:
     read = list({data: None for root in roots for data in sources(root)})
     for data in read:
         data.check()
-    with loading("wpinq.core.engines.bytewax.flow"):
-        run = select.finite(read)
+    engine = None if here else engine_of(read)
+    if engine is not None:
+        run: Callable[[Job], list[Histogram]] = engine.run
+    else:
+        with loading("wpinq.core.engines.bytewax.flow"):
+            run = select.finite(read)
     with bar("reading", sum(data.reader.total_bytes or 0 for data in read)) as progress:
         return run(Job(roots, read[0].identity_key, progress=progress))
+
+
+def engine_of(read: Sequence[DataSet]) -> Engine | None:
+    """What computes answers about these data sets, if it is not this process; it computes all that is live."""
+    if any(data.live for data in read):
+        return None
+    return next((data.engine for data in read if isinstance(data.engine, Engine)), None)
+
+
+def insist_on_an_engine(root: Node) -> None:
+    """Refuse a plan that the engine of its data cannot run, before it is charged.
+
+    Raises:
+        PlanError: It cannot.
+    """
+    engine = engine_of(sources(root))
+    if engine is not None:
+        engine.check([root])

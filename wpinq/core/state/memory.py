@@ -93,8 +93,13 @@ class Memory:
 
     def scratch(self) -> Scratch:
         """A new file without a name."""
+        return Scratch(self.place)
+
+    @property
+    def place(self) -> str | None:
+        """The directory in which rows wait; None for that of the system for temporary files."""
         place = os.environ.get(SPILL) or self._beside
-        return Scratch(None if place is None else str(place))
+        return None if place is None else str(place)
 
 
 class Scratch:

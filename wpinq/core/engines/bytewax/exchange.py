@@ -18,7 +18,7 @@ from bytewax.dataflow import Stream
 from bytewax.operators import KeyedStream, StatefulBatchLogic
 
 from wpinq.core.engines.bytewax.placement import labels
-from wpinq.core.engines.bytewax.shards import cut, split
+from wpinq.core.engines.shards import cut, split
 from wpinq.core.records.batch import Batch
 from wpinq.core.records.schema import Schema
 from wpinq.core.state.states import Hashed
@@ -83,7 +83,7 @@ def send(
 
     def parts(one: KeyedRecords) -> Iterator[tuple[str, KeyedRecords]]:
         if isinstance(one, Batch):
-            yield from split(one, keys, key, shards)
+            yield from ((labels(shards)[shard], piece) for shard, piece in split(one, keys, key, shards))
             return
         for shard, (ids, weights) in enumerate(cut(one.ids, one.weights, shards)):
             yield from ((labels(shards)[shard], Hashed(*piece)) for piece in pieces(ids, weights))

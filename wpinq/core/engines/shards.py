@@ -1,4 +1,4 @@
-"""Cut a batch into shards by the identity of its key; bytewax routes by the shards' labels only."""
+"""Cut a batch into shards by the identity of its key."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from wpinq.core.engines.bytewax.placement import labels
 from wpinq.core.records.batch import Batch
 from wpinq.core.records.identity import column_identities, identities
 from wpinq.core.records.schema import Schema
@@ -27,15 +26,15 @@ def cut(ids: Ids, weights: Weights, shards: int) -> Iterator[tuple[Ids, Weights]
         yield ids[mine], weights[mine]
 
 
-def split(batch: Batch, columns: Iterable[str], key: bytes, shards: int) -> list[tuple[str, Batch]]:
-    """Cut a batch into the shards of its key columns; without key columns all goes to the first."""
+def split(batch: Batch, columns: Iterable[str], key: bytes, shards: int) -> list[tuple[int, Batch]]:
+    """Cut a batch into the shards of its key columns, by their numbers; without key columns all goes to the first."""
     names = tuple(columns)
     if shards == 1 or not names:
-        return [(labels(shards)[0], batch)]
+        return [(0, batch)]
     batch = batch.expand(name for name in names if batch.schema[name].ranged)
     ids = identities(batch.frame, Schema(tuple(batch.schema[name] for name in names)), key)  # in the key's order
     pieces = enumerate(_pieces(batch.frame, _shard(ids, shards), shards))
-    return [(labels(shards)[number], Batch(frame, batch.schema)) for number, frame in pieces if frame.height]
+    return [(number, Batch(frame, batch.schema)) for number, frame in pieces if frame.height]
 
 
 def divided(batch: Batch, columns: Iterable[str], key: bytes, parts: int) -> Iterator[list[Batch]]:

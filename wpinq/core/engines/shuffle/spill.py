@@ -1,0 +1,124 @@
+"""What tasks of several processes send each other, in files of a private directory, encrypted under a key of one run.
+
+The directory lies where rows wait that do not fit in memory (`core/state/memory.py`), and its owner alone may read it.
+The key is told to the processes through a pipe and kept nowhere. So once they have ended nobody can read what was
+written, and it is removed: by the process that made it, or, if that was killed, by those that it started. A piece is
+bound to its file and its place there, so that none can be changed, or given for another.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from wpinq.errors import EngineError, SourceError
+from wpinq.storage import opened, sealed
+
+
+class Kept(NamedTuple):
+    """Where a piece lies: its file, where it begins there, and how many bytes it takes."""
+
+    file: str
+    start: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Spill:
+    """The directory of one run.
+
+    Attributes:
+        place: The directory.
+        key: The key of the run.
+    """
+
+    place: Path
+    key: bytes
+
+    @classmethod
+    def made(cls, beside: str | None) -> Spill:
+        """A new directory.
+
+        Args:
+            beside: In which directory it is made; in that of the system for temporary files, if none is named.
+
+        Raises:
+            EngineError: It cannot be made there.
+        """
+        import tempfile
+
+        try:
+            return cls(Path(tempfile.mkdtemp(prefix=".wpinq-run-", dir=beside)), os.urandom(32))
+        except OSError as error:
+            raise full(beside or tempfile.gettempdir(), error) from None
+
+    def writer(self, name: str) -> Writer:
+        """A new file, which holds one piece after another."""
+        return Writer(self, name)
+
+    def read(self, kept: Kept) -> bytes:
+        """A piece.
+
+        Raises:
+            EngineError: It is not there as it was written.
+        """
+        try:
+            with (self.place / kept.file).open("rb") as file:
+                content = os.pread(file.fileno(), kept.size, kept.start)
+            return opened(self.key, f"{kept.file} {kept.start}", content)
+        except (OSError, SourceError):
+            raise EngineError(f"{self.place}: what waited there cannot be read; nothing was answered.") from None
+
+    def forget(self, file: str) -> None:
+        """Remove a file that was read."""
+        (self.place / file).unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Remove the directory and all that is in it."""
+        shutil.rmtree(self.place, ignore_errors=True)
+
+
+class Writer:
+    """Writes pieces to a new file of a run; it is made with the first one."""
+
+    def __init__(self, spill: Spill, name: str) -> None:
+        self._spill, self.name = spill, name
+        self._end = 0
+        self._file: IO[bytes] | None = None
+
+    def write(self, content: bytes) -> Kept:
+        """Keep a piece.
+
+        Raises:
+            EngineError: There is no room.
+        """
+        kept = sealed(self._spill.key, f"{self.name} {self._end}", content)
+        try:
+            if self._file is None:
+                path = self._spill.place / self.name
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+                self._file = os.fdopen(descriptor, "wb", buffering=0)
+            start, written = self._end, memoryview(kept)
+            while written:
+                written = written[self._file.write(written) or 0 :]
+        except OSError as error:
+            raise full(self._spill.place, error) from None
+        self._end += len(kept)
+        return Kept(self.name, start, len(kept))
+
+    def close(self) -> None:
+        """End the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def full(place: Path | str, error: OSError) -> EngineError:
+    """What is said where nothing can be written."""
+    why = os.strerror(error.errno) if error.errno else "it failed"
+    return EngineError(
+        f"{place}: what the processes of a run send each other cannot be written there ({why.lower()}); make room, or "
+        "name another directory (--spill, limit_memory)."
+    )

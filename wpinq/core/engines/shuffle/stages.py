@@ -1,0 +1,67 @@
+"""The driver's part of a run: which task is next, what it is sent, and the sum of what all have counted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from wpinq.core.engines.reading import batches
+from wpinq.core.engines.shuffle.content import pack, unpack
+from wpinq.core.engines.shuffle.tasks import ROOT, Item, Made, Task, Tasks, added
+from wpinq.core.plan.shapes import Read
+from wpinq.core.state.histogram import Histogram
+
+H = TypeVar("H")
+
+
+class Shuffle(Protocol[H]):
+    """What runs tasks and keeps what they send; `H` stands for content that is kept."""
+
+    def perform(self, tasks: Sequence[Task[H]]) -> Iterator[Made[H]]:
+        """Run all of these tasks, in any order, and say what they made; of a task that was run twice, once."""
+
+    def keep(self, content: bytes) -> H:
+        """Keep what the driver itself has read."""
+
+    def read(self, kept: H) -> bytes:
+        """What was kept."""
+
+    def travels(self, read: Read) -> bool:
+        """Whether tasks read this source themselves; else the driver does."""
+
+
+def run(tasks: Tasks, by: Shuffle[H]) -> list[Histogram]:
+    """Run all tasks, and give the histograms of all roots.
+
+    Raises:
+        SourceError: A source could not be read to its end.
+        EngineError: A step failed.
+    """
+    found = tasks.job.empty()
+    inbox: defaultdict[tuple[int, int], list[Item[H]]] = defaultdict(list)
+    for stage in tasks.stages():
+        given = [task for step in stage for task in _given(tasks, step, by, inbox)]
+        for made in by.perform(given):
+            if made.step == ROOT:
+                added(found, made.port, unpack(by.read(made.content)))
+            else:
+                inbox[made.step, made.shard].append(Item(made.port, made.content))
+    return found
+
+
+def _given(
+    tasks: Tasks, step: int, by: Shuffle[H], inbox: defaultdict[tuple[int, int], list[Item[H]]]
+) -> Iterator[Task[H]]:
+    """The tasks of a step; nothing follows from nothing, so a shard to which nothing was sent needs none."""
+    shape = tasks.shape(step)
+    itself = isinstance(shape, Read) and by.travels(shape)
+    if isinstance(shape, Read) and not itself:
+        lots = (lot for some in batches(shape, (0, 1), tasks.job.progress) for lot in some)
+        for number, lot in enumerate(lots):
+            inbox[step, number % tasks.parts].append(Item(0, by.keep(pack(lot))))
+    for part in range(tasks.parts):
+        if itself:
+            yield Task(step, part, None)
+        elif items := inbox.pop((step, part), None):
+            yield Task(step, part, tuple(items))

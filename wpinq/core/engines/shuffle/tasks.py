@@ -1,0 +1,197 @@
+"""A plan's five shapes as tasks: what one task does, wherever it runs.
+
+    Read     read a share, and cut what follows by the key of who reads next
+    Keyed    take in what was sent to a shard, fold it, and cut what follows again
+    root     every task counts what it makes for a measured histogram; the driver adds the parts up, exactly
+
+A task is a function of its plan, its number and its items: state, samples and dithers are functions of keys and records
+and not of their order. So a task that dies is run again with the same outcome, and in however many parts a plan is cut,
+its histograms are the same bit for bit. A task knows the keys that identify and sample records, and neither the secret,
+the ledger nor noise (privacy rule 37).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from wpinq.core.engines.common_subplans import Lowered
+from wpinq.core.engines.job import Job
+from wpinq.core.engines.linear import Linear, StepBatches
+from wpinq.core.engines.reading import batches
+from wpinq.core.engines.shuffle.content import Content
+from wpinq.core.engines.shuffle.sending import Identities, Records
+from wpinq.core.engines.threads import state_of
+from wpinq.core.plan.node import Node
+from wpinq.core.plan.shapes import Keyed, Read
+from wpinq.core.records.batch import Batch
+from wpinq.core.state.histogram import Histogram
+from wpinq.core.state.states import Hashed, HashedState
+from wpinq.core.state.workers import cores
+from wpinq.errors import InternalError
+from wpinq.failures import redact
+
+H_co = TypeVar("H_co", covariant=True)
+"""What stands for content that was sent: its bytes, or a place where they lie."""
+ROOT = -1
+"""In the place of a step: the histogram of a measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Generic[H_co]):
+    """What is sent to a shard of a step: which of its inputs it is for, and the content."""
+
+    port: int
+    content: H_co
+
+
+@dataclass(frozen=True, slots=True)
+class Made(Generic[H_co]):
+    """What a task made.
+
+    Attributes:
+        step: The number of the step that reads it, or `ROOT`.
+        port: Which input of the step, or which measurement.
+        shard: Which shard of the step.
+        content: It.
+    """
+
+    step: int
+    port: int
+    shard: int
+    content: H_co
+
+
+@dataclass(frozen=True, slots=True)
+class Task(Generic[H_co]):
+    """What one task is to do.
+
+    Attributes:
+        step: The number of the step that reads or remembers.
+        part: Which share of the source, or which shard.
+        items: What was sent to it; None where it reads the source itself.
+    """
+
+    step: int
+    part: int
+    items: Iterable[Item[H_co]] | None
+
+
+class Tasks:
+    """The tasks of some plans.
+
+    Args:
+        job: The plans.
+        parts: Into how many shares a source, and shards a step, is cut.
+    """
+
+    def __init__(self, job: Job, parts: int) -> None:
+        self.job, self.parts, self.plan = job, parts, Lowered(job)
+        self.origins = [node for node, shape in self.plan.shapes.items() if isinstance(shape, Read | Keyed)]
+        self._roots: dict[Node, list[int]] = {}
+        for number, root in enumerate(job.roots):
+            self._roots.setdefault(self.plan.chosen[root], []).append(number)
+        self._readers: dict[Node, list[tuple[int, int]]] = {}
+        for number, node in enumerate(self.origins):
+            for port, up in enumerate(node.inputs if isinstance(self.plan.shapes[node], Keyed) else ()):
+                self._readers.setdefault(self.plan.chosen[up], []).append((number, port))
+
+    def shape(self, step: int) -> Read | Keyed:
+        """The shape of a step."""
+        shape = self.plan.shapes[self.origins[step]]
+        assert isinstance(shape, Read | Keyed)  # noqa: S101  see `origins`
+        return shape
+
+    def stages(self) -> Iterator[list[int]]:
+        """The steps in turn: those of a stage read what earlier stages made."""
+        made = [{reader for end in self._follows(node).ends for reader, _ in self._readers.get(end, ())}
+                for node in self.origins]  # fmt: skip
+        left = set(range(len(self.origins)))
+        while left:
+            stage = sorted(step for step in left if not any(step in made[other] for other in left))
+            yield stage
+            left.difference_update(stage)
+
+    def run(self, task: Task[Content], progress: Callable[[int], None] | None = None) -> Iterator[Made[Content]]:
+        """What a task makes.
+
+        Raises:
+            SourceError: A source could not be read to its end.
+            EngineError: A step failed; the message names it and never the data.
+        """
+        node, failed = self.origins[task.step], None
+        try:
+            yield from self._made(task, node, progress)
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001  Polars panics are no Exceptions; any text may quote data
+            failed = redact(node.title, error)
+        self.job.failure.raise_if_failed()
+        if failed is not None:
+            raise failed from None
+
+    def _made(self, task: Task[Content], node: Node, progress: Callable[[int], None] | None) -> Iterator[Made[Content]]:
+        follows = self._follows(node)
+        senders = {(end, *reader): self._sender(end, *reader)
+                   for end in follows.ends for reader in self._readers.get(end, ())}  # fmt: skip
+        counted = {(end, root): self.job.histogram(self.job.roots[root])
+                   for end in follows.ends for root in self._roots.get(end, ())}  # fmt: skip
+        for some in self._folded(task, node, follows, progress):
+            for end, found in some.items():
+                for batch in found:
+                    for root in self._roots.get(end, ()):
+                        counted[end, root].absorb(batch)
+                    for step, port in self._readers.get(end, ()):
+                        sent = senders[end, step, port].add(batch)
+                        yield from (Made(step, port, shard, content) for shard, content in sent)
+        for (_, step, port), sender in senders.items():
+            yield from (Made(step, port, shard, content) for shard, content in sender.rest())
+        for (_, root), histogram in counted.items():
+            yield from (Made(ROOT, root, 0, part) for part in histogram.parts() if len(part[0]))
+
+    def _folded(
+        self, task: Task[Content], node: Node, follows: Linear, progress: Callable[[int], None] | None
+    ) -> Iterator[StepBatches]:
+        shape = self.shape(task.step)
+        if isinstance(shape, Read):
+            yield from map(follows.push, self._read(shape, task, progress))
+            return
+        size = self.plan.size
+        state = state_of(shape, self.job.key, cores(), None if size is None else size // self.parts)
+        for item in task.items or ():
+            if isinstance(item.content, Batch):
+                state.absorb(item.port, item.content)
+            elif isinstance(item.content, Hashed) and isinstance(state, HashedState):
+                state.absorb_hashed(item.content)
+            else:
+                raise InternalError(f"{node.title}: was sent what it does not take in; please report this.")
+        yield from follows.changes(state, last=True)
+
+    def _read(self, shape: Read, task: Task[Content], progress: Callable[[int], None] | None) -> Iterator[Batch]:
+        if task.items is None:
+            for some in batches(shape, (task.part, self.parts), progress):
+                yield from some
+            return
+        yield from (item.content for item in task.items if isinstance(item.content, Batch))
+
+    def _follows(self, node: Node) -> Linear:
+        return self.plan.follows(node)
+
+    def _sender(self, end: Node, step: int, port: int) -> Records | Identities:
+        shape = self.shape(step)
+        assert isinstance(shape, Keyed)  # noqa: S101  nothing else reads what was sent
+        if shape.hashed:
+            return Identities(end.schema, self.job.key, self.parts)
+        return Records(shape.keys[port], self.job.key, self.parts)
+
+
+def added(histograms: list[Histogram], number: int, content: Content) -> None:
+    """Add a part of a measurement's histogram up.
+
+    Raises:
+        InternalError: It is none.
+    """
+    if isinstance(content, Batch | Hashed):
+        raise InternalError("measure: a task sent records for a histogram; please report this.")
+    histograms[number].add(content)

@@ -1,0 +1,113 @@
+"""A process that runs tasks for another one: it reads lines of JSON, and answers each by a line.
+
+The first line says what is to be computed, under which key and where what is sent lies; each of the others is one task.
+An answer says where what the task made lies, or why it failed. When the other process is gone this one removes the
+directory of the run and ends at once, whatever it is doing. It prints nothing: its output may quote data.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from wpinq.core.engines.job import Job
+from wpinq.core.engines.shuffle.content import Content, pack, unpack
+from wpinq.core.engines.shuffle.spill import Kept, Spill
+from wpinq.core.engines.shuffle.tasks import Item, Task, Tasks
+from wpinq.errors import EngineError, SourceError
+from wpinq.failures import redact
+
+
+@dataclass
+class Lazy:
+    """The items of a task, each read when it is asked for."""
+
+    spill: Spill
+    items: list[tuple[int, str, int, int]]
+
+    def __iter__(self) -> Iterator[Item[Content]]:
+        for port, file, start, size in self.items:
+            yield Item(port, unpack(self.spill.read(Kept(file, start, size))))
+
+
+def main(rebuilt: Callable[[dict[str, Any]], Job]) -> None:
+    """Run tasks until the other process is gone.
+
+    Args:
+        rebuilt: Makes the plans of what was told.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process is asked to stop, and stops this one
+    answers, lines = _private_output(), Lines()
+    tasks: Tasks | None = None
+    while True:
+        given = lines.next()
+        try:
+            if tasks is None:
+                lines.spill = Spill(Path(given["place"]), bytes.fromhex(given["key"]))
+                tasks = Tasks(rebuilt(given["told"]), given["parts"])
+                told: dict[str, Any] = {"ready": True}
+            else:
+                told = _done(tasks, lines.spill, given)
+        except BaseException as error:  # noqa: BLE001  its text may quote data
+            known = redact("a task", error)
+            told = {"failed": str(known), "source": isinstance(known, SourceError)}
+        answers.write(json.dumps(told) + "\n")
+        answers.flush()
+
+
+def failed(told: Mapping[str, Any]) -> EngineError | SourceError:
+    """The error that a worker told."""
+    return (SourceError if told.get("source") else EngineError)(str(told["failed"]))
+
+
+class Lines:
+    """The lines of standard input, read by a thread of their own, which ends this process when there are no more."""
+
+    def __init__(self) -> None:
+        self.spill = Spill(Path(), b"")
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def next(self) -> dict[str, Any]:
+        """The next line."""
+        result: dict[str, Any] = json.loads(self._lines.get())
+        return result
+
+    def _read(self) -> None:
+        for line in sys.stdin:
+            self._lines.put(line)
+        if self.spill.key:
+            self.spill.remove()
+        os._exit(0)
+
+
+def _done(tasks: Tasks, spill: Spill, given: dict[str, Any]) -> dict[str, Any]:
+    """Run a task, and say where what it made lies."""
+    items = None if given["items"] is None else Lazy(spill, given["items"])
+    read: list[int] = []
+    writer = spill.writer(given["file"])
+    try:
+        made = [
+            (one.step, one.port, one.shard, *writer.write(pack(one.content)))
+            for one in tasks.run(Task(given["step"], given["part"], items), read.append)
+        ]
+    finally:
+        writer.close()
+    return {"made": made, "read": sum(read)}
+
+
+def _private_output() -> IO[str]:
+    """Where answers go; what anything else prints goes nowhere."""
+    answers = os.fdopen(os.dup(1), "w")
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    return answers

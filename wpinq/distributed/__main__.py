@@ -1,0 +1,9 @@
+"""A process that runs tasks of plans: `python -m wpinq.distributed`."""
+
+from __future__ import annotations
+
+from wpinq.core.engines.shuffle.worker import main
+from wpinq.distributed.processes import rebuilt
+
+if __name__ == "__main__":
+    main(rebuilt)

@@ -1,0 +1,133 @@
+"""Functions of plans as JSON and back: expressions of Polars and SQL, traced functions, public tables. No code travels.
+
+An expression travels as Polars writes it in JSON, and is admitted once more where it arrives: what is not element-wise
+is refused there too. A traced function travels as its expressions, from which a function is written that traces to the
+very same. Whatever is plain Python does not travel.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+from base64 import b64decode, b64encode
+from dataclasses import fields
+from typing import Any
+
+import polars as pl
+
+from wpinq.core.functions import Function, bind
+from wpinq.core.functions.polars.admit import admit, bare, tree
+from wpinq.core.functions.polars.expressions import Expressions
+from wpinq.core.functions.rows import Rows
+from wpinq.core.functions.traced.columnar import Columnar
+from wpinq.core.functions.traced.expression import Expression, constant, step
+from wpinq.core.functions.traced.expression import column as column_of
+from wpinq.core.functions.traced.written import parts, written
+from wpinq.core.records.kinds import read
+from wpinq.core.records.schema import Kind
+from wpinq.degrees.cells import CornerBin
+from wpinq.distributed.values import Json, UntoldError, members, record, told, untold
+from wpinq.errors import InternalError
+
+CALL = "a plan"
+FIELDS = tuple(one.name for one in fields(Function))
+"""What all functions have."""
+
+
+def function_told(function: Function) -> Json:
+    """A function as JSON.
+
+    Raises:
+        UntoldError: It is plain Python.
+    """
+    if isinstance(function, Expressions):
+        return {
+            "expressions": [_expression(one) for one in function.expressions],
+            "corner": isinstance(function, CornerBin), "growth": function.growth, **_common(function),
+        }  # fmt: skip
+    if isinstance(function, Columnar):
+        inside = {part for node in function.nodes for part in parts(node)}
+        if not inside.issuperset(function.steps):
+            raise UntoldError  # what it computes and does not return may fail, and then the record is dropped
+        return {"traced": [_node(one) for one in function.nodes], **_common(function)}
+    if isinstance(function, Rows):
+        file = io.BytesIO()
+        function.table.write_ipc(file)
+        return {"rows": b64encode(file.getvalue()).decode(), "outer": function.outer, **_common(function)}
+    raise UntoldError
+
+
+def function_untold(given: Json) -> Function:
+    """The function that was told.
+
+    Raises:
+        InternalError: It means something else here.
+    """
+    common = {name: untold(one, _nothing) for name, one in given["fields"].items()}
+    if "rows" in given:
+        table = pl.read_ipc(io.BytesIO(b64decode(given["rows"])))
+        return Rows(**common, table=table, outer=given["outer"])
+    if "expressions" in given:
+        made = tuple(_admitted(one, common) for one in given["expressions"])
+        kind = CornerBin if given["corner"] else Expressions
+        return kind(**common, expressions=made, growth=given["growth"])
+    nodes = [_node_of(one) for one in given["traced"]]
+    source = written(nodes, common["reads"], common["schema"])
+    columns = list(common["output"].names)
+    bound = bind(source, common["schema"], CALL, columns=columns)
+    if not isinstance(bound, Columnar) or bound.fingerprint != common["fingerprint"] or list(bound.nodes) != nodes:
+        raise InternalError(f"the function {common['note']} means something else in another process; please report it.")
+    return bound
+
+
+def _common(function: Function) -> dict[str, Json]:
+    every = members(function, _untold)["fields"] if type(function) is Function else {
+        name: told(getattr(function, name), _untold) for name in FIELDS
+    }  # fmt: skip
+    return {"fields": every}
+
+
+def _expression(value: pl.Expr) -> Json:
+    """An expression in JSON, where that says all: it has one word for all numbers that are not finite."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text = value.meta.serialize(format="json")
+        again = pl.Expr.deserialize(io.StringIO(text), format="json")
+        if again.meta.serialize(format="binary") != value.meta.serialize(format="binary"):
+            raise UntoldError
+    return json.loads(text)
+
+
+def _admitted(given: Json, common: dict[str, Any]) -> pl.Expr:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        value = pl.Expr.deserialize(io.StringIO(json.dumps(given)), format="json")
+    node = tree(value, CALL)
+    if bare(node) not in common["schema"].names:
+        admit(node, common["schema"], CALL)
+    return value
+
+
+def _node(node: Expression) -> Json:
+    if node.name == "column":
+        return {"column": node.options[0], "kind": node.kind.value}
+    if node.name == "constant":
+        return {"constant": record(read(node.options[0], node.kind)), "kind": node.kind.value}
+    return {"do": node.name, "of": [_node(one) for one in node.inputs], "options": told(node.options, _untold)}
+
+
+def _node_of(given: Json) -> Expression:
+    if "column" in given:
+        return column_of(given["column"], Kind(given["kind"]))
+    if "constant" in given:
+        return constant(untold(given["constant"], _nothing), Kind(given["kind"]))
+    return step(given["do"], tuple(map(_node_of, given["of"])), untold(given["options"], _nothing), CALL)
+
+
+def _untold(value: object) -> Json:
+    raise UntoldError
+
+
+def _nothing(given: object) -> object:
+    raise InternalError("a plan holds a function that no plan holds; please report this.")

@@ -1,0 +1,56 @@
+"""How another process opens the same files: the words of `open_source`, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from wpinq.core.records.kinds import declared
+from wpinq.core.records.reader import Reader, Steady
+from wpinq.errors import ChangedError
+from wpinq.sources import open_source
+from wpinq.sources.columns import Columns
+from wpinq.sources.form import Words
+
+Opening: TypeAlias = Mapping[str, Any]
+CHANGED = "{}: is not the same for all processes; was it changed just now?"
+
+
+def opening(source: object, columns: Columns, words: Words, reader: Reader) -> Opening | None:
+    """What another process must know to open a source that was opened here.
+
+    Returns:
+        Plain values; None where the source is no files, whose state all processes can compare.
+    """
+    if not isinstance(source, (str, Path)) or reader.steady is not Steady.FILES:
+        return None
+    named = None if columns is None else [
+        [name, None if kind is None else kind.value] for name, kind in declared(columns, "protect")
+    ]  # fmt: skip
+    return {
+        "source": str(Path(source).absolute()), "columns": named, "typed": isinstance(columns, Mapping),
+        "words": dict(words),
+    }  # fmt: skip
+
+
+def reopened(told: Opening, version: str | None) -> Reader:
+    """The reader of files that another process has opened.
+
+    Args:
+        told: See `opening`.
+        version: Path, size and time of change of the files, as the other process found them.
+
+    Raises:
+        ChangedError: They are others.
+        SourceError: They cannot be read.
+    """
+    columns: Columns = None
+    if told["columns"] is not None:
+        pairs = dict(told["columns"])
+        columns = pairs if told["typed"] else tuple(pairs)
+    words: Words = told["words"]
+    reader = open_source(told["source"], columns=columns, copied=True, **words)
+    if reader.version() != version:
+        raise ChangedError(CHANGED.format(told["source"]))
+    return reader

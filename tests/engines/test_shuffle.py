@@ -14,6 +14,7 @@ import wpinq
 from wpinq.core.engines import local
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.shuffle import plain, sending, stages
+from wpinq.core.engines.shuffle import tasks as shuffle_tasks
 from wpinq.core.engines.shuffle.content import pack, unpack
 from wpinq.core.engines.shuffle.sending import Records
 from wpinq.core.engines.shuffle.tasks import Item, Task, Tasks
@@ -170,15 +171,19 @@ def test_equal_records_are_added_up_only_where_that_shrinks_them(distinct, adds,
     assert {shard for shard, _ in sent} == {0, 1}
 
 
-def test_a_failure_of_a_task_names_the_step_and_quotes_nothing():
+def test_a_failure_of_a_task_names_the_step_and_quotes_nothing(monkeypatch):
     views = wpinq.protect(RECORDS, budget=1, columns={"user": str, "page": str})
     root = fit_noise(views.map("page").shave()._node)
     tasks = Tasks(Job([root], sources(root)[0].identity_key), 2)
     keyed = len(tasks.origins) - 1
     with pytest.raises(wpinq.InternalError, match="was sent what it does not take in"):
         list(tasks.run(Task(keyed, 0, [Item(0, (np.zeros((1, 2), np.uint64), np.array([1])))])))
-    odd = Batch.of(pl.DataFrame({"secret": ["secret name"]}), Schema.of(secret=Kind.TEXT))
-    with pytest.raises(wpinq.EngineError, match=r"shave\(\) failed with") as failed:
-        list(tasks.run(Task(keyed, 0, [Item(0, odd)])))
+
+    def failing(*_):
+        raise ValueError("secret name")
+
+    monkeypatch.setattr(shuffle_tasks, "state_of", failing)
+    with pytest.raises(wpinq.EngineError, match=r"shave\(\) failed with ValueError; please report") as failed:
+        list(tasks.run(Task(keyed, 0, [])))
     assert "secret" not in str(failed.value)
     assert failed.value.__cause__ is None

@@ -26,11 +26,12 @@ from wpinq.core.functions.traced.expression import column as column_of
 from wpinq.core.functions.traced.written import parts, written
 from wpinq.core.records.kinds import read
 from wpinq.core.records.schema import Kind
-from wpinq.degrees.cells import CornerBin
 from wpinq.distributed.values import Json, UntoldError, members, record, told, untold
 from wpinq.errors import InternalError
 
 CALL = "a plan"
+CORNER = ("wpinq.degrees.cells", "CornerBin")
+"""The one kind of expressions that does more than they say, which few plans have."""
 FIELDS = tuple(one.name for one in fields(Function))
 """What all functions have."""
 
@@ -42,9 +43,12 @@ def function_told(function: Function) -> Json:
         UntoldError: It is plain Python.
     """
     if isinstance(function, Expressions):
+        corner = (type(function).__module__, type(function).__name__) == CORNER
+        if type(function) is not Expressions and not corner:
+            raise UntoldError
         return {
             "expressions": [_expression(one) for one in function.expressions],
-            "corner": isinstance(function, CornerBin), "growth": function.growth, **_common(function),
+            "corner": corner, "growth": function.growth, **_common(function),
         }  # fmt: skip
     if isinstance(function, Columnar):
         inside = {part for node in function.nodes for part in parts(node)}
@@ -70,8 +74,11 @@ def function_untold(given: Json) -> Function:
         return Rows(**common, table=table, outer=given["outer"])
     if "expressions" in given:
         made = tuple(_admitted(one, common) for one in given["expressions"])
-        kind = CornerBin if given["corner"] else Expressions
-        return kind(**common, expressions=made, growth=given["growth"])
+        if given["corner"]:
+            from wpinq.degrees.cells import CornerBin
+
+            return CornerBin(**common, expressions=made, growth=given["growth"])
+        return Expressions(**common, expressions=made, growth=given["growth"])
     nodes = [_node_of(one) for one in given["traced"]]
     source = written(nodes, common["reads"], common["schema"])
     columns = list(common["output"].names)
@@ -93,7 +100,10 @@ def _expression(value: pl.Expr) -> Json:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         text = value.meta.serialize(format="json")
-        again = pl.Expr.deserialize(io.StringIO(text), format="json")
+        try:
+            again = pl.Expr.deserialize(io.StringIO(text), format="json")
+        except pl.exceptions.PolarsError:
+            raise UntoldError from None
         if again.meta.serialize(format="binary") != value.meta.serialize(format="binary"):
             raise UntoldError
     return json.loads(text)

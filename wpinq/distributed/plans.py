@@ -8,50 +8,52 @@ something else.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
-from wpinq.aggregates.bounding import Lengths
-from wpinq.aggregates.clipping_loss import Dropped
-from wpinq.aggregates.grid import Cells
-from wpinq.aggregates.moments import Moments
 from wpinq.core.functions import Function
-from wpinq.core.operators.concat import Sum
-from wpinq.core.operators.contribution.first import First
-from wpinq.core.operators.contribution.preprocess import Derive
-from wpinq.core.operators.contribution.sample import Bound
-from wpinq.core.operators.contribution.share import Share
-from wpinq.core.operators.contribution.weight import Weigh
-from wpinq.core.operators.distinct import Distinct
-from wpinq.core.operators.filter import Filter
-from wpinq.core.operators.group_by import GroupBy
-from wpinq.core.operators.group_columns import GroupColumns
-from wpinq.core.operators.join import Join
-from wpinq.core.operators.join_rows import JoinRows, LeftRows
-from wpinq.core.operators.keys import Extend
-from wpinq.core.operators.look_up import LookUp
-from wpinq.core.operators.map import Map
-from wpinq.core.operators.partition import Part
-from wpinq.core.operators.resolution import Align, Coarse
-from wpinq.core.operators.semijoin import Fill
-from wpinq.core.operators.shave import Shave
-from wpinq.core.operators.union import Extreme
-from wpinq.core.operators.window import Window
 from wpinq.core.plan.dataset import DataSet
-from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
+from wpinq.core.plan.node import Node, fingerprints, sources, steps
 from wpinq.distributed.data import Lent, data_told, data_untold
 from wpinq.distributed.functions import function_told, function_untold
 from wpinq.distributed.values import Json, UntoldError, members, record, untold
 from wpinq.errors import InternalError, PlanError
 
-STEPS: dict[str, type[Node]] = {
-    step.__name__: step
-    for step in (
-        Align, Bound, Cells, Coarse, Derive, Distinct, Dropped, Extend, Extreme, Fill, Filter, First, GroupBy,
-        GroupColumns, Join, JoinRows, LeftRows, Lengths, LookUp, Map, Moments, Part, Share, Shave, Source, Sum, Weigh,
-        Window,
-    )
-}  # fmt: skip
-"""The steps that travel, with what they hold."""
+OPERATORS, INSIDE = "wpinq.core.operators", "wpinq.core.operators.contribution"
+STEPS: dict[str, str] = {
+    **dict.fromkeys(("Align", "Coarse"), f"{OPERATORS}.resolution"),
+    "Bound": f"{INSIDE}.sample",
+    "Cells": "wpinq.aggregates.grid",
+    "Derive": f"{INSIDE}.preprocess",
+    "Distinct": f"{OPERATORS}.distinct",
+    "Dropped": "wpinq.aggregates.clipping_loss",
+    "Extend": f"{OPERATORS}.keys",
+    "Extreme": f"{OPERATORS}.union",
+    "Fill": f"{OPERATORS}.semijoin",
+    "Filter": f"{OPERATORS}.filter",
+    "GroupBy": f"{OPERATORS}.group_by",
+    "GroupColumns": f"{OPERATORS}.group_columns",
+    "Join": f"{OPERATORS}.join",
+    **dict.fromkeys(("JoinRows", "LeftRows"), f"{OPERATORS}.join_rows"),
+    "Lengths": "wpinq.aggregates.bounding",
+    "LookUp": f"{OPERATORS}.look_up",
+    "Map": f"{OPERATORS}.map",
+    "Moments": "wpinq.aggregates.moments",
+    "Part": f"{OPERATORS}.partition",
+    "Share": f"{INSIDE}.share",
+    "Shave": f"{OPERATORS}.shave",
+    "Source": "wpinq.core.plan.node",
+    "Sum": f"{OPERATORS}.concat",
+    "Weigh": f"{INSIDE}.weight",
+    "Window": f"{OPERATORS}.window",
+}
+"""The steps that travel, with what they hold, and their homes: a process loads those that its plans have."""
+
+
+def step_named(name: str) -> type[Node]:
+    """The class of a step that travels."""
+    found: type[Node] = getattr(import_module(STEPS[name]), name)
+    return found
 
 
 def plans_told(roots: Sequence[Node]) -> dict[str, Json]:
@@ -89,7 +91,7 @@ def plans_told(roots: Sequence[Node]) -> dict[str, Json]:
 
 def _name(node: Node) -> str:
     name = type(node).__name__
-    if STEPS.get(name) is not type(node):
+    if STEPS.get(name) != type(node).__module__:
         raise UntoldError
     return name
 
@@ -124,7 +126,7 @@ def plans_untold(told: Mapping[str, Json], lend: Callable[[Json], Lent] = data_u
 
     for one in told["steps"]:
         values = {name: untold(value, other) for name, value in one["fields"].items()}
-        made.append(STEPS[one["is"]](**values))
+        made.append(step_named(one["is"])(**values))
     roots = [made[place] for place in told["roots"]]
     digests = fingerprints(*roots)
     if any(meant is not None and (digests[root] or b"").hex() != meant

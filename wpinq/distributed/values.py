@@ -6,23 +6,24 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from fractions import Fraction
+from importlib import import_module
 from typing import Any, TypeAlias
 
-from wpinq.aggregates.buckets import Edges
-from wpinq.aggregates.scale import Scale
-from wpinq.core.operators.group_columns import GroupColumn
-from wpinq.core.operators.periods import Periods
-from wpinq.core.plan.unit import Choice, Unit
 from wpinq.core.records import values
-from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core.records.schema import Kind
 from wpinq.errors import InternalError
 
 Json: TypeAlias = Any
 """None, text, numbers, lists and mappings."""
-PLAIN: dict[str, type] = {
-    kind.__name__: kind for kind in (Column, Schema, Unit, Choice, GroupColumn, Periods, Scale, Edges)
+PLAIN: dict[str, str] = {
+    **dict.fromkeys(("Column", "Schema"), "wpinq.core.records.schema"),
+    **dict.fromkeys(("Choice", "Unit"), "wpinq.core.plan.unit"),
+    "Edges": "wpinq.aggregates.buckets",
+    "GroupColumn": "wpinq.core.operators.group_columns",
+    "Periods": "wpinq.core.operators.periods",
+    "Scale": "wpinq.aggregates.scale",
 }
-"""Classes of values, whose fields are values."""
+"""Classes of values, whose fields are values, and their homes."""
 
 
 class UntoldError(Exception):
@@ -46,7 +47,7 @@ def told(value: object, other: Callable[[object], Json]) -> Json:
         return {"tuple": [told(one, other) for one in value]}
     if isinstance(value, bytes):
         return {"bytes": b64encode(value).decode()}
-    if type(value) in PLAIN.values():
+    if PLAIN.get(type(value).__name__) == type(value).__module__:
         return {"of": type(value).__name__, **members(value, other)}
     return other(value)
 
@@ -89,5 +90,6 @@ def untold(given: Json, other: Callable[[Mapping[str, Json]], object]) -> Any:
     if "record" in given:
         return values.decode(b64decode(given["record"]))
     if "of" in given and given["of"] in PLAIN:
-        return PLAIN[given["of"]](**{name: untold(one, other) for name, one in given["fields"].items()})
+        made = getattr(import_module(PLAIN[given["of"]]), given["of"])
+        return made(**{name: untold(one, other) for name, one in given["fields"].items()})
     return other(given)

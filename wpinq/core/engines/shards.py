@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,9 @@ import polars as pl
 from wpinq.core.records.batch import Batch
 from wpinq.core.records.identity import column_identities, identities
 from wpinq.core.records.schema import Schema
-from wpinq.core.state.table import Ids, Rows, Weights
+from wpinq.core.state.table import Ids, Weights
 
+Numbers: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.uint8]
 PIECE = 1 << 16
 """Rows that are divided at a time: what is made of them stays in the cache."""
 
@@ -46,7 +48,9 @@ def divided(batch: Batch, columns: Iterable[str], key: bytes, parts: int) -> Ite
         yield [Batch(piece, batch.schema) for piece in _pieces(frame, np.asarray(part, np.uint8), parts)]
 
 
-def _pieces(frame: pl.DataFrame, part: Rows | npt.NDArray[np.uint8], parts: int) -> Iterator[pl.DataFrame]:
+def _pieces(
+    frame: pl.DataFrame, part: npt.NDArray[np.uint16] | npt.NDArray[np.uint8], parts: int
+) -> Iterator[pl.DataFrame]:
     """The rows of each part. From one chunk they are taken as they lie; from several, Polars writes texts anew."""
     frame, start = frame.rechunk()[np.argsort(part, kind="stable").astype(np.uint32)], 0
     for size in np.bincount(part, minlength=parts).tolist():
@@ -54,5 +58,5 @@ def _pieces(frame: pl.DataFrame, part: Rows | npt.NDArray[np.uint8], parts: int)
         start += size
 
 
-def _shard(ids: Ids, shards: int) -> Rows:
-    return (ids[:, 1] % np.uint64(shards)).astype(np.intp)
+def _shard(ids: Ids, shards: int) -> npt.NDArray[np.uint16]:
+    return (ids[:, 1] % np.uint64(shards)).astype(np.uint16)  # NumPy sorts no wider integers by their digits

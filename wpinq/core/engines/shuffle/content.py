@@ -1,4 +1,4 @@
-"""What tasks send each other, as bytes: a line of JSON that says what it is, and columns as Arrow IPC. No code travels.
+"""What tasks send each other, as bytes: columns as Arrow IPC, and then what they are, as JSON. No code travels.
 
 A batch says its columns, whose kinds and ranges Arrow does not know. Identities and weights are three columns of
 integers; wide weights are held in 128 bits.
@@ -24,10 +24,12 @@ from wpinq.errors import EngineError
 
 Content: TypeAlias = Batch | Hashed | HistogramPart
 LOW, HIGH, START, END = "low", "high", "start", "end"
+LENGTH = 4
+"""Bytes that say how long the JSON is, at the very end."""
 BATCH, HASHED, BINS, STEPS = "batch", "hashed", "bins", "steps"
 
 
-def pack(content: Content) -> bytes:
+def pack(content: Content) -> memoryview:
     """Content as bytes."""
     if isinstance(content, Batch):
         columns = [[column.name, column.kind.value, column.ranged] for column in content.schema]
@@ -40,16 +42,16 @@ def pack(content: Content) -> bytes:
     return _written({"is": STEPS}, pl.DataFrame([pl.Series(START, start), pl.Series(END, end), _weights(weights)]))
 
 
-def unpack(given: bytes) -> Content:
+def unpack(given: bytes | memoryview) -> Content:
     """What was packed.
 
     Raises:
         EngineError: It is something else.
     """
-    head, _, body = given.partition(b"\n")
     try:
-        told, frame = json.loads(head), pl.read_ipc_stream(io.BytesIO(body))
-        return _MADE[told["is"]](told, frame)
+        size = int.from_bytes(given[-LENGTH:], "little")
+        told = json.loads(bytes(given[-LENGTH - size : -LENGTH]))
+        return _MADE[told["is"]](told, pl.read_ipc_stream(io.BytesIO(given)))
     except (ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
         raise EngineError("what a task sent is damaged; nothing was answered.") from None
 
@@ -84,8 +86,8 @@ def _weights(weights: Weights) -> pl.Series:
     return weight_series(weights, WeightType(1, wide=weights.dtype == object))
 
 
-def _written(told: dict[str, object], frame: pl.DataFrame) -> bytes:
-    plain = io.BytesIO()
-    plain.write(json.dumps(told).encode() + b"\n")
-    frame.write_ipc_stream(plain, compat_level=pl.CompatLevel.oldest())  # no text of other rows goes along
-    return plain.getvalue()
+def _written(told: dict[str, object], frame: pl.DataFrame) -> memoryview:
+    plain, head = io.BytesIO(), json.dumps(told).encode()
+    frame.write_ipc_stream(plain, compat_level=pl.CompatLevel.newest())
+    plain.write(head + len(head).to_bytes(LENGTH, "little"))
+    return plain.getbuffer()

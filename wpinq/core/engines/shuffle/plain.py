@@ -23,11 +23,11 @@ class Loop:
         for task in tasks:
             items = None if task.items is None else tuple(Item(one.port, unpack(one.content)) for one in task.items)
             for made in self._tasks.run(Task(task.step, task.part, items), self._tasks.job.progress):
-                yield Made(made.step, made.port, made.shard, pack(made.content))
+                yield Made(made.step, made.port, made.shard, bytes(pack(made.content)))
 
-    def keep(self, content: bytes) -> bytes:
+    def keep(self, content: memoryview) -> bytes:
         """The bytes themselves."""
-        return content
+        return bytes(content)
 
     def read(self, kept: bytes) -> bytes:
         """The bytes themselves."""

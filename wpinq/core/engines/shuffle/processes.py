@@ -89,7 +89,7 @@ class Processes:
             self._spill.forget(file)
             del self._left[file]
 
-    def keep(self, content: bytes) -> Kept:
+    def keep(self, content: memoryview) -> Kept:
         """Keep what was read here."""
         self._own = self._own or self._spill.writer("read")
         kept = self._own.write(content)

@@ -14,8 +14,8 @@ from wpinq.core.records.schema import Schema
 from wpinq.core.state.states import Hashed
 from wpinq.core.state.write_buffer import Tally
 
-ROWS = 1 << 18
-"""Rows that are cut, and perhaps added up, at once."""
+ROWS, OF_SHARD = 1 << 16, 1 << 13
+"""Rows that are cut, and perhaps added up, at once: at least so many, and so many for each shard."""
 SHRINKS = 2 / 3
 """Adding up pays where it leaves no more rows than this share."""
 MAX_HELD_IDENTITIES = 1 << 27
@@ -36,14 +36,14 @@ class Records:
     def __init__(self, keys: Sequence[str], key: bytes, shards: int) -> None:
         self._keys, self._key, self._shards = tuple(keys), key, shards
         self._waiting: list[Batch] = []
-        self._rows = 0
+        self._rows, self._most = 0, max(ROWS, OF_SHARD * shards)
         self._shrinks: bool | None = None
 
     def add(self, batch: Batch) -> Iterator[tuple[int, Batch]]:
         """Let records wait, or send all that wait."""
         self._waiting.append(batch)
         self._rows += len(batch)
-        if self._rows >= ROWS:
+        if self._rows >= self._most:
             yield from self.rest()
 
     def rest(self) -> Iterator[tuple[int, Batch]]:

@@ -12,10 +12,13 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
-from wpinq.errors import EngineError, SourceError
-from wpinq.storage import opened, sealed
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from wpinq.errors import EngineError
+from wpinq.storage import NONCE
 
 
 class Kept(NamedTuple):
@@ -68,8 +71,9 @@ class Spill:
         try:
             with (self.place / kept.file).open("rb") as file:
                 content = os.pread(file.fileno(), kept.size, kept.start)
-            return opened(self.key, f"{kept.file} {kept.start}", content)
-        except (OSError, SourceError):
+            view, name = memoryview(content), f"{kept.file} {kept.start}"
+            return AESGCM(self.key).decrypt(view[:NONCE], view[NONCE:], name.encode())
+        except (OSError, ValueError, InvalidTag):
             raise EngineError(f"{self.place}: what waited there cannot be read; nothing was answered.") from None
 
     def forget(self, file: str) -> None:
@@ -87,32 +91,34 @@ class Writer:
     def __init__(self, spill: Spill, name: str) -> None:
         self._spill, self.name = spill, name
         self._end = 0
-        self._file: IO[bytes] | None = None
+        self._file: int | None = None
 
-    def write(self, content: bytes) -> Kept:
+    def write(self, content: memoryview) -> Kept:
         """Keep a piece.
 
         Raises:
             EngineError: There is no room.
         """
-        kept = sealed(self._spill.key, f"{self.name} {self._end}", content)
+        nonce, name, start = os.urandom(NONCE), f"{self.name} {self._end}", self._end
+        pieces = [memoryview(nonce), memoryview(AESGCM(self._spill.key).encrypt(nonce, content, name.encode()))]
         try:
             if self._file is None:
                 path = self._spill.place / self.name
-                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-                self._file = os.fdopen(descriptor, "wb", buffering=0)
-            start, written = self._end, memoryview(kept)
-            while written:
-                written = written[self._file.write(written) or 0 :]
+                self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            for piece in pieces:
+                self._end += len(piece)
+                done = 0
+                while done < len(piece):
+                    done += os.write(self._file, piece[done:])
         except OSError as error:
             raise full(self._spill.place, error) from None
-        self._end += len(kept)
-        return Kept(self.name, start, len(kept))
+        return Kept(self.name, start, self._end - start)
 
     def close(self) -> None:
         """End the file."""
         if self._file is not None:
-            self._file.close()
+            os.close(self._file)
+            self._file = None
 
 
 def full(place: Path | str, error: OSError) -> EngineError:

@@ -21,7 +21,7 @@ class Shuffle(Protocol[H]):
     def perform(self, tasks: Sequence[Task[H]]) -> Iterator[Made[H]]:
         """Run all of these tasks, in any order, and say what they made; of a task that was run twice, once."""
 
-    def keep(self, content: bytes) -> H:
+    def keep(self, content: memoryview) -> H:
         """Keep what the driver itself has read."""
 
     def read(self, kept: H) -> bytes:

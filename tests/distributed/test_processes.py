@@ -1,0 +1,248 @@
+"""Other processes: the same histograms and ledger, whatever dies; no secret, no pickle, nothing left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import wpinq
+from wpinq.core.engines.shuffle import processes as crews
+from wpinq.core.engines.shuffle import worker
+from wpinq.core.engines.shuffle.processes import Worker, environment
+from wpinq.core.engines.shuffle.spill import Spill
+from wpinq.core.ledger import Ledger
+from wpinq.core.plan.node import sources
+from wpinq.core.runs.run import settle
+from wpinq.core.state.memory import LIMIT, MEMORY
+
+LINES = "".join(f"u{i % 97},p{i * i % 1009 % (i % 50 + 1)}\n" for i in range(4000))
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "views.csv").write_text("user,page\n" + LINES)
+    return tmp_path
+
+
+def measured(views):
+    pages = views.map("page")
+    return [
+        pages.measure("0.1"),
+        wpinq.degrees.cdf(pages).measure("0.1"),
+        views.join(views, on="user").map("page").measure("0.1"),
+        views.group_by("user", len).measure("0.1"),
+        views.map(lambda user: user).distinct().measure("0.1", mechanism="laplace"),
+    ]
+
+
+def content(measurements):
+    for one in measurements:
+        settle(one)
+    return [array.tolist() for one in measurements for array in one._histogram.content()]
+
+
+def protected(place, **more):
+    return wpinq.protect(place / "views.csv", budget=9, **more)
+
+
+def rows(place):
+    return [(one.kind, one.question) for one in Ledger.existing(place / "views.csv.ledger").entries()]
+
+
+@pytest.fixture
+def alone(place):
+    """What one process counts, and its ledger."""
+    unit = wpinq.users("user", at_most=20)
+    return content(measured(protected(place, unit=unit))), rows(place), unit
+
+
+def test_two_processes_count_the_same_and_the_ledger_is_the_same(place, alone, monkeypatch):
+    found, ledger, unit = alone
+    places = []
+    made = Spill.made
+    monkeypatch.setattr(Spill, "made", lambda beside: (places.append(made(beside)), places[-1])[1])
+    monkeypatch.setattr(crews, "BYTES_PER_PART", 10_000)  # four parts
+    views = protected(place, unit=unit, engine=wpinq.processes(2))
+    assert content(measured(views)) == found
+    assert rows(place) == ledger, "nothing is charged or sealed anew"
+    assert [one.place.parent for one in places] == [place], "it lay beside the ledger"
+    assert not places[0].place.exists()
+
+
+def killing(monkeypatch, kills):
+    """Kill each of the first processes right after it was given a task."""
+    write, killed = Worker._write, []
+
+    def written(self, text):
+        write(self, text)
+        if '"step"' in text and len(killed) < kills:
+            killed.append(self.process.pid)
+            os.kill(self.process.pid, signal.SIGKILL)
+
+    monkeypatch.setattr(Worker, "_write", written)
+    return killed
+
+
+def test_a_task_whose_process_is_killed_is_given_out_again(place, alone, monkeypatch):
+    found, ledger, unit = alone
+    killed = killing(monkeypatch, 3)
+    monkeypatch.setattr(crews, "BYTES_PER_PART", 10_000)
+    assert content(measured(protected(place, unit=unit, engine=wpinq.processes(2)))) == found
+    assert len(set(killed)) == 3
+    assert rows(place) == ledger
+
+
+def test_a_task_that_ends_process_after_process_ends_the_run_and_the_same_again_is_free(place, monkeypatch):
+    with monkeypatch.context() as patched:
+        killing(patched, 10**9)
+        (first, *_) = made = measured(protected(place, engine=wpinq.processes(1)))
+        with pytest.raises(wpinq.EngineError, match=r"processes died one after another.*stays charged"):
+            first.observe("p1")
+    spent = Ledger.existing(place / "views.csv.ledger").spent()
+    assert content(made) == content(measured(protected(place)))
+    assert Ledger.existing(place / "views.csv.ledger").spent() == spent
+    assert not list(place.glob(".wpinq-run-*"))
+
+
+def test_records_in_memory_and_tables_of_a_database_are_sent(place):
+    records = [tuple(line.split(",")) for line in LINES.splitlines()]
+    how = {"budget": 9, "columns": {"user": str, "page": str}, "ledger": place / "memory"}
+    assert content(measured(wpinq.protect(records, **how, engine=wpinq.processes(2)))) == content(
+        measured(wpinq.protect(records, **how))
+    )
+
+
+def test_what_cannot_travel_is_refused_before_it_is_charged(place):
+    views = protected(place, engine=wpinq.processes(2))
+    with pytest.raises(wpinq.PlanError, match=r"map\(plain Python.*cannot be told to another process"):
+        views.map(lambda user, page: page if len(user) > 1 else None).measure("0.1")
+    assert views.budget.spent == 0
+
+
+def test_names_of_groups_are_found_here(place):
+    how = {"epsilon": 1, "delta": "1e-6"}
+    ask = lambda views: wpinq.sql("SELECT page, COUNT(*) AS c FROM v GROUP BY page", {"v": views}, **how).table()  # noqa: E731
+    alone = ask(protected(place, delta="1e-5"))
+    assert ask(protected(place, engine=wpinq.processes(2))).equals(alone)
+    assert alone.height
+
+
+def test_a_file_that_changes_meanwhile_is_refused(place, monkeypatch):
+    measurements = measured(protected(place, engine=wpinq.processes(1)))
+    plain = crews.Crew.perform
+
+    def performed(self, tasks):
+        (place / "views.csv").write_text("user,page\nother,other\n")
+        return plain(self, tasks)
+
+    monkeypatch.setattr(crews.Crew, "perform", performed)
+    with pytest.raises(wpinq.SourceError, match=r"views.csv: is not the same for all processes"):
+        measurements[0].observe("p1")
+
+
+def test_rule_37_other_processes_are_told_no_secret_and_have_their_part_of_the_machine(place, monkeypatch):
+    monkeypatch.setenv("WPINQ_SECRET", "ab" * 32)
+    written = []
+    write = Worker._write
+    monkeypatch.setattr(Worker, "_write", lambda self, text: (written.append(text), write(self, text))[1])
+    views = protected(place, engine=wpinq.processes(2))
+    content(measured(views))
+    (data,) = sources(views._node)
+    assert data.ledger.secret._key.hex() == "ab" * 32
+    hello, task = json.loads(written[0]), json.loads(written[-1])
+    assert not any("ab" * 32 in text for text in written)
+    assert hello["told"]["plans"]["data"][0]["keys"] == [data.identity_key.hex(), data.sampling_key.hex()]
+    assert set(task) == {"step", "part", "items", "file"}
+    own = environment(2)
+    assert "WPINQ_SECRET" not in own
+    assert own["WPINQ_THREADS"] == own["POLARS_MAX_THREADS"] == str(max(1, crews.cores() // 2))
+    assert int(own[MEMORY]) == LIMIT.most // 2
+
+
+def test_what_lies_on_disk_is_encrypted_and_bound_to_its_place(tmp_path):
+    spill = Spill.made(str(tmp_path))
+    assert spill.place.stat().st_mode & 0o777 == 0o700
+    writer = spill.writer("1")
+    first, second = writer.write(memoryview(b"a secret name")), writer.write(memoryview(b"another"))
+    writer.close()
+    assert (spill.place / "1").stat().st_mode & 0o777 == 0o600
+    assert b"secret" not in (spill.place / "1").read_bytes()
+    assert spill.read(second) == b"another"
+    (spill.place / "2").write_bytes((spill.place / "1").read_bytes())
+    moved = first._replace(file="2")
+    for wrong in (first._replace(start=1), first._replace(size=first.size - 1), moved, first._replace(file="3")):
+        with pytest.raises(wpinq.EngineError, match="cannot be read; nothing was answered"):
+            spill.read(wrong)
+    spill.remove()
+    with pytest.raises(wpinq.EngineError, match=r"cannot be written there.*--spill"):
+        Spill.made(str(tmp_path / "none"))
+
+
+def test_the_directory_is_removed_and_processes_end_when_the_first_one_is_killed(place):
+    program = (
+        "import sys, wpinq\n"
+        "views = wpinq.protect(sys.argv[1], budget=9, engine=wpinq.processes(2))\n"
+        "from wpinq.core.engines.shuffle.tasks import Tasks\n"
+        "from wpinq.core.engines.shuffle import stages\n"
+        "plain = stages.Histogram\n"
+        "stages.added = lambda *_: (print('begun', flush=True), sys.stdin.read())\n"
+        "views.map('page').measure(1).observe('p1')\n"
+    )
+    words = [sys.executable, "-c", program, str(place / "views.csv")]
+    root = Path(wpinq.__file__).parents[1]
+    run = subprocess.Popen(words, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert run.stdout.readline() == b"begun\n"
+        children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+        assert list(place.glob(".wpinq-run-*"))
+        assert len(children) == 2
+    finally:
+        run.kill()
+        run.wait()
+        run.stdin.close()
+        run.stdout.close()
+    for _ in range(200):
+        if not list(place.glob(".wpinq-run-*")) and not any(Path(f"/proc/{one}").exists() for one in children):
+            return
+        time.sleep(0.05)
+    raise AssertionError("something stayed behind")
+
+
+def test_a_worker_says_why_it_failed_and_prints_nothing(tmp_path):
+    """Whatever it is told, also what is no plan."""
+    one = Worker([sys.executable, "-m", "wpinq.distributed"], environment(1), json.dumps({"place": "x"}) + "\n")
+    try:
+        told = one.ask({"step": 0})
+    finally:
+        one.end()
+    assert told["failed"] == "a task failed with KeyError; please report this."
+    assert isinstance(worker.failed(told), wpinq.EngineError)
+    assert isinstance(worker.failed({**told, "source": True}), wpinq.SourceError)
+
+
+@pytest.mark.parametrize("number", [0, -1, 257, "2", 1.5, True])
+def test_no_number_of_processes_is_refused(number):
+    with pytest.raises(wpinq.PlanError, match="takes a number of processes, from 1 to 256"):
+        wpinq.processes(number)
+
+
+def test_protect_takes_engines_only():
+    with pytest.raises(wpinq.PlanError, match=r"takes what wpinq.processes"):
+        wpinq.protect([("a",)], budget=1, columns=["x"], engine=2)
+
+
+def test_a_wide_histogram_comes_home(place):
+    """Weights beyond 64 bits, from several parts."""
+
+    def ask(views):
+        pairs = views.join(views.join(views, on="user", at_most=20), on="user", at_most=20)
+        return [pairs.map("page").measure("0.1")]
+
+    (one,) = ask(protected(place))
+    assert one.node.held.wide
+    assert content(ask(protected(place, engine=wpinq.processes(2)))) == content([one])

@@ -15,7 +15,8 @@ NOISE, MEMO, BUDGET = "attacks/test_attack_noise.py", "attacks/test_attack_memo.
 FUNCTIONS, LEAKS, AUDIT = "attacks/test_attack_functions.py", "attacks/test_leaks.py", "attacks/test_audit.py"
 RARE, LAW, WORDS = "noise/test_noise_rare.py", "noise/test_noise_distribution.py", "noise/test_noise_words.py"
 LEDGER, DAMAGE, TOGETHER = "ledger/test_ledger.py", "ledger/test_damage.py", "ledger/test_together.py"
-CLUSTER, MEETING, HOSTS = "cluster/test_cluster.py", "cluster/test_meeting.py", "cluster/test_hosts.py"
+SCRIPTS, PROCESSES = "distributed/test_scripts.py", "distributed/test_processes.py"
+SHUFFLE = "engines/test_shuffle.py"
 MEASUREMENT = "measurements/test_measurement.py"
 LIVE, WINDOWS, RECOVERY = "streaming/test_live.py", "streaming/test_windows.py", "streaming/test_recovery.py"
 CONTINUAL, KEYS = "measurements/test_continual.py", "measurements/test_continual_keys.py"
@@ -109,11 +110,11 @@ attack 20  {DISK}::test_attack_20_a_full_disk_refuses_and_loses_nothing
     in the test: a full disk
 attack 21  {BUDGET}::test_attack_21_adaptively_chosen_amounts_never_pass_the_budget
     seen: sums in rounded floats
-attack 25  {CLUSTER}::test_attack_25_the_answers_are_bit_for_bit_those_of_one_process
+attack 25  {SCRIPTS}::test_attack_25_the_answers_are_bit_for_bit_those_of_one_process
     seen: shards that differ from process to process
-attack 25  {HOSTS}::test_three_hosts_answer_as_one_process_and_listen_where_they_were_told
+attack 25  {SHUFFLE}::test_tasks_twice_in_any_order_and_parts_give_the_same_histogram
     see attack 25
-attack 25  {MEETING}::test_what_differs_is_refused_before_any_charge
+attack 25  {PROCESSES}::test_a_file_that_changes_meanwhile_is_refused
     seen: plans not compared
 attack 25  {LIVE}::test_attack_25_epochs_and_batches_do_not_show_in_what_is_counted
     seen: shave forgets what was there before
@@ -147,11 +148,11 @@ attack 41  {WINDOWS}::test_attack_41_late_data_cannot_reopen_a_window
     seen: windows read up to the last epoch
 attack 42  {RECOVERY}::test_attack_42_parts_are_read_once_and_counted_once
     seen: a kept part is read again
-attack 42  {CLUSTER}::test_attack_42_a_cluster_that_is_killed_goes_on_where_it_was
+attack 42  {SCRIPTS}::test_attack_42_several_processes_that_are_killed_go_on_where_they_were
     seen: every process takes all kept parts
 attack 43  {CONTINUAL}::test_attack_43_rule_36_a_record_costs_epsilon_over_all_answers_for_ever
     in the test: a segment counted twice, a node of two segments, shares above 1, and more
-attack 44  {CLUSTER}::test_attack_44_which_shard_holds_a_record_is_secret_and_even
+attack 44  {SHUFFLE}::test_attack_44_which_shard_holds_a_record_is_secret_and_even
     seen: a key that all know
 attack 45  {FUNCTIONS}::test_attack_45_fits_and_synthesis_need_released_numbers_only
     seen: reconcile runs a flow
@@ -237,7 +238,7 @@ rule 37    {BUDGET}::test_rule_37_a_flow_holds_an_identity_key_and_nothing_else
     seen: an engine imports the noise
 rule 36    {CONTINUAL}::test_rule_36_every_segment_there_will_ever_be_spends_epsilon_and_no_more
     seen: shares of all levels but the first
-rule 37    {CLUSTER}::test_rule_37_other_processes_are_told_no_secret
+rule 37    {PROCESSES}::test_rule_37_other_processes_are_told_no_secret_and_have_their_part_of_the_machine
     seen: the secret in place of the key of samples
 rule 38    {DAMAGE}::test_rule_38_a_charge_without_its_head_is_adopted
     seen: a head one behind refused

@@ -34,15 +34,13 @@ def files(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("call", "name"), [
-    (call, name) for call in ("run --json", "run --keys", "sql --json") for name in NAMES
+    (call, name) for call in ("run --json", "sql --json") for name in NAMES
     if name not in (("s.py",) if call == "sql --json" else ("pub.csv", "groups.txt"))
 ])  # fmt: skip
 def test_no_output_replaces_what_is_read_or_kept(wpinq, files, call, name):
     before = {path.name: path.read_bytes() for path in files.iterdir() if path.is_file()}
     words = {
         "run --json": ("run", "s.py", "v.csv", "--budget", "5", "--observe", "m=b", "--json", name),
-        "run --keys": ("run", "s.py", "v.csv", "--budget", "5", "--addresses", "127.0.0.1:1,127.0.0.1:2", "--keys",
-                       name),
         "sql --json": ("sql", "SELECT t.town, COUNT(*) FROM v JOIN t ON v.page = t.page GROUP BY t.town", "--from",
                        "v=v.csv", "--public", "t=pub.csv", "--columns", "t:page:text,town:text", "--keys",
                        "groups.txt", "--epsilon", "1", "--json", name),

@@ -271,7 +271,6 @@ def test_a_bound_is_chosen_told_and_charged_once(wpinq, flow, log, tmp_path):
         (["--at-most", "3", "--bound-epsilon", "1"], "--bound-epsilon, --bound-bins: go with --at-most auto."),
         (["--at-most", "auto", "--bound-epsilon", "0"], "--bound-epsilon: 0 is not above zero"),
         (["--at-most", "auto", "--bound-epsilon", "1", "--bound-bins", "x"], "--bound-bins: write BINS"),
-        (["--at-most", "auto", "--bound-epsilon", "1", "--processes", "2"], "one process chooses"),
         (["--at-most", "auto", "--bound-epsilon", "1", "--follow"], "give a number of them"),
     ],
 )

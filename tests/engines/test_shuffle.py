@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import wpinq
 from wpinq.core.engines import local
 from wpinq.core.engines.job import Job
+from wpinq.core.engines.shards import split
 from wpinq.core.engines.shuffle import plain, sending, stages
 from wpinq.core.engines.shuffle import tasks as shuffle_tasks
 from wpinq.core.engines.shuffle.content import pack, unpack
@@ -169,6 +170,17 @@ def test_equal_records_are_added_up_only_where_that_shrinks_them(distinct, adds,
     assert rows == (50 if adds else 5000)
     assert sum(int(batch.weights.sum()) for _, batch in sent) == 5000
     assert {shard for shard, _ in sent} == {0, 1}
+
+
+def test_attack_44_which_shard_holds_a_record_is_secret_and_even():
+    """Records chosen to collide under one key lie evenly under another."""
+    schema = Schema.of(user=Kind.TEXT)
+    users = pl.DataFrame({"user": [f"user{i}" for i in range(20_000)]})
+    chosen = dict(split(Batch.of(users, schema), ["user"], bytes(16), 4))[0]
+    again = split(Batch.of(chosen.frame, schema), ["user"], bytes(range(16)), 4)
+    sizes = np.array([len(batch) for _, batch in again])
+    assert abs(sizes - len(chosen) / 4).max() < 6 * np.sqrt(len(chosen) / 4)
+    assert [number for number, _ in again] == [0, 1, 2, 3]
 
 
 def test_a_failure_of_a_task_names_the_step_and_quotes_nothing(monkeypatch):

@@ -1,1 +1,17 @@
 """Runs on many cores: what other processes are told of a plan, and the engines that run it there. See README.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wpinq.distributed.processes import Processes
+
+
+def engine_of(processes: int) -> Processes | None:
+    """What computes answers in so many processes; None where this one alone does."""
+    if processes == 1:
+        return None
+    from wpinq.distributed.processes import Processes  # which loads all that plans are made of
+
+    return Processes(processes)

@@ -37,15 +37,15 @@ class Processes:
         Raises:
             PlanError: There is one.
         """
-        self.told(roots)
+        plans_told(roots)
 
-    def told(self, roots: Sequence[Node]) -> Mapping[str, Any]:
+    def told(self, job: Job) -> Mapping[str, Any]:
         """What the other processes are told of some plans.
 
         Raises:
             PlanError: They cannot be told.
         """
-        return plans_told(roots)
+        return {"plans": plans_told(job.roots), "key": job.key.hex()}
 
     def run(self, job: Job) -> list[Histogram]:
         """Compute the histograms of all roots.
@@ -55,8 +55,7 @@ class Processes:
             SourceError: A source could not be read to its end.
             EngineError: A step failed, or processes died.
         """
-        told = {"plans": self.told(job.roots), "key": job.key.hex()}
-        return crew.run(job, told, lambda read: travels(read.data), number=self.number, command=self.command)
+        return crew.run(job, self.told(job), lambda read: travels(read.data), number=self.number, command=self.command)
 
     def __repr__(self) -> str:
         return f"processes({self.number})"

@@ -243,7 +243,7 @@ def ledgers_in_memory() -> Iterator[None]:
 
 @contextmanager
 def patched_shards(shards: int) -> Iterator[None]:
-    """Cut every keyed step into so many shards, as a cluster does."""
+    """Cut every keyed step into so many shards."""
     once = flow.run
 
     def cut(job: flow.Job) -> list[Histogram]:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from wpinq.apps.cli import options
 from wpinq.apps.cli import unit as unit_options
 from wpinq.apps.cli.inputs import Input
+from wpinq.distributed import engine_of
 from wpinq.progress.loading import loading
 from wpinq.sources.form import Words
 
@@ -87,11 +88,12 @@ def protected(
     accounting: options.Accounting = None,
     delta: options.Delta = None,
     rho: options.Rho = None,
+    processes: options.Processes = 1,
 ) -> Input:
     """The same and their ledger, for commands that charge."""
     with loading("wpinq.protection"):  # most of what such a command loads
         import_module("wpinq.protection")
     return replace(
         place, ledger=ledger, name=name, version=data_version, repeat=repeat, accounting=accounting, delta=delta,
-        rho=rho,
+        rho=rho, engine=engine_of(processes),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from wpinq.sources.form import Words
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
+    from wpinq.core.engines.job import Engine
     from wpinq.core.plan.unit import Unit
     from wpinq.core.records.reader import Reader
     from wpinq.core.records.schema import Schema
@@ -42,6 +43,7 @@ class Input:
         where: Which records are counted, as SQL; asked before those of a person are bounded.
         derive: Columns that are computed of each record before that, as SQL, by their names.
         repeat: What to do before a question is charged again.
+        engine: What computes the answers, if that is not this process.
     """
 
     source: str
@@ -57,6 +59,7 @@ class Input:
     where: str | None = None
     derive: Mapping[str, str] = field(default_factory=dict)
     repeat: str = "charge"
+    engine: Engine | None = None
 
     def reader(self) -> Reader:
         """The records, of which nothing but headers and schemas is read; no ledger is made.
@@ -139,6 +142,7 @@ class Input:
             derive=self.derive,
             **self.words,
             repeat=self.repeat,
+            engine=self.engine,
             **self.promise(budget),
         )
         self._tell_form(made)

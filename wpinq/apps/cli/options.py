@@ -158,27 +158,14 @@ RecoverPath = Annotated[
     ),
 ]
 Processes = Annotated[
-    int, typer.Option("--processes", help="Read and count in this many processes of this machine.", min=1, max=64)
-]
-ProcessId = Annotated[int, typer.Option("--process-id", help="Which of the addresses this process is.", min=0)]
-Addresses = Annotated[
-    str | None,
+    int,
     typer.Option(
-        "--addresses",
-        help="host:port of each process, on a private network: traffic is neither encrypted nor authenticated, and "
-        "whoever reaches a port can run code. Process 0 alone charges and answers; start it first.",
-        metavar="HOST:PORT,...",
-        show_default=False,
-    ),
-]
-ClusterKeys = Annotated[
-    Path | None,
-    typer.Option(
-        "--keys",
-        help="With --addresses: a file that process 0 writes and the others read, with the key of identities; it "
-        "holds no secret of the noise, and is to be copied like a password.",
-        metavar="FILE",
-        show_default=False,
+        "--processes",
+        help="Compute in this many processes of this machine, with the same answers; as many as there are cores suits "
+        "large files. They know records, and neither the secret nor the ledger.",
+        metavar="NUMBER",
+        min=1,
+        max=256,
     ),
 ]
 Follow = Annotated[

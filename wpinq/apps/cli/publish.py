@@ -37,10 +37,17 @@ Wanted = Annotated[
 Named = Annotated[str, typer.Option("--period", metavar="PERIOD", help="The period.", show_default=False)]
 
 
-def _opened(file: Path) -> Release:
+Processes = Annotated[
+    int | None,
+    typer.Option("--processes", metavar="NUMBER", show_default=False, min=1, max=256,
+                 help="Compute in this many processes of this machine; by default as the file says."),
+]  # fmt: skip
+
+
+def _opened(file: Path, processes: int | None = None) -> Release:
     from wpinq.apps.publish import Release
 
-    return Release.read(file)
+    return Release.read(file, processes=processes)
 
 
 @app.command()
@@ -78,12 +85,13 @@ def run(
     openlineage: Annotated[
         bool, typer.Option("--openlineage", help="Tell OpenLineage what it costs, where OPENLINEAGE_URL says.")
     ] = False,
+    processes: Processes = None,
     metrics: Metrics = None, metrics_file: MetricsFile = None, log_json: LogJson = False,
 ) -> None:  # fmt: skip
     """Publish one period. Killed and started again, it is charged once, and published whole, once."""
     if deliver and (accept or again or openlineage):
         raise PlanError("--deliver: publishes and charges nothing, so leave out --accept, --again and --openlineage.")
-    release = _opened(file)
+    release = _opened(file, processes)
     with speaking(release, metrics, metrics_file, lines=log_json) as voice:
         if deliver:
             _done(release.deliver(period), voice)
@@ -108,9 +116,11 @@ def follow(
 def backfill(
     file: File,
     periods: Annotated[str, typer.Argument(metavar="A..B", help="The first and the last.", show_default=False)],
+    *,
+    processes: Processes = None,
 ) -> None:
     """Publish all periods of a range that are not published yet; one that cannot be stops no other."""
-    release = _opened(file)
+    release = _opened(file, processes)
     with speaking(release, None, None, lines=False) as voice:
         _done(release.backfill(periods), voice)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,14 +14,13 @@ from wpinq.apps.cli import arguments, options
 from wpinq.apps.cli.bins import GRAMMAR, ask
 from wpinq.apps.cli.inputs import Input
 from wpinq.apps.cli.outputs import check_outputs, write_json
-from wpinq.apps.cli.processes import ClusterOptions
 from wpinq.apps.cli.stream import Stream, streams
-from wpinq.apps.cluster.recover import recovering
-from wpinq.apps.cluster.task import task
+from wpinq.apps.scripts.recover import recovering
 from wpinq.apps.scripts.script import Dataflow, chosen, find, load, rehearsed
 from wpinq.errors import BinError, PlanError
 
 if TYPE_CHECKING:
+    from wpinq.apps.scripts.distributed import ScriptProcesses
     from wpinq.collection import Collection
     from wpinq.core.measurements.measurement import Measurement
 
@@ -42,10 +43,6 @@ def run(
     observe: Observed = None,
     json: options.JsonPath = None,
     recover: options.RecoverPath = None,
-    processes: options.Processes = 1,
-    process_id: options.ProcessId = 0,
-    addresses: options.Addresses = None,
-    keys: options.ClusterKeys = None,
     follow: options.Follow = False,
     every: options.Every = 60.0,
     lateness: options.Lateness = 60.0,
@@ -58,42 +55,21 @@ def run(
     The script is first run over no records: what is wrong with it, or with the bins, is found before it is charged.
     Its measurements are charged all together or not at all, unless it observes one before it makes the next.
     """
-    others = ClusterOptions.read(processes, process_id, addresses, keys)
     script = find(dataflow)
-    if (processes > 1 or addresses is not None) and place.unit is not None and place.unit.choice is not None:
-        raise PlanError("--at-most auto: one process chooses; let it tell the number, and give that to several.")
-    if others.process:
-        others.join(script, place.source, recover)
-        return
     asked = _asked(observe or [])
     if streams(place.source, follow=follow):
         from wpinq.apps.cli.streamed import Outputs, answer
 
-        _refuse_of_stream(place, processes=processes > 1, addresses=addresses is not None)
+        _refuse_of_stream(place, processes=place.engine is not None)
         stream = Stream(place, script, budget, every, lateness, recover, keep)
         answer(stream, load(dataflow), asked, Outputs(json, to or (), status))
         return
     if given := [option for option, value in (("--keep", keep), ("--to", to), ("--status", status)) if value]:
         raise PlanError(f"{given[0]}: leave it out; it goes with a stream, and INPUT is none (--follow makes it one).")
-    check_outputs({"--json": (json, ()), "--keys": (others.keys, ())}, {*place.places(), script.resolve()})
+    check_outputs({"--json": (json, ())}, {*place.places(), script.resolve()})
     loaded = load(dataflow)
     through = None if recover is None else partial(recovering, place=recover, script=script)
-    told = partial(
-        task,
-        script=script,
-        source=place.source,
-        columns=place.columns,
-        words=dict(place.words),
-        recover=recover,
-        where=place.where,
-        derive=place.derive,
-        declared=place.version is not None,
-    )
-    with others.meeting(told) as meeting:
-        measurements, questions = begin(
-            loaded, place, budget, asked, lambda views: meeting.meet(through(views) if through else views)
-        )
-        meeting.compute(measurements)
+    measurements, questions = begin(loaded, of_script(place, script), budget, asked, through)
     answers = {item: measurements[item].observe_many(bins).tolist() for item, bins in questions.items()}
     if json is not None:
         write_json(
@@ -133,13 +109,40 @@ def begin(
 
     amount = None if budget is None else positive(budget, "--budget")
     rehearsal = rehearsed(script, place.empty(amount))
-    known = rehearsal.measurements
+    known, several = rehearsal.measurements, scripted(place)
     questions = {name: ask(texts, chosen(known, name).node.schema) for name, texts in asked.items()}
+    if several is not None:
+        several.rehearse(known)
     views = place.protect(amount)
-    measurements = rehearsal.charge(views if through is None else through(views))
+    views = views if through is None else through(views)
+    if several is not None:
+        several.begin(views)
+    measurements = rehearsal.charge(views)
+    if several is not None:
+        several.know(measurements)
     for name in asked:
         chosen(measurements, name)
     return measurements, questions
+
+
+def of_script(place: Input, script: Path) -> Input:
+    """The input, of which several processes are told the plans of the script, or where they cannot be, the script."""
+    if place.engine is None:
+        return place
+    from wpinq.apps.scripts.distributed import ScriptProcesses
+    from wpinq.distributed.processes import Processes
+
+    engine = place.engine
+    return replace(place, engine=ScriptProcesses(engine.number, script)) if isinstance(engine, Processes) else place
+
+
+def scripted(place: Input) -> ScriptProcesses | None:
+    """The processes that are told the plans of a script, if there are several."""
+    if place.engine is None:
+        return None
+    from wpinq.apps.scripts.distributed import ScriptProcesses
+
+    return place.engine if isinstance(place.engine, ScriptProcesses) else None
 
 
 ONE = "one process reads it; what comes from several hosts is sent to one topic of Kafka (wpinq/docs/live.md)"
@@ -150,7 +153,6 @@ OF_FILES = {
     "tz": "its times are in UTC; windows and --period take a zone",
     **dict.fromkeys(("separator", "decimal", "encoding"), "messages have none; ?form= and --format say what they hold"),
     "processes": ONE,
-    "addresses": ONE,
 }
 """Options that a stream does not have, and why."""
 

@@ -28,7 +28,7 @@ def shell(dataflow: options.DataflowName, place: Input, *, budget: options.Budge
     lines are the commands, and the exit code is 2 if one of them failed.
     """
     from wpinq.apps.cli.commands import Commands
-    from wpinq.apps.cli.run import begin
+    from wpinq.apps.cli.run import begin, of_script
 
     opened: list[Collection] = []
 
@@ -36,7 +36,7 @@ def shell(dataflow: options.DataflowName, place: Input, *, budget: options.Budge
         opened.append(views)
         return views
 
-    measurements, _ = begin(load(dataflow), place, budget, {}, kept)
+    measurements, _ = begin(load(dataflow), of_script(place, find(dataflow)), budget, {}, kept)
     commands = Commands(measurements, opened[0], {*place.places(), find(dataflow).resolve()})
     if sys.stdin.isatty():
         from wpinq.apps.cli.prompt import lines

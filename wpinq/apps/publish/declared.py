@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -35,7 +35,7 @@ class Data(Table, frozen=True):
     """Where records come from, and how they are protected: the arguments of `wpinq.protect`.
 
     `{date}` in `source`, `query` and `where` is the period's name, `{start}` and `{end}` are its first instant and the
-    first one after it.
+    first one after it. `processes` says in how many processes answers are computed, which changes none.
     """
 
     source: str
@@ -53,6 +53,7 @@ class Data(Table, frozen=True):
     encoding: str | None = None
     table: str | None = None
     tz: str | None = None
+    processes: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
 
 
 class Budget(Table, frozen=True):

@@ -14,6 +14,7 @@ from wpinq.apps.publish.periods import Period
 from wpinq.core.ledger import Ledger
 from wpinq.core.plan.unit import Unit, users
 from wpinq.core.records.schema import Kind, Schema
+from wpinq.distributed import engine_of
 from wpinq.errors import ChangedError, PlanError
 from wpinq.protection import protect
 from wpinq.sources import open_source
@@ -70,7 +71,7 @@ class Opening:
         return protect(
             source, ledger=book, name=name, version=version,
             columns=self._columns(), unit=self.unit, where=self._where(period), derive=self._data.derive or None,
-            **self._words(),
+            engine=engine_of(self._data.processes), **self._words(),
         )  # fmt: skip
 
     def _opened(self, allowance: Allowance, table: str) -> Ledger:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from wpinq.apps.publish import alerts
 from wpinq.apps.publish.budgets import Allowance, Funds, check, new_promise, said, unchanged
 from wpinq.apps.publish.declared import File
@@ -97,8 +99,15 @@ class Release:
 
     @classmethod
     @takes("Release.read", path=PATH, clock=CLOCK)
-    def read(cls, path: str | os.PathLike[str], clock: Callable[[], dt.datetime] = _now) -> Release:
+    def read(
+        cls, path: str | os.PathLike[str], clock: Callable[[], dt.datetime] = _now, *, processes: int | None = None
+    ) -> Release:
         """Read a release file (TOML); paths in it start from its directory.
+
+        Args:
+            path: The file.
+            clock: Gives the time, with a zone.
+            processes: In how many processes answers are computed; by default as the file says.
 
         Raises:
             SourceError: It cannot be read.
@@ -106,6 +115,8 @@ class Release:
         """
         place = Path(path)
         file = read(place)
+        if processes is not None:
+            file = structs.replace(file, data=structs.replace(file.data, processes=processes))
         return cls(file, named(file.name or place.stem, f"{place}, without a name of its own"), place.parent, clock)
 
     @takes(text=TEXT | NOTHING)

@@ -19,6 +19,7 @@ from wpinq.core.measurements.measurement import Measurement
 from wpinq.core.plan.node import sources
 from wpinq.core.records.schema import Kind
 from wpinq.core.runs.run import settle
+from wpinq.distributed import engine_of
 from wpinq.errors import PlanError
 from wpinq.protection import protect
 
@@ -168,7 +169,8 @@ def _protect(file: Protected, name: str, home: Path, version: str | None) -> Col
     words: dict[str, Any] = {word: getattr(file, word) for word in taken}
     return protect(
         located(file.source, home), ledger=place, name=name, columns=file.columns, unit=unit_of(file.unit),
-        where=file.where, derive=file.derive or None, version=version, **words,
+        where=file.where, derive=file.derive or None, version=version,
+        engine=engine_of(file.processes), **words,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import ipaddress
 import re
 import tomllib
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -100,6 +101,7 @@ class Protected(Table, frozen=True):
         meanings: What they mean, in words, by their names.
         questions: Whether analysts may ask questions of their own.
         bounds: Bounds of columns, for sums and ranks in SQL.
+        processes: In how many processes answers are computed, which changes none.
         version: The name of the version of its records; `{date}` in it is the day by the clock of `tz`, and so are
             `{hour}`, `{week}`, `{month}` and `{year}`. When the clock says another, the data are opened under that
             name. Data that are replaced in place need one, for other records under a name that was charged are not
@@ -128,6 +130,7 @@ class Protected(Table, frozen=True):
     meanings: dict[str, str] = {}
     questions: bool = True
     bounds: dict[str, tuple[Number, Number]] = {}
+    processes: Annotated[int, msgspec.Meta(ge=1, le=256)] = 1
 
 
 class Fitted(Table, frozen=True):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from wpinq.core.engines.bytewax.placement import labels
 from wpinq.core.plan.node import Node
 from wpinq.core.records.batch import Batch
 from wpinq.core.state.histogram import Histogram
@@ -43,8 +42,6 @@ class Job:
         shards: Into how many shards each keyed step is cut.
         progress: Called with the number of bytes that were read.
         failure: Keeps the first failure of a step.
-        process: In a cluster, which of the processes this is; each holds the shard of its number.
-        beside: How many processes share the cores of this machine.
     """
 
     roots: Sequence[Node]
@@ -52,13 +49,6 @@ class Job:
     shards: int = 1
     progress: Progress | None = None
     failure: Failure = field(default_factory=Failure)
-    process: int | None = None
-    beside: int = 1
-
-    @property
-    def own(self) -> str | None:
-        """In a cluster, the label of items that stay in this process."""
-        return None if self.process is None else labels(self.shards)[self.process]
 
     def histogram(self, root: Node) -> Histogram:
         """A histogram of a root, with nothing in it."""

@@ -42,14 +42,14 @@ def run(job: Job, *, threads: int | None = None) -> list[Histogram]:
         EngineError: A step failed; the message names it and never the data.
     """
     result = job.empty()
-    job.failure.guard("the dataflow", _run, None)(job, result, threads or cores(job.beside))
+    job.failure.guard("the dataflow", _run, None)(job, result, threads or cores())
     job.failure.raise_if_failed()
     return result
 
 
 def _run(job: Job, result: list[Histogram], threads: int) -> None:
     def read(shape: Read) -> Iterable[Batch]:
-        for lots in until_failure(shape, (0, 1), job.progress, job.failure, job.beside):
+        for lots in until_failure(shape, (0, 1), job.progress, job.failure):
             yield from lots
 
     Loop(job, threads).turn(read, result, last=True)

@@ -37,22 +37,19 @@ AHEAD = 3
 
 
 def until_failure(
-    read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, failure: Failure, beside: int = 1
+    read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, failure: Failure
 ) -> Iterator[list[Batch]]:
     """A share of a source in batches, to its end or to the first failure of the run."""
-    with closing(batches(read, share, progress, beside)) as found:
+    with closing(batches(read, share, progress)) as found:
         yield from iter(failure.guard(f"reading {read.data.name}", lambda: next(found, None), None), None)
 
 
 def batches(
-    read: Read, share: tuple[int, int], progress: Callable[[int], None] | None, beside: int = 1
+    read: Read, share: tuple[int, int], progress: Callable[[int], None] | None
 ) -> Generator[list[Batch], None, None]:
-    """A share of a source in batches. A generator, so that a stray StopIteration is an error and never the end.
-
-    `beside` processes read on this machine at once, so each has its part of the threads.
-    """
+    """A share of a source in batches. A generator, so that a stray StopIteration is an error and never the end."""
     part, parts = share
-    threads = cores(beside) if (read.data.reader.total_bytes or 0) >= THREADED else 1
+    threads = cores() if (read.data.reader.total_bytes or 0) >= THREADED else 1
     shares = [(part * threads + thread, parts * threads) for thread in range(threads)]
     redact = progress and _one_by_one(progress)
     counted = Gathered(threads)

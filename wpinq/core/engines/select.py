@@ -12,7 +12,6 @@ from wpinq.core.engines.reading import THREADED
 from wpinq.core.plan.dataset import DataSet
 from wpinq.core.plan.node import Node
 from wpinq.core.state.histogram import Histogram
-from wpinq.errors import PlanError
 
 
 @cache
@@ -24,16 +23,6 @@ def installed() -> bool:
 def named() -> str:
     """The engine of large files and streams, in words."""
     return "bytewax" if installed() else "a plain loop in one process (bytewax needs Python 3.11 or 3.12)"
-
-
-def check_cluster() -> None:
-    """Refuse several processes where there is no engine for them.
-
-    Raises:
-        PlanError: bytewax is not installed.
-    """
-    if not installed():
-        raise PlanError("several processes need bytewax, which needs Python 3.11 or 3.12; one process runs without it.")
 
 
 def finite(read: Sequence[DataSet]) -> Callable[[Job], list[Histogram]]:

@@ -25,11 +25,11 @@ WAITING = 4
 """Pieces of work that wait for a thread; whoever has more for it waits, so that they do not pile up."""
 
 
-def cores(beside: int = 1) -> int:
-    """How many threads of a process are busy at once, where so many processes share this machine."""
+def cores() -> int:
+    """How many threads of this process are busy at once."""
     told = os.environ.get(THREADS, "")
     most = int(told) if told.isdecimal() else MOST_THREADS
-    return max(1, min(machine(), most) // beside)
+    return max(1, min(machine(), most))
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, assert_never, cast
+from typing import Any, TypeAlias, TypeVar, assert_never
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow, Stream
@@ -17,18 +17,7 @@ from bytewax.operators import StatefulBatchLogic
 from bytewax.testing import run_main
 
 from wpinq.core.engines.bytewax.edges import Feed, HandOver
-from wpinq.core.engines.bytewax.exchange import (
-    CombineHashed,
-    CombineRecords,
-    KeyedRecords,
-    Parcel,
-    PassThrough,
-    Routed,
-    added,
-    keep_local,
-    send,
-)
-from wpinq.core.engines.bytewax.placement import labels
+from wpinq.core.engines.bytewax.exchange import send
 from wpinq.core.engines.common_subplans import Lowered
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.linear import Linear, StepBatches
@@ -38,14 +27,12 @@ from wpinq.core.engines.threads import state_of
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Keyed, Read
 from wpinq.core.records.batch import Batch
-from wpinq.core.state.histogram import Histogram, HistogramPart
-from wpinq.core.state.states import HashedState, State
+from wpinq.core.state.histogram import Histogram
+from wpinq.core.state.states import State
 from wpinq.core.state.workers import cores
 
 V = TypeVar("V")
 W = TypeVar("W")
-Counted: TypeAlias = Histogram | Parcel[HistogramPart]
-"""What a process has counted: of its own all, of another the parts that were sent."""
 Counts: TypeAlias = dict[Node, list[Callable[[Batch], None]]]
 """What counts the records that leave a step, where measurements alone read them."""
 
@@ -66,16 +53,12 @@ def run(job: Job) -> list[Histogram]:
 def build(job: Job, found: list[Histogram]) -> Dataflow:
     """Lower the plans to a bytewax dataflow that adds its histograms to `found`."""
     flow = Dataflow("wpinq")
-    lowering = Lowering(flow, job, [] if job.own else [histogram.absorb for histogram in found])
+    lowering = Lowering(flow, job, [histogram.absorb for histogram in found])
     streams = lowering.streams()
     for number, root in enumerate(job.roots):
-        keyed = keep_local(f"measure_{number}_in", streams[lowering.plan.chosen[root]], job.own or "all")
+        keyed = op.key_on(f"measure_{number}_in", streams[lowering.plan.chosen[root]], lambda _: "all")
         counted = op.stateful_batch(f"measure_{number}", keyed, _builder(partial(_Counter, root, job)))
         parts = op.map(f"measure_{number}_tag", counted, _tagger(number))
-        if job.own:
-            gathered = keep_local(f"measure_{number}_home", parts, labels(job.shards)[0])
-            arrived = op.stateful_batch(f"measure_{number}_gather", gathered, _builder(PassThrough))
-            parts = op.map(f"measure_{number}_arrived", arrived, lambda item: item[1])
         op.output(
             f"measure_{number}_out", parts, HandOver(job.failure.guard("measure", partial(_collect, found), None))
         )
@@ -117,7 +100,7 @@ class Lowering:
         plan = self.plan
         result: dict[Node, list[Stream[Batch]]] = {node: [] for node in plan.read}
         every = {node: plan.follows(node) for node, shape in plan.shapes.items() if isinstance(shape, Read | Keyed)}
-        if not self.eager and not self.job.own and self.job.shards == 1:
+        if not self.eager and self.job.shards == 1:
             match(plan.shapes, plan.chosen, self.job.roots, every.values())
         for number, (node, shape) in enumerate(plan.shapes.items()):
             if isinstance(shape, Read | Keyed):
@@ -145,28 +128,24 @@ class Lowering:
         job = self.job
 
         def share(part: int, parts: int) -> Iterator[list[Batch]]:
-            return until_failure(shape, (part, parts), job.progress, job.failure, job.beside)
+            return until_failure(shape, (part, parts), job.progress, job.failure)
 
         return op.input(name, self._flow, Feed(share))
 
     def _keyed(
         self, name: str, node: Node, shape: Keyed, ups: list[Stream[Batch]], follows: Linear
     ) -> Stream[StepBatches]:
-        ports = [self._routed(f"{name}_{port}", node.inputs[port], up, shape, port) for port, up in enumerate(ups)]
-        threads = None if self.eager else cores(self.job.beside)
+        job = self.job
+        ports = [
+            send(f"{name}_{port}", up, shape.keys[port], port, key=job.key, shards=job.shards, failure=job.failure)
+            for port, up in enumerate(ups)
+        ]
+        threads = None if self.eager else cores()
         make = partial(state_of, shape, self.job.key, threads, self.plan.size)
         guard = partial(self.job.failure.guard, node.title)
         logic = _builder(lambda: _Step(guard, make(), follows, self._count, eager=self.eager))
         changed = op.stateful_batch(name, op.merge(f"{name}_ports", *ports), logic)
         return op.map(f"{name}_out", changed, lambda item: item[1])
-
-    def _routed(self, name: str, source: Node, up: Stream[Batch], shape: Keyed, port: int) -> Routed:
-        """One input of a keyed step, cut into shards; in a cluster, after equal records of a process are added up."""
-        job, parts = self.job, cast("Stream[KeyedRecords]", up)
-        if job.own:
-            make = partial(CombineHashed, source.schema, job.key) if shape.hashed else CombineRecords
-            parts = added(f"{name}_added", up, job.own, partial(make, job.failure))
-        return send(name, parts, shape.keys[port], port, key=job.key, shards=job.shards, failure=job.failure)
 
 
 def _merged(name: str, streams: list[Stream[V]]) -> Stream[V]:
@@ -177,16 +156,13 @@ def _picker(end: Node) -> Callable[[list[StepBatches]], list[Batch]]:
     return lambda items: [batch for parts in items for batch in parts.get(end, ())]
 
 
-def _collect(found: list[Histogram], item: tuple[int, Counted]) -> None:
-    """Add a shard of a measurement's histogram up in this process."""
+def _collect(found: list[Histogram], item: tuple[int, Histogram]) -> None:
+    """Add a shard of a measurement's histogram up."""
     number, counted = item
-    if isinstance(counted, Histogram):
-        found[number].merge(counted)
-    else:
-        found[number].add(counted.content)
+    found[number].merge(counted)
 
 
-def _tagger(number: int) -> Callable[[tuple[str, Counted]], tuple[int, Counted]]:
+def _tagger(number: int) -> Callable[[tuple[str, Histogram]], tuple[int, Histogram]]:
     return lambda item: (number, item[1])
 
 
@@ -194,27 +170,21 @@ def _builder(make: Callable[[], StatefulBatchLogic[V, W, None]]) -> Callable[[ob
     return lambda _resume: make()
 
 
-class _Step(StatefulBatchLogic[tuple[int, Parcel[KeyedRecords]], StepBatches, None]):
+class _Step(StatefulBatchLogic[tuple[int, Batch], StepBatches, None]):
     """One shard of a keyed step, and the linear steps that follow."""
 
     def __init__(self, guard: Callable[..., Any], state: State, follows: Linear, count: Counts, *, eager: bool) -> None:
         self._state, self._follows, self._eager, self._count = state, follows, eager, count
-        self._absorb = guard(self._absorbed, None)
+        self._absorb = guard(state.absorb, None)
         self._emit: Callable[[], StepBatches] = guard(self._emitted, {})
 
-    def on_batch(self, values: list[tuple[int, Parcel[KeyedRecords]]]) -> tuple[list[StepBatches], bool]:
-        for port, parcel in values:
-            self._absorb(port, parcel.content)
+    def on_batch(self, values: list[tuple[int, Batch]]) -> tuple[list[StepBatches], bool]:
+        for port, batch in values:
+            self._absorb(port, batch)
         return [self._emit()] if self._eager else [], False
 
     def on_eof(self) -> tuple[list[StepBatches], bool]:
         return [] if self._eager else [self._emit()], False
-
-    def _absorbed(self, port: int, part: KeyedRecords) -> None:
-        if isinstance(part, Batch):
-            self._state.absorb(port, part)
-        elif isinstance(self._state, HashedState):
-            self._state.absorb_hashed(part)
 
     def _emitted(self) -> StepBatches:
         """What goes on; what a measurement alone reads is counted at once."""
@@ -232,23 +202,20 @@ class _Step(StatefulBatchLogic[tuple[int, Parcel[KeyedRecords]], StepBatches, No
         return None
 
 
-class _Counter(StatefulBatchLogic[Batch, Counted, None]):
-    """Counts this process's part of a measured histogram; in a cluster it is sent to the first process."""
+class _Counter(StatefulBatchLogic[Batch, Histogram, None]):
+    """Counts a measured histogram."""
 
     def __init__(self, root: Node, job: Job) -> None:
         self._histogram = job.histogram(root)
         self._absorb = job.failure.guard("measure", self._histogram.absorb, None)
-        whole: Callable[[], list[Counted]] = lambda: [self._histogram]  # noqa: E731
-        parts: Callable[[], list[Counted]] = lambda: [Parcel(part) for part in self._histogram.parts()]  # noqa: E731
-        self._parts = job.failure.guard("measure", parts if job.own and job.process else whole, [])
 
-    def on_batch(self, values: list[Batch]) -> tuple[list[Counted], bool]:
+    def on_batch(self, values: list[Batch]) -> tuple[list[Histogram], bool]:
         for batch in values:
             self._absorb(batch)
         return [], False
 
-    def on_eof(self) -> tuple[list[Counted], bool]:
-        return self._parts(), False
+    def on_eof(self) -> tuple[list[Histogram], bool]:
+        return [self._histogram], False
 
     def snapshot(self) -> None:
         return None

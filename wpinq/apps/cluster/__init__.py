@@ -1,1 +1,0 @@
-"""A run on several processes. See README.md in this folder."""

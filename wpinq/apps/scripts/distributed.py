@@ -1,0 +1,156 @@
+"""A dataflow script in several processes: its plans travel as plans; where one cannot, the script travels as a script.
+
+Then each process runs the script anew over a collection that it cannot charge for, and takes the plans of the same
+names. What they mean is compared, and where that cannot be told, the text of the script. The script's words are said
+once, by the first process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wpinq.core.engines.job import Job
+from wpinq.core.plan.node import Node, fingerprints, sources
+from wpinq.distributed.data import data_untold
+from wpinq.distributed.plans import plans_told, plans_untold
+from wpinq.distributed.processes import Processes, rebuilt
+from wpinq.errors import EngineError, PlanError
+
+if TYPE_CHECKING:
+    from wpinq.collection import Collection
+    from wpinq.core.measurements.measurement import Measurement
+    from wpinq.distributed.data import Lent
+
+CALL = "--processes"
+
+
+class ScriptProcesses(Processes):
+    """Runs the plans of a script in some processes of this machine.
+
+    Args:
+        number: How many.
+        script: The script.
+    """
+
+    command = ("wpinq.apps.scripts.worker",)
+
+    def __init__(self, number: int, script: Path) -> None:
+        super().__init__(number)
+        self._script = script
+        self._views: Node | None = None
+        self._names: dict[Node, str] = {}
+
+    def rehearse(self, measurements: Mapping[str, Measurement]) -> None:
+        """Refuse a script that several processes cannot compute; nothing was charged.
+
+        Args:
+            measurements: What the script measures of no records.
+
+        Raises:
+            PlanError: Some plan can travel neither as a plan nor with the script.
+        """
+        from wpinq.core.measurements.continual import ContinualMeasurement
+        from wpinq.core.measurements.windows import WindowedMeasurement
+
+        for name, one in measurements.items():
+            why = _why(one.node)
+            if why is None:
+                continue
+            if isinstance(one, (WindowedMeasurement, ContinualMeasurement)):
+                raise PlanError(f"{CALL}: {name} is measured window by window or for ever, and {why}")
+            if one.settled:
+                raise PlanError(f"{CALL}: the dataflow observes {name} while it is made, and {why}")
+
+    def begin(self, views: Collection) -> Collection:
+        """Note the collection that the script is given, before it is."""
+        self._views = views._node
+        return views
+
+    def know(self, measurements: Mapping[str, Measurement]) -> None:
+        """Note the measurements that the script has made, by their names."""
+        self._names = {one.node: name for name, one in measurements.items()}
+
+    def check(self, roots: Sequence[Node]) -> None:
+        """Refuse plans that can travel neither as plans nor with the script; nothing was charged.
+
+        Raises:
+            PlanError: There is one.
+        """
+        for root in roots:
+            why = _why(root)
+            if why is not None and (self._views is None or sources(root) != sources(self._views)):
+                raise PlanError(f"{CALL}: the dataflow reads other sources than INPUT, and {why}")
+
+    def told(self, job: Job) -> Mapping[str, Any]:
+        """What the other processes are told: the plans, or the script and the names of the plans.
+
+        Raises:
+            EngineError: They can be told neither way.
+        """
+        if all(_why(root) is None for root in job.roots):
+            return super().told(job)
+        if self._views is None or not all(root in self._names for root in job.roots):
+            raise EngineError(
+                f"{CALL}: the script measures what it does not return, and that cannot be told to another process; "
+                "return all that it measures, or run it in one process."
+            )
+        digests = fingerprints(*job.roots)
+        return {
+            "script": str(self._script.resolve()), "text": _digest(self._script),
+            "views": plans_told([self._views]), "names": [self._names[root] for root in job.roots],
+            "meant": [None if (digest := digests[root]) is None else digest.hex() for root in job.roots],
+            "key": job.key.hex(),
+        }  # fmt: skip
+
+
+def rebuilt_from_script(told: Mapping[str, Any]) -> Job:
+    """The plans that a process was told, as a job; see `ScriptProcesses.told`.
+
+    Raises:
+        SourceError: The input is not that of the first process.
+        EngineError: The script makes other plans here.
+    """
+    if "script" not in told:
+        return rebuilt(told)
+    from wpinq.apps.scripts.script import LIMITLESS, load
+    from wpinq.collection import Collection
+    from wpinq.core.ledger import Ledger
+    from wpinq.core.ledger.open import Asked
+
+    def lend(given: Mapping[str, Any]) -> Lent:
+        lent = data_untold(given)
+        book = Ledger.open(None, name=lent.name, unit=lent.unit.text, asked=Asked.of("run", None, rho=LIMITLESS))
+        return data_untold(given, book)
+
+    script = Path(told["script"])
+    (views,) = plans_untold(told["views"], lend)
+    with contextlib.redirect_stdout(io.StringIO()):
+        made = load(str(script))(Collection(views))
+    if _digest(script) != told["text"] or not made.keys() >= set(told["names"]):
+        raise EngineError(CHANGED)
+    roots = [made[name].node for name in told["names"]]
+    digests = fingerprints(*roots)
+    if [None if (digest := digests[root]) is None else digest.hex() for root in roots] != told["meant"]:
+        raise EngineError(CHANGED)
+    return Job(roots, bytes.fromhex(told["key"]))
+
+
+CHANGED = "the script makes other measurements each time it is run, or was changed meanwhile; nothing was answered."
+
+
+def _why(root: Node) -> str | None:
+    """Why a plan does not travel; None if it does."""
+    try:
+        plans_told([root])
+    except PlanError as error:
+        return str(error)
+    return None
+
+
+def _digest(script: Path) -> str:
+    return blake2b(script.read_bytes(), digest_size=32).hexdigest()

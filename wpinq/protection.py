@@ -154,10 +154,7 @@ def protect(
     <protected collection (user: value, page: value) by protect(records)>
     """
     refuse_inside("protect")
-    if engine is not None and not isinstance(engine, Engine):
-        raise PlanError("protect(engine=...): takes what wpinq.processes(...) gives.")
-    if repeat not in REPEATS:
-        raise PlanError(f"protect(repeat=...): takes one of {', '.join(map(repr, REPEATS))}.")
+    _check_choices(repeat, engine)
     asked = Asked.of("protect", budget, delta, rho, accounting)
     words: Words = {
         "header": header, "format": format, "separator": separator, "decimal": decimal, "encoding": encoding,
@@ -203,6 +200,13 @@ def protect(
         most = choose_bound(Collection(records), unit.choice)
         records = first.over(Source(replace(data, unit=replace(unit, at_most=most))))
     return Collection(bounded(records) if weight is None else weigh(records, weight, max_weight))
+
+
+def _check_choices(repeat: str, engine: object) -> None:
+    if repeat not in REPEATS:
+        raise PlanError(f"protect(repeat=...): takes one of {', '.join(map(repr, REPEATS))}.")
+    if engine is not None and not isinstance(engine, Engine):
+        raise PlanError("protect(engine=...): takes what wpinq.processes(...) gives.")
 
 
 def _confirmed(data: DataSet, *, ask: bool) -> DataSet:

@@ -14,11 +14,11 @@ import wpinq
 from wpinq.core.engines.shuffle import processes as crews
 from wpinq.core.engines.shuffle import worker
 from wpinq.core.engines.shuffle.processes import Worker, environment
-from wpinq.core.engines.shuffle.spill import Spill
 from wpinq.core.ledger import Ledger
 from wpinq.core.plan.node import sources
 from wpinq.core.runs.run import settle
 from wpinq.core.state.memory import LIMIT, MEMORY
+from wpinq.core.state.run_files import Spill
 
 LINES = "".join(f"u{i % 97},p{i * i % 1009 % (i % 50 + 1)}\n" for i in range(4000))
 

@@ -46,7 +46,7 @@ def readers():
 def threads(monkeypatch):
     monkeypatch.setattr(reading, "THREADED", 0)
     monkeypatch.setattr(reading, "BYTES_PER_LOT", 100)
-    monkeypatch.setattr(reading, "cores", lambda _: 3)
+    monkeypatch.setattr(reading, "cores", lambda: 3)
 
 
 TEXTS = st.sampled_from(["", "a", "bb", "naïve", "a long page name", None])

@@ -54,7 +54,7 @@ def counted(collection, count, monkeypatch, pieces=7, limit=""):
     monkeypatch.setenv(memory.SPILL, tempfile.gettempdir())
     monkeypatch.setattr(threads, "WORTH", count)
     monkeypatch.setattr(threads, "LOT", 40 * count)
-    monkeypatch.setattr(flow, "cores", lambda _: count)
+    monkeypatch.setattr(flow, "cores", lambda: count)
     monkeypatch.setattr(write_buffer, "cores", lambda: count)
     monkeypatch.setattr(threads, "FEW", -1)
     monkeypatch.setattr(write_buffer, "FEW", 5)
@@ -113,7 +113,7 @@ def test_each_state_has_the_records_of_its_keys_in_one_thread_at_a_time_and_thre
 
     monkeypatch.setattr(Pointwise, "absorb", noted)
     monkeypatch.setattr(threads, "FEW", -1)
-    monkeypatch.setattr(flow, "cores", lambda _: 3)
+    monkeypatch.setattr(flow, "cores", lambda: 3)
     before = threading.active_count()
     numbers = source("l", fine=False, records=[(number % 40, 0) for number in range(2000)])
     root = fit_noise(numbers.distinct()._node)
@@ -154,7 +154,7 @@ def test_a_failure_of_a_thread_that_adds_up_is_raised_when_the_sums_are_asked_fo
 
 
 def test_few_records_start_no_thread(monkeypatch):
-    monkeypatch.setattr(flow, "cores", lambda _: 3)
+    monkeypatch.setattr(flow, "cores", lambda: 3)
     monkeypatch.setattr(workers, "ThreadPoolExecutor", None)
     root = fit_noise(source("l", fine=False, records=PAIRS[0]).distinct()._node)
     assert len(flow.run(Job([root], sources(root)[0].identity_key))[0].content()[1]) == len(set(PAIRS[0]))
@@ -169,7 +169,7 @@ def test_no_thread_of_ours_calls_a_function_of_the_user(monkeypatch):
 
     monkeypatch.setattr(Thicknesses, "apply_many", noted)
     monkeypatch.setattr(threads, "FEW", -1)
-    monkeypatch.setattr(flow, "cores", lambda _: 3)
+    monkeypatch.setattr(flow, "cores", lambda: 3)
     root = fit_noise(apply("shave: by record", source("l", fine=False, records=PAIRS[0]))._node)
     flow.run(Job([root], sources(root)[0].identity_key))
     assert used
@@ -182,7 +182,7 @@ def test_a_failure_in_a_thread_names_the_step_and_nothing_of_the_data(monkeypatc
 
     monkeypatch.setattr(Pointwise, "absorb", broken)
     monkeypatch.setattr(threads, "FEW", -1)
-    monkeypatch.setattr(flow, "cores", lambda _: 2)
+    monkeypatch.setattr(flow, "cores", lambda: 2)
     root = fit_noise(source("l", fine=False, records=PAIRS[0]).distinct()._node)
     with pytest.raises(EngineError, match=r"^distinct failed with ValueError; please report this.$") as caught:
         flow.run(Job([root], sources(root)[0].identity_key))

@@ -1,9 +1,9 @@
 """Tasks in other processes of this machine, each with its part of the cores and of the memory.
 
 They are commands (`python -m ...`) that read what they are to do from a pipe as JSON, and records from a private
-directory as Arrow IPC (`spill.py`): nothing is pickled, and no port is opened. A process that dies is replaced, and its
-task alone is given out again; one that ends several processes is given up, with the run. The first failure of a task
-ends the run: it would fail again.
+directory as Arrow IPC (`core/state/run_files.py`): nothing is pickled, and no port is opened. A process that dies is
+replaced, and its task alone is given out again; one that ends several processes is given up, with the run. The first
+failure of a task ends the run: it would fail again.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from typing import Any
 
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.shuffle import stages
-from wpinq.core.engines.shuffle.spill import Kept, Spill, Writer
 from wpinq.core.engines.shuffle.tasks import ROOT, Made, Task, Tasks
 from wpinq.core.engines.shuffle.worker import failed
 from wpinq.core.plan.shapes import Read
 from wpinq.core.state.histogram import Histogram
 from wpinq.core.state.memory import LIMIT, MEMORY
+from wpinq.core.state.run_files import Kept, Spill, Writer
 from wpinq.core.state.workers import THREADS, cores
 from wpinq.errors import EngineError
 from wpinq.failures import STAYS
@@ -238,11 +238,9 @@ class Worker:
 
 def environment(number: int) -> dict[str, str]:
     """The environment of each of so many processes: its part of cores and memory, and no secret."""
-    import wpinq
-
     own = {name: value for name, value in os.environ.items() if name not in SECRETS}
     threads = str(max(1, cores() // number))
-    home = str(Path(wpinq.__file__).parents[1])
+    home = str(Path(__file__).parents[4])
     path = os.pathsep.join(filter(None, [home, own.get("PYTHONPATH")]))
     return {**own, THREADS: threads, "POLARS_MAX_THREADS": threads, MEMORY: str(LIMIT.most // number),
             "PYTHONPATH": path}  # fmt: skip

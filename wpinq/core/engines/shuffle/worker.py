@@ -20,8 +20,8 @@ from typing import IO, Any
 
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.shuffle.content import Content, pack, unpack
-from wpinq.core.engines.shuffle.spill import Kept, Spill
 from wpinq.core.engines.shuffle.tasks import Item, Task, Tasks
+from wpinq.core.state.run_files import Kept, Spill
 from wpinq.errors import EngineError, SourceError
 from wpinq.failures import redact
 

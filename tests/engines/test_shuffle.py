@@ -15,7 +15,6 @@ from wpinq.core.engines import local
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.shards import split
 from wpinq.core.engines.shuffle import plain, sending, stages
-from wpinq.core.engines.shuffle import tasks as shuffle_tasks
 from wpinq.core.engines.shuffle.content import pack, unpack
 from wpinq.core.engines.shuffle.sending import Records
 from wpinq.core.engines.shuffle.tasks import Item, Task, Tasks
@@ -69,6 +68,7 @@ class Unruly:
                 items = None if task.items is None else list(task.items)
                 if items is not None:
                     self.random.shuffle(items)
+                    items.sort(key=lambda item: item.shard)
                 outcomes.append(list(self.loop.perform([replace(task, items=items)])))
                 self.ran.append(task.step)
             yield from self.random.choice(outcomes)  # as when the first one's answer was lost
@@ -86,12 +86,18 @@ class Unruly:
 @pytest.mark.parametrize("unit", [None, wpinq.users("user", at_most=5)], ids=["records", "people"])
 @pytest.mark.parametrize("name", PLANS)
 @settings(deadline=None, max_examples=often(6))
-@given(parts=st.integers(1, 7), seed=st.integers(0, 10**6), reads=st.booleans(), rows=st.sampled_from([50, 1 << 16]))
-def test_tasks_twice_in_any_order_and_parts_give_the_same_histogram(name, unit, parts, seed, reads, rows):
+@given(
+    parts=st.integers(1, 7),
+    each=st.integers(1, 4),
+    seed=st.integers(0, 10**6),
+    reads=st.booleans(),
+    rows=st.sampled_from([50, 1 << 16]),
+)
+def test_tasks_twice_in_any_order_and_parts_give_the_same_histogram(name, unit, parts, each, seed, reads, rows):
     job = planned(name, unit)
     before, sending.ROWS, sending.OF_SHARD = (sending.ROWS, sending.OF_SHARD), rows, 1
     try:
-        tasks = Tasks(job, parts)
+        tasks = Tasks(job, parts, each)
         unruly = Unruly(plain.Loop(tasks), Random(seed), reads)
         found = stages.run(tasks, unruly)
     finally:
@@ -190,13 +196,15 @@ def test_a_failure_of_a_task_names_the_step_and_quotes_nothing(monkeypatch):
     tasks = Tasks(Job([root], sources(root)[0].identity_key), 2)
     keyed = len(tasks.origins) - 1
     with pytest.raises(wpinq.InternalError, match="was sent what it does not take in"):
-        list(tasks.run(Task(keyed, 0, [Item(0, (np.zeros((1, 2), np.uint64), np.array([1])))])))
+        list(tasks.run(Task(keyed, 0, [Item(0, 0, (np.zeros((1, 2), np.uint64), np.array([1])))])))
 
     def failing(*_):
         raise ValueError("secret name")
 
-    monkeypatch.setattr(shuffle_tasks, "state_of", failing)
+    monkeypatch.setattr(Tasks, "_state", failing)
     with pytest.raises(wpinq.EngineError, match=r"shave\(\) failed with ValueError; please report") as failed:
-        list(tasks.run(Task(keyed, 0, [])))
+        list(
+            tasks.run(Task(keyed, 0, [Item(0, 0, Batch.of(pl.DataFrame({"page": ["a"]}), Schema.of(page=Kind.TEXT)))]))
+        )
     assert "secret" not in str(failed.value)
     assert failed.value.__cause__ is None

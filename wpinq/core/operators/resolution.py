@@ -209,7 +209,7 @@ def record_key(node: Node) -> bytes:
 def dither_key(node: Node) -> bytes:
     """The key of a dither. Dithers on one path have different keys, and so do those of different parts.
 
-    It does not cover functions without a fingerprint, because all processes of a cluster must derive the same key.
+    It does not cover functions without a fingerprint, because all processes of a run must derive the same key.
     Plans that differ in such functions only share their dithers; each is charged, and each may fail by itself.
     """
     depth = sum(DITHER_STABILITY in step.stability for step in steps(node))

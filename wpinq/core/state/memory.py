@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import mmap
 
 MEMORY, SPILL = "WPINQ_MEMORY", "WPINQ_SPILL"
-"""Names in the environment, which the processes of a cluster on this machine inherit."""
+"""Names in the environment, which other processes of a run inherit."""
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 LEAST = 10**8
 AT_ONCE = 512
@@ -45,7 +45,7 @@ def limit_memory(most: int | str | None = None, spill: str | os.PathLike[str] | 
     Args:
         most: Bytes, or a text such as `"8GB"`; half of the machine's or container's memory by default.
         spill: A private directory for what does not fit; by default that of the ledger that was opened last, and where
-            there is none, as in the other processes of a cluster, that of the system for temporary files.
+            there is none, as in the other processes of a run, that of the system for temporary files.
 
     Raises:
         PlanError: It is no such size, less than 100 MB, or there is no such directory.

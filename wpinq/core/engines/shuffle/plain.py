@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from wpinq.core.engines.job import Job
 from wpinq.core.engines.shuffle import stages
-from wpinq.core.engines.shuffle.content import pack, unpack
+from wpinq.core.engines.shuffle.content import Content, pack, unpack
 from wpinq.core.engines.shuffle.tasks import Item, Made, Task, Tasks
 from wpinq.core.plan.shapes import Read
 from wpinq.core.state.histogram import Histogram
@@ -21,7 +21,11 @@ class Loop:
     def perform(self, tasks: Sequence[Task[bytes]]) -> Iterator[Made[bytes]]:
         """Run all tasks."""
         for task in tasks:
-            items = None if task.items is None else tuple(Item(one.port, unpack(one.content)) for one in task.items)
+            items = (
+                None
+                if task.items is None
+                else tuple(Item(one.port, one.shard, unpack(one.content)) for one in task.items)
+            )
             for made in self._tasks.run(Task(task.step, task.part, items), self._tasks.job.progress):
                 yield Made(made.step, made.port, made.shard, bytes(pack(made.content)))
 
@@ -38,11 +42,15 @@ class Loop:
         return True
 
 
-def run(job: Job, parts: int) -> list[Histogram]:
-    """Compute the histograms of all roots in so many parts.
+def _unpacked(item: Item[bytes]) -> Item[Content]:
+    return Item(item.port, item.shard, unpack(item.content))
+
+
+def run(job: Job, parts: int, each: int = 1) -> list[Histogram]:
+    """Compute the histograms of all roots in so many tasks, of so many shards each.
 
     Raises:
         SourceError, EngineError: See `stages.run`.
     """
-    tasks = Tasks(job, parts)
+    tasks = Tasks(job, parts, each)
     return stages.run(tasks, Loop(tasks))

@@ -36,7 +36,9 @@ TRIES = 3
 """Processes that one task may end."""
 BYTES_PER_PART = 1 << 26
 """Bytes of files in a share, at the most."""
-MOST_PARTS = 1 << 12
+BYTES_PER_SHARD = 1 << 21
+"""Bytes of files of which a step holds the keys at a time, about."""
+MOST_PARTS, MOST_SHARDS = 1 << 12, 1 << 6
 SECRETS = ("WPINQ_SECRET", "WPINQ_SECRET_FILE")
 """Names in the environment that no other process is told."""
 
@@ -58,9 +60,10 @@ def run(
         EngineError: A step failed, or processes died; the message never quotes data.
     """
     size = Tasks(job, 1).plan.size or 0
-    tasks = Tasks(job, min(max(number, -(-size // BYTES_PER_PART)), MOST_PARTS))
+    parts = min(max(number, -(-size // BYTES_PER_PART)), MOST_PARTS)
+    tasks = Tasks(job, parts, max(1, min(size // (parts * BYTES_PER_SHARD), MOST_SHARDS // parts)))
     spill = Spill.made(LIMIT.place)
-    crew = Crew(number, command, spill, {"told": told, "parts": tasks.parts}, tasks.job.progress)
+    crew = Crew(number, command, spill, {"told": told, "parts": tasks.parts, "each": tasks.each}, tasks.job.progress)
     try:
         return stages.run(tasks, Processes(crew, spill, travels))
     finally:
@@ -171,7 +174,7 @@ class Crew:
             answers.put(error)
 
     def _done(self, place: int, task: Task[Kept]) -> dict[str, Any]:
-        items = None if task.items is None else [(item.port, *item.content) for item in task.items]
+        items = None if task.items is None else [(item.port, item.shard, *item.content) for item in task.items]
         for _ in range(TRIES):
             with self._lock:
                 self._files += 1

@@ -46,7 +46,7 @@ def run(tasks: Tasks, by: Shuffle[H]) -> list[Histogram]:
             if made.step == ROOT:
                 added(found, made.port, unpack(by.read(made.content)))
             else:
-                inbox[made.step, made.shard].append(Item(made.port, made.content))
+                inbox[made.step, made.shard // tasks.each].append(Item(made.port, made.shard, made.content))
     return found
 
 
@@ -59,9 +59,9 @@ def _given(
     if isinstance(shape, Read) and not itself:
         lots = (lot for some in batches(shape, (0, 1), tasks.job.progress) for lot in some)
         for number, lot in enumerate(lots):
-            inbox[step, number % tasks.parts].append(Item(0, by.keep(pack(lot))))
+            inbox[step, number % tasks.parts].append(Item(0, 0, by.keep(pack(lot))))
     for part in range(tasks.parts):
         if itself:
             yield Task(step, part, None)
         elif items := inbox.pop((step, part), None):
-            yield Task(step, part, tuple(items))
+            yield Task(step, part, sorted(items, key=lambda item: item.shard))

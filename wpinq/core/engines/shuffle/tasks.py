@@ -14,7 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Generic, TypeVar
+
+import polars as pl
 
 from wpinq.core.engines.common_subplans import Lowered
 from wpinq.core.engines.job import Job
@@ -27,22 +30,27 @@ from wpinq.core.plan.node import Node
 from wpinq.core.plan.shapes import Keyed, Read
 from wpinq.core.records.batch import Batch
 from wpinq.core.state.histogram import Histogram
-from wpinq.core.state.states import Hashed, HashedState
+from wpinq.core.state.memory import LIMIT
+from wpinq.core.state.spill import Disk, Overflow, Sized
+from wpinq.core.state.states import Hashed, HashedState, Piecewise, State
 from wpinq.core.state.workers import cores
 from wpinq.errors import InternalError
 from wpinq.failures import redact
 
 H_co = TypeVar("H_co", covariant=True)
 """What stands for content that was sent: its bytes, or a place where they lie."""
+TOGETHER = 1 << 18
+"""Rows that a shard takes in at once."""
 ROOT = -1
 """In the place of a step: the histogram of a measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item(Generic[H_co]):
-    """What is sent to a shard of a step: which of its inputs it is for, and the content."""
+    """What is sent to a task of a step: which of the step's inputs it is for, which shard, and the content."""
 
     port: int
+    shard: int
     content: H_co
 
 
@@ -69,8 +77,8 @@ class Task(Generic[H_co]):
 
     Attributes:
         step: The number of the step that reads or remembers.
-        part: Which share of the source, or which shard.
-        items: What was sent to it; None where it reads the source itself.
+        part: Which share of the source, or which shards.
+        items: What was sent to it, shard by shard; None where it reads the source itself.
     """
 
     step: int
@@ -83,11 +91,12 @@ class Tasks:
 
     Args:
         job: The plans.
-        parts: Into how many shares a source, and shards a step, is cut.
+        parts: Into how many tasks a source or a step is cut.
+        each: How many shards a task folds, one after the other; of fewer keys at a time the tables are in the cache.
     """
 
-    def __init__(self, job: Job, parts: int) -> None:
-        self.job, self.parts, self.plan = job, parts, Lowered(job)
+    def __init__(self, job: Job, parts: int, each: int = 1) -> None:
+        self.job, self.parts, self.each, self.plan = job, parts, each, Lowered(job)
         self.origins = [node for node, shape in self.plan.shapes.items() if isinstance(shape, Read | Keyed)]
         self._roots: dict[Node, list[int]] = {}
         for number, root in enumerate(job.roots):
@@ -157,16 +166,24 @@ class Tasks:
         if isinstance(shape, Read):
             yield from map(follows.push, self._read(shape, task, progress))
             return
-        size = self.plan.size
-        state = state_of(shape, self.job.key, cores(), None if size is None else size // self.parts)
-        for item in task.items or ():
-            if isinstance(item.content, Batch):
-                state.absorb(item.port, item.content)
-            elif isinstance(item.content, Hashed) and isinstance(state, HashedState):
-                state.absorb_hashed(item.content)
-            else:
-                raise InternalError(f"{node.title}: was sent what it does not take in; please report this.")
-        yield from follows.changes(state, last=True)
+        for _, items in groupby(task.items or (), lambda item: item.shard):
+            state = self._state(shape)
+            for port, content in _lots(items):
+                if isinstance(content, Batch):
+                    state.absorb(port, content)
+                elif isinstance(content, Hashed) and isinstance(state, HashedState):
+                    state.absorb_hashed(content)
+                else:
+                    raise InternalError(f"{node.title}: was sent what it does not take in; please report this.")
+            yield from follows.changes(state, last=True)
+
+    def _state(self, shape: Keyed) -> State:
+        """A state for one shard; where there is one thread, its keys need not be cut any further."""
+        threads, size = cores(), self.plan.size
+        if threads > 1:
+            return state_of(shape, self.job.key, threads, None if size is None else size // (self.parts * self.each))
+        state = shape.state(self.job.key)
+        return Overflow(state, Disk(LIMIT)) if isinstance(state, Sized) and not isinstance(state, Piecewise) else state
 
     def _read(self, shape: Read, task: Task[Content], progress: Callable[[int], None] | None) -> Iterator[Batch]:
         if task.items is None:
@@ -182,8 +199,29 @@ class Tasks:
         shape = self.shape(step)
         assert isinstance(shape, Keyed)  # noqa: S101  nothing else reads what was sent
         if shape.hashed:
-            return Identities(end.schema, self.job.key, self.parts)
-        return Records(shape.keys[port], self.job.key, self.parts)
+            return Identities(end.schema, self.job.key, self.parts * self.each)
+        return Records(shape.keys[port], self.job.key, self.parts * self.each)
+
+
+def _lots(items: Iterable[Item[Content]]) -> Iterator[tuple[int, Content]]:
+    """The contents of a shard, with batches of one input together, so that few calls take in many records."""
+    waiting: dict[int, list[Batch]] = {}
+    rows = 0
+    for item in items:
+        if not isinstance(item.content, Batch):
+            yield item.port, item.content
+            continue
+        waiting.setdefault(item.port, []).append(item.content)
+        rows += len(item.content)
+        if rows >= TOGETHER:
+            yield from ((port, _concat(batches)) for port, batches in waiting.items())
+            waiting, rows = {}, 0
+    yield from ((port, _concat(batches)) for port, batches in waiting.items())
+
+
+def _concat(batches: list[Batch]) -> Batch:
+    frames = [batch.frame for batch in batches]
+    return Batch(pl.concat(frames, how="vertical_relaxed", rechunk=True), batches[0].schema)
 
 
 def added(histograms: list[Histogram], number: int, content: Content) -> None:

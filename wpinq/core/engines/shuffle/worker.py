@@ -31,11 +31,11 @@ class Lazy:
     """The items of a task, each read when it is asked for."""
 
     spill: Spill
-    items: list[tuple[int, str, int, int]]
+    items: list[tuple[int, int, str, int, int]]
 
     def __iter__(self) -> Iterator[Item[Content]]:
-        for port, file, start, size in self.items:
-            yield Item(port, unpack(self.spill.read(Kept(file, start, size))))
+        for port, shard, file, start, size in self.items:
+            yield Item(port, shard, unpack(self.spill.read(Kept(file, start, size))))
 
 
 def main(rebuilt: Callable[[dict[str, Any]], Job]) -> None:
@@ -52,7 +52,7 @@ def main(rebuilt: Callable[[dict[str, Any]], Job]) -> None:
         try:
             if tasks is None:
                 lines.spill = Spill(Path(given["place"]), bytes.fromhex(given["key"]))
-                tasks = Tasks(rebuilt(given["told"]), given["parts"])
+                tasks = Tasks(rebuilt(given["told"]), given["parts"], given["each"])
                 told: dict[str, Any] = {"ready": True}
             else:
                 told = _done(tasks, lines.spill, given)

@@ -203,6 +203,7 @@ def test_files_that_changed_are_refused(tmp_path):
     [
         (None, {}, "user,page\nann,home\n"),
         (["page"], {}, "user,page\nann,home\n"),
+        ({"user": None, "page": "str"}, {}, "user,page\nann,home\n"),
         ({"n": int}, {"separator": ";"}, "user;n\nann;7\n"),
         (("a", "b"), {"header": False}, "ann,home\n"),
         ({"time": "instant"}, {"tz": "Europe/Amsterdam"}, "user,time\nann,2026-07-01T12:00:00Z\n"),

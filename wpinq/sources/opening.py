@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,13 +25,20 @@ def opening(source: object, columns: Columns, words: Words, reader: Reader) -> O
     """
     if not isinstance(source, (str, Path)) or reader.steady is not Steady.FILES:
         return None
-    named = None if columns is None else [
-        [name, None if kind is None else kind.value] for name, kind in declared(columns, "protect")
-    ]  # fmt: skip
+    named = None if columns is None else [[name, _word(columns, name)] for name in columns]
     return {
         "source": str(Path(source).absolute()), "columns": named, "typed": isinstance(columns, Mapping),
         "words": dict(words),
     }  # fmt: skip
+
+
+def _word(columns: Sequence[str] | Mapping[str, object], name: str) -> str | None:
+    """The type that a column was given, as a word; None where it was given none."""
+    given = columns[name] if isinstance(columns, Mapping) else None
+    if given is None:
+        return None
+    ((_, kind),) = declared({name: given}, "protect")
+    return None if kind is None else kind.value
 
 
 def reopened(told: Opening, version: str | None) -> Reader:

@@ -38,7 +38,7 @@ BYTES_PER_PART = 1 << 26
 """Bytes of files in a share, at the most."""
 BYTES_PER_SHARD = 1 << 21
 """Bytes of files of which a step holds the keys at a time, about."""
-MOST_PARTS, MOST_SHARDS = 1 << 12, 1 << 6
+MOST_PARTS, MOST_SHARDS, MOST_EACH = 1 << 12, 1 << 8, 1 << 4
 SECRETS = ("WPINQ_SECRET", "WPINQ_SECRET_FILE")
 """Names in the environment that no other process is told."""
 
@@ -61,7 +61,7 @@ def run(
     """
     size = Tasks(job, 1).plan.size or 0
     parts = min(max(number, -(-size // BYTES_PER_PART)), MOST_PARTS)
-    tasks = Tasks(job, parts, max(1, min(size // (parts * BYTES_PER_SHARD), MOST_SHARDS // parts)))
+    tasks = Tasks(job, parts, max(1, min(size // (parts * BYTES_PER_SHARD), MOST_SHARDS // parts, MOST_EACH)))
     spill = Spill.made(LIMIT.place)
     crew = Crew(number, command, spill, {"told": told, "parts": tasks.parts, "each": tasks.each}, tasks.job.progress)
     try:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wpinq.core.pricing.quote import Quote
     from wpinq.core.state.memory import limit_memory
     from wpinq.distributed.processes import processes
+    from wpinq.distributed.spark import spark
     from wpinq.errors import (
         BinError,
         BudgetError,
@@ -61,6 +62,7 @@ _HOMES = {
     "postgres": "sources.databases.postgres",
     "processes": "distributed.processes",
     "protect": "protection",
+    "spark": "distributed.spark",
     "sql": "query.answer",
     "sqlite": "sources.databases.sqlite",
     "suggest_bound": "aggregates",
@@ -108,6 +110,7 @@ __all__ = [
     "postgres",
     "processes",
     "protect",
+    "spark",
     "sql",
     "sqlite",
     "suggest_bound",

@@ -117,6 +117,7 @@ EXTRAS = {
     "postgres": ("adbc_driver_postgresql",),
     "serve": ("sqlglot", "matplotlib", "starlette", "uvicorn", "httptools", "jinja2"),
     "shell": ("prompt_toolkit",),
+    "spark": ("pyspark",),
     "sql": ("sqlglot",),
     "testing": ("hypothesis",),
 }

@@ -10,7 +10,18 @@ has charged: so `first + largest` is what a run takes where each process has a c
 one process to it. `others` leaves the first process out: what a longer run comes to. Walls say little where the machine
 is shared. Figures are medians of runs that take turns.
 
-FIGURES
+Measured on 2026-11-24, 20 million rows, two cores that ten other jobs shared (so processor seconds are inflated too, by
+turns), each run once:
+
+| work | processes | first CPU s | largest other CPU s | all CPU s | peak MB | ratio | others |
+|---|--:|--:|--:|--:|--:|--:|--:|
+| people at most 20 | 1 | 11.0 | | 11.0 | 899 | | |
+| people at most 20 | 2 | 1.8 | 8.7 | 17.7 | 324 | 1.06 | 1.27 |
+| counts of records | 1 | 2.9 | | 2.9 | 239 | | |
+| counts of records | 2 | 1.7 | 1.5 | 4.2 | 226 | 0.92 | 1.91 |
+
+Inside, without starts and the directory (8 million rows): people take 3.7 to 3.9 CPU s in one process, and each of two
+tasks reads, cuts and packs half in 0.7 and folds half in 1.6, which is 1.6 times as fast.
 """
 
 from __future__ import annotations

@@ -59,9 +59,7 @@ def run(
         SourceError: A source could not be read to its end.
         EngineError: A step failed, or processes died; the message never quotes data.
     """
-    size = Tasks(job, 1).plan.size or 0
-    parts = min(max(number, -(-size // BYTES_PER_PART)), MOST_PARTS)
-    tasks = Tasks(job, parts, max(1, min(size // (parts * BYTES_PER_SHARD), MOST_SHARDS // parts, MOST_EACH)))
+    tasks = Tasks(job, *cut(job, number))
     spill = Spill.made(LIMIT.place)
     crew = Crew(number, command, spill, {"told": told, "parts": tasks.parts, "each": tasks.each}, tasks.job.progress)
     try:
@@ -69,6 +67,13 @@ def run(
     finally:
         crew.end()
         spill.remove()
+
+
+def cut(job: Job, number: int) -> tuple[int, int]:
+    """Into how many tasks a source or a step is cut for so many workers, and how many shards each folds."""
+    size = Tasks(job, 1).plan.size or 0
+    parts = min(max(number, -(-size // BYTES_PER_PART)), MOST_PARTS)
+    return parts, max(1, min(size // (parts * BYTES_PER_SHARD), MOST_SHARDS // parts, MOST_EACH))
 
 
 class Processes:

@@ -14,6 +14,7 @@ import wpinq
 from wpinq.core.engines.shuffle import processes as crews
 from wpinq.core.engines.shuffle import worker
 from wpinq.core.engines.shuffle.processes import Worker, environment
+from wpinq.core.engines.shuffle.tasks import Tasks
 from wpinq.core.ledger import Ledger
 from wpinq.core.plan.node import sources
 from wpinq.core.runs.run import settle
@@ -122,6 +123,30 @@ def test_what_cannot_travel_is_refused_before_it_is_charged(place):
     with pytest.raises(wpinq.PlanError, match=r"map\(plain Python.*cannot be told to another process"):
         views.map(lambda user, page: page if len(user) > 1 else None).measure("0.1")
     assert views.budget.spent == 0
+
+
+def test_two_bounds_of_records_in_memory_are_two_steps_of_one_reader():
+    records = [tuple(line.split(",")) for line in LINES.splitlines()]
+
+    def ask(**more):
+        unit = wpinq.users("user", at_most=20)
+        views = wpinq.protect(records, budget=9, columns={"user": str, "page": str}, unit=unit, **more)
+        return [v.map("page").measure("0.1") for v in (views.at_most(2), views.at_most(2), views, views.at_most(1))]
+
+    plain = [sum(one[1]) for one in (m._histogram.content() for m in settled(ask()))]
+    found = [sum(one[1]) for one in (m._histogram.content() for m in settled(ask(engine=wpinq.processes(2))))]
+    assert found == plain
+
+
+def settled(measurements):
+    content(measurements)
+    return measurements
+
+
+def test_processes_that_number_steps_otherwise_answer_nothing(place, monkeypatch):
+    monkeypatch.setattr(Tasks, "outline", [["other"]])
+    with pytest.raises(wpinq.EngineError, match="the plans have other steps in another process"):
+        content(measured(protected(place, engine=wpinq.processes(1))))
 
 
 def test_names_of_groups_are_found_here(place):

@@ -8,6 +8,7 @@ something else.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -86,6 +87,7 @@ def plans_told(roots: Sequence[Node]) -> dict[str, Json]:
     return {
         "steps": written, "roots": [places[root] for root in roots], "meant": meant,
         "data": [data_told(data) for data in found],
+        "readers": [next(i for i, one in enumerate(found) if one.reader is data.reader) for data in found],
     }  # fmt: skip
 
 
@@ -113,6 +115,8 @@ def plans_untold(told: Mapping[str, Json], lend: Callable[[Json], Lent] = data_u
         InternalError: They mean something else here.
     """
     data = [lend(one) for one in told["data"]]
+    data = [one if data[place] is one else replace(one, reader=data[place].reader)
+            for one, place in zip(data, told["readers"], strict=True)]  # fmt: skip
     made: list[Node] = []
 
     def other(given: Mapping[str, Json]) -> Any:

@@ -24,6 +24,7 @@ from wpinq.core.engines.job import Job
 from wpinq.core.engines.shuffle.content import Content, pack, unpack
 from wpinq.core.engines.shuffle.processes import cut
 from wpinq.core.engines.shuffle.tasks import ROOT, Item, Made, Task, Tasks, added
+from wpinq.core.engines.shuffle.worker import alike
 from wpinq.core.plan.node import Node, sources
 from wpinq.core.plan.shapes import Read
 from wpinq.core.state.histogram import Histogram
@@ -78,9 +79,9 @@ class Spark:
             EngineError: Spark could not; the message quotes nothing, and Spark's log says more.
         """
         self.check(job.roots)
-        told = json.dumps({"plans": plans_told(job.roots), "key": job.key.hex()})
-        parts, each = cut(job, self._parts or self._at_once())
-        return redacted("spark", lambda: self._run(Tasks(job, parts, each), told))
+        tasks = Tasks(job, *cut(job, self._parts or self._at_once()))
+        told = json.dumps({"plans": plans_told(job.roots), "key": job.key.hex(), "outline": tasks.outline})
+        return redacted("spark", lambda: self._run(tasks, told))
 
     def _at_once(self) -> int:
         """How many tasks the session runs at once; of a session of Spark Connect, into how many parts it deals rows."""
@@ -162,7 +163,8 @@ def performed(told: str, parts: int, each: int, step: int, rows: Batches) -> Bat
 
 @lru_cache(2)
 def _tasks(told: str, parts: int, each: int) -> Tasks:
-    return Tasks(rebuilt(json.loads(told)), parts, each)
+    given = json.loads(told)
+    return alike(Tasks(rebuilt(given), parts, each), given["outline"])
 
 
 def _pieces(batch: Any) -> Iterator[tuple[int, Item[Content]]]:

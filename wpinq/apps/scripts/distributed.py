@@ -124,7 +124,7 @@ def rebuilt_from_script(told: Mapping[str, Any]) -> Job:
 
     def lend(given: Mapping[str, Any]) -> Lent:
         lent = data_untold(given)
-        book = Ledger.open(None, name=lent.name, unit=lent.unit.text, asked=Asked.of("run", None, rho=LIMITLESS))
+        book = Ledger.open(None, name=lent.name, unit=lent.unit.whom, asked=Asked.of("run", None, rho=LIMITLESS))
         return data_untold(given, book)
 
     script = Path(told["script"])

@@ -61,7 +61,13 @@ def run(
     """
     tasks = Tasks(job, *cut(job, number))
     spill = Spill.made(LIMIT.place)
-    crew = Crew(number, command, spill, {"told": told, "parts": tasks.parts, "each": tasks.each}, tasks.job.progress)
+    crew = Crew(
+        number,
+        command,
+        spill,
+        {"told": told, "parts": tasks.parts, "each": tasks.each, "outline": tasks.outline},
+        tasks.job.progress,
+    )
     try:
         return stages.run(tasks, Processes(crew, spill, travels))
     finally:

@@ -106,6 +106,15 @@ class Tasks:
             for port, up in enumerate(node.inputs if isinstance(self.plan.shapes[node], Keyed) else ()):
                 self._readers.setdefault(self.plan.chosen[up], []).append((number, port))
 
+    @property
+    def outline(self) -> list[list[object]]:
+        """The steps in their order and who reads what: processes that number them otherwise must not work together."""
+        return [
+            [node.title, sorted([*self._readers.get(end, ()), *((ROOT, root) for root in self._roots.get(end, ()))])]
+            for node in self.origins
+            for end in self._follows(node).ends
+        ]
+
     def shape(self, step: int) -> Read | Keyed:
         """The shape of a step."""
         shape = self.plan.shapes[self.origins[step]]

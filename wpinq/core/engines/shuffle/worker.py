@@ -22,8 +22,21 @@ from wpinq.core.engines.job import Job
 from wpinq.core.engines.shuffle.content import Content, pack, unpack
 from wpinq.core.engines.shuffle.tasks import Item, Task, Tasks
 from wpinq.core.state.run_files import Kept, Spill
-from wpinq.errors import EngineError, SourceError
+from wpinq.errors import EngineError, InternalError, SourceError
 from wpinq.failures import redact
+
+OTHERWISE = "the plans have other steps in another process; nothing was answered. Please report this."
+
+
+def alike(tasks: Tasks, outline: list[Any]) -> Tasks:
+    """The tasks, if they are numbered as in the first process.
+
+    Raises:
+        InternalError: They are not.
+    """
+    if json.loads(json.dumps(tasks.outline)) != outline:
+        raise InternalError(OTHERWISE)
+    return tasks
 
 
 @dataclass
@@ -52,7 +65,7 @@ def main(rebuilt: Callable[[dict[str, Any]], Job]) -> None:
         try:
             if tasks is None:
                 lines.spill = Spill(Path(given["place"]), bytes.fromhex(given["key"]))
-                tasks = Tasks(rebuilt(given["told"]), given["parts"], given["each"])
+                tasks = alike(Tasks(rebuilt(given["told"]), given["parts"], given["each"]), given["outline"])
                 told: dict[str, Any] = {"ready": True}
             else:
                 told = _done(tasks, lines.spill, given)

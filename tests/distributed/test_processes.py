@@ -125,12 +125,13 @@ def test_what_cannot_travel_is_refused_before_it_is_charged(place):
     assert views.budget.spent == 0
 
 
-def test_two_bounds_of_records_in_memory_are_two_steps_of_one_reader():
+def test_two_bounds_of_records_in_memory_are_two_steps_of_one_reader(tmp_path):
     records = [tuple(line.split(",")) for line in LINES.splitlines()]
 
     def ask(**more):
         unit = wpinq.users("user", at_most=20)
-        views = wpinq.protect(records, budget=9, columns={"user": str, "page": str}, unit=unit, **more)
+        how = {"columns": {"user": str, "page": str}, "ledger": tmp_path / "ledger"}
+        views = wpinq.protect(records, budget=9, unit=unit, **how, **more)
         return [v.map("page").measure("0.1") for v in (views.at_most(2), views.at_most(2), views, views.at_most(1))]
 
     plain = [sum(one[1]) for one in (m._histogram.content() for m in settled(ask()))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import runpy
 import sys
 import traceback
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import wpinq
+from wpinq.core.functions.quiet import OUT, dropping
 from wpinq.errors import PlanError, WpinqError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def rehearsed(dataflow: Dataflow, views: Collection) -> Rehearsal:
     """Run a dataflow over views that hold no records; what it prints is not shown, since it will be printed again."""
     from wpinq.apps.scripts.draft import only_measures
 
-    with contextlib.redirect_stdout(io.StringIO()):
+    with dropping(OUT):
         result = dataflow(views)
     return Rehearsal(dataflow, result, only_measures(result, views))
 

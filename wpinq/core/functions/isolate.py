@@ -1,11 +1,10 @@
 """Run a user's Python function on records, one by one, isolated, so that only its results leave it.
 
 Each run has a thread of its own, so the depth of the stack, the decimal context and the like do not depend on the
-caller (privacy rule 22). Output and log messages of the function are discarded and warnings silenced, because they
-could quote records. An exception on a record drops that record. In a thread that runs only the function, an interrupt
-or an exit can come from the function only, so these drop the record too; a real Ctrl-C reaches the caller, who stops
-the run. A MemoryError also drops the record: a run that ended there would reveal, exactly, that a record exists on
-which the function raises it.
+caller (privacy rule 22). What the function prints, logs or warns of is dropped, because it could quote records. An
+exception on a record drops that record. In a thread that runs only the function, an interrupt or an exit can come from
+the function only, so these drop the record too; a real Ctrl-C reaches the caller, who stops the run. A MemoryError also
+drops the record: a run that ended there would reveal, exactly, that a record exists on which the function raises it.
 
 The guarantee assumes that functions are pure and end, that there is enough memory for one call, and that
 `sys.setrecursionlimit` does not change between runs.
@@ -14,20 +13,18 @@ The guarantee assumes that functions are pure and end, that there is enough memo
 from __future__ import annotations
 
 import contextlib
-import logging
-import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from queue import Empty, SimpleQueue
-from typing import Any, TextIO
+from typing import Any
 
+from wpinq.core.functions.quiet import ERR, LOGS, OUT, WARNINGS, dropping
 from wpinq.errors import EngineError, PlanError
 
 STACK = 64 << 20  # bytes of address space; only what is used becomes memory
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Held during a run, because streams, warnings and logging belong to the process; the GIL allows one thread anyway."""
+"""Held during a run: the GIL allows one thread anyway."""
 _inside = threading.local()
 
 
@@ -91,7 +88,6 @@ class _Thread:
     def run(self, step: Callable[[tuple[Any, ...]], Any], records: Iterable[tuple[Any, ...]]) -> list[Any]:
         if self._thread is None:
             self._stack.enter_context(_ONE_AT_A_TIME)
-            self._stack.enter_context(_quiet())
             self._thread = _start(self._work)
         self._given.put((step, records))
         found: list[Any] | type[BaseException] = EngineError
@@ -111,18 +107,19 @@ class _Thread:
 
     def _work(self) -> None:
         _inside.function = True
-        while (given := self._given.get()) is not None:
-            step, records = given
-            result: list[Any] = []
-            try:
-                for record in records:
-                    result.append(_outcome(step, record))
-                    if self._stop.is_set():
-                        return
-            except BaseException as error:  # noqa: BLE001  its text could quote a record: only its type leaves
-                self._done.put(type(error))
-            else:
-                self._done.put(result)
+        with dropping(OUT, ERR, WARNINGS, LOGS):
+            while (given := self._given.get()) is not None:
+                step, records = given
+                result: list[Any] = []
+                try:
+                    for record in records:
+                        result.append(_outcome(step, record))
+                        if self._stop.is_set():
+                            return
+                except BaseException as error:  # noqa: BLE001  its text could quote a record: only its type leaves
+                    self._done.put(type(error))
+                else:
+                    self._done.put(result)
 
 
 def _outcome(step: Callable[[tuple[Any, ...]], Any], record: tuple[Any, ...]) -> Any:
@@ -140,36 +137,3 @@ def _start(work: Callable[[], None]) -> threading.Thread:
     finally:
         threading.stack_size(before)
     return thread
-
-
-class _Muffled:
-    """A stream that drops what a user's function writes and passes on what other threads write."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        return len(text) if running() else self._stream.write(text)
-
-    def writelines(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.write(line)
-
-    def __getattr__(self, name: str) -> Any:
-        if running() and name == "buffer":
-            raise AttributeError(name)
-        return getattr(self._stream, name)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    out, err, level = sys.stdout, sys.stderr, logging.root.manager.disable
-    sys.stdout, sys.stderr = _Muffled(out), _Muffled(err)
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        sys.stdout, sys.stderr = out, err
-        logging.disable(level)

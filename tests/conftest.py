@@ -9,15 +9,16 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from depth import WAY, often
+from depth import WAY, chosen, often, running
 from hypothesis import HealthCheck, settings
 
 # No run is red by chance: examples and secrets are the same in every run of the same code, so a red run names a change.
-# WPINQ_TESTS=deep takes all examples of each test (`depth.py`). WPINQ_TESTS=search draws others in every run, ten times
-# as many where a test does not say how many, and prints what repeats a failure. A slow machine is not a failing test.
+# WPINQ_TESTS=deep takes what this leaves out (`depth.py`), `all` both. WPINQ_TESTS=search draws others in every run,
+# ten times as many where a test does not say how many, and prints what repeats a failure. No slow machine fails a test.
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", RELAXED, derandomize=True, max_examples=often(100))
-settings.register_profile("deep", RELAXED, derandomize=True, max_examples=100)
+for way in ("deep", "all"):
+    settings.register_profile(way, RELAXED, derandomize=True, max_examples=100)
 settings.register_profile("search", RELAXED, derandomize=False, print_blob=True, max_examples=1000)
 settings.load_profile(WAY)
 
@@ -61,6 +62,21 @@ if "PYTEST_XDIST_WORKER" in os.environ and "POLARS_MAX_THREADS" not in os.enviro
     import polars  # noqa: F401 - it reads this while it is imported
 
     del os.environ["POLARS_MAX_THREADS"]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    items[:], left = chosen(items)
+    config.hook.pytest_deselected(items=left)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    running.append(item)
+    try:
+        return (yield)
+    finally:
+        running.pop()
 
 
 def pytest_collection_finish():

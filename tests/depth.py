@@ -1,30 +1,46 @@
 """How deep the tests go: `WPINQ_TESTS` is the way that conftest.py tells of.
 
-Some tests try many examples, seeds, names or moments of a kill, each of which may find what no other does. All of them
-at once take longer than one waits for a test run: by default a test takes a third, always the same, and in the ways
-`deep` and `search` it takes all. `.ci/run` runs the whole suite in the way `deep` too.
+Each guarantee is tried in a plain run. What only repeats it - more examples, seeds, names, moments of a kill - is
+left to `WPINQ_TESTS=deep`, which takes what the plain run left out and nothing else. `all` and `search` take both.
+
+- `@deep`: a test that says what others say in less time, of more or at greater length. It runs in the deep run alone.
+- `@thin(n)`: of the cases of a test every n-th runs in a plain run, the others in the deep one.
+- `often(times)`: how many of so many examples are taken. Tests that call it are in both runs: those of Hypothesis by
+  themselves, others are marked `@deeper`; without the mark the call fails, so that none is forgotten in the deep run.
 """
 
 import os
-from collections.abc import Iterable
-from typing import TypeVar
 
 import pytest
 
-T = TypeVar("T")
-
 WAY = os.environ.get("WPINQ_TESTS", "same")
 DEEP = WAY != "same"
-
-deep = pytest.mark.skipif(not DEEP, reason="it takes ten seconds, and others look at the same in less; .ci/run runs it")
-"""Of a test that says what others say in less time, of more or at greater length."""
-
-
-def often(times: int) -> int:
-    """How many of so many examples are taken: all, or a third, but five at the least."""
-    return times if DEEP else max(times // 3, min(times, 5))
+deep, deeper, thin = pytest.mark.deep, pytest.mark.deeper, pytest.mark.thin
+running: list[pytest.Item] = []
+"""The test that runs."""
 
 
-def some(every: Iterable[T]) -> list[T]:
-    """All of these, or the first, the fourth, and so on."""
-    return list(every)[:: 1 if DEEP else 3]
+def often(times: int, plain: int | None = None) -> int:
+    """How many of so many examples are taken: all, or an eighth, but five at the least; or as many as are named."""
+    if running and WAY != "all" and not in_both(running[-1]):
+        raise RuntimeError(f"{running[-1].nodeid} goes deeper in the deep run: mark it with @deeper.")
+    return times if DEEP else plain or max(times // 8, min(times, 5))
+
+
+def in_both(item: pytest.Item) -> bool:
+    """Whether a test runs in the plain run and again, deeper, in the deep one."""
+    return item.get_closest_marker("deeper") is not None or hasattr(getattr(item, "obj", None), "hypothesis")
+
+
+def chosen(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Those tests that run in this way, and the others."""
+    place: dict[str, int] = {}
+    runs: tuple[list[pytest.Item], list[pytest.Item]] = [], []
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        place[name] = place.get(name, -1) + 1
+        mark = item.get_closest_marker("thin")
+        plain = item.get_closest_marker("deep") is None and (mark is None or place[name] % mark.args[0] == 0)
+        wanted = {"same": plain, "deep": not plain or in_both(item)}.get(WAY, True)
+        runs[not wanted].append(item)
+    return runs

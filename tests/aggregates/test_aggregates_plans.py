@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, distance, expected, run_flow, same
@@ -42,9 +43,10 @@ def plans(scale, source):
     yield FineCells(source, (), scale, "median(x)")
 
 
+@thin(2)
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @given(records, st.integers(1, 2))
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 def test_engine_computes_the_definition(scale, rows, shards):
     source = people(rows)
     for plan in plans(scale, source._node):
@@ -56,7 +58,7 @@ def test_engine_computes_the_definition(scale, rows, shards):
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @given(records, st.tuples(st.sampled_from("ab"), numbers))
-@settings(max_examples=50)
+@settings(max_examples=often(50))
 def test_one_record_moves_a_plan_by_its_stability(scale, rows, one):
     for plan in plans(scale, people()._node):
         collection = Collection(plan)
@@ -93,7 +95,7 @@ users = st.lists(st.tuples(st.sampled_from(["ann", "bob", "cid", None]), st.samp
 
 
 @given(users, users, st.integers(1, 2))
-@settings(max_examples=50)
+@settings(max_examples=often(50))
 def test_lengths_count_each_person_once(first, more, shards):
     grid = (1, 2, 4, 7)
     unit = wpinq.users("user", at_most=2)

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from depth import thin
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -150,6 +151,7 @@ SHAPES = {
 }  # fmt: skip
 
 
+@thin(4)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(2)])
 def test_intervals_hold_the_truth(shape, epsilon):

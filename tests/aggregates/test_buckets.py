@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import distance, evaluate, protected, run_flow, same
@@ -66,7 +67,7 @@ edge_lists = st.lists(
 ).map(sorted)  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(st.lists(st.tuples(values), max_size=8), edge_lists)
 def test_whole_numbers_are_compared_exactly(records, edges):
     """Also beyond 2^53, where floats are not all integers; the engine gives what one record by itself is defined as."""

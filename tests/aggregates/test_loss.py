@@ -4,6 +4,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,7 +74,7 @@ def test_one_person_with_everything_moves_it_by_two():
     assert evaluate(plan, [("a", "x"), ("a", "y")]) == {}
 
 
-@settings(max_examples=15)
+@settings(max_examples=often(15))
 @given(
     rows=st.lists(st.tuples(st.sampled_from([*"abc", None]), st.sampled_from([*"xyz", None])), max_size=40),
     unit=st.sampled_from([{"at_most": 2}, {"at_most": 3, "per": ("page", 1)}, {"at_most": 1}]),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from depth import thin
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -63,6 +64,7 @@ SHAPES = {
 }
 
 
+@thin(6)
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("scale", [2.0, 30.0])

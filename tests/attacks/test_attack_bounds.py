@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from depth import often, thin
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ def answered(name, rows, kind, **more):
     return bool(np.isfinite(found).all())
 
 
+@thin(3)
 @pytest.mark.parametrize("name", ASKED)
 @pytest.mark.parametrize("kind", [float, int])
 @given(edges, widths, steps)
@@ -44,7 +46,7 @@ def answered(name, rows, kind, **more):
 @example(10**30, 5, None)
 @example(2**62, 1, 1)
 @example(-(2**63) - 1, 2, 1)
-@settings(max_examples=10)
+@settings(max_examples=often(10))
 def test_bounds_are_refused_or_answered_whatever_the_records(name, kind, low, width, step):
     more = {"bounds": (low, low + width)} | ({"step": step} if step and name != "median" else {})
     rows = [(value,) for value in EXTREME] if kind is float else [(0,), (2**63 - 1,), (-(2**63),), (10**15,)]

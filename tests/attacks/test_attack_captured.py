@@ -26,6 +26,7 @@ from enum import Enum
 import numpy as np
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 
@@ -405,6 +406,7 @@ def patch(monkeypatch):
     time.tzset()
 
 
+@thin(6)
 @pytest.mark.parametrize("anew", [False, True], ids=["one plan twice", "written again"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_what_a_function_captured_changes_no_question(case, anew, tmp_path, patch):

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.core.engines import local
@@ -118,6 +119,7 @@ KINDS = {
 }
 
 
+@thin(5)
 @pytest.mark.parametrize("result", RESULTS)
 def test_attack_36_whatever_a_function_returns_for_one_record(result, outcomes):
     """Every kind of column, with a function that returns nonsense for alice alone: a value or dropped, no error.

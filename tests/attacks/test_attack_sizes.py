@@ -3,6 +3,7 @@
 import msgspec
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq import graphs
@@ -46,6 +47,7 @@ def test_what_doubles_with_each_level_is_refused_in_the_words_of_the_query(shape
         quoted(f"SELECT COUNT(*) AS c FROM v WHERE {nested_in} IS NULL", {"v": views()}, epsilon=1)
 
 
+@thin(3)
 @pytest.mark.parametrize("text", ["- " * 40 + "n = 3", "n / 2 / 2 / 2 / 2 / 2 / 2 = 1", "x" + " / 2.5" * 30 + " = 1",
                                   "CASE t " + "".join(f"WHEN '{one}' THEN 'p' " for one in range(300)) + "END = 'p'",
                                   "greatest(" + ", ".join(f"'{one}'" for one in range(20)) + ", t) = 'a'"])  # fmt: skip

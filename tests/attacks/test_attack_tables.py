@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import pytest
 from attacks.test_joint_loss import COLUMNS, LINEAR, MEETING, ONE, follow, ledger_of
+from depth import thin
 
 import wpinq
 from wpinq.collection import Collection
@@ -99,6 +100,7 @@ def moved(one, other):
     return sum((abs(one.get(key, 0) - other.get(key, 0)) for key in one.keys() | other.keys()), Fraction(0))
 
 
+@thin(3)
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_no_person_in_two_tables_loses_more_than_their_ledger_shows(seed, tmp_path):
     """All together, and each answer by what both tables are said to move it together, in whichever the person is.

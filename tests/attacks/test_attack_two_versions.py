@@ -14,6 +14,7 @@ from contextlib import closing
 
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.apps.cli import main
@@ -78,6 +79,7 @@ def leaves(home, more, form, unit):
     return seen, rows, str(caps(ledger)), noisy
 
 
+@thin(4)
 @quiet
 @pytest.mark.parametrize("unit", ["records", "people"])
 @pytest.mark.parametrize("form", FORMS)

@@ -14,6 +14,7 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pytest
+from depth import thin
 from servers import postgres
 
 import wpinq
@@ -116,6 +117,7 @@ def test_sqlite_is_compared_with_what_is_read_and_not_with_what_was_there_before
     keeps.close()
 
 
+@thin(2)
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("declared", [None, "july"])
 def test_postgres_that_was_written_to(server, tmp_path, who, declared):

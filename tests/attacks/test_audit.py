@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from depth import deep
+from depth import deep, thin
 from scipy.stats import beta, norm
 
 import wpinq
@@ -106,6 +106,7 @@ PIPELINES = {
 }
 
 
+@thin(4)
 @pytest.mark.parametrize("name", PIPELINES)
 @pytest.mark.parametrize("mechanism", ["geometric", "laplace"])
 def test_what_is_released_costs_no_more_than_was_charged(name, mechanism):
@@ -171,6 +172,7 @@ def gaussian_mu(build, rho):
     return best
 
 
+@thin(3)
 @pytest.mark.parametrize("name", PIPELINES)
 def test_what_gaussian_noise_releases_costs_no_more_than_was_charged(name):
     found = gaussian_mu(PIPELINES[name], "0.125")

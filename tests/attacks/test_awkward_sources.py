@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from depth import thin
 
 CODE = r"""
 import datetime as dt, os, sqlite3, sys, tempfile
@@ -144,6 +145,7 @@ NAMES = [
 ]
 
 
+@thin(5)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_odd_values_of_a_source_fail_nothing_and_print_nothing(name):

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq import BinError
@@ -213,6 +214,7 @@ print("answered")
 """
 
 
+@thin(3)
 @pytest.mark.parametrize("kind", ["bool", "sql", "python"])
 def test_a_field_that_is_no_utf8_crashes_nothing(kind, tmp_path):
     path = tmp_path / "v.csv"

@@ -5,18 +5,22 @@ Nothing here is statistical: true histograms are compared, before noise, so no r
 
 import pytest
 from attacks.fuzz.cases import FUZZER
-from depth import DEEP, often
+from depth import deeper, often, thin
 
-EACH = 5 if DEEP else 2
+EACH = 5
 """Cases of a theme, beside those that plants name."""
 
 
+@deeper
+@thin(3)
 @pytest.mark.parametrize("theme", sorted(FUZZER.themes))
 def test_no_unit_matters_more_than_it_is_charged(theme):
-    for seed in range(EACH):
+    for seed in range(often(EACH, 2)):
         assert not FUZZER.wrong(seed, theme)
 
 
+@deeper
+@thin(3)
 @pytest.mark.parametrize("first", range(0, 60, 10))
 def test_nor_in_programs_of_any_steps(first):
     for seed in range(first, first + often(10)):

@@ -5,11 +5,12 @@ from fractions import Fraction
 import mpmath as mp
 import pytest
 from attacks.fuzz import divergences, laws
-from depth import often
+from depth import deeper, often
 
 from wpinq.core.noise import DiscreteGaussian, DiscreteLaplace
 
 
+@deeper
 @pytest.mark.parametrize("first", [0, 6])
 def test_nothing_loses_more_than_a_ledger_says(first):
     for seed in range(first, first + often(6)):

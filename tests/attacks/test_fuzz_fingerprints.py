@@ -25,6 +25,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from depth import thin
 from strategies import protected
 
 from wpinq.collection import Collection
@@ -311,6 +312,7 @@ def forget_versions(patch):
     patch.setattr(DataSet, "covered", property(lambda data: (*real(data)[:2], "", *real(data)[3:])))
 
 
+@thin(3)
 @pytest.mark.parametrize(
     ("forget", "menu"),
     [

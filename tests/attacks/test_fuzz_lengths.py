@@ -6,7 +6,7 @@ import pytest
 import sqlglot
 from attacks.fuzz import lengths
 from attacks.fuzz.shapes import HOLE, LAMBDAS, LEAVES, SHAPES, Texts
-from depth import often
+from depth import deeper, often, thin
 
 from wpinq.core.functions.sql.calls import RULES as CALLS
 from wpinq.core.functions.sql.operators import RULES
@@ -51,6 +51,8 @@ def test_every_step_of_plans_is_tried():
     assert all(any(f'"do":"{step}"' in text for text in texts) for step in lengths.STEPS)
 
 
+@deeper
+@thin(3)
 @pytest.mark.parametrize("first", range(0, 24, 8))
 def test_what_a_question_takes_grows_like_its_text(first):
     for seed in range(first, first + often(8)):

@@ -2,11 +2,13 @@
 
 import pytest
 from attacks.fuzz import readers, streams
-from depth import often
+from depth import deeper, often, thin
 
 FUZZERS = {"readers": readers.FUZZER, "streams": streams.FUZZER}
 
 
+@deeper
+@thin(4)
 @pytest.mark.parametrize("first", range(0, 120, 30))
 @pytest.mark.parametrize("of", sorted(FUZZERS))
 def test_nothing_but_the_unit_itself_differs(of, first):

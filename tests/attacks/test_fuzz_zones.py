@@ -2,9 +2,11 @@
 
 import pytest
 from attacks.fuzz import zones
-from depth import often
+from depth import deeper, often, thin
 
 
+@deeper
+@thin(3)
 @pytest.mark.parametrize("first", range(0, 60, 10))
 def test_people_in_periods_of_any_zone_lose_what_they_are_charged(first):
     for seed in range(first, first + often(10)):

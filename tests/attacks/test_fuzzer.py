@@ -10,6 +10,7 @@ from attacks.fuzz import fuzzer as module
 from attacks.fuzz.__main__ import NAMES, main, named
 from attacks.fuzz.fuzzer import Fuzzer, spent
 from attacks.fuzz.plant import Plant
+from depth import thin
 
 SLOW = {"together", "passes", "all_of_people", "first_again"}
 """Plants whose cases take over five seconds."""
@@ -91,6 +92,7 @@ def test_the_time_of_children_is_counted():
     assert spent() - before > 0.4
 
 
+@thin(6)
 @pytest.mark.parametrize(("of", "name"), [
     pytest.param(of, name, marks=[pytest.mark.slow] if name in SLOW else [])
     for of in NAMES for name in sorted(named(of).plants)

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.core.engines.bytewax import shards
@@ -158,6 +159,7 @@ def broken(monkeypatch):
     return call
 
 
+@thin(5)
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.__name__)
 @pytest.mark.parametrize("place", PLACES)
 def test_steps_that_fail_say_nothing(place, failure, broken, tmp_path, capfd, caplog, recwarn):

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.apps import publish
@@ -309,6 +310,7 @@ def test_every_call_is_tried(known):
     assert not old, f"{sorted(old)}: UNTRIED names what is tried, or is not there"
 
 
+@thin(4)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.timeout(60)
 def test_an_odd_argument_is_refused_in_one_line_and_charges_nothing(name, known, monkeypatch, tmp_path):

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-from depth import DEEP
+from depth import DEEP, deeper, thin
 from polars import col
 
 from wpinq.core.functions import bind
@@ -126,7 +126,7 @@ for words in WORDS:
 """
 
 
-STRIDE = 1 if DEEP else 4
+STRIDE = 1 if DEEP else 12
 """One expression in so many is tried: each has a few relatives of the same kinds and values."""
 
 
@@ -136,6 +136,7 @@ def silent(code, least):
     assert int(ran.stdout) >= least, "so many are admitted"
 
 
+@deeper
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "least"), [("times", 80), ("times and spans", 120), ("casts", 150), ("numbers", 500), ("texts", 80)]
@@ -224,6 +225,7 @@ def test_what_polars_computes_otherwise_for_a_record_alone_is_refused(expression
         bind(expression.alias("q"), NUMBERS, "map")
 
 
+@thin(4)
 @pytest.mark.parametrize(
     "expression",
     ["x / 3", "n / 7.0", "x / n", "x / nullif(n, 0)", "x / (CASE WHEN x > 0 THEN 3.0 END)", "(CASE WHEN x > 0 THEN 5.0 END) / 3", "power(x, 2)", "exp(n * ln(x))", "log(2, x)", "x / (n * 0 + 3)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+from depth import thin
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ def test_bins_are_read_by_the_type_of_their_column(text, schema, expected):
     assert len(bin_frame(found, schema)) == len(expected)  # what is read is what a measurement takes
 
 
+@thin(4)
 @pytest.mark.parametrize(
     ("text", "schema"),
     [

@@ -10,6 +10,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+from depth import thin
 
 from tests.cli.mistakes import MARK, SHORT, made
 from wpinq.apps.cli import main
@@ -45,6 +46,7 @@ def left(home, before):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+@thin(4)
 @pytest.mark.parametrize("group", sorted(GROUPS))
 def test_a_mistake_is_one_line(group, filled, monkeypatch):
     monkeypatch.chdir(filled)

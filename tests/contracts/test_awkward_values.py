@@ -9,6 +9,7 @@ import math
 
 import polars as pl
 import pytest
+from depth import thin
 from polars import col
 from strategies import Driver, protected
 
@@ -92,6 +93,7 @@ def total(collection, parts, shards=2):
     return sorted(zip(ids.tolist(), weights.tolist(), strict=True))
 
 
+@thin(6)
 @pytest.mark.parametrize("name", STEPS)
 def test_a_sum_of_changes_is_the_change_of_the_sum(name):
     for kind in VALUES if name not in TYPED else set(VALUES) - {Kind.ANY}:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.core.kernels import partitions, sums
@@ -159,6 +160,7 @@ def test_an_answer_is_what_it_was(name):
     assert answers(name) == recorded["answers"][name]
 
 
+@thin(4)
 @pytest.mark.parametrize("name", PLANS)
 def test_tables_that_overflow_change_no_answer(name, monkeypatch):
     """Identities go from tables to partitions at once, and partitions are added up one by one."""

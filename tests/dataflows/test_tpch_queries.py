@@ -14,6 +14,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from depth import thin
 
 from dataflows import tpch
 
@@ -117,6 +118,7 @@ def generated(folder, form, factor):
     return folder
 
 
+@thin(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_command_on_the_tables_of_the_generator(form, tmp_path):

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.postprocess.degrees.distance import volume
@@ -66,6 +67,7 @@ def test_posterior_at_the_best_split(mico):
     assert np.mean(errors) <= 1_320, np.mean(errors)
 
 
+@thin(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [lambda truth: truth, lumpy], ids=["mico", "lumpy"])
 def test_bands_cover(mico, shape):
@@ -95,6 +97,7 @@ def test_release_through_the_engine(tmp_path):
     assert np.mean(errors) <= 1_220, np.mean(errors)
 
 
+@thin(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [lambda truth: truth, lumpy], ids=["mico", "lumpy"])
 def test_bands_of_a_corner_cover(mico, shape):

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import polars as pl
 import pytest
+from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, expected, protected, run_flow, same
@@ -84,6 +85,7 @@ def enumerated():
     return every, truths, cells
 
 
+@thin(3)
 @pytest.mark.parametrize(("pull", "step", "gaussian"), [
     (0.05, 1.0, False), (0.6, 1.0, False), (0.3, 0.25, False), (0.6, 0.01, False), (0.6, 1.0, True), (0.3, 0.25, True),
 ])  # fmt: skip
@@ -178,6 +180,7 @@ HEAVY = np.minimum(np.random.default_rng(5).pareto(1.1, 3_000) + 1, 4_000).astyp
 GEOMETRIC = np.random.default_rng(6).geometric(0.1, 400)
 
 
+@thin(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("degrees", [HEAVY, GEOMETRIC, [3, 2, 2, 1] * 5], ids=["heavy", "geometric", "hidden"])
 def test_intervals_hold_the_truth(degrees):
@@ -331,6 +334,7 @@ def test_release_errs_less_than_two_curves():
 TOP = {"even": np.arange(100, 0, -1), "women": np.array([8, 8, 8, 7, 7, 6, 5, *[4] * 7, 3, 2, 2, 2])}
 
 
+@thin(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", TOP)
 def test_the_largest_and_the_records_are_not_biased(shape):
@@ -348,6 +352,7 @@ def test_the_largest_and_the_records_are_not_biased(shape):
     assert np.sqrt(np.mean(np.square(np.array(found)[:, 0]))) < 7.07, "the noise of one bin alone"
 
 
+@thin(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("degrees", [[30, 30], [12, 7, 3], TOP["women"]], ids=["two", "three", "women"])
 def test_bands_of_a_few_records_cover(degrees):
@@ -372,7 +377,7 @@ def test_bands_of_a_few_records_cover(degrees):
 RECORDS = st.lists(st.sampled_from("abcdefgh"), max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(records=RECORDS, shards=st.integers(1, 3))
 def test_bins_of_ranges_are_those_of_their_cells(records, shards):
     pages = protected([(one,) for one in records], page="text")
@@ -385,7 +390,7 @@ FEW = st.dictionaries(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(before=FEW, after=FEW)
 def test_changes_of_ranges_add_up_also_of_fractions_and_of_negative_weights(before, after):
     plan = wpinq.degrees.corner(protected(fine=True, a="integer", b="integer"))

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,7 +54,7 @@ TEXTS = st.sampled_from(["", "a", "bb", "naïve", "a long page name", None])
 CELLS = st.lists(st.tuples(TEXTS, st.integers(-3, 3)), max_size=60)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(rows=CELLS, size=st.integers(1, 30), dictionary=st.booleans(), plain=st.booleans())
 def test_a_lone_column_is_counted(tmp_path_factory, rows, size, dictionary, plain):
     path = tmp_path_factory.mktemp("lone") / "rows.parquet"
@@ -83,7 +84,7 @@ def test_integers_are_counted_wherever_they_lie(tmp_path, numbers):
     assert arrived(open_source(path), ("n",)) == Counter((n,) for n in numbers)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(
     lots=st.lists(
         st.lists(st.integers(-3, 9) | st.integers(2**63 - 9, 2**63 - 1) | st.none(), max_size=40), max_size=6
@@ -113,7 +114,7 @@ def test_dense_integers_leave_once_and_in_pieces():
     assert list(counter.take()) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(
     shares=st.lists(
         st.sampled_from([0, 1000, -(2**63), 2**63 - 40]).flatmap(

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from algebra import STEPS, UNITS, apply, source
-from depth import DEEP
+from depth import thin
 
 import wpinq
 from wpinq.core.engines import threads
@@ -30,7 +30,6 @@ pytest.importorskip("bytewax", reason="bytewax needs Python 3.11 or 3.12")
 from wpinq.core.engines.bytewax import flow
 
 DRAW = np.random.default_rng(5)
-COUNTS = (1, 2, 7) if DEEP else (1, 7)
 PAIRS = [[tuple(pair) for pair in DRAW.integers(-1, 4, (50, 2)).tolist()] for _ in range(2)]
 DAY = dt.datetime(2026, 11, 1)
 VIEWS = pl.DataFrame(
@@ -75,19 +74,21 @@ def people(unit):
     return wpinq.protect(VIEWS, budget=10, unit=unit, secret=Secret(bytes(32)), name="v", version="1")
 
 
+@thin(4)
 @pytest.mark.parametrize("name", sorted(STEPS | UNITS))
 def test_every_step_says_the_same_in_any_number_of_threads(name, monkeypatch):
     plan = apply(name, *(source(side, fine=False, records=rows) for side, rows in zip("lr", PAIRS, strict=True)))
-    one, *others = [counted(plan, count, monkeypatch) for count in COUNTS]
+    one, *others = [counted(plan, count, monkeypatch) for count in (1, 2, 7)]
     others.append(counted(plan, 3, monkeypatch, limit="3000"))  # what is bounded by memory goes to disk
     assert all(np.array_equal(*pair) for other in others for pair in zip(one, other, strict=True))
 
 
+@thin(2)
 @pytest.mark.parametrize("unit", PEOPLE, ids=str)
 def test_people_have_the_same_records_in_any_number_of_threads(unit, monkeypatch):
     views = people(unit)
     for plan in (views, views.map("page"), views.map(lambda user, page: (user, page)).distinct().map("page")):
-        one, *others = [counted(plan, count, monkeypatch, pieces=20) for count in COUNTS]
+        one, *others = [counted(plan, count, monkeypatch, pieces=20) for count in (1, 2, 7)]
         others.append(counted(plan, 3, monkeypatch, limit="3000"))  # some parts go to disk in the middle, some at once
         assert len(one[1])
         assert all(np.array_equal(*pair) for other in others for pair in zip(one, other, strict=True))

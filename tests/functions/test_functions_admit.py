@@ -8,6 +8,7 @@ import datetime as dt
 
 import polars as pl
 import pytest
+from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -144,8 +145,9 @@ def label(value):
     return "python" if callable(value) else str(value)[:40]
 
 
+@thin(8)
 @pytest.mark.parametrize(("expression", "kind", "python"), ADMITTED, ids=label)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=often(6), deadline=None)
 @given(data=st.data())
 def test_admitted_expressions_are_of_their_kind_and_the_same_in_any_batch(expression, kind, python, data):
     bound = bind(expression, SCHEMA, "map")

@@ -8,6 +8,7 @@ import warnings
 
 import polars as pl
 import pytest
+from depth import thin
 
 from wpinq.core.functions import bind
 from wpinq.core.functions.traced.columnar import Columnar
@@ -101,6 +102,7 @@ def outcome(function, record):
         return type(None)
 
 
+@thin(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_random_functions_are_python(seed):
     grammar, traced = Grammar(seed), 0

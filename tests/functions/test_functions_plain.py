@@ -16,6 +16,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -223,8 +224,9 @@ VALUES = {
 }
 
 
+@thin(3)
 @pytest.mark.parametrize("kind", list(Kind))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=often(25), deadline=None)
 @given(data=st.data())
 def test_values_of_every_kind_survive_columns_and_apply_is_call(kind, data):
     values = data.draw(st.lists(st.one_of(st.none(), VALUES[kind]), max_size=8))

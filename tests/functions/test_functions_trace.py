@@ -8,6 +8,7 @@ import datetime as dt
 
 import polars as pl
 import pytest
+from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -117,8 +118,9 @@ def python(function, schema, reads, record):
     return function(*(values[name] for name in names))
 
 
+@thin(4)
 @pytest.mark.parametrize("function", TRACED)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=often(6), deadline=None)
 @given(data=st.data())
 def test_the_column_way_is_python(function, data):
     bound = bind(function, SCHEMA, "map")

@@ -5,6 +5,7 @@ import datetime as dt
 import duckdb
 import polars as pl
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import evaluate, protected
@@ -74,7 +75,7 @@ def duck():
     return connection
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(conditions)
 def test_conditions_mean_what_duckdb_says(duck, text):
     found = [row[0] for row in duck.execute(f"SELECT coalesce(({text}), false) FROM people").fetchall()]
@@ -82,7 +83,7 @@ def test_conditions_mean_what_duckdb_says(duck, text):
     assert ours == found, text
 
 
-@settings(max_examples=20)
+@settings(max_examples=often(20))
 @given(conditions)
 def test_one_record_at_a_time_gives_the_same(text):
     function = bind(text, SCHEMA, "filter", condition=True)

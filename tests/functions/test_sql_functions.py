@@ -8,6 +8,7 @@ import random
 
 import polars as pl
 import pytest
+from depth import deeper, often, thin
 from servers import postgres
 
 import wpinq
@@ -128,6 +129,7 @@ def alike(found, wanted):
     return type(found) is type(wanted) and found == wanted
 
 
+@thin(4)
 @pytest.mark.parametrize("text", CASES)
 def test_functions_mean_what_postgresql_says(database, text):
     wanted = theirs(database, text)
@@ -161,9 +163,10 @@ def random_case(rng, kind, depth):
     }[kind])  # fmt: skip
 
 
+@deeper
 def test_nested_functions_mean_what_postgresql_says(database):
     rng = random.Random(5)
-    for _ in range(300):
+    for _ in range(often(300)):
         text = random_case(rng, rng.choice(["text", "number", "time", "zoned"]), rng.choice([2, 3]))
         found, wanted = ours(text), theirs(database, text)
         assert all(map(alike, found, wanted)), (text, list(zip(found, wanted, strict=True)))

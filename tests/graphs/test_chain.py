@@ -7,6 +7,7 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 import pytest
+from depth import thin
 from strategies import expected, protected
 
 from wpinq import graphs
@@ -132,6 +133,7 @@ def all_graphs(degrees):
             yield frozenset(chosen)
 
 
+@thin(3)
 @pytest.mark.parametrize(("wedges", "slack"), [(0.0, 0.0), (0.5, 0.0), (0.5, 1.5)])
 def test_the_chain_tends_to_the_likelihood(wedges, slack):
     """How often it is at each graph with these degrees, by chi square; red by chance less than once in 10^6."""

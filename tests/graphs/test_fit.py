@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq import graphs
@@ -132,6 +133,7 @@ BAD = {
 }
 
 
+@thin(4)
 @pytest.mark.parametrize(("name", "epsilon"), [*((name, 10_000) for name in BAD), ("nothing", 1), ("a star", 1)])
 def test_odd_graphs_are_answered(name, epsilon, tmp_path):
     found = graphs.fit(graphs.measure(protected(BAD[name], 10**5), epsilon=epsilon), seed=2, steps=3000)

@@ -7,6 +7,7 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 import pytest
+from depth import thin
 from strategies import expected, protected
 
 from wpinq import graphs
@@ -191,6 +192,7 @@ def test_the_chances_of_proposals_and_what_counts_become_of_every_swap(left, rig
             assert counts + moved == pytest.approx(states[after][1], abs=1e-12)
 
 
+@thin(2)
 @pytest.mark.parametrize(("wedges", "slack"), [(0.0, 0.0), (0.8, 0.05)])
 def test_the_chain_tends_to_the_likelihood(wedges, slack):
     """How often it is at each graph with these degrees, by chi square; red by chance less than once in 10^6."""

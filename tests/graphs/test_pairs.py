@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from depth import thin
 from strategies import expected, protected, run_flow, same
 
 import wpinq
@@ -176,6 +177,7 @@ BAD = {
 }
 
 
+@thin(4)
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("epsilon", [1, 10_000])
 def test_odd_graphs_are_answered(name, epsilon, tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 import networkx as nx
 import polars as pl
 import pytest
+from depth import thin
 from strategies import expected, protected, run_flow, same
 
 import wpinq
@@ -151,6 +152,7 @@ def queried(name):
     return getattr(graphs, name, None) or getattr(dataflow, name)
 
 
+@thin(3)
 @pytest.mark.parametrize("query", QUERIES)
 def test_engine_gives_what_is_defined(query, g):
     plan = queried(query)(edges(arcs(g)))

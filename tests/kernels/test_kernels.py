@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from depth import thin
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +43,7 @@ def both(library, compute):
     return found
 
 
+@thin(2)
 @pytest.mark.parametrize("kind", COLUMNS)
 @given(data=st.data())
 def test_identities_are_the_same(library, kind, data):

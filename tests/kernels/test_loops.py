@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,7 +49,7 @@ def noisy(seed, real, contradicting):
     return (v + rng.normal(size=columns), h + rng.normal(size=rows)) if real else (v, h)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=often(60))
 @given(SEEDS, st.booleans(), st.booleans(), SCALES, st.booleans())
 def test_paths(seed, real, contradicting, scales, narrowed):
     v, h = noisy(seed, real, contradicting)
@@ -61,7 +62,7 @@ def test_paths(seed, real, contradicting, scales, narrowed):
         same(lambda: path.corridor(*path.as_units(v, h)[:2], weighing))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=often(30))
 @given(SEEDS, st.booleans(), st.booleans(), SCALES, st.booleans())
 def test_posteriors(seed, real, contradicting, scales, long):
     v, h = noisy(seed, real, contradicting)
@@ -77,7 +78,7 @@ def test_posteriors(seed, real, contradicting, scales, long):
         assert len(same(look)) == 6
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=often(60))
 @given(SEEDS, st.sampled_from([1.0, 0.5, 1e-3]), st.sampled_from([1.0, 30.0, 3000.0]))
 def test_chains_of_any_weights(seed, step, spread):
     """Bands and weights that no curves gave: also such as underflow, and endings that cannot be."""
@@ -96,7 +97,7 @@ def test_chains_of_any_weights(seed, step, spread):
     assert len(same(look)) == 3
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=often(60))
 @given(SEEDS, st.floats(0.02, 1))
 def test_graphs_and_the_generator_afterwards(seed, density):
     rng = np.random.default_rng(seed)
@@ -123,7 +124,7 @@ def test_every_generator_is_followed(source):
     same(draw)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=often(60))
 @given(SEEDS, st.integers(0, 60), st.integers(1, 3))
 def test_swapping_gives_up_at_the_same_place(seed, budget, moves):
     """Lists full of repeats, and too few looks at other edges to take them all apart."""

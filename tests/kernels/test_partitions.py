@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from depth import thin
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,6 +122,7 @@ def test_sums_that_are_joined_are_those_of_a_counter(library, arenas, batches, a
         }
 
 
+@thin(6)
 @pytest.mark.parametrize("arenas", [None, 4])
 @pytest.mark.parametrize("different", [300_000, 9_000])
 @pytest.mark.parametrize("apart", [True, False])

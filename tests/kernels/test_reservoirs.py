@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
+from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,7 +95,7 @@ def agrees(library, parts, most, per, forget):
 
 
 @given(arrivals, st.integers(1, 5), st.none() | st.integers(1, 3), st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=often(300))
 def test_those_of_the_least_ranks_stay(library, parts, most, per, forget):
     assert agrees(library, parts, most, per, forget)
 
@@ -109,6 +110,7 @@ def heavy():
     ]
 
 
+@thin(6)
 @pytest.mark.parametrize("most", [1, 2, 7, 100, 2**31 - 1])
 @pytest.mark.parametrize("per", [None, 1, 20])
 @pytest.mark.parametrize("size", [1, 250, 3000])
@@ -118,6 +120,7 @@ def test_heavy_people_and_batches_of_every_size(library, most, per, size):
     assert agrees(library, parts, most, per, forget=False)
 
 
+@thin(3)
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_is_found(bug, tmp_path):
     broken, records = compiled(tmp_path, BUGS[bug]), heavy()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import DEEP
+from depth import DEEP, deeper
 
 from wpinq.core.ledger import Asked, Charge, Cost, Ledger, accountant, charge_all, replay, transaction
 from wpinq.core.ledger.file import FileStore
@@ -148,6 +148,7 @@ def test_attack_13_killed_at_random_moments_every_grant_is_in_the_ledger(
     assert ledger.divergence == (len(charged) * each if accounting == "renyi" else 0)
 
 
+@deeper
 @pytest.mark.slow
 @pytest.mark.parametrize(("action", "every"), [
     ("open", 256), ("charge", 256), ("seal", 256), ("measure", 256), ("cross", 4),

@@ -10,6 +10,7 @@ import time
 from fractions import Fraction
 
 import pytest
+from depth import thin
 from quoting import book, entries, opaque, table, waiting
 
 import wpinq
@@ -153,6 +154,7 @@ def file(tmp_path):
     return path
 
 
+@thin(2)
 @pytest.mark.parametrize("point", ["charged", "sealed"])
 def test_a_query_that_is_killed_after_its_charge_is_charged_once_and_answered_alike(file, point):
     killed = started(point, file, "q")

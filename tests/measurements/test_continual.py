@@ -8,6 +8,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 import strategies
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -337,7 +338,7 @@ def test_rule_12_of_people_the_first_records_are_kept_for_ever_and_nothing_is_ta
 users = st.lists(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("wxyz")), max_size=8), max_size=10)
 
 
-@settings(max_examples=10)
+@settings(max_examples=often(10))
 @given(users, st.integers(1, 4))
 def test_rule_12_without_a_user_nothing_else_moves_and_the_user_moves_no_more_than_the_bound(epochs, most):
     """Over all epochs together, which is what the noise is good for: not by the difference of two samples. Nor do the
@@ -451,7 +452,7 @@ def moved(plan, epochs):
     return np.abs(streams[0] - streams[1]).sum()
 
 
-@settings(max_examples=5)
+@settings(max_examples=often(5))
 @given(st.integers(0, 2**32 - 1))
 def test_every_prefix_stays_at_hand(seed):
     """Past two merges of 16 changes: 300 epochs."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -63,7 +64,7 @@ def test_level_of_each_is_the_root_rounded_up(level, bins):
     st.sampled_from(["geometric", "laplace"]), st.sampled_from([None, wpinq.users("user", at_most=20)]),
     st.fractions(Fraction(1, 3), 10**5, max_denominator=100), st.fractions(Fraction(1, 10), Fraction(999, 1000)),
 )  # fmt: skip
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 def test_within_takes_the_least_epsilon_of_four_digits(name, unit, within, confidence):
     m = pages(unit).measure(within=within, confidence=confidence, mechanism=name)
     move = unit.bound if unit else 1

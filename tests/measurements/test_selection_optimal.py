@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -58,7 +59,7 @@ def test_probabilities_are_those_of_the_recurrence(cost):
 
 
 @given(costs, st.integers(0, 400))
-@settings(max_examples=150)
+@settings(max_examples=often(150))
 def test_one_step_more_or_less_is_within_epsilon_and_delta(cost, n):
     """The guarantee itself, without the recurrence: both events, both ways."""
     selection, e, d = PartitionSelection(*cost), number(cost[0]).exp(), number(cost[1])

@@ -4,6 +4,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,7 +79,7 @@ def test_any_of_many_lies_within_its_bounds(trials):
 
 
 @given(scales, st.integers(1, 8), st.integers(1, 60))
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 def test_no_way_to_spread_a_unit_is_worse_than_the_two_that_are_looked_at(scale, moves, tau):
     worst = max(seen(scale, 1, weights, tau) for weights in partitions(moves))
     low, high = seen_bounds(scale, 1, moves, tau, 200)
@@ -86,7 +87,7 @@ def test_no_way_to_spread_a_unit_is_worse_than_the_two_that_are_looked_at(scale,
 
 
 @given(scales, st.integers(1, 9), st.integers(1, 9), st.integers(1, 60))
-@settings(max_examples=150)
+@settings(max_examples=often(150))
 def test_no_way_within_a_bound_on_each_bin_is_worse_than_the_three_that_are_looked_at(scale, moves, most, tau):
     """All ways to spread so much or less over bins of at most so much, each summed exactly; and one of them is met."""
     ways = [one for total in range(1, moves + 1) for one in partitions(total, min(most, moves))]

@@ -14,6 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from depth import thin
 from scipy import stats
 
 from wpinq.core.kernels.bell import MARGIN
@@ -77,6 +78,7 @@ def test_what_a_round_gives_has_exactly_the_law(square: Fraction) -> None:
         assert abs(total * width / accepted - 1) < 1e-20, "and 0 counts once, of two signs"
 
 
+@thin(3)
 @pytest.mark.parametrize("square", [*SQUARES[3:], *LARGE], ids=str)
 def test_the_tables_are_within_the_margin(square: Fraction) -> None:
     """All places of all blocks, or where these are many, some: half of the margin is left."""
@@ -294,6 +296,7 @@ def test_the_tail_has_no_end_in_reach(square: Fraction) -> None:
     assert 0 < counts[next(k for k in range(400) if tails[k] < 0.3)] < 200
 
 
+@thin(3)
 @pytest.mark.parametrize("square", [Fraction(1, 10**9), *SQUARES, *LARGE], ids=str)
 def test_constant_words_neither_crash_nor_hang(square: Fraction) -> None:
     for first, second in ((0, 0), (ONES, ONES), (0, ONES), (ONES, 0)):
@@ -323,6 +326,7 @@ def test_tails_are_bounded_from_above_and_nearly(square: Fraction) -> None:
             assert 1 - exact * Decimal("1.03") <= low <= 1 - exact + Decimal("1e-50")
 
 
+@thin(6)
 @pytest.mark.parametrize("square", SQUARES, ids=str)
 @pytest.mark.parametrize(("l1", "linf"), [(1, 1), (20, 20), (20, 3), (20, 1)])
 def test_thresholds_are_the_least_that_hold(square: Fraction, l1: int, linf: int) -> None:

@@ -7,6 +7,7 @@ from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import pytest
+from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,7 +39,7 @@ def test_every_word_of_every_digit(scale: Fraction) -> None:
         assert [limit.word(depth) for depth in range(3)] == [word_of(p, depth) for depth in range(3)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(st.fractions(min_value=Fraction(1, 1000), max_value=2**60), st.integers(0, 5))
 def test_any_scale_and_depth(scale: Fraction, depth: int) -> None:
     limits = thresholds(scale)
@@ -88,6 +89,7 @@ def test_number_of_digits(scale: Fraction) -> None:
     assert thresholds(scale)[-1].word(0) == 0
 
 
+@thin(4)
 @pytest.mark.parametrize("scale", SCALES)
 def test_no_digit_and_no_tail_is_exactly_one_minus_r(scale: Fraction) -> None:
     """The product of (1 - p_j) and (1 - tail) is P(G = 0) = 1 - r: nothing is missing, nothing is double."""

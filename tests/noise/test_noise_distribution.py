@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from depth import thin
 from scipy import stats
 
 from wpinq.core.ledger.secret import Secret
@@ -79,6 +80,7 @@ def passes(noise: np.ndarray, scale: Fraction) -> bool:
 # ------------------------------------------------------------------ the sampler
 
 
+@thin(3)
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize("release", range(2))
 def test_a_million_draws_follow_the_law(scale: Fraction, release: int) -> None:
@@ -96,6 +98,7 @@ def test_the_largest_scale_fills_its_digits() -> None:
     assert len(np.unique(noise & 0xFFFF)) > 60_000  # low digits move too: 65,536 values, 200,000 draws
 
 
+@thin(2)
 @pytest.mark.parametrize("scale", [Fraction(1, 1000), Fraction(1, 3), Fraction(10), Fraction(10**9)], ids=str)
 def test_grid_laplace_follows_the_continuous_law(scale: Fraction) -> None:
     """Kolmogorov and Smirnov at 1e-6; the grid is far below what 10^6 draws can tell."""

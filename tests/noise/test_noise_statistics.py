@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -24,7 +25,7 @@ def beyond(t: int, scale: Fraction) -> Decimal:
     return 2 * (-rate * (t + 1)).exp() / (1 + (-rate).exp())
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=often(300))
 @given(scales, levels)
 def test_half_width_is_the_least(scale: Fraction, level: Fraction) -> None:
     t = DiscreteLaplace(scale).half_width(level)

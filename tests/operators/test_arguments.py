@@ -4,6 +4,7 @@ import datetime as dt
 from fractions import Fraction
 
 import pytest
+from depth import thin
 
 import wpinq
 
@@ -54,6 +55,7 @@ CALLS = [(name, call, [*HUGE, *SMALL]) for name, call in NUMBERS.items()]
 CALLS += [(name, call, [*NAMES, *SMALL]) for name, call in TEXTS.items()]
 
 
+@thin(3)
 @pytest.mark.parametrize(("name", "call", "values"), CALLS, ids=[name for name, *_ in CALLS])
 def test_odd_arguments_are_refused_with_the_plan_or_run(name, call, values):
     for odd in values:

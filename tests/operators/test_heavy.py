@@ -10,6 +10,7 @@ from fractions import Fraction
 import pytest
 import strategies
 from algebra import BINARY, HEAVY, SLACK, UNARY, grow, source
+from depth import often
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import Driver, distance, expected, protected, same
@@ -24,7 +25,7 @@ from wpinq.core.plan.stability import sensitivities
 from wpinq.core.records.weights import CAPACITY, NARROW, WIDE, WeightType
 from wpinq.errors import PlanError
 
-FEW = settings(deadline=None, max_examples=60)
+FEW = settings(deadline=None, max_examples=often(60))
 
 
 def thick(collection):

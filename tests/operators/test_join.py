@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import polars as pl
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, distance, evaluate, expected, protected, run_flow, same
@@ -197,7 +198,7 @@ def test_what_a_dithered_join_needs_does_not_depend_on_what_is_read():
     assert kept[0] == kept[1]
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=often(20))
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9)), max_size=30), st.integers(1, 4))
 def test_order_and_shards_do_not_matter(records, shards):
     left = edges(records, name="l")

@@ -4,7 +4,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from depth import often
+from depth import deeper, often
 
 import wpinq
 from wpinq.core.plan.key_weight import key_weight
@@ -54,6 +54,7 @@ def test_noise_and_cost_are_those_of_what_a_person_moves():
     assert pairs._node.most == (2, 10)
 
 
+@deeper
 def test_each_neighbour_moves_it_by_no_more_than_is_stated():
     few = {"user": ["a", "b", None], "clinic": ["x", "y"], "n": [0, 1], "town": ["x", "y"]}
     left, right = visits((), at_most=3), people((), at_most=2)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import polars as pl
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, collections, distance, evaluate, expected, protected, run_flow, same
@@ -38,7 +39,7 @@ ROWS = st.lists(st.tuples(st.integers(-1, 3) | st.none(), st.integers(0, 2)), ma
 
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("outer", [False, True])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=often(8), deadline=None)
 @given(records=ROWS, shards=st.integers(1, 3))
 def test_engines_give_what_it_is_defined_as(choice, outer, records, shards):
     plan = CHOICES[choice](joined(records, outer))
@@ -46,7 +47,7 @@ def test_engines_give_what_it_is_defined_as(choice, outer, records, shards):
     assert same(run_flow(plan, shards), plan._node, expected(plan, counted))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=often(30), deadline=None)
 @given(before=collections, after=collections)
 def test_changes_add_up_and_nothing_moves_further_than_its_record(before, after):
     for outer in (False, True):

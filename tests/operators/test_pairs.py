@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import polars as pl
 import pytest
-from depth import often
+from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import distance, expected, leaves, protected, run_flow, same
@@ -39,6 +39,7 @@ def few(x, y):
     return y // (x - 2)  # drops the pairs of x = 2
 
 
+@thin(3)
 @pytest.mark.parametrize("fine", [False, True], ids=["exact", "dithered"])
 @pytest.mark.parametrize("result", [None, product, few, lambda x, y: (y, x)])
 @settings(deadline=None, max_examples=often(15))
@@ -71,6 +72,7 @@ FOLLOWING = {
 }
 
 
+@thin(3)
 @pytest.mark.parametrize("following", FOLLOWING)
 @settings(deadline=None, max_examples=often(15))
 @given(left=records, right=records, piece=st.sampled_from([1, 5, 10**6]), rows=st.sampled_from([1, 4, 10**6]))
@@ -188,6 +190,7 @@ def heavy(count, what, tmp_path):
     return [int(number) for number in done.stdout.split()]
 
 
+@thin(5)
 @pytest.mark.parametrize(
     ("count", "what", "bins"),
     [

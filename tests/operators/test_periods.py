@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 import pytest
+from depth import often, thin
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import Driver, distance, expected, same
@@ -41,10 +42,11 @@ def stored(time):
     return (time - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
 
 
+@thin(5)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("length", LENGTHS)
 @given(times)
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 @example(dt.datetime(2026, 10, 25, 0, 30))  # Berlin's clocks are set back
 @example(dt.datetime(2011, 12, 30, 12))  # a day that Apia did not have
 @example(dt.datetime(2006, 10, 29, 2, 31))  # St. John's set back at a minute past midnight, to the day before
@@ -79,10 +81,11 @@ def test_months_weeks_and_days_begin_as_people_say():
     assert day.end(long) - day.start(long) == 25 * DAY // 24
 
 
+@thin(6)
 @pytest.mark.parametrize("coarse", LENGTHS)
 @pytest.mark.parametrize("fine", LENGTHS)
 @given(times, times)
-@settings(max_examples=10)
+@settings(max_examples=often(10))
 def test_what_is_made_of_whole_periods_holds_each_of_them(coarse, fine, one, other):
     """Two times of one fine period are in one coarse period, or it is not said so."""
     for zone in ZONES[:2]:
@@ -110,7 +113,7 @@ views = st.lists(st.tuples(st.sampled_from(["ann", "bob"]), st.sampled_from("ab"
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @given(views, views, st.sampled_from([*few, None]))
-@settings(max_examples=15)
+@settings(max_examples=often(15))
 def test_a_person_in_one_period_moves_nothing_else_and_no_further_than_the_unit(unit, others, own, when):
     collection = wpinq.protect([], 10**6, unit=unit, columns=COLUMNS, secret=ONE, where="page <> 'c'")
     of_time = periods(unit.period[0], Column("time", Kind.INSTANT), "test", unit.zone)

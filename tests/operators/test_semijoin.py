@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import evaluate, expected, protected, run_flow, same
@@ -35,7 +36,7 @@ def test_a_key_that_is_not_unique_gives_no_more_than_the_other_side_has():
     assert sum(kept.values()) == 1
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=often(30))
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abc")), max_size=8),
     st.lists(st.integers(0, 3), max_size=6),

@@ -5,6 +5,7 @@ from fractions import Fraction
 from importlib import import_module
 
 import pytest
+from depth import often
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import Driver, distance, evaluate, expected, protected, run_flow, same
@@ -68,7 +69,7 @@ SLICED = (
 few = st.dictionaries(st.tuples(st.integers(0, 6)), st.sampled_from(WIDE), max_size=5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=often(25), deadline=None)
 @example({(0,): EDGE - Fraction(1, 4)}, {(0,): Fraction(1, 4) - EDGE}, SLICED[1])
 @given(given=few, more=few, thickness=st.sampled_from(SLICED))
 def test_wide_weights_are_cut_in_lots_as_one_by_one(given, more, thickness):
@@ -105,7 +106,7 @@ def test_distinct_clamps():
 MOST = [Fraction(2), Fraction(5, 3), Fraction(1, 2), Fraction(2**30)]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=often(25), deadline=None)
 @given(most=st.sampled_from(MOST), units=st.lists(st.integers(-40, 40), min_size=1, max_size=3))
 def test_distinct_clamps_at_any_number(most, units):
     plan = pages().distinct(most)
@@ -189,7 +190,7 @@ def by_page(page):
     }[page]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["two", "some", "ever", "none", "no", "set", "?"]), st.integers(-24, 24)),

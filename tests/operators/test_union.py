@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import pytest
+from depth import often
 from hypothesis import given, settings
 from strategies import Driver, collections, distance, evaluate, expected, leaves, neighbours, protected, same
 
@@ -24,7 +25,7 @@ def test_maximum_and_minimum():
     assert evaluate(left.intersect(right), one, two) == {("a",): 1}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=often(40))
 @given(neighbours(), neighbours())
 def test_both_together_move_no_more_than_the_pair(left, right):
     """The reason for the price: |max' - max| + |min' - min| <= |a' - a| + |b' - b|, also with negative weights."""
@@ -34,7 +35,7 @@ def test_both_together_move_no_more_than_the_pair(left, right):
     assert moved <= distance(*left) + distance(*right)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=often(20))
 @given(collections, collections)
 def test_maximum_and_minimum_sum_to_the_sum(left, right):
     one, two = pages("left"), pages("right")

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import polars as pl
 import pytest
-from depth import often
+from depth import deeper, often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, distance, expected, run_flow, same
@@ -69,6 +69,7 @@ EACH = pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
 UNIT = pytest.mark.parametrize("unit", UNITS, ids=str)
 
 
+@thin(3)
 @EACH
 @UNIT
 @given(views, views)
@@ -84,10 +85,11 @@ def test_a_person_moves_nobody_else_and_no_further_than_the_unit(unit, steps, ot
             assert without == {x: w for x, w in having.items() if x[0] != "ann"}
 
 
+@thin(3)
 @EACH
 @UNIT
 @given(views, st.integers(1, 3), st.randoms(use_true_random=False))
-@settings(max_examples=4)
+@settings(max_examples=often(4))
 def test_the_engine_does_what_is_defined_in_any_batches(unit, steps, records, shards, random):
     for collection in kinds(unit, steps):
         driver = Driver(collection, shards)
@@ -103,6 +105,7 @@ def test_the_engine_does_what_is_defined_in_any_batches(unit, steps, records, sh
     assert same(run_flow(paths, shards), paths._node, by_path)
 
 
+@deeper
 @EACH
 def test_stability_is_what_is_stated(steps):
     check_stability(

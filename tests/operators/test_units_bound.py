@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from depth import often
+from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
@@ -81,6 +81,7 @@ def test_engine_keeps_what_the_definition_keeps(unit, records, shards, random):
     assert same(run_flow(pages, shards), pages._node, by_page)
 
 
+@thin(3)
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("library", [kernels.LIB, None], ids=["compiled", "plain"])
 @given(st.lists(views, min_size=1, max_size=4), st.integers(1, 3), st.sampled_from([1, 2, 5, 1 << 20]))
@@ -146,6 +147,7 @@ def test_one_sample_serves_all_questions():
     assert one.tolist() == two.tolist()
 
 
+@thin(2)
 @pytest.mark.parametrize("pages", [1, 10**6], ids=["one page", "a page each"])
 @pytest.mark.parametrize("per", [None, ("page", 3)])
 def test_attack_30_a_person_with_a_million_records(pages, per):

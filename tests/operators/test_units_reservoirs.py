@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 import pytest
-from depth import often
+from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, expected, same
@@ -44,6 +44,7 @@ def people(unit):
     return wpinq.protect([], budget=10, unit=unit, columns=TYPES, secret=Secret(bytes(32)), name="v", version="1")
 
 
+@thin(3)
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @given(parts, st.sampled_from([1, 2, 7, 1 << 15]), st.integers(1, 2), st.booleans())
 @settings(max_examples=often(25))

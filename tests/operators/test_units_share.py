@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Driver, distance, expected, run_flow, same
@@ -53,7 +54,7 @@ def test_beyond_the_resolution_a_person_weighs_nothing():
 
 
 @given(views, st.integers(1, 4), st.randoms(use_true_random=False))
-@settings(max_examples=40)
+@settings(max_examples=often(40))
 def test_engine_shares_as_the_definition_does(records, shards, random):
     wanted = shared(records)
     random.shuffle(records)
@@ -68,7 +69,7 @@ def test_engine_shares_as_the_definition_does(records, shards, random):
 
 @pytest.mark.parametrize("library", [kernels.LIB, None], ids=["compiled", "plain"])
 @given(st.lists(views, min_size=1, max_size=4), st.integers(1, 3), st.sampled_from([1, 3, 1 << 20]), st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=often(40))
 def test_old_shares_shrink_when_records_come(library, parts, shards, lot, narrow):
     collection = people().map("page") if narrow else people()
     with pytest.MonkeyPatch.context() as patch:

@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import evaluate, expected, protected, run_flow, same
@@ -16,7 +17,7 @@ from wpinq.errors import ExactnessError, PlanError
 
 odd = [0.0, -0.0, math.nan, math.inf, -math.inf, 5e-324, 1e308, -1e308, 0.0005, 0.00049999, 2.0**53, None]
 numbers = st.one_of(st.floats(), st.none(), st.sampled_from(odd))
-ROWS = settings(deadline=None, max_examples=40)
+ROWS = settings(deadline=None, max_examples=often(40))
 
 
 def weighed(records, kind="number", **bounds):

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.degrees import reconcile
@@ -22,6 +23,7 @@ def heights(fit, columns):
     return np.array([np.sum(fit.sequence >= k) for k in range(1, columns + 1)])
 
 
+@thin(2)
 @pytest.mark.parametrize("split", [None, "0.5"])
 def test_draws_have_the_means_of_the_marginals(split):
     """Drawing goes from the last column to the first, the marginals come from sums both ways: they agree."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
+from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,6 +80,7 @@ def small(rng, kind):
     return v, h
 
 
+@thin(6)
 @pytest.mark.parametrize("kind", ["wild", "sorted", "real"])
 @pytest.mark.parametrize("scales", SCALES, ids=str)
 def test_agrees_with_dijkstra_on_small_grids(scales, kind):
@@ -161,7 +163,7 @@ def test_edges(number, scales, way):
 
 
 @given(st.lists(st.integers(-5, 40), min_size=1, max_size=40), st.lists(st.integers(-5, 40), min_size=1, max_size=40))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 def test_swapping_the_curves_swaps_the_answer_up_to_ties(v, h):
     ones = (Fraction(1), Fraction(1))
     heights, turned = path.shortest_path(v, h, ones), path.shortest_path(h, v, ones)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import matplotlib
 import numpy as np
 import pytest
+from depth import thin
 from matplotlib.image import imread
 
 from wpinq.errors import SourceError
@@ -60,6 +61,7 @@ SHAPES = {
 }
 
 
+@thin(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_is_a_picture(tmp_path, shape):
     path = tmp_path / "fit.png"
@@ -70,6 +72,7 @@ def test_every_shape_is_a_picture(tmp_path, shape):
     assert [one.name for one in tmp_path.iterdir()] == ["fit.png"]
 
 
+@thin(2)
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "PNG"])
 def test_the_suffix_is_the_format(tmp_path, suffix):
     path = tmp_path / f"fit.{suffix}"

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,7 +48,7 @@ curves = st.lists(st.integers(-(2**40), 2**40) | st.integers(-5, 30), min_size=1
 
 
 @given(curves, curves, st.sampled_from(METHODS), st.sampled_from([(1, 1), (1, 4), ("0.5", 0.25)]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(150), deadline=None)
 def test_answers_are_conjugate_partitions(v, h, method, scales):
     try:
         answer = reconcile(v, h, scales=scales, method=method)
@@ -274,7 +275,7 @@ def test_bands_of_a_wider_level_hold_the_narrower_and_the_median():
 
 
 @given(*[st.lists(st.integers(1, 30), min_size=1, max_size=20)] * 3)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=often(100), deadline=None)
 def test_distances_are_metrics_and_agree_with_scipy(a, b, c):
     from scipy.stats import ks_2samp, wasserstein_distance
 

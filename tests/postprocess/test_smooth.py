@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from depth import deep
+from depth import deep, deeper, often
 
 from wpinq.errors import PlanError
 from wpinq.postprocess.degrees.distance import volume
@@ -147,9 +147,10 @@ def test_mico_error_and_coverage(mico):
     assert error <= 1_400 and 0.85 <= coverage <= 0.97, (error, coverage)
 
 
+@deeper
 @pytest.mark.slow
 def test_the_risk_is_as_the_docstring_says(mico):
     """On lumpy data it errs half as much again, and its bands miss: if this fails, the warning is out of date."""
-    error, coverage = risk(lumpy(mico), "smooth", 6)
-    plain, covered = risk(lumpy(mico), "uniform", 6)
+    error, coverage = risk(lumpy(mico), "smooth", often(6, 2))
+    plain, covered = risk(lumpy(mico), "uniform", often(6, 2))
     assert error > 1.3 * plain and coverage < 0.6 < 0.85 < covered, (error, plain, coverage, covered)

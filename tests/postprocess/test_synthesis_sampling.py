@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from depth import thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -142,6 +143,7 @@ def frequencies(users, pages, draws, draw):
     return seen
 
 
+@thin(3)
 @pytest.mark.parametrize(
     ("users", "pages"),
     [([2, 2, 1, 1], [2, 2, 1, 1]), ([3, 2, 2, 1], [3, 2, 2, 1]), ([2, 2, 2], [2, 1, 1, 1, 1])],

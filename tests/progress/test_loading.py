@@ -8,6 +8,7 @@ import weakref
 from types import SimpleNamespace
 
 import pytest
+from depth import thin
 
 from wpinq.progress.loading import Methods, _Heap, loading
 
@@ -49,6 +50,7 @@ def test_what_became_garbage_meanwhile_is_collected_later():
     assert garbage() is None
 
 
+@thin(2)
 @pytest.mark.parametrize(("loaded", "kept"), [([3.5], True), ([2.5], False), ([2, 0.1], False), ([2, 1.5], True)])
 def test_a_young_process_is_frozen_for_good_and_a_used_one_is_not(loaded, kept):
     """What was loaded, in parts of what there was before: in all it is three times as much, or not."""

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import coq
 import pytest
+from depth import deep
 from strategies import Driver, Fine, expected, leaves, protected, same
 
 import wpinq
@@ -181,6 +182,7 @@ def evaluated(case, inputs):
     return reference.run(case.plan._node, dict(zip(leaves(case.plan), inputs, strict=True)))
 
 
+@deep
 @pytest.mark.slow
 def test_what_is_proved_is_what_runs(program):
     every, draw = list(cases()), random.Random(21)
@@ -204,6 +206,7 @@ def test_what_is_proved_is_what_runs(program):
             assert same(driver.histogram, case.plan._node, expected(case.plan, *inputs)), (case.plan, inputs)
 
 
+@deep
 @pytest.mark.slow
 def test_another_definition_is_found(program):
     distinct = next(case for case in cases() if case.name == "distinct")

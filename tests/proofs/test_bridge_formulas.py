@@ -7,12 +7,14 @@ from itertools import pairwise
 import coq
 import numpy as np
 import pytest
+from depth import deep
 
 from wpinq.core.ledger.cost import Total
 from wpinq.core.noise import counting_tree, threshold
 from wpinq.core.operators.dither import rounded
 
 
+@deep
 @pytest.mark.slow
 def test_the_threshold_looks_at_the_ways_of_the_proof(program):
     given = [(l1, linf) for l1 in range(1, 30) for linf in range(1, l1 + 1)] + [(10**6, 10**6), (10**6, 999), (77, 76)]
@@ -25,6 +27,7 @@ def test_the_threshold_looks_at_the_ways_of_the_proof(program):
         assert found == threshold.ways(*sensitivities)
 
 
+@deep
 @pytest.mark.slow
 def test_the_nodes_of_an_epoch_are_those_of_the_proof(program):
     trees = [counting_tree.segment(number) for number in (*range(6), 9, 12)]
@@ -42,6 +45,7 @@ def test_the_nodes_of_an_epoch_are_those_of_the_proof(program):
         assert found == [(level, place, sign) for _, level, place, sign in tree.parts(epochs)]
 
 
+@deep
 @pytest.mark.slow
 def test_the_book_of_a_ledger_is_that_of_the_proof(program):
     draw = random.Random(47)
@@ -64,6 +68,7 @@ def batched(names):
     return zip(names, names, strict=True)
 
 
+@deep
 @pytest.mark.slow
 def test_dithered_rounding_is_that_of_the_proof(program):
     draw = random.Random(40)

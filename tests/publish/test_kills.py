@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from depth import DEEP
+from depth import DEEP, deeper
 
 from tests.servers import postgres
 
 WAYS = {
-    "pure": ("--stride", "9" if DEEP else "13", "--book", "pure"),
+    "pure": ("--stride", "9" if DEEP else "26", "--book", "pure"),
     "rho": ("--stride", "19", "--book", "rho"),
     "held": ("--act", "accept", "--stride", "17"),
     "deliver": ("--act", "deliver", "--stride", "7"),
@@ -19,6 +19,7 @@ WAYS = {
 }
 
 
+@deeper
 def test_killed_at_durable_steps():
     """Some steps of a release's first day into two sinks, and a few of each other way; the long mode does all.
 
@@ -31,7 +32,7 @@ def test_killed_at_durable_steps():
     found = dict(zip(WAYS, map(json.loads, done.stdout.splitlines()), strict=True))
     assert not any(one["wrong"] for one in found.values()), {way: one["wrong"][:5] for way, one in found.items()}
     assert done.returncode == 0
-    pure = (12, 5) if DEEP else (4, 3)
+    pure = (12, 5) if DEEP else (2, 2)
     for way, kills, kinds in (
         ("pure", *pure),
         ("rho", 4, 3),

@@ -4,7 +4,7 @@ import random
 
 import polars as pl
 import pytest
-from depth import often
+from depth import deeper, often
 from servers import postgres
 
 import wpinq
@@ -76,6 +76,7 @@ def test_names_mean_what_postgresql_says(query, database, people):
     assert list(wpinq.sql(query, {"people": people}, epsilon=LOUD, delta="1e-6").rows) == expected
 
 
+@deeper
 def test_random_names_mean_what_postgresql_says(database, people):
     rng = random.Random(7)
     answered = 0

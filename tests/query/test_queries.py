@@ -7,7 +7,7 @@ from fractions import Fraction
 import duckdb
 import polars as pl
 import pytest
-from depth import DEEP
+from depth import DEEP, deeper, often, thin
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import distance, evaluate, leaves
@@ -285,7 +285,7 @@ def expressions():
 @example("a % 3")
 @example("ABS(a - 1)")
 @given(expressions())
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 def test_no_number_is_beyond_the_bounds_that_follow(text):
     frame = pl.DataFrame(
         [(a, x) for a in range(-3, 6) for x in (-1.25, 0.0, 0.4, 2.0)], schema=["a", "x"], orient="row"
@@ -512,6 +512,8 @@ def test_equal_counts_are_measured_once(tables):
     assert len(prepare(query, tables).counts) == 1
 
 
+@thin(3)
+@deeper
 @pytest.mark.parametrize("query", QUERIES)
 def test_one_record_moves_each_count_by_one_at_most(query, tables):
     """By the reference engine, on the plans as translated: what the noise is paid for, once for each set of keys."""

@@ -3,6 +3,7 @@
 import duckdb
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.core.plan.stability import sensitivities
@@ -56,6 +57,7 @@ def tables(**more):
     return {**made, "towns": TOWNS, **more}
 
 
+@thin(4)
 @pytest.mark.parametrize("query", QUERIES)
 def test_answers_are_those_of_duckdb(query):
     connection = duckdb.connect()
@@ -81,6 +83,7 @@ def empty(name, most, **columns):
     return wpinq.protect([], budget=1, unit=wpinq.users("user", at_most=most), columns=columns, name=name)
 
 
+@thin(3)
 @pytest.mark.parametrize(("query", "moves"), MOVES)
 def test_one_unit_moves_no_more_than_it_is_paid_for(query, moves):
     """Between neighbours with nulls and copies, in either table."""

@@ -3,6 +3,7 @@
 import duckdb
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.core.plan.stability import sensitivities
@@ -111,6 +112,7 @@ MOVES = [
 ]  # fmt: skip
 
 
+@thin(3)
 @pytest.mark.parametrize(("query", "stability"), MOVES)
 def test_one_unit_moves_a_subquery_no_further_than_it_is_paid_for(query, stability):
     """Between neighbours with nulls, NaN, empty text, and persons with more records than their bound."""

@@ -3,6 +3,7 @@
 import datetime as dt
 
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ CODED = {
 
 @pytest.mark.parametrize("kind", CODED)
 @given(data=st.data())
-@settings(max_examples=50)
+@settings(max_examples=often(50))
 def test_columns_are_encoded_as_their_values_are(kind, data):
     values = data.draw(st.lists(st.none() | CODED[kind], max_size=8))
     column = kinds.series("a", [kinds.write(value, kind) for value in values], kind)

@@ -6,6 +6,7 @@ import urllib.request
 
 import polars as pl
 import pytest
+from depth import thin
 from serving import CONFIG, serving, written
 
 import wpinq
@@ -46,6 +47,7 @@ def here(site):
     return wpinq.connect(site.url, site.token("connected", 200))
 
 
+@thin(4)
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_is_the_same_question_there_and_here(site, here, name):
     plan, views = PLANS[name], site.catalogue.data["views"].views

@@ -3,6 +3,7 @@
 import json
 
 import hypothesis.strategies as st
+from depth import often
 from hypothesis import HealthCheck, given, settings
 
 VALUES = [
@@ -74,7 +75,7 @@ def changed(draw, whole):
     return draw(st.sampled_from(VALUES))
 
 
-@settings(max_examples=250, suppress_health_check=list(HealthCheck))
+@settings(max_examples=often(250), suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_no_request_that_is_nearly_right_fails_inside(site, data):
     path, body = data.draw(st.sampled_from(BODIES))

@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from depth import thin
 
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
@@ -79,6 +80,7 @@ def expect_polars(monkeypatch):
     monkeypatch.setattr(parquet._Part, "batches", lambda *_args, **_kwargs: iter(()))
 
 
+@thin(5)
 @pytest.mark.parametrize("name", AWKWARD)
 def test_every_type_is_read_as_arrow_reads_it(written, name):
     reader = open_source(written)

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import polars as pl
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import PASSWORD, postgres
@@ -211,7 +212,7 @@ cells = (
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=often(40))
 @given(st.lists(st.tuples(cells, cells, cells, cells), max_size=6))
 def test_odd_cells_of_sqlite_are_null_and_move_nothing_else(tmp_path_factory, records):
     path = tmp_path_factory.mktemp("sqlite") / "x.db"

@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from depth import often
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,7 @@ from wpinq.errors import SourceError
 from wpinq.sources import open_source
 from wpinq.sources.text import lines
 
-LOOSE = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+LOOSE = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=often(100))
 BYTES = {"a": bytes, "b": bytes}
 
 
@@ -89,7 +90,7 @@ def test_the_soup_is_nourishing():
     """Guard the tests below: in 200 examples there are many rows, of every sort."""
     sorts = Counter()
 
-    @settings(max_examples=200, deadline=None, database=None, derandomize=True)
+    @settings(max_examples=often(200), deadline=None, database=None, derandomize=True)
     @given(soup)
     def count(soup_lines):
         for line in soup_lines:

@@ -8,6 +8,7 @@ from contextlib import suppress
 import numpy as np
 import polars as pl
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -126,7 +127,7 @@ def test_a_continual_measurement_answers_for_the_kept_epochs():
     views.close()
 
 
-@settings(max_examples=20)
+@settings(max_examples=often(20))
 @given(st.integers(1, 300), st.integers(1, 40))
 def test_sums_of_changes_are_the_same_when_old_ones_were_let_go(epochs, keep):
     class One:

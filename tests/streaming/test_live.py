@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -94,7 +95,7 @@ def plans(views):
     ]  # fmt: skip
 
 
-@settings(max_examples=8)
+@settings(max_examples=often(8))
 @given(epochs=st.lists(st.lists(rows, max_size=3), min_size=1, max_size=4), late=st.integers(0, 3))
 def test_attack_25_epochs_and_batches_do_not_show_in_what_is_counted(epochs, late):
     """The states' sum of changes is what one finite run over the same epochs finds, also of plans that come later."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from depth import deeper, often
 
 import wpinq
 from wpinq.apps.cli import main
@@ -186,20 +187,21 @@ print(json.dumps([killed, len(seen)]))
 """
 
 
+@deeper
 @pytest.mark.slow
-def test_attack_13_attack_42_fifty_random_kills_change_nothing(tmp_path, views):
+def test_attack_13_attack_42_random_kills_change_nothing(tmp_path, views):
     """Real SIGKILLs, at moments spread over the whole run: reading, writing parts, charging, sealing, answering."""
-    out = tmp_path / "out.json"
+    out, kills = tmp_path / "out.json", often(50, 12)
     assert main(command(tmp_path, views, out)) == 0
     expected = answers(out)
     again = command(tmp_path, views, out, "--recover", str(tmp_path / "keep"))
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", KILLER, json.dumps(again), str(out), "50", "1"],
+        [sys.executable, "-W", "ignore", "-c", KILLER, json.dumps(again), str(out), str(kills), "1"],
         capture_output=True, text=True, check=False, timeout=250, cwd=Path(wpinq.__file__).parents[1],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     killed, different = json.loads(done.stdout.splitlines()[-1])
-    assert (killed, different) == (50, 1), "whatever was killed, one and the same output"
+    assert (killed, different) == (kills, 1), "whatever was killed, one and the same output"
     assert answers(out) == expected
     ledger = wpinq.core.ledger.Ledger.existing(Path(f"{views}.ledger"))
     assert float(ledger.spent()[0]) == 0.2

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from depth import often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import same
@@ -69,7 +70,7 @@ def defined(root, total):
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
-@settings(max_examples=6)
+@settings(max_examples=often(6))
 @given(stream=streams)
 def test_every_step_is_at_every_epoch_what_its_definition_makes_of_what_is_there(unit, stream):
     views = wpinq.live(TYPED, budget=10**9, unit=unit, retractions=True)
@@ -88,7 +89,7 @@ def test_every_step_is_at_every_epoch_what_its_definition_makes_of_what_is_there
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS)
-@settings(max_examples=6)
+@settings(max_examples=often(6))
 @given(data=st.data(), others=streams)
 def test_a_history_moves_each_epoch_by_no_more_than_the_plan_says(unit, data, others):
     """Neighbours: one record that comes and goes as often as it likes, or all that a person sent and took back."""

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from attacks.fuzz.plants import PLANTS
 from attacks.fuzz.run import double
+from depth import thin
 
 from wpinq.errors import PlanError
 from wpinq.testing import audit, recheck
@@ -83,6 +84,7 @@ def test_every_old_bug_is_told_of():
     assert {*FINDS, *BEYOND} == set(PLANTS)
 
 
+@thin(5)
 @pytest.mark.parametrize("name", FINDS)
 def test_an_old_bug_is_found_when_it_is_back(name, monkeypatch):
     monkeypatch.setattr("wpinq.testing.auditing.SHRINKING", 1.0)

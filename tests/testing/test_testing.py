@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 from algebra import BINARY, UNARY, UNITS, apply, source
-from depth import often
+from depth import deeper, often, thin
 from hypothesis import given, settings
 
 import wpinq
@@ -31,11 +31,13 @@ def people(unit, **more):
     return wpinq.protect([], budget=1, columns=types, unit=unit, **more)
 
 
+@deeper
 @pytest.mark.parametrize("name", sorted(UNARY | BINARY | UNITS))
 def test_no_operator_is_found_to_move_too_far(name):
     check_stability(apply(name, source("left", False), source("right", False)), examples=often(30))
 
 
+@deeper
 @pytest.mark.parametrize("unit", PEOPLE, ids=lambda unit: unit.text)
 def test_people_move_no_further_than_their_bound(unit):
     check_stability(people(unit), examples=often(60))
@@ -50,6 +52,8 @@ class Doubled(Filter):
         return {record: 2 * weight for record, weight in super().define(inputs).items()}
 
 
+@deeper
+@thin(5)
 @pytest.mark.parametrize("unit", [None, *PEOPLE], ids=lambda unit: "record" if unit is None else unit.text)
 def test_an_operator_that_moves_too_far_is_found(unit):
     views = people(unit)
@@ -111,6 +115,7 @@ def test_neighbours_differ_by_one_unit(unit):
     assert met == {0, 1}
 
 
+@deeper
 @pytest.mark.parametrize("kind", FEW, ids=lambda kind: kind.value)
 def test_every_kind_has_values_that_a_column_holds_as_they_are(kind):
     views = wpinq.protect(
@@ -125,7 +130,7 @@ def test_every_kind_has_values_that_a_column_holds_as_they_are(kind):
 def test_inputs_are_one_for_each_source():
     one, two = protected(name="one", a="integer"), protected(name="two", a="integer", b="text")
 
-    @settings(max_examples=10)
+    @settings(max_examples=often(10))
     @given(inputs(one.union(one).concat(two.map("a"))))
     def check(given):
         assert [len(set(map(len, records)) | {width}) for records, width in zip(given, (1, 2), strict=True)] == [1, 1]

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import wpinq
-from wpinq.core.functions.quiet import OUT, dropping
 from wpinq.errors import PlanError, WpinqError
 
 if TYPE_CHECKING:
@@ -91,6 +90,7 @@ class Rehearsal:
 def rehearsed(dataflow: Dataflow, views: Collection) -> Rehearsal:
     """Run a dataflow over views that hold no records; what it prints is not shown, since it will be printed again."""
     from wpinq.apps.scripts.draft import only_measures
+    from wpinq.core.functions.quiet import OUT, dropping
 
     with dropping(OUT):
         result = dataflow(views)

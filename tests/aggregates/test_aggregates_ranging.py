@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from depth import DEEP
+from depth import deeper, often
 
 import wpinq
 from wpinq.aggregates import ranging, suggest_bounds
@@ -37,9 +37,10 @@ def test_bounds_hold_the_numbers_and_little_more(numbers, widest):
     assert low <= min(held) and max(held) <= high and high - low <= widest
 
 
-CALLS = 3334 if DEEP else 60
+CALLS = 3334
 
 
+@deeper
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1)])
 @pytest.mark.parametrize(
     ("values", "most"),
@@ -58,7 +59,7 @@ def test_bounds_are_never_wild(values, most, epsilon):
     places, weights = np.unique(points(values.astype(float)), return_counts=True)
     heap, rng = Heap(SIZE, places, weights), np.random.default_rng(9)
     spread, ids = np.ptp(np.quantile(values, [0.01, 0.99])), np.arange(2 * IDENTITIES, dtype=np.uint64).reshape(-1, 2)
-    for _ in range(CALLS):
+    for _ in range(often(CALLS, 60)):
         low, high = bounds_of(heap, epsilon, 1, Words(rng.bytes(32)), ids)
         assert (high - low) / spread < most
         assert np.mean((values >= low) & (values <= high)) > 0.9

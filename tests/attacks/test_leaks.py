@@ -24,7 +24,7 @@ import pytest
 from depth import thin
 
 import wpinq
-from wpinq.core.engines.bytewax import shards
+from wpinq.core.engines import shards
 from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.operators.slices import RangedSlices, Slices
 from wpinq.core.records.batch import Batch

@@ -295,7 +295,9 @@ def test_bins_are_named_without_the_steps_that_only_take_away(unit):
     plans = []
     for plan in (views.map("user, page").distinct(), views.map("user, page").distinct().shave().map("page")):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(key_recovery, "compute", lambda roots: plans.append(steps(*roots)) or run.compute(roots))
+            patch.setattr(
+                key_recovery, "compute", lambda roots, **how: plans.append(steps(*roots)) or run.compute(roots, **how)
+            )
             quick = plan.map("page").measure(20).release(delta="1/10")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(key_recovery, "wider", lambda node: node)

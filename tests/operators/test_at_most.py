@@ -8,7 +8,7 @@ import random
 from fractions import Fraction
 
 import pytest
-from depth import often
+from depth import deeper, often
 from strategies import evaluate, run_flow, same
 
 import wpinq
@@ -118,6 +118,7 @@ LAST = [
 ]  # fmt: skip
 
 
+@deeper
 def test_nobody_moves_questions_of_several_bounds_further_than_is_claimed():
     draw = random.Random(3)
     source = views(at_most=2)

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 from algebra import BINARY, PAIR, SLACK, UNARY, WHOLE
-from depth import often
+from depth import deeper, often
 from strategies import evaluate
 
 import wpinq
@@ -158,6 +158,7 @@ def search(tables, seed, tries, *likely):
     return next((example for example in found if example), None)
 
 
+@deeper
 @pytest.mark.parametrize("seed", range(2))
 def test_nobody_moves_a_plan_further_than_is_claimed(tables, seed):
     assert search(tables, seed, often(600)) is None

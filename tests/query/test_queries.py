@@ -155,7 +155,7 @@ def test_people_are_counted_under_their_unit():
     views = wpinq.protect(rows, budget=400, unit=wpinq.users("user", at_most=20), columns={"user": str, "page": str})
     answer = wpinq.sql("SELECT COUNT(DISTINCT user) AS people FROM views", {"views": views}, epsilon=400)
     assert answer.rows == ((40,),)  # each of the sample's 20 records is one of three pages
-    assert answer.measurements[0].scale == Fraction(20, 400)
+    assert answer.measurements[0].scale == Fraction(1, 400), "a person is there once or not"
 
 
 def test_weights_that_people_share_are_numbers():

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from depth import often
+from depth import deeper, often
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -86,11 +86,12 @@ noise = st.binary(max_size=12).map(lambda line: line.replace(b"\n", b""))
 soup = st.lists(st.one_of(a_line, a_line, a_line, noise), max_size=12)
 
 
+@deeper
 def test_the_soup_is_nourishing():
     """Guard the tests below: in 200 examples there are many rows, of every sort."""
     sorts = Counter()
 
-    @settings(max_examples=often(200), deadline=None, database=None, derandomize=True)
+    @settings(max_examples=often(200, 120), deadline=None, database=None, derandomize=True)
     @given(soup)
     def count(soup_lines):
         for line in soup_lines:

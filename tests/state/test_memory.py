@@ -11,8 +11,7 @@ import pytest
 
 import wpinq
 from wpinq.core import kernels
-from wpinq.core.engines import local, threads
-from wpinq.core.engines.bytewax import shards
+from wpinq.core.engines import local, shards, threads
 from wpinq.core.engines.job import Job
 from wpinq.core.kernels import partitions, sums
 from wpinq.core.ledger.secret import Secret

@@ -270,7 +270,7 @@ def dying(call, left):
 WORKER = """
 import json, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], f"{sys.argv[1]}/tests"]
 from tests.streaming import test_merge as stream
 from wpinq.streaming import journal
 journal.EVERY = int(sys.argv[3])

@@ -90,6 +90,7 @@ def test_values_reach_what_a_filter_looks_for():
         check_stability(broken, values={"page": ["needle", "straw"]})
 
 
+@deeper
 @pytest.mark.parametrize("unit", [None, *PEOPLE], ids=lambda unit: "record" if unit is None else unit.text)
 def test_neighbours_differ_by_one_unit(unit):
     views = people(unit, name="views").join(protected(name="towns", user="text", town="text"), on="user")
@@ -127,6 +128,7 @@ def test_every_kind_has_values_that_a_column_holds_as_they_are(kind):
     check_stability(views.distinct(), examples=often(20))
 
 
+@deeper
 def test_inputs_are_one_for_each_source():
     one, two = protected(name="one", a="integer"), protected(name="two", a="integer", b="text")
 

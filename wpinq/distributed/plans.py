@@ -24,7 +24,7 @@ OPERATORS, INSIDE = "wpinq.core.operators", "wpinq.core.operators.contribution"
 STEPS: dict[str, str] = {
     **dict.fromkeys(("Align", "Coarse"), f"{OPERATORS}.resolution"),
     "Bound": f"{INSIDE}.sample",
-    "Cells": "wpinq.aggregates.grid",
+    **dict.fromkeys(("Cells", "FineCells"), "wpinq.aggregates.grid"),
     "Derive": f"{INSIDE}.preprocess",
     "Distinct": f"{OPERATORS}.distinct",
     "Dropped": "wpinq.aggregates.clipping_loss",

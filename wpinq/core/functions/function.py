@@ -45,6 +45,16 @@ class Function(ABC):
         return None if self.fingerprint is None else (self.fingerprint, self.reads, self.output, self.projection)
 
     @property
+    def passed(self) -> dict[str, str]:
+        """The outputs that are a column of the input as it is, with its name; of a function of columns alone."""
+        return {}
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """The outputs that are the same for every record."""
+        return frozenset()
+
+    @property
     def growth(self) -> int:
         """How many characters an output may have for each of an input's, beside constants; 1 also of plain Python."""
         return 1

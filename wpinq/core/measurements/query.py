@@ -77,7 +77,7 @@ def charge(queries: Sequence[ChargedQuery]) -> None:
     quotes = [query.quote for query in queries]
     for quote in quotes:
         refuse_inside(quote.call)
-        insist_on_an_engine(quote.node)
+        insist_on_an_engine(quote.node, quote.sources)
     logs = {id(quote.epochs.log): quote.epochs.log for quote in quotes if quote.epochs is not None}
     with ExitStack() as held:
         for _, log in sorted(logs.items()):

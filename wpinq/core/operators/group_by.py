@@ -135,10 +135,13 @@ class GroupBy(Unary):
         return {name: name for name in self.keys}
 
     def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
-        """A key has one whole group, of weight 1, whatever the data; its prefixes weigh half of its heaviest record."""
-        if not columns.issuperset(self.keys):
-            return None
-        weight = Fraction(1) if self.whole else of(self.source, frozenset(self.keys))
+        """A key has one whole group, of weight 1, whatever the data; its prefixes weigh half of its heaviest record.
+
+        Of keys that agree in some columns there are no more whole groups than records.
+        """
+        if self.whole and columns.issuperset(self.keys):
+            return Fraction(1)
+        weight = of(self.source, columns.intersection(self.keys))
         return weight if self.whole or weight is None else weight / 2
 
     @property

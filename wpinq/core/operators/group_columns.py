@@ -103,8 +103,8 @@ class GroupColumns(Unary):
         return {name: name for name in self.keys}
 
     def bounds(self, columns: frozenset[str], of: Callable[[Node, frozenset[str]], Fraction | None]) -> Fraction | None:
-        """A key has one record."""
-        return Fraction(1) if columns.issuperset(self.keys) else None
+        """A key has one record, and keys that agree in some columns no more than they have records."""
+        return Fraction(1) if columns.issuperset(self.keys) else of(self.source, columns.intersection(self.keys))
 
     @property
     def moves_at_most(self) -> Mapping[frozenset[str], Fraction]:

@@ -10,7 +10,6 @@ from functools import cached_property
 from wpinq.core.functions import Function, bind
 from wpinq.core.functions.function import OfRanges
 from wpinq.core.functions.polars.expressions import chosen
-from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.plan.builder import Builder, C
 from wpinq.core.plan.forms import Linear
 from wpinq.core.plan.node import Node, Record
@@ -87,9 +86,12 @@ class Map(Linear):
         """Columns that the function only passes on."""
         if self.function.projection is not None:
             return self._chosen
-        parts = self.function.nodes if isinstance(self.function, Columnar) else ()
-        pairs = zip(self.schema.names, parts, strict=False)
-        return {name: part.options[0] for name, part in pairs if part.name == "column" and part.kind in EXACT}
+        kinds = self.source.schema
+        return {name: column for name, column in self.function.passed.items() if kinds[column].kind in EXACT}
+
+    @property
+    def constants(self) -> frozenset[str]:
+        return self.function.constants
 
     @property
     def meaning(self) -> Mapping[str, object]:

@@ -119,6 +119,11 @@ class Node(ABC):
         return self.local
 
     @property
+    def constants(self) -> frozenset[str]:
+        """The columns that hold one value in all of its records, whatever the data."""
+        return frozenset()
+
+    @property
     def needs(self) -> tuple[bool, ...]:
         """For each input whether it makes no record of a value, in a column that is kept apart, without records there.
 

@@ -13,6 +13,7 @@ other steps only the mass for no columns is known.
   value there, the unit's. So records that agree in the others agree in all, and a later step may drop these columns.
   Where inputs meet, a column stays fixed if it holds the same column of the source in all of them: concat of (a, b)
   and (b, a) moves two records, also where the unit is a record.
+- A column that holds one value in all records (`Node.constants`) is fixed too; it names nobody.
 - A step that makes several records of each, one for every value of a column, may be more stable in each of these
   *slices* alone (`Node.slices`): of the moments of a mean each moves as far as its records do, and both twice as far.
 - A step may bound how far a record or a key moves (`Node.moves_at_most`: a record of `distinct` by 1; a whole group
@@ -87,6 +88,13 @@ class Change(NamedTuple):
         return min(self.masses.values())
 
 
+class Constant(NamedTuple):
+    """Where the value of a column that all records share comes from: a step and its column."""
+
+    node: Node
+    name: str
+
+
 def mover(data: DataSet) -> Hashable:
     """Who moves a data set: a person all tables of a ledger together, a record its own table."""
     return data.book if data.unit.column is not None else data
@@ -134,7 +142,7 @@ def _after(node: Node, moved: Sequence[Change | None]) -> Change:
         for change, names, factor in zip(moved, kept, node.stability, strict=True)
         if change is not None
     ]
-    fixed = _fixed(inputs)
+    fixed = _fixed(inputs) | {name: Constant(node, name) for name in node.constants}
     masses: Masses = {NONE: Fraction(0)}
     for change, names, factor in inputs:
         own = _renamed(change, names)
@@ -146,7 +154,8 @@ def _after(node: Node, moved: Sequence[Change | None]) -> Change:
     for column, alone in node.slices.items():
         sliced = ((columns | {column}, mass * alone / node.stability[0]) for columns, mass in masses.items())
         masses = _least([*masses.items(), *sliced])
-    return Change(fixed, masses, bool(fixed) and not node.dithers and _stays_alone(node, moved, fixed, kept))
+    named = any(not isinstance(origin, Constant) for origin in fixed.values())
+    return Change(fixed, masses, named and not node.dithers and _stays_alone(node, moved, fixed, kept))
 
 
 def _fixed(inputs: Sequence[tuple[Change, Mapping[str, str], Fraction]]) -> dict[str, Hashable]:

@@ -164,12 +164,12 @@ def engine_of(read: Sequence[DataSet]) -> Engine | None:
     return next((data.engine for data in read if isinstance(data.engine, Engine)), None)
 
 
-def insist_on_an_engine(root: Node) -> None:
-    """Refuse a plan that the engine of its data cannot run, before it is charged.
+def insist_on_an_engine(root: Node, read: Sequence[DataSet]) -> None:
+    """Refuse a plan that the engine of the data that it reads cannot run, before it is charged.
 
     Raises:
         PlanError: It cannot.
     """
-    engine = engine_of(sources(root))
+    engine = engine_of(read)
     if engine is not None:
         engine.check([root])

@@ -18,7 +18,7 @@ import polars as pl
 from wpinq.core.functions.code.fingerprint import digest
 from wpinq.core.functions.columnwise import Columnwise
 from wpinq.core.functions.output_columns import columns_code, columns_of, named
-from wpinq.core.functions.polars.admit import INSTEAD, admit, bare, columns, tree
+from wpinq.core.functions.polars.admit import INSTEAD, admit, bare, columns, constant, tree
 from wpinq.core.functions.polars.bounded import bounded, empty
 from wpinq.core.functions.traced.columnar import FAILURES
 from wpinq.core.functions.traced.probe import ROW, probe_frame
@@ -44,6 +44,18 @@ class Expressions(Columnwise):
 
     expressions: tuple[pl.Expr, ...]
     growth: int = 1
+    bare: tuple[str | None, ...] = ()
+    """The column that each expression is; None where it is computed."""
+    alike: tuple[bool, ...] = ()
+    """Whether each expression reads no column."""
+
+    @property
+    def passed(self) -> dict[str, str]:  # noqa: D102
+        return {name: column for name, column in zip(self.output.names, self.bare, strict=False) if column is not None}
+
+    @property
+    def constants(self) -> frozenset[str]:  # noqa: D102
+        return frozenset(name for name, alike in zip(self.output.names, self.alike, strict=False) if alike)
 
     def apply(self, frame: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:  # noqa: D102
         return canonical.frame(_each(frame, lambda part: self._made(part, keep)), self.output)
@@ -95,6 +107,8 @@ def expressions(
         fingerprint=digest("polars", *meaning),
         expressions=tuple(value for value, _ in typed),
         growth=max(growths, default=1),
+        bare=tuple(map(bare, trees)),
+        alike=tuple(map(constant, trees)),
     )
     if projection is None:
         _probed(bound, call)

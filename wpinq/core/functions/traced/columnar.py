@@ -35,6 +35,16 @@ class Columnar(Function):
     plain: Plain
 
     @property
+    def passed(self) -> dict[str, str]:  # noqa: D102
+        pairs = zip(self.output.names, self.nodes, strict=True)
+        return {name: node.options[0] for name, node in pairs if node.name == "column"}
+
+    @property
+    def constants(self) -> frozenset[str]:  # noqa: D102
+        pairs = zip(self.output.names, self.nodes, strict=True)
+        return frozenset(name for name, node in pairs if node.name == "constant")
+
+    @property
     def growth(self) -> int:  # noqa: D102
         return max((node.growth() for node in self.steps), default=1)
 

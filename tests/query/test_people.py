@@ -1,0 +1,68 @@
+"""Queries about people: who counts once moves an answer once, whatever the bound, and the answers are those of DuckDB.
+
+Kinds: what EXPLAIN says one person moves, answers without noise to speak of, neighbours by whole persons. Found: a
+constant column and expressions of columns lost the person, so COUNT(DISTINCT user) moved by 20.
+"""
+
+import duckdb
+import polars as pl
+import pytest
+
+import wpinq
+from wpinq.query import prepare
+from wpinq.testing import check_stability
+
+VIEWS = pl.DataFrame({
+    "user": [f"u{i % 300}" if i % 41 else None for i in range(4000)],
+    "page": [["Home", "News", "About"][i % 3 if i % 5 else 0] for i in range(4000)],
+    "n": [i % 11 if i % 7 else None for i in range(4000)],
+})  # fmt: skip
+COLUMNS = {"user": "text", "page": "text", "n": "number"}
+BY_USER = "(SELECT user, COUNT(*) AS c, SUM(n) AS s FROM v GROUP BY user) t"
+MOVES = [
+    ("SELECT COUNT(DISTINCT user) FROM v", 1),
+    ("SELECT COUNT(DISTINCT user) FROM v WHERE n > 3 AND page <> 'News'", 1),
+    ("SELECT page, COUNT(DISTINCT user) FROM v GROUP BY page ORDER BY page", 20),
+    ("SELECT c, COUNT(*) FROM (SELECT user, COUNT(*) AS c FROM v GROUP BY user) t GROUP BY c ORDER BY c", 1),
+    (f"SELECT COUNT(*) FROM {BY_USER}", 1),
+    (f"SELECT COUNT(*) FROM {BY_USER} WHERE c > 12 AND s > 3", 1),
+    ("SELECT COUNT(*) FROM (SELECT user, page FROM v GROUP BY user, page HAVING COUNT(*) > 3) t", 20),
+    ("SELECT COUNT(*) FROM (SELECT user FROM v GROUP BY user HAVING COUNT(*) > 13) t", 1),
+    ("SELECT page, COUNT(*) FROM v GROUP BY page ORDER BY page", 20),
+    ("SELECT COUNT(*) FROM v WHERE user IN (SELECT user FROM v GROUP BY user HAVING COUNT(*) > 13)", 20),
+    ("SELECT page, COUNT(*) FROM (SELECT user, MIN(page) AS page FROM v GROUP BY user) t GROUP BY page ORDER BY 1", 1),
+    ("SELECT c, COUNT(*) FROM (SELECT page, COUNT(*) AS c FROM v GROUP BY page) t GROUP BY c ORDER BY c", 20),
+]
+
+
+def moved(query, **more):
+    views = wpinq.protect([], 10**6, unit=wpinq.users("user", at_most=20), columns=COLUMNS, delta="0.1")
+    return (
+        wpinq.sql(f"EXPLAIN {query}", {"v": views}, epsilon=1, delta="1e-6", **more).frame["one unit moves"].to_list()
+    )
+
+
+@pytest.mark.parametrize(("query", "moves"), MOVES)
+def test_one_person_moves(query, moves):
+    assert moved(query) == [moves]
+
+
+def test_a_value_of_each_person_moves_by_its_clamp():
+    assert moved(f"SELECT SUM(c) FROM {BY_USER}", bounds={"c": (0, 30)}) == [1], "of the largest number, which is 1"
+    assert moved(f"SELECT AVG(c) FROM {BY_USER}", bounds={"c": (0, 30)}) == [2], "the numbers and how many there are"
+
+
+@pytest.mark.parametrize(("query", "moves"), MOVES)
+def test_answers_are_those_of_duckdb(query, moves):
+    connection = duckdb.connect()
+    connection.register("v", VIEWS.to_arrow())
+    known = connection.sql(query).fetchall()
+    keys = [row[0] for row in known] if len(known[0]) > 1 else None
+    views = wpinq.protect(VIEWS, 10**9, unit=wpinq.users("user", at_most=200))
+    assert sorted(wpinq.sql(query, {"v": views}, epsilon=10**6, keys=keys).rows) == sorted(known)
+
+
+@pytest.mark.parametrize(("query", "moves"), MOVES)
+def test_nobody_moves_further(query, moves):
+    views = wpinq.protect([], 1, unit=wpinq.users("user", at_most=2), columns=COLUMNS, name="v")
+    check_stability(prepare(query, {"v": views}).groups, examples=15)

@@ -30,12 +30,6 @@ def source(table: Table) -> Told:
         plain = [tuple(held(pools.python(v, k), k) for v, k in zip(row, kinds, strict=True)) for row in rows]
         if table.span or "at_most" in table.unit or ("users" in table.unit and window is not None):
             raise UnknownError
-        if "shared" in table.unit:
-            place = table.names.index("user")
-            count: dict[object, int] = defaultdict(int)
-            for row in plain:
-                count[canon(row[place])] += 1
-            return gathered((row, Fraction(720_720 // count[canon(row[place])], 720_720)) for row in plain)
         if "weight=" in table.unit:
             most = 2**53 - 1 if "2**53" in table.unit else 2
             fine = 1 if dict(table.columns)["w"] == "integer" else 1000
@@ -45,7 +39,32 @@ def source(table: Table) -> Told:
             return gathered((row[:place] + row[place + 1 :], weighed(row[place], most, fine)) for row in plain)
         return gathered((row, Fraction(1)) for row in plain)
 
-    return Told(compute, table.columns)
+    plain = Told(compute, table.columns)
+    if "shared" not in table.unit:
+        return plain
+    return Shared(plain, table.names.index("user"), asked_first=not table.live)
+
+
+class Shared(Told):
+    """Records of people who share a weight of 1; what is asked right after `protect` is asked before they do."""
+
+    def __init__(self, records: Told, user: int, *, asked_first: bool) -> None:
+        def compute(epoch: int, window: int | None) -> Weights:
+            count: dict[object, Fraction] = defaultdict(Fraction)
+            for row, weight in records.at(epoch, window).values():
+                count[canon(row[user])] += weight
+            return gathered(
+                (row, weight * Fraction(720_720 // int(count[canon(row[user])]), 720_720))
+                for row, weight in records.at(epoch, window).values()
+            )
+
+        super().__init__(compute, records.columns)
+        self._records, self._user, self._asked_first = records, user, asked_first
+
+    def filter(self, function: object) -> Told:
+        if not self._asked_first:
+            return super().filter(function)
+        return Shared(self._records.filter(function), self._user, asked_first=True)
 
 
 def weighed(value: object, most: int, fine: int) -> Fraction:

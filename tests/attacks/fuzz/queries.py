@@ -236,6 +236,8 @@ def compared(tables: list[Given], differ: list[str], one: Seen, two: Seen) -> It
         yield f"what is told depends on the records: {one.told} and {two.told}"
         return
     total, slack, done = Fraction(0), Fraction(0), set()
+    books = {table.ledger for table in tables if table.name in differ}  # people move all tables of a ledger together
+    together = {*differ, *(table.name for table in tables if table.unit is not None and table.ledger in books)}
     for mine, others in zip(one.asked, two.asked, strict=True):
         if mine.question.question in done or mine.question.question not in one.sensitivities or mine.content is None:
             continue
@@ -243,7 +245,9 @@ def compared(tables: list[Given], differ: list[str], one: Seen, two: Seen) -> It
         DONE["histograms"] += 1
         moved, grain = moves(mine, others), DITHER * dithered(mine)
         DONE["that moved"] += moved > 0
-        stated = sum((move for name, move in one.sensitivities[mine.question.question] if name in differ), Fraction(0))
+        stated = sum(
+            (move for name, move in one.sensitivities[mine.question.question] if name in together), Fraction(0)
+        )
         if moved > stated + grain:
             yield f"a histogram moves by {float(moved):.6g}, and {float(stated):.6g} is stated, of {differ}"
         total, slack = total + moved / mine.question.scale, slack + grain / mine.question.scale

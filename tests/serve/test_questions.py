@@ -62,6 +62,15 @@ def test_an_analyst_looks_at_less_of_each_person_and_never_at_more(site):
     assert spent(site) == before
 
 
+def test_where_the_curator_keeps_no_number_an_analyst_asks_for_none():
+    """Of people who share a weight no number of records is the curator's bound."""
+    shared = wpinq.protect([], 1, columns={"user": str}, unit=wpinq.users("user", shared=True))
+    few = wpinq.protect([], 1, columns={"user": str}, unit=wpinq.users("user", at_most=4))
+    assert questions._bounded({"few": few, "shared": shared}, None)["shared"] is shared
+    with pytest.raises(wpinq.PlanError, match="allows 0 records"):
+        questions._bounded({"few": few, "shared": shared}, 1)
+
+
 def test_dry_is_what_is_done_where_nothing_is_said(site):
     token, before = site.token("dry", 1), spent(site)
     assert site.ask(token, "POST", "/api/sql", question("1/4")).body["price"]["cost"]["epsilon"] == "0.25"

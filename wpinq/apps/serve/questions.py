@@ -114,10 +114,13 @@ def _bounded(tables: Mapping[str, Collection], at_most: int | None) -> Mapping[s
     Raises:
         PlanError: It is more, or no whole number above zero, or no table is of people.
     """
-    units = [data.unit for table in tables.values() for data in sources(table._node)]
-    most = min((unit.at_most for unit in units if unit.at_most is not None), default=None)
-    if at_most is not None and most is not None and at_most > most:
-        raise PlanError(f"sql(at_most={at_most}): the curator allows {most} records of each person; ask for no more.")
+    if at_most is not None:
+        units = [data.unit for table in tables.values() for data in sources(table._node)]
+        most = min((unit.at_most or 0 for unit in units if unit.column is not None), default=at_most)
+        if at_most > most:
+            raise PlanError(
+                f"sql(at_most={at_most}): the curator allows {most} records of each person; ask for no more."
+            )
     return rebounded(tables, at_most, None)
 
 

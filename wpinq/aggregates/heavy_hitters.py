@@ -168,7 +168,7 @@ class Asked(NamedTuple):
 
 def _quoted(kept: Any, asked: Asked, epsilon: Fraction, name: str | None, analyst: str | None) -> Quote[Any]:
     survey, epochs = answered_from(fit_noise(kept._node), "top")
-    part = max(min(Fraction(1), Fraction(2 * one.linf, one.l1)) for one in unit_sensitivities(survey.root))
+    part = max(min(Fraction(1), Fraction(2 * one.linf, one.l1)) for one in unit_sensitivities(survey))
     part = Fraction(1) if any(parts for _, parts in survey.paths) else part
     if (asked.k * part) ** 2 > 2:
         quote: Quote[Any] = kept.quote(epsilon, name, analyst=analyst)

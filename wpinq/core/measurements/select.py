@@ -93,7 +93,7 @@ def _mechanism(survey: Survey, epsilon: Fraction, delta: Fraction) -> PartitionS
     furthest = l1_sensitivity(survey)
     fits = [
         selection(epsilon * unit_sensitivity.l1 / furthest, delta * unit_sensitivity.data_sets, unit_sensitivity.l1)
-        for unit_sensitivity in unit_sensitivities(survey.root)
+        for unit_sensitivity in unit_sensitivities(survey)
     ]
     return min(fits, key=lambda one: one.delta)
 

@@ -159,7 +159,7 @@ def _uses(survey: Survey) -> list[str]:
     total: dict[DataSet, Fraction] = defaultdict(Fraction)
     for (data, _), stability in survey.paths.items():
         total[data] += stability
-    units, fine = ledger_sensitivities(survey.root), survey.root.resolution
+    units, fine = ledger_sensitivities(survey), survey.root.resolution
     return [
         f"data set {data.name!r}: stability {short(count)} in all; one unit moves {short(survey.sensitivities[data])},"
         f" and {short(Fraction(units[data.ledger.identity].linf, fine))} in one bin at the most"

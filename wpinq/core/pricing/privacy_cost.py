@@ -198,7 +198,7 @@ def moved_squared(survey: Survey) -> Fraction:
         PlanError: The plan reads no protected source.
     """
     survey.scale(Fraction(1))
-    return max(Fraction(unit.l1 * unit.linf) for unit in unit_sensitivities(survey.root))
+    return max(Fraction(unit.l1 * unit.linf) for unit in unit_sensitivities(survey))
 
 
 def rho_by_weight(survey: Survey, square: Fraction) -> dict[DataSet, Fraction]:
@@ -208,7 +208,7 @@ def rho_by_weight(survey: Survey, square: Fraction) -> dict[DataSet, Fraction]:
     part of the whole; so costs of paths and parts compose as epsilons do (`core/ledger/cost.py`). What several data
     sets of a ledger pay together is of the sum of their movements.
     """
-    units = ledger_sensitivities(survey.root)
+    units = ledger_sensitivities(survey)
     whole: dict[str, Fraction] = defaultdict(Fraction)
     for data, move in survey.sensitivities.items():
         whole[data.ledger.identity] += move
@@ -228,7 +228,7 @@ def gaussian_costs(survey: Survey, square: Fraction) -> dict[DataSet, list[Cost]
 def gaussian_lines(survey: Survey, noise: DiscreteGaussian, often: str) -> list[str]:
     """What a measurement with Gaussian noise costs each data set and is worth, for `explain` and quotes."""
     resolution, rates = survey.root.resolution, rho_by_weight(survey, noise.square)
-    moved = max(unit_sensitivities(survey.root), key=lambda unit: unit.l1 * unit.linf)
+    moved = max(unit_sensitivities(survey), key=lambda unit: unit.l1 * unit.linf)
     whole, one = Fraction(moved.l1, resolution), Fraction(moved.linf, resolution)
     spread = f"and one bin by at most {short(one)}" if one < whole else "and nothing says that one bin moves by less"
     half = noise.half_width(Fraction(95, 100)) / resolution

@@ -273,7 +273,7 @@ def _curves(survey: Survey, scale: Fraction, noise: Mechanism | None) -> dict[st
             whole[data.ledger.identity] += move / scale
     if noise is None or not whole:
         return {ledger: (epsilon, epsilon) for ledger, epsilon in whole.items()}
-    one, found = 1 / (scale * survey.root.resolution), ledger_sensitivities(survey.root)
+    one, found = 1 / (scale * survey.root.resolution), ledger_sensitivities(survey)
     return {ledger: (found[ledger].linf * one, one / noise.grid) for ledger in whole}
 
 

@@ -35,14 +35,15 @@ class UnitSensitivity(NamedTuple):
     data_sets: int
 
 
-def unit_sensitivities(node: Node) -> list[UnitSensitivity]:
+def unit_sensitivities(plan: Node | Survey) -> list[UnitSensitivity]:
     """The sensitivities for each ledger, through all of its data sets together."""
-    return list(ledger_sensitivities(node).values())
+    return list(ledger_sensitivities(plan).values())
 
 
-def ledger_sensitivities(node: Node) -> dict[str, UnitSensitivity]:
-    """The same by the identities of the ledgers."""
-    survey, fine = Survey.of(node), node.resolution
+def ledger_sensitivities(plan: Node | Survey) -> dict[str, UnitSensitivity]:
+    """The same by the identities of the ledgers; a plan that was surveyed is not walked again."""
+    survey = plan if isinstance(plan, Survey) else Survey.of(plan)
+    fine = survey.root.resolution
     moved: dict[object, Fraction] = defaultdict(Fraction)
     for data, move in survey.sensitivities.items():
         moved[mover(data)] += move

@@ -17,10 +17,11 @@ LINES = "".join(f"u{i % 97},p{i * i % 1009 % (i % 50 + 1)}\n" for i in range(400
 def session():
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    made = builder.config("spark.pyspark.python", sys.executable).getOrCreate()
-    yield made
-    made.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)  # else executors run the first python3 of PATH
+        made = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+        yield made
+        made.stop()
 
 
 @pytest.fixture
@@ -56,3 +57,11 @@ def test_a_failure_on_an_executor_quotes_nothing(place, session, monkeypatch):
     with pytest.raises(wpinq.EngineError) as failed:
         one.observe("p1")
     assert "secret" not in str(failed.value)
+
+
+def test_executors_without_wpinq_are_refused_before_anything_is_charged(place, session, monkeypatch):
+    monkeypatch.setattr(session.sparkContext, "pythonExec", "/usr/bin/false")
+    views = protected(place, engine=wpinq.spark(session))
+    with pytest.raises(wpinq.PlanError, match="PYSPARK_PYTHON"):
+        views.map("page").measure("0.1").observe("p1")
+    assert views.budget.spent == 0

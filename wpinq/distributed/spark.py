@@ -15,6 +15,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,7 @@ class Spark:
 
     def __init__(self, session: SparkSession, parts: int | None = None) -> None:
         self._session, self._parts = session, parts
+        self._executors_checked = False
 
     def check(self, roots: Sequence[Node]) -> None:
         """Refuse plans that cannot run on executors; nothing was charged.
@@ -70,6 +72,22 @@ class Spark:
                     f"{data.name}: executors of Spark cannot read it; protect files that all of them see under one "
                     "path. Nothing was charged."
                 )
+        self._check_executors()
+
+    def _check_executors(self) -> None:
+        """Refuse a session whose executors' Python does not have this wpinq; each session is asked once."""
+        if self._executors_checked:
+            return
+        try:
+            executor = self._session.range(0, 1, 1, 1).mapInArrow(_installed, "version string").first()
+        except Exception:  # noqa: BLE001  Spark's own errors quote the executor's files
+            executor = None
+        if executor is None or executor[0] != _version():
+            raise PlanError(
+                f"spark(...): the Python of Spark's executors does not have wpinq {_version()} and pyarrow. Install "
+                "them there, and name that Python in PYSPARK_PYTHON before the session is made. Nothing was charged."
+            )
+        self._executors_checked = True
 
     def run(self, job: Job) -> list[Histogram]:
         """Compute the histograms of all roots.
@@ -131,6 +149,8 @@ def spark(session: SparkSession, *, parts: int | None = None) -> Spark:
         parts: Into how many tasks sources and steps are cut; by default as many as Spark does at once, and more of
             large files.
 
+    Executors run the Python that `PYSPARK_PYTHON` names when the session is made, by default the first `python3`.
+
     Raises:
         ExtraError: There is no PySpark.
         PlanError: The number of parts is not above zero.
@@ -139,6 +159,20 @@ def spark(session: SparkSession, *, parts: int | None = None) -> Spark:
     if parts is not None and (type(parts) is not int or parts < 1):
         raise PlanError("spark(parts=...): takes a number of tasks, from 1.")
     return Spark(session, parts)
+
+
+def _version() -> str:
+    """The version of wpinq that this process runs; "unknown" where it was not installed by pip."""
+    try:
+        return version("wpinq")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _installed(rows: Batches) -> Batches:
+    """The version of wpinq that an executor has."""
+    list(rows)
+    yield pa.RecordBatch.from_pydict({"version": [_version()]})
 
 
 def _work(told: str, parts: int, each: int, step: int) -> Callable[[Batches], Batches]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wpinq.progress.loading import late as _late
+from wpinq.lazy import late as _late
 
 if TYPE_CHECKING:
     from wpinq import aggregates, degrees, graphs

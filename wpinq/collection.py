@@ -18,7 +18,7 @@ from wpinq.core.plan.node import holding, sources
 from wpinq.core.pricing.explain import plan_html
 from wpinq.core.pricing.sensitivity import epsilon_left
 from wpinq.errors import PlanError
-from wpinq.progress.loading import Methods
+from wpinq.lazy import Methods
 
 if TYPE_CHECKING:
     from wpinq.core.plan.node import Node

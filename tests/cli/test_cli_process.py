@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -80,17 +81,19 @@ def test_a_reader_that_goes_away_is_no_error():
 
 
 def test_an_interrupt_while_modules_are_loaded_is_one_line(monkeypatch, capsys):
-    def interrupted(name):
-        raise KeyboardInterrupt
+    class Interrupted:
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
 
-    kept = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr("wpinq.apps.cli.loading", interrupted)
+    kept, threshold = signal.getsignal(signal.SIGINT), gc.get_threshold()
+    monkeypatch.setitem(sys.modules, "wpinq.apps.cli.app", Interrupted())
     monkeypatch.setattr("atexit.register", lambda *_: None)
     try:
         assert main() == 130
         assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL  # the end of the interpreter is quiet too
     finally:
         signal.signal(signal.SIGINT, kept)
+        gc.set_threshold(*threshold)
     assert capsys.readouterr().err.startswith("wpinq: interrupted; what was charged stays charged")
 
 

@@ -10,7 +10,7 @@ PACKAGE = Path(wpinq.__file__).parent
 
 FLOORS = [
     {"core", "apps", "errors", "kernels"},
-    {"arguments", "exact", "failures", "html", "progress", "storage", "records"},
+    {"arguments", "exact", "failures", "html", "lazy", "progress", "storage", "records"},
     {"noise", "postprocess", "functions", "sources", "ledger", "state"},
     {"plan"},
     {"operators", "engines"},
@@ -45,7 +45,7 @@ WALLS = {
 }
 """Rooms that may import these others and no more, however low those lie. Post-processing never meets the ledger, the
 noise or an engine; the ledger knows no data; engines never know the budget."""
-BELOW = {"arguments", "errors", "exact", "failures", "progress", "storage"}
+BELOW = {"arguments", "errors", "exact", "failures", "lazy", "progress", "storage"}
 """What the core stands on: tools that know nothing of data."""
 LEFT = {
     "html": {"ledger.budget", "measurements.measurement", "pricing.explain", "pricing.quote"},

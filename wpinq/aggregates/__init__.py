@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wpinq.progress.loading import late
+from wpinq.lazy import late
 
 LATE = True  # not TYPE_CHECKING: mypy would look at such imports last, after `collection.py` that needs the types
 if not LATE:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from wpinq.degrees.pipelines import cdf, corner, sequence
 from wpinq.degrees.release import release
+from wpinq.lazy import late
 from wpinq.postprocess.degrees.distance import earth_movers, kolmogorov_smirnov, volume
 from wpinq.postprocess.degrees.fit import Fit
 from wpinq.postprocess.degrees.reconcile import reconcile
-from wpinq.progress.loading import late
 
 if TYPE_CHECKING:
     from wpinq.degrees.hierarchy import Hierarchy

@@ -6,14 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from typing import Any, TypeVar
 
 from wpinq.apps.cli import options
 from wpinq.apps.cli import unit as unit_options
 from wpinq.apps.cli.inputs import Input
 from wpinq.distributed import engine_of
-from wpinq.progress.loading import loading
 from wpinq.sources.form import Words
 
 R = TypeVar("R")
@@ -91,8 +89,6 @@ def protected(
     processes: options.Processes = 1,
 ) -> Input:
     """The same and their ledger, for commands that charge."""
-    with loading("wpinq.protection"):  # most of what such a command loads
-        import_module("wpinq.protection")
     return replace(
         place, ledger=ledger, name=name, version=data_version, repeat=repeat, accounting=accounting, delta=delta,
         rho=rho, engine=engine_of(processes),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wpinq.progress.loading import late
+from wpinq.lazy import late
 
 if TYPE_CHECKING:
     from wpinq.core.operators.concat import concat

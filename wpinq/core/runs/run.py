@@ -12,7 +12,6 @@ from wpinq.core.engines.job import Engine, Job
 from wpinq.core.plan.node import Node, sources
 from wpinq.errors import EngineError
 from wpinq.progress.bars import bar
-from wpinq.progress.loading import loading
 
 if TYPE_CHECKING:
     from wpinq.core.ledger.state import Seal
@@ -151,8 +150,7 @@ def compute(roots: Sequence[Node], *, here: bool = False) -> list[Histogram]:
     if engine is not None:
         run: Callable[[Job], list[Histogram]] = engine.run
     else:
-        with loading("wpinq.core.engines.bytewax.flow"):
-            run = select.finite(read)
+        run = select.finite(read)
     with bar("reading", sum(data.reader.total_bytes or 0 for data in read)) as progress:
         return run(Job(roots, read[0].identity_key, progress=progress))
 

@@ -15,7 +15,6 @@ import polars as pl
 from wpinq.core.records.reader import listed, wanted
 from wpinq.core.records.schema import Schema
 from wpinq.errors import SourceError
-from wpinq.progress.loading import loading
 from wpinq.sources.columns import Columns, check_names, chosen
 from wpinq.sources.files import File, Files, reading
 from wpinq.sources.readers import FileReader
@@ -58,8 +57,7 @@ class Footer:
 
     @cached_property
     def _read(self) -> tuple[Any, Any]:
-        with loading("pyarrow.parquet"):
-            from pyarrow import parquet
+        from pyarrow import parquet
 
         self.file.check()
         with decoding(self.file.given), parquet.ParquetFile(self.file.path) as opened:

@@ -1,0 +1,60 @@
+"""Names of a module that are loaded when they are first used (PEP 562), and methods that are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+def late(face: str, homes: Mapping[str, str], rooms: Sequence[str] = ()) -> Callable[[str], Any]:
+    """The `__getattr__` of a module whose names are each loaded when they are first used: most of them never are.
+
+    Type checkers do not see it, so the module imports its names once more under TYPE_CHECKING.
+
+    Args:
+        face: The name of the module.
+        homes: For each name the module that it is of, within wpinq.
+        rooms: Names that are modules in it themselves.
+    """
+
+    def found(name: str) -> Any:
+        if name not in homes and name not in rooms:
+            has = ", ".join(sys.modules[face].__all__)
+            raise AttributeError(f"module {face!r} has no attribute {name!r}; it has {has}.")
+        home = f"wpinq.{homes[name]}" if name in homes else f"{face}.{name}"
+        module = import_module(home)
+        value = getattr(module, name) if name in homes else module
+        setattr(sys.modules[face], name, value)  # also where a file of that name was set there by its import
+        return value
+
+    return found
+
+
+class Methods:
+    """Stands for a module in the body of a class, where `f = module.f` makes a method of its function.
+
+    The function is taken from the module when the method is first used, or asked for at the class.
+    """
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return _Method(self._module, name)
+
+
+class _Method:
+    def __init__(self, module: ModuleType, name: str) -> None:
+        self._module, self._name = module, name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._here = owner, name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        function = getattr(self._module, self._name)
+        if vars(self._owner).get(self._here) is self:  # else somebody has put another there, which stays
+            setattr(self._owner, self._here, function)
+        return function.__get__(instance, owner)

@@ -105,7 +105,7 @@ def truly(records: list[Person]) -> Counts:
     def counts(collections: list[Table], bins: list[int]) -> np.ndarray:
         roots = [one._node for one in collections]
         (source,) = [node for node in steps(*roots) if isinstance(node, Source)]
-        weights = reference.run_all(roots, {source: weighed})
+        weights = reference.run_reference(roots, {source: weighed})
         return np.array([[float(one.get((value,), 0)) for value in bins] for one in weights])
 
     return counts

@@ -148,4 +148,4 @@ def test_without_bytewax_the_answers_are_the_same_and_free(tmp_path):
 
 def test_without_bytewax_a_plain_loop_is_named(monkeypatch):
     monkeypatch.setattr(select, "installed", lambda: False)
-    assert "plain loop" in select.named()
+    assert "plain loop" in select.engine_name()

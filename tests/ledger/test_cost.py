@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wpinq.core.ledger import Cost
-from wpinq.core.ledger.cost import Composition, read, write
+from wpinq.core.ledger.cost import Composition, read_amount, write_amount
 from wpinq.errors import ExactnessError, InternalError
 from wpinq.exact import decimal
 
@@ -101,10 +101,10 @@ def test_a_negative_delta_and_a_group_that_is_no_text_are_refused() -> None:
 
 @given(st.fractions())
 def test_an_amount_is_written_exactly(number: Fraction) -> None:
-    assert read(write(number)) == number
+    assert read_amount(write_amount(number)) == number
 
 
 def test_numbers_too_long_for_python_to_print_are_written_exactly() -> None:
     number = Fraction(2**20_000 + 1, 3**20_000)
-    assert read(write(number)) == number
+    assert read_amount(write_amount(number)) == number
     assert decimal(number) == "1.49561e-3522"

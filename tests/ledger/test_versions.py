@@ -19,7 +19,7 @@ import pytest
 
 import wpinq
 from wpinq.core.ledger import Ledger
-from wpinq.core.ledger.versions import key, rendered, shown
+from wpinq.core.ledger.versions import key, rendered, version_label
 from wpinq.core.pricing import recharge
 from wpinq.errors import BudgetError, ChangedError, PlanError, SourceError
 from wpinq.sources import files
@@ -327,8 +327,8 @@ def test_versions_of_two_tables_do_not_meet(tmp_path, settled):
     tables.map("user").measure(epsilon=1).observe("ann")
     assert spent(ledger) == 2
     assert key("a", "b of c") != key("a of b", "c")
-    assert shown(key("views", "july"), "views") == "july"
-    assert shown(key("others", "july"), "views") == "july of others"
+    assert version_label(key("views", "july"), "views") == "july"
+    assert version_label(key("others", "july"), "views") == "july of others"
     shows = {entry.version for entry in Ledger.existing(ledger).entries()}
     assert shows == {"", "views.csv", "views.csv of others"}
 

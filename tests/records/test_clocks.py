@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from wpinq.apps.publish.periods import Period
-from wpinq.core.records.clocks import shown
+from wpinq.core.records.clocks import instant_of
 
 JUMPS = [
     ("America/Sao_Paulo", dt.datetime(2017, 10, 15, 3)),
@@ -35,7 +35,7 @@ def test_a_time_that_clocks_leave_out_is_the_moment_of_the_jump(zone, jump):
     assert before < after
     for clock in (before, before + MINUTE, after - MINUTE):
         for last in (False, True):
-            assert shown(clock, zone, last=last) == jump.replace(tzinfo=dt.UTC)
+            assert instant_of(clock, zone, last=last) == jump.replace(tzinfo=dt.UTC)
 
 
 @pytest.mark.parametrize(("zone", "jump"), BACK)
@@ -43,7 +43,7 @@ def test_a_time_that_clocks_show_twice_has_a_first_and_a_last_moment(zone, jump)
     first, again = here(jump - MINUTE, zone) + MINUTE, here(jump, zone)
     assert again < first
     middle = again + (first - again) / 2
-    one, other = (shown(middle, zone, last=last) for last in (False, True))
+    one, other = (instant_of(middle, zone, last=last) for last in (False, True))
     assert other - one == first - again
     assert {here(moment.replace(tzinfo=None), zone) for moment in (one, other)} == {middle}
 

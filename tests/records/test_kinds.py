@@ -35,8 +35,8 @@ def test_columns_are_encoded_as_their_values_are(kind, data):
 def test_types_are_written_in_one_way_everywhere():
     """`protect` and the command line took words and `map` did not, and a time with a zone had no other name."""
     spelt = {"a": "integer", "b": "int", "c": "text", "d": "instant", "e": "timestamp with time zone", "f": str}
-    found = kinds.declared(spelt, "map")
+    found = kinds.declared_kinds(spelt, "map")
     assert [kind for _, kind in found] == list(declared(spelt).values())
     assert dict(found)["d"] is Kind.INSTANT
     with pytest.raises(PlanError, match="'instant' for a time with a zone"):
-        kinds.declared({"a": "integral"}, "map")
+        kinds.declared_kinds({"a": "integral"}, "map")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wpinq.core.engines.shuffle.worker import main
+from wpinq.core.engines.shuffle.worker import serve_tasks
 from wpinq.distributed.processes import rebuilt
 
 if __name__ == "__main__":
-    main(rebuilt)
+    serve_tasks(rebuilt)

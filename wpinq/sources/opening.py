@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from wpinq.core.records.kinds import declared
+from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.reader import Reader, Steady
 from wpinq.errors import ChangedError
 from wpinq.sources import open_source
@@ -37,7 +37,7 @@ def _word(columns: Sequence[str] | Mapping[str, object], name: str) -> str | Non
     given = columns[name] if isinstance(columns, Mapping) else None
     if given is None:
         return None
-    ((_, kind),) = declared({name: given}, "protect")
+    ((_, kind),) = declared_kinds({name: given}, "protect")
     return None if kind is None else kind.value
 
 

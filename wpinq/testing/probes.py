@@ -53,7 +53,7 @@ def probed(dataflow: Callable[..., Any], case: Case, notes: dict[str, None], **w
     given = {one: weighed(one, rows) for one in walk if isinstance(one, Source)}
     if len(given) != 1 or [type(one) for one in walk] != [type(one) for one in fresh]:
         return
-    found = dict(zip(fresh, reference.run_all(walk, given), strict=True))
+    found = dict(zip(fresh, reference.run_reference(walk, given), strict=True))
     for node, function in used(fresh):
         if function.fingerprint is None:
             notes[

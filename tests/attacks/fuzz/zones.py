@@ -33,7 +33,7 @@ from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.spool import Spool
 from wpinq.core.operators import periods
 from wpinq.core.operators.contribution import unit_key
-from wpinq.core.records.clocks import shown
+from wpinq.core.records.clocks import instant_of
 from wpinq.core.records.schema import Column, Kind, Schema
 
 ODD = [
@@ -234,7 +234,7 @@ def published(rng: Random, zone: str, times: list[int], frame: pl.DataFrame) -> 
             yield f"Z {clock} is not in its {every} {period.name}"
         if period.ended(EPOCH + time * TICK, zone):
             yield f"Z {period.name} in {zone} is over at {EPOCH + time * TICK}, which is in it"
-        if not period.ended(shown(period.end, zone, last=True), zone):
+        if not period.ended(instant_of(period.end, zone, last=True), zone):
             yield f"Z {period.name} in {zone} is never over"
         if first <= period <= latest.next:
             wanted.add((period.name, EPOCH + time * TICK))

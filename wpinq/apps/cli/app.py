@@ -64,7 +64,7 @@ def _version(wanted: bool) -> None:
         from wpinq.apps.cli.show import installed
         from wpinq.core.engines import select
 
-        typer.echo(f"wpinq {installed()}, engine: {select.named()}")
+        typer.echo(f"wpinq {installed()}, engine: {select.engine_name()}")
         raise typer.Exit
 
 

@@ -15,7 +15,7 @@ import typer
 from wpinq.apps.cli.outputs import check_outputs, write_text
 from wpinq.apps.cli.show import aligned
 from wpinq.core.ledger import Entry, Ledger
-from wpinq.core.ledger.cost import write
+from wpinq.core.ledger.cost import write_amount
 from wpinq.core.ledger.file import ENDS
 from wpinq.core.ledger.privacy_filter import RHO
 from wpinq.exact import decimal, exact
@@ -126,12 +126,12 @@ def _report(ledger: Ledger) -> dict[str, Any]:
         "name": ledger.name,
         "unit": ledger.unit,
         "accounting": ledger.promise.accounting,
-        "budget": write(ledger.budget),
-        "delta_budget": write(ledger.delta_budget),
-        "spent": None if gaussian else write(epsilon),
-        "delta_spent": write(delta),
+        "budget": write_amount(ledger.budget),
+        "delta_budget": write_amount(ledger.delta_budget),
+        "spent": None if gaussian else write_amount(epsilon),
+        "delta_spent": write_amount(delta),
         **_divergences(ledger),
-        "remaining": write(ledger.remaining()),
+        "remaining": write_amount(ledger.remaining()),
         "entries": [_plain(entry) for entry in entries],
     }
 
@@ -141,8 +141,8 @@ def _divergences(ledger: Ledger) -> dict[str, str]:
     if not ledger.curves:
         return {}
     promise, spent = ledger.promise, ledger.divergence
-    order = {} if promise.order is None else {"order": write(promise.order)}
-    return {**order, "divergence_limit": write(promise.limit), "divergence_spent": write(spent)}
+    order = {} if promise.order is None else {"order": write_amount(promise.order)}
+    return {**order, "divergence_limit": write_amount(promise.limit), "divergence_spent": write_amount(spent)}
 
 
 def _as_json(report: dict[str, Any]) -> str:
@@ -177,7 +177,7 @@ def _printed(out: Path | None) -> bool:
 
 def _plain(entry: Entry) -> dict[str, Any]:
     values = {column.name: getattr(entry, column.name) for column in fields(entry)}
-    return {name: write(value) if isinstance(value, Fraction) else value for name, value in values.items()}
+    return {name: write_amount(value) if isinstance(value, Fraction) else value for name, value in values.items()}
 
 
 def _table(ledger: Ledger, *, every: bool) -> str:

@@ -75,7 +75,7 @@ def _show(node: Node, records: list[tuple[Any, ...]]) -> None:
 
     given = {one: reference.weigh(records) for one in steps(node) if isinstance(one, Source)}
     walk = list(steps(node))
-    results = dict(zip(walk, reference.run_all(walk, given), strict=True))
+    results = dict(zip(walk, reference.run_reference(walk, given), strict=True))
     found = sorted(results[node].items(), key=lambda item: (-item[1], repr(item[0])))
     if found:
         lines = [(f"  {written(record)}", f"{float(weight):g}") for record, weight in found[:SHOWN]]

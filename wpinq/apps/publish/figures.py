@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.apps.publish.publisher import HeldError
 from wpinq.apps.publish.state import BusyError
-from wpinq.core.records.clocks import shown
+from wpinq.core.records.clocks import instant_of
 from wpinq.errors import BudgetError, SourceError, WpinqError, needs
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def standings(release: Release) -> Standings:
     all_periods, funds = release.status(), release.funds()
     done = [one.period for one in all_periods if one.stage == "published"]
     zone = release.file.period.zone
-    until = shown(release.period(done[-1]).end, zone, last=True).timestamp() if done else None
+    until = instant_of(release.period(done[-1]).end, zone, last=True).timestamp() if done else None
     late = 0.0 if release.file.stream is None else release.file.stream.lateness
-    over = shown(release.period().next.end, zone, last=True).timestamp() + late
+    over = instant_of(release.period().next.end, zone, last=True).timestamp() + late
     stages = Counter(one.stage for one in all_periods)
     return Standings(release.name, stages, until, over, funds.unit, float(funds.total), float(funds.left), _now())
 

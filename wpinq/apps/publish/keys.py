@@ -10,7 +10,7 @@ import polars as pl
 from wpinq.core.records.bins import bin_frame
 from wpinq.core.records.blocks import bin_blocks
 from wpinq.core.records.schema import Kind, Schema, in_columns
-from wpinq.core.records.text import parse
+from wpinq.core.records.text import parse_column
 from wpinq.errors import BinError, SourceError
 
 
@@ -57,7 +57,7 @@ def _from_file(path: Path, schema: Schema, call: str) -> pl.LazyFrame:
         held = held.slice(1)
     columns = []
     for text, column in zip(held.get_columns(), schema, strict=True):
-        values = text if column.kind in (Kind.TEXT, Kind.ANY) else parse(text, column.kind)
+        values = text if column.kind in (Kind.TEXT, Kind.ANY) else parse_column(text, column.kind)
         if values.null_count() > text.null_count():
             raise BinError(f"{call}: {path} holds what is no {column.kind.value}, as {column.name!r} is.")
         columns.append(values.alias(column.name))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wpinq.apps.publish.declared import Every
-from wpinq.core.records.clocks import shown
+from wpinq.core.records.clocks import instant_of
 from wpinq.errors import PlanError
 
 FORMS = {"hour": "2026-11-21T13", "day": "2026-11-21", "week": "2026-W47", "month": "2026-11", "year": "2026"}
@@ -103,7 +103,7 @@ class Period:
 
     def ended(self, now: dt.datetime, zone: str) -> bool:
         """Whether it is over at a moment."""
-        return shown(self.end, zone, last=True) <= now
+        return instant_of(self.end, zone, last=True) <= now
 
     def filled(self, text: str) -> str:
         """A text of the release file with its placeholders filled in.

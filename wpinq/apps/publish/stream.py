@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from wpinq.apps.publish.declared import Data, File
-from wpinq.core.records.kinds import declared
+from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
@@ -73,5 +73,5 @@ def schema_of(data: Data, home: Path) -> Schema:
         return Schema((*chosen(log.kinds, names, "a web log"), *(Column(name, Kind.INSTANT) for name in arrived)))
     if data.columns is None:
         raise SourceError("data.columns: name those of the messages, such as { user = 'text', time = 'timestamp' }.")
-    kinds = {name: kind or Kind.TEXT for name, kind in declared(data.columns, "data")} | arrived
+    kinds = {name: kind or Kind.TEXT for name, kind in declared_kinds(data.columns, "data")} | arrived
     return Schema(tuple(Column(name, kind) for name, kind in kinds.items()))

@@ -18,7 +18,7 @@ from wpinq.apps.publish.edition import FACTS, REPORT
 from wpinq.apps.publish.price import Price
 from wpinq.apps.publish.report import plain
 from wpinq.core.ledger.budget import code_of_row
-from wpinq.core.ledger.versions import shown
+from wpinq.core.ledger.versions import version_label
 from wpinq.errors import SourceError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def costs(evidence: Mapping[str, Any], ledger: Ledger, asked: list[Asked], recor
     if code_of_row(ledger, number) != code:
         yield f"{FACTS}: row {number} of the ledger has another code"
     charges = [charge for one in asked for quote in one.quotes for _, charge in quote.charges]
-    keys = {(charge.question, shown(charge.version, ledger.name)) for charge in charges}
+    keys = {(charge.question, version_label(charge.version, ledger.name)) for charge in charges}
     rows = [row for row in ledger.entries() if (row.question, row.version) in keys and row.kind == "charge"]
     if {(row.question, row.version) for row in rows} != keys or any(row.number > number for row in rows):
         yield f"{FACTS}: not all of its questions were charged by row {number} of the ledger"

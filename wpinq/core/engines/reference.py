@@ -37,10 +37,10 @@ def run(root: Node, collections: Mapping[Source, Weighted]) -> dict[Record, Frac
     Returns:
         The records of non-zero weight.
     """
-    return run_all([root], collections)[0]
+    return run_reference([root], collections)[0]
 
 
-def run_all(roots: Sequence[Node], collections: Mapping[Source, Weighted]) -> list[dict[Record, Fraction]]:
+def run_reference(roots: Sequence[Node], collections: Mapping[Source, Weighted]) -> list[dict[Record, Fraction]]:
     """Evaluate some plans, each step that they share once; see `run`."""
     result: dict[Node, dict[Record, Fraction]] = {}
     with one_thread():

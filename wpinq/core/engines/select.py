@@ -20,7 +20,7 @@ def installed() -> bool:
     return find_spec("bytewax") is not None
 
 
-def named() -> str:
+def engine_name() -> str:
     """The engine of large files and streams, in words."""
     return "bytewax" if installed() else "a plain loop in one process (bytewax needs Python 3.11 or 3.12)"
 

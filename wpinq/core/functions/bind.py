@@ -24,7 +24,7 @@ from wpinq.core.functions.traced.columnar import Columnar, columns_read, project
 from wpinq.core.functions.traced.expression import Expression, Untraced
 from wpinq.core.functions.traced.probe import agrees
 from wpinq.core.functions.traced.trace import trace
-from wpinq.core.records.kinds import declared
+from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
 
@@ -65,7 +65,7 @@ def bind(
         return expressions(function, schema, call, columns)
     plain = _plain(Plain, function, schema, call, columns)
     try:
-        return _traced(plain, () if columns is None else declared(columns, call), call)
+        return _traced(plain, () if columns is None else declared_kinds(columns, call), call)
     except Untraced:
         refuse_misspelt(plain.function, plain.binding, schema, call)
         return plain

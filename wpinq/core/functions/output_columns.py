@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wpinq.core.records.kinds import declared
+from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.errors import PlanError
 
@@ -26,7 +26,7 @@ def shape(
     """
     if columns is None:
         return size, ()
-    wanted = declared(columns, call)
+    wanted = declared_kinds(columns, call)
     if size is not None and size != len(wanted):
         raise PlanError(f"{call}: the function returns {size} values and columns= names {len(wanted)}; name each.")
     return (size if len(wanted) == 1 else len(wanted)), wanted

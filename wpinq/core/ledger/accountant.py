@@ -16,9 +16,9 @@ from typing import Any
 from wpinq.core.ledger.chain import RefusedError, Row
 from wpinq.core.ledger.charge import Charge, costs_of, key
 from wpinq.core.ledger.checkpoint import EVERY, KIND, Since, restore
-from wpinq.core.ledger.cost import ZERO, Composition, Cost, Total, read, write
+from wpinq.core.ledger.cost import ZERO, Composition, Cost, Total, read_amount, write_amount
 from wpinq.core.ledger.privacy_filter import PURE, RHO, Promise
-from wpinq.core.ledger.versions import CONTENT, shown
+from wpinq.core.ledger.versions import CONTENT, version_label
 from wpinq.errors import BudgetError
 from wpinq.exact import decimal
 
@@ -166,7 +166,7 @@ class Accountant:
     def checkpoint(self) -> dict[str, Any]:
         """The checkpoint that may follow."""
         ledger = {"id": self.identity, "name": self.name, "unit": self.unit, **self.promise.body()}
-        spent = {name: write(getattr(self.spent, name)) for name in ("epsilon", "delta", "divergence")}
+        spent = {name: write_amount(getattr(self.spent, name)) for name in ("epsilon", "delta", "divergence")}
         return {**self.since.body(self._all()), "ledger": ledger, "spent": {**spent, "gaussian": self.spent.gaussian}}
 
     def _checkpoint(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -197,9 +197,13 @@ class Accountant:
         ledger, spent = body["ledger"], body["spent"]
         result.promise = Promise.opened(ledger)
         result.identity, result.name, result.unit = ledger["id"], ledger["name"], ledger["unit"]
-        pure, renyi = (Total(read(spent[name]), tables[part]) for name, part in SUMS)
+        pure, renyi = (Total(read_amount(spent[name]), tables[part]) for name, part in SUMS)
         result.spent = replace(
-            result.promise.begun(), pure=pure, renyi=renyi, delta=read(spent["delta"]), gaussian=spent["gaussian"]
+            result.promise.begun(),
+            pure=pure,
+            renyi=renyi,
+            delta=read_amount(spent["delta"]),
+            gaussian=spent["gaussian"],
         )
         result.last, result.since = Row(last.number, "", last.mac), Since(last)
         return result
@@ -217,7 +221,7 @@ class Accountant:
         return {"label": self.name, "delta": self.promise.delta, **self._amount(self.promise.budget)}
 
     def _shown(self, version: str) -> str:
-        return shown(version, self.name)
+        return version_label(version, self.name)
 
     def _amount(self, budget: Fraction) -> dict[str, Any]:
         """An amount of the budget, as an entry shows it."""
@@ -270,17 +274,17 @@ class Accountant:
         return {"version": self._shown(body["version"])}
 
     def _cap(self, body: dict[str, Any]) -> dict[str, Any]:
-        amount = read(body["epsilon"])
+        amount = read_amount(body["epsilon"])
         self._set("caps", body["analyst"], amount)
         return {"analyst": body["analyst"], **self._amount(amount)}
 
     def _delta_cap(self, body: dict[str, Any]) -> dict[str, Any]:
-        amount = read(body["delta"])
+        amount = read_amount(body["delta"])
         self._set("delta_caps", body["analyst"], amount)
         return {"analyst": body["analyst"], "delta": amount}
 
     def _raise(self, body: dict[str, Any]) -> dict[str, Any]:
-        self.promise = self.promise.raised(read(body["epsilon"]))
+        self.promise = self.promise.raised(read_amount(body["epsilon"]))
         return self._amount(self.promise.budget)
 
     def refuse_gaussian(self, charge: Charge) -> None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from wpinq.core.ledger.cost import Cost, read, write
+from wpinq.core.ledger.cost import Cost, read_amount, write_amount
 from wpinq.core.records.fields import encode
 from wpinq.errors import InternalError, PlanError
 
@@ -61,11 +61,11 @@ class Charge:
 
 
 def _texts(cost: Cost) -> list[Any]:
-    return [write(cost.epsilon), write(cost.delta), cost.under]
+    return [write_amount(cost.epsilon), write_amount(cost.delta), cost.under]
 
 
 def _curve(cost: Cost) -> list[Any]:
-    return [write(cost.rho), None if cost.curve is None else [write(loss) for loss in cost.curve]]
+    return [write_amount(cost.rho), None if cost.curve is None else [write_amount(loss) for loss in cost.curve]]
 
 
 def costs_of(body: dict[str, Any], *, curves: bool) -> tuple[Cost, ...]:
@@ -84,13 +84,13 @@ def _frozen(value: Any) -> Any:
 @lru_cache(1024)
 def _cost(curves: bool, epsilon: str, delta: str, under: tuple[tuple[str, str], ...], *more: Any) -> Cost:
     rho, curve = more if curves else ("0/1", None, *more)
-    known = None if curve is None else (read(curve[0]), read(curve[1]))
-    return Cost(read(epsilon), read(delta), under, read(rho), known)
+    known = None if curve is None else (read_amount(curve[0]), read_amount(curve[1]))
+    return Cost(read_amount(epsilon), read_amount(delta), under, read_amount(rho), known)
 
 
 @lru_cache(1024)
 def _code(costs: tuple[Cost, ...]) -> bytes:
-    texts = ([*_texts(cost), *([write(cost.rho)] if cost.rho else [])] for cost in costs)
+    texts = ([*_texts(cost), *([write_amount(cost.rho)] if cost.rho else [])] for cost in costs)
     return blake2b("\n".join(sorted(map(json.dumps, texts))).encode(), digest_size=16).digest()
 
 

@@ -39,7 +39,7 @@ NAMED = {"labels": ("labels",), "parts": ("pure", "renyi")}
 """Tables whose keys are several names, and values amounts; some have the same keys. Keys of all others are one name."""
 _BREAK = b"\n"
 
-_ratio = lru_cache(4096)(cost.read)
+_ratio = lru_cache(4096)(cost.read_amount)
 
 
 def digest(text: str) -> str:
@@ -103,12 +103,12 @@ def _written(table: str, keys: list[Any], tables: Tables) -> Any:
             names, *columns = sizes.setdefault(str(len(key)), [[] for _ in range(1 + len(several))])
             names += key
             for column, one in zip(columns, several, strict=True):
-                column.append(cost.write(one[key]))
+                column.append(cost.write_amount(one[key]))
         return sizes
     values = [tables[table][key] for key in keys]
     if table in CODES:
         return b2a_base64(b"".join(map(CODES[table].pack, keys, values)), newline=False).decode()
-    return [keys, values if table in TEXTS else [*map(cost.write, values)]]
+    return [keys, values if table in TEXTS else [*map(cost.write_amount, values)]]
 
 
 def restore(changed: Mapping[str, Any], tables: Tables) -> None:

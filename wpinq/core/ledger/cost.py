@@ -192,15 +192,15 @@ class Composition:
         self.delta, self.gaussian, self.order, self.curves = after.delta, after.gaussian, after.order, after.curves
 
 
-def write(number: Fraction) -> str:
+def write_amount(number: Fraction) -> str:
     """Write a rational exactly as "p/q". Decimals have no limit on digits, as integers have."""
     return f"{Decimal(number.numerator)}/{Decimal(number.denominator)}"
 
 
-def read(text: str) -> Fraction:
-    """Read what `write` has written.
+def read_amount(text: str) -> Fraction:
+    """Read what `write_amount` has written.
 
-    >>> read(write(Fraction(-1, 3)))
+    >>> read_amount(write_amount(Fraction(-1, 3)))
     Fraction(-1, 3)
     """
     numerator, _, denominator = text.partition("/")

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from wpinq.core.ledger.cost import ZERO, Composition, read, write
+from wpinq.core.ledger.cost import ZERO, Composition, read_amount, write_amount
 from wpinq.core.ledger.renyi import Order, best_order, limit, pure_within
 from wpinq.errors import ExactnessError
 from wpinq.exact import decimal
@@ -86,19 +86,23 @@ class Promise:
         accounting = body["accounting"]
         if accounting not in (PURE, RENYI, RHO):
             raise ValueError
-        budget, delta = read(body["budget"]), read(body["delta"])
+        budget, delta = read_amount(body["budget"]), read_amount(body["delta"])
         if accounting != RENYI:
             return cls(accounting, budget, delta, delta, None, budget)
-        order, most, failing = (read(body[name]) for name in ("order", "limit", "failing"))
+        order, most, failing = (read_amount(body[name]) for name in ("order", "limit", "failing"))
         if not 0 <= failing < delta or most > limit(budget, delta - failing, order):
             raise ValueError
         return cls(accounting, budget, delta, failing, order, most)
 
     def body(self) -> dict[str, str]:
         """What the first row of a ledger says of it."""
-        text = {"accounting": self.accounting, "budget": write(self.budget), "delta": write(self.delta)}
+        text = {"accounting": self.accounting, "budget": write_amount(self.budget), "delta": write_amount(self.delta)}
         if self.order is not None:
-            text |= {"order": write(self.order), "limit": write(self.limit), "failing": write(self.failing)}
+            text |= {
+                "order": write_amount(self.order),
+                "limit": write_amount(self.limit),
+                "failing": write_amount(self.failing),
+            }
         return text
 
     @property

@@ -19,7 +19,7 @@ from wpinq.core.ledger.accountant import Accountant, Entry
 from wpinq.core.ledger.chain import Row
 from wpinq.core.ledger.charge import Charge, key
 from wpinq.core.ledger.checkpoint import EVERY
-from wpinq.core.ledger.cost import ZERO, write
+from wpinq.core.ledger.cost import ZERO, write_amount
 from wpinq.core.ledger.replay import caught_up, replayed
 from wpinq.core.ledger.secret import Secret
 from wpinq.core.ledger.state import LedgerState, Seal
@@ -130,12 +130,12 @@ class Transaction:
             if not 0 <= amount <= most:
                 raise ExactnessError(f"cap: {decimal(amount)} is not between 0 and the {what}, {decimal(most)}.")
         if delta is not None:
-            self.stage({"kind": "delta_cap", "analyst": analyst, "delta": write(delta)})
-        self.stage({"kind": "cap", "analyst": analyst, "epsilon": write(epsilon)})
+            self.stage({"kind": "delta_cap", "analyst": analyst, "delta": write_amount(delta)})
+        self.stage({"kind": "cap", "analyst": analyst, "epsilon": write_amount(epsilon)})
 
     def raise_budget(self, epsilon: Fraction) -> None:
         """Stage a budget that is higher."""
-        self.stage({"kind": "raise", "epsilon": write(epsilon)})
+        self.stage({"kind": "raise", "epsilon": write_amount(epsilon)})
 
     def seal(self, seals: Sequence[Seal]) -> None:
         """Set digests, or compare them with those that are set; where some differ, close their versions, durably.

@@ -80,7 +80,7 @@ def name_of(key: str) -> str:
     return key.rpartition(BETWEEN)[2]
 
 
-def shown(key: str, data: str) -> str:
+def version_label(key: str, data: str) -> str:
     """A version for people: its name, and that of its table where this is not the data set's own."""
     table = key.rpartition(BETWEEN)[0]
     return name_of(key) if table in ("", data) else f"{name_of(key)} of {table}"

@@ -23,7 +23,7 @@ from wpinq.core.plan.forms import Unary
 from wpinq.core.plan.node import Node, Record, Weighted
 from wpinq.core.plan.shapes import Keyed, Shape
 from wpinq.core.records.batch import WEIGHT
-from wpinq.core.records.kinds import codes, declared, joined_codes
+from wpinq.core.records.kinds import codes, declared_kinds, joined_codes
 from wpinq.core.records.schema import Column, Kind, Schema
 from wpinq.core.records.values import encode, joined
 from wpinq.core.state.bykey import KEY, ByKey, Port
@@ -85,7 +85,7 @@ def group_by(
             "often; leave it out, or let records weigh less."
         )
     if reduce is len:
-        (name, kind), *more = declared(columns or ["value"], "group_by(reduce=len)")
+        (name, kind), *more = declared_kinds(columns or ["value"], "group_by(reduce=len)")
         if more or kind not in (None, Kind.INT):
             raise PlanError("group_by(reduce=len): columns= names the one column of sizes, which are integers.")
         return self._then(GroupBy(node, keys, self._node.schema.names, name, count=True, whole=whole))

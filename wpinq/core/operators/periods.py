@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from wpinq.core.records.clocks import shown
+from wpinq.core.records.clocks import instant_of
 from wpinq.core.records.kinds import read, write
 from wpinq.core.records.schema import Column, Kind, polars_type
 from wpinq.core.records.values import EPOCH, EPOCH_UTC, FIRST, LAST, MICROSECOND
@@ -127,7 +127,7 @@ class Periods:
         if self.zone is None:
             return max(local, FIRST) if self.months else local
         try:
-            return (shown(EPOCH + local * MICROSECOND, self.zone, last=last) - EPOCH_UTC) // MICROSECOND
+            return (instant_of(EPOCH + local * MICROSECOND, self.zone, last=last) - EPOCH_UTC) // MICROSECOND
         except OverflowError:  # at the ends of the calendar: no clock is further from UTC than a day
             return min(max(local + (DAY if last else -DAY), FIRST), LAST + 1)
 

@@ -6,7 +6,7 @@ import datetime as dt
 from zoneinfo import ZoneInfo
 
 
-def shown(clock: dt.datetime, zone: str, *, last: bool) -> dt.datetime:
+def instant_of(clock: dt.datetime, zone: str, *, last: bool) -> dt.datetime:
     """The first moment, in UTC, at which the clocks of a zone show a time, or the last one.
 
     Where they jump over it, it is the moment of the jump: before it they show earlier times, and from then on later.
@@ -19,9 +19,9 @@ def shown(clock: dt.datetime, zone: str, *, last: bool) -> dt.datetime:
     Raises:
         OverflowError: It is outside of the calendar.
 
-    >>> shown(dt.datetime(2026, 10, 25, 2, 30), "Europe/Berlin", last=True).isoformat()
+    >>> instant_of(dt.datetime(2026, 10, 25, 2, 30), "Europe/Berlin", last=True).isoformat()
     '2026-10-25T01:30:00+00:00'
-    >>> shown(dt.datetime(2017, 10, 15), "America/Sao_Paulo", last=True).isoformat()  # midnight was left out
+    >>> instant_of(dt.datetime(2017, 10, 15), "America/Sao_Paulo", last=True).isoformat()  # midnight was left out
     '2017-10-15T03:00:00+00:00'
     """
     here = ZoneInfo(zone)

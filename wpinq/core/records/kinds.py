@@ -40,7 +40,7 @@ class Misfit(Exception):  # noqa: N818
     """A result does not have the declared kind. It carries no message: the value is a record's."""
 
 
-def declared(columns: Sequence[str] | Mapping[str, object], call: str) -> tuple[tuple[str, Kind | None], ...]:
+def declared_kinds(columns: Sequence[str] | Mapping[str, object], call: str) -> tuple[tuple[str, Kind | None], ...]:
     """Read a `columns=` argument: names, or names with types (a Python type or a word).
 
     Raises:

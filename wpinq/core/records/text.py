@@ -39,7 +39,7 @@ def from_field(field: pa.ChunkedArray, column: Column) -> pl.Series:
     if column.kind is Kind.BYTES:
         return series(field, column.name).cast(pl.Binary)
     text = valid_text(field, column.name)
-    return text if column.kind is Kind.TEXT else parse(text, column.kind)
+    return text if column.kind is Kind.TEXT else parse_column(text, column.kind)
 
 
 class _Exported:
@@ -100,7 +100,7 @@ def _is_ascii(array: pa.BinaryArray) -> bool:
     return not bits & 0x8080808080808080
 
 
-def parse(text: pl.Series, kind: Kind) -> pl.Series:
+def parse_column(text: pl.Series, kind: Kind) -> pl.Series:
     """Texts as values of a declared kind, by the grammar above."""
     if kind in (Kind.INT, Kind.FLOAT):
         return text.cast(polars_type(kind), strict=False)

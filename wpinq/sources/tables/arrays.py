@@ -15,7 +15,7 @@ import polars as pl
 from wpinq.core.records import python as values
 from wpinq.core.records.batch import WEIGHT
 from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
-from wpinq.core.records.text import parse, series, valid_text
+from wpinq.core.records.text import parse_column, series, valid_text
 from wpinq.errors import SourceError
 from wpinq.sources.columns import Columns, check_names, chosen
 from wpinq.sources.tables import decimals
@@ -169,7 +169,7 @@ def declared(natural: pl.Series, own: Kind | None, kind: Kind) -> pl.Series:
     if own is kind:
         return natural
     if own is Kind.TEXT:
-        return parse(natural, kind)
+        return parse_column(natural, kind)
     if own is Kind.FLOAT and kind is Kind.INT:
         natural = natural.set(natural.floor() != natural, None)
     return natural.cast(polars_type(kind), strict=False)

@@ -112,4 +112,4 @@ def _in_path(found: Files, file: File) -> dict[str, str | None]:
 def in_path(column: Column, value: str | None) -> pl.Series:
     """A value out of a path, in a column of one row."""
     text = pl.Series(column.name, [value], dtype=pl.String)
-    return text if column.kind is Kind.TEXT else convert.parse(text, column.kind)
+    return text if column.kind is Kind.TEXT else convert.parse_column(text, column.kind)

@@ -67,6 +67,6 @@ def values(text: pl.Series, schema: Schema) -> pl.DataFrame:
     """The values of the keys of objects."""
     found = [text.str.json_path_match(f'$["{column.name}"]').alias(column.name) for column in schema]
     return in_columns(
-        [one if column.kind is Kind.TEXT else convert.parse(one, column.kind)
+        [one if column.kind is Kind.TEXT else convert.parse_column(one, column.kind)
          for one, column in zip(found, schema, strict=True)]
     )  # fmt: skip

@@ -127,4 +127,4 @@ def _since_1970(field: pl.Expr, scale: int) -> pl.Expr:
 
 
 def _declared(field: pl.Series, own: Kind, column: Column) -> pl.Series:
-    return field if column.kind is own else convert.parse(field, column.kind)
+    return field if column.kind is own else convert.parse_column(field, column.kind)

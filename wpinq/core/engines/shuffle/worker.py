@@ -51,7 +51,7 @@ class Lazy:
             yield Item(port, shard, unpack(self.spill.read(Kept(file, start, size))))
 
 
-def main(rebuilt: Callable[[dict[str, Any]], Job]) -> None:
+def serve_tasks(rebuilt: Callable[[dict[str, Any]], Job]) -> None:
     """Run tasks until the other process is gone.
 
     Args:

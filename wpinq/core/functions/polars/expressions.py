@@ -23,7 +23,7 @@ from wpinq.core.functions.polars.bounded import bounded, empty
 from wpinq.core.functions.traced.columnar import FAILURES
 from wpinq.core.functions.traced.probe import ROW, probe_frame
 from wpinq.core.records import canonical
-from wpinq.core.records.kinds import declared
+from wpinq.core.records.kinds import declared_kinds
 from wpinq.core.records.schema import Kind, Schema, polars_type
 from wpinq.errors import PlanError, UntraceableError
 
@@ -140,7 +140,7 @@ def _output(
     call: str,
 ) -> Schema:
     """The columns of the output, under the names that were asked for."""
-    wanted = declared(names, call) if names is not None else tuple((label, None) for label in labels)
+    wanted = declared_kinds(names, call) if names is not None else tuple((label, None) for label in labels)
     if len(wanted) != len(labels):
         raise PlanError(f"{call}: there are {len(labels)} expressions and columns= names {len(wanted)}; name each.")
     for (name, asked), kind in zip(wanted, kinds, strict=True):

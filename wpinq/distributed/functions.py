@@ -23,8 +23,7 @@ from wpinq.core.functions.rows import Rows
 from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.functions.traced.expression import Expression, constant, step
 from wpinq.core.functions.traced.expression import column as column_of
-from wpinq.core.functions.traced.written import parts, written
-from wpinq.core.records.kinds import read
+from wpinq.core.functions.traced.written import written
 from wpinq.core.records.schema import Kind
 from wpinq.distributed.values import Json, UntoldError, members, record, told, untold
 from wpinq.errors import InternalError
@@ -51,7 +50,7 @@ def function_told(function: Function) -> Json:
             "corner": corner, "growth": function.growth, **_common(function),
         }  # fmt: skip
     if isinstance(function, Columnar):
-        inside = {part for node in function.nodes for part in parts(node)}
+        inside = {part for node in function.nodes for part in node.parts()}
         if not inside.issuperset(function.steps):
             raise UntoldError  # what it computes and does not return may fail, and then the record is dropped
         return {"traced": [_node(one) for one in function.nodes], **_common(function)}
@@ -123,7 +122,7 @@ def _node(node: Expression) -> Json:
     if node.name == "column":
         return {"column": node.options[0], "kind": node.kind.value}
     if node.name == "constant":
-        return {"constant": record(read(node.options[0], node.kind)), "kind": node.kind.value}
+        return {"constant": record(node.value), "kind": node.kind.value}
     return {"do": node.name, "of": [_node(one) for one in node.inputs], "options": told(node.options, _untold)}
 
 

@@ -28,11 +28,14 @@ def check(
 
     With --unit or --where it tells, exactly, how many records a bound keeps: whoever sees that sees no noisy answer.
     """
-    from wpinq.apps.cli.contributions import contributions
+    from wpinq.core.operators.contribution.kept import Contributions, contributions
     from wpinq.sources.check import check as check_source
 
     report = check_source(place.source, parse_columns(place.columns), **place.words)
-    kept = contributions(place) if place.unit or place.where or place.derive else None
+    kept: Contributions | None = None
+    if place.unit or place.where or place.derive:
+        place.insist_on_a_number()
+        kept = contributions(place.limitless()._node, place.reader())
     if json:
         typer.echo(json_format.dumps(_as_json(report) | ({"unit": asdict(kept)} if kept else {}), indent=2))
     else:

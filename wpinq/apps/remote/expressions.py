@@ -17,8 +17,7 @@ from wpinq.apps.remote.bins import TYPES
 from wpinq.core.functions import Function, bind, sizes
 from wpinq.core.functions.traced.columnar import Columnar
 from wpinq.core.functions.traced.expression import Expression, column, constant, step
-from wpinq.core.functions.traced.written import parts, written
-from wpinq.core.records.kinds import read
+from wpinq.core.functions.traced.written import written
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
 
@@ -34,7 +33,7 @@ def sent(function: Function, call: str) -> grammar.Traced:
             f"{call}: this function is no column arithmetic, so it cannot be sent: only straight code of comparisons, "
             "sums, text methods and parts of times is traced (no if, in, is, or calls of others). Write SQL text."
         )
-    inside = {part for node in function.nodes for part in parts(node)}
+    inside = {part for node in function.nodes for part in node.parts()}
     if not inside.issuperset(function.steps):
         raise PlanError(f"{call}: the function computes what it does not return; leave that out.")
     return grammar.Traced(
@@ -46,7 +45,7 @@ def _said(node: Expression) -> grammar.Expression:
     if node.name == "column":
         return grammar.Column(name=node.options[0])
     if node.name == "constant":
-        value = msgspec.to_builtins(read(node.options[0], node.kind))
+        value = msgspec.to_builtins(node.value)
         return grammar.Constant(type=node.kind.value, value=value)
     return grammar.Do(name=node.name, of=[_said(part) for part in node.inputs], options=list(node.options))
 
@@ -66,7 +65,7 @@ def received(given: grammar.Traced, schema: Schema, call: str) -> Callable[..., 
     if len(given.names) != len(given.values):
         raise PlanError(f"{call}: {len(given.values)} values and {len(given.names)} names.")
     nodes = [_node(one, schema, call) for one in given.values]
-    sizes.total().add(sum(part.size for node in nodes for part in parts(node)), call, "the function")
+    sizes.total().add(sum(part.size for node in nodes for part in node.parts()), call, "the function")
     function = written(nodes, given.reads, schema)
     names = given.names
     bound = bind(function, schema, call, columns=names)

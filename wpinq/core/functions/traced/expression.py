@@ -51,7 +51,7 @@ class Expression:
         if self.name == "column":
             return str(self.options[0])
         if self.name == "constant":
-            return repr(read(self.options[0], self.kind))
+            return repr(self.value)
         return f"{self.name}({', '.join([*map(str, self.inputs), *map(repr, self.options)])})"
 
     def columns(self) -> Iterator[str]:
@@ -67,6 +67,17 @@ class Expression:
             yield self
         for node in self.inputs:
             yield from node.constants()
+
+    def parts(self) -> Iterator[Expression]:
+        """It and all that it is made of, inputs before what works on them."""
+        for node in self.inputs:
+            yield from node.parts()
+        yield self
+
+    @property
+    def value(self) -> Any:
+        """The value of a constant, as Python has it."""
+        return read(self.options[0], self.kind)
 
     def growth(self) -> int:
         """How many characters its value has for each of a column's, at the most; constants are not counted."""
@@ -132,14 +143,8 @@ def _value(rule: Rule, inputs: Sequence[pl.Expr], options: Sequence[Any]) -> pl.
 
 def safe(nodes: Iterable[Expression]) -> pl.Expr | None:
     """Where the values of these nodes are what Python computes; None when that is everywhere."""
-    tests = [test for node in dict.fromkeys(part for node in nodes for part in _parts(node)) for test in _tests(node)]
+    tests = [test for node in dict.fromkeys(part for node in nodes for part in node.parts()) for test in _tests(node)]
     return functools.reduce(lambda one, other: one & other, tests).fill_null(value=False) if tests else None
-
-
-def _parts(node: Expression) -> Iterator[Expression]:
-    for part in node.inputs:
-        yield from _parts(part)
-    yield node
 
 
 def _tests(node: Expression) -> Iterator[pl.Expr]:

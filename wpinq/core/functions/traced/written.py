@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import keyword
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -38,13 +38,6 @@ def written(nodes: Sequence[Expression], reads: Sequence[str], schema: Schema) -
         PlanError: One reads another column than these.
     """
     return _function(nodes, _parameters(reads, schema))
-
-
-def parts(node: Expression) -> Iterator[Expression]:
-    """An expression and all that it is made of."""
-    yield node
-    for part in node.inputs:
-        yield from parts(part)
 
 
 def _parameters(reads: Sequence[str], schema: Schema) -> list[tuple[str, str]]:

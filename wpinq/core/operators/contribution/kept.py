@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from wpinq.core.operators.contribution.unit_key import ByUnit
 from wpinq.core.plan.forms import Linear
-from wpinq.core.plan.node import steps
+from wpinq.core.plan.node import Node, steps
 from wpinq.core.plan.shapes import Stateless
 from wpinq.core.records import canonical
 from wpinq.core.records.batch import WEIGHT, Batch
 from wpinq.core.records.identity import identities
+from wpinq.core.records.reader import Reader
 from wpinq.core.records.values import KEY_SIZE
-
-if TYPE_CHECKING:
-    from wpinq.apps.cli.inputs import Input
 
 UNIT, VALUE, COUNT = ("unit0", "unit1"), ("value0", "value1"), "count"
 
@@ -51,17 +48,20 @@ class Contributions:
         )
 
 
-def contributions(place: Input) -> Contributions:
-    """Count what a unit keeps of an input, with the same steps before the bound as an answer has.
+def contributions(root: Node, reader: Reader) -> Contributions:
+    """Count what a unit keeps of a protected collection, with the same steps before the bound as an answer has.
+
+    Args:
+        root: The plan of the collection.
+        reader: Its records.
 
     Raises:
-        SourceError, PlanError: It cannot be read or protected so.
+        SourceError: They cannot be read.
     """
-    place.insist_on_a_number()
-    walk = steps(place.limitless()._node)
+    walk = steps(root)
     before = [node.lower(frozenset(node.schema.names)) for node in walk if isinstance(node, Linear)]
     bounds = [node for node in walk if isinstance(node, ByUnit)]
-    reader, whole, parts = place.reader(), 0, []
+    whole, parts = 0, []
     for frame in reader.batches(reader.schema.names):
         batch = Batch.of(canonical.frame(frame, reader.schema), reader.schema)
         for shape in before:

@@ -15,7 +15,7 @@ from wpinq.core.functions import bind, sizes
 from wpinq.core.functions.polars.expressions import Expressions
 from wpinq.core.functions.sql.bind import columns, parsed, translator
 from wpinq.core.functions.traced.columnar import Columnar
-from wpinq.core.functions.traced.expression import column, step
+from wpinq.core.functions.traced.expression import Expression
 from wpinq.core.plan.node import Node
 from wpinq.core.plan.stability import sensitivities
 from wpinq.core.records.batch import Batch
@@ -91,10 +91,10 @@ def test_a_function_that_grows_runs_plainly_and_is_not_sent():
     schema = Schema.of(t=Kind.TEXT)
     assert not isinstance(bind(sliced, schema, "map"), Columnar)
     assert isinstance(bind(lambda t: t[1:][1:], schema, "map"), Columnar)
-    node = column("t", Kind.TEXT)
+    node = Expression.of_column("t", Kind.TEXT)
     with pytest.raises(PlanError, match="map: slice stands for an expression of"):
         for _ in range(40):
-            node = step("slice", (node,), (1, None), "map")
+            node = Expression.of_rule("slice", (node,), (1, None), "map")
 
 
 def test_a_plan_that_is_sent_names_the_step_that_is_too_large():

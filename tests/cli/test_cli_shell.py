@@ -19,7 +19,7 @@ from prompt_toolkit.document import Document
 from wpinq import protect
 from wpinq.apps.cli.commands import Commands
 from wpinq.apps.cli.prompt import _completer
-from wpinq.core.ledger.budget import SPENT_ALL
+from wpinq.apps.cli.show import SPENT_ALL
 from wpinq.errors import WpinqError
 
 

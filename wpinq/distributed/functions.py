@@ -21,8 +21,7 @@ from wpinq.core.functions.polars.admit import admit, bare, tree
 from wpinq.core.functions.polars.expressions import Expressions
 from wpinq.core.functions.rows import Rows
 from wpinq.core.functions.traced.columnar import Columnar
-from wpinq.core.functions.traced.expression import Expression, constant, step
-from wpinq.core.functions.traced.expression import column as column_of
+from wpinq.core.functions.traced.expression import Expression
 from wpinq.core.functions.traced.written import written
 from wpinq.core.records.schema import Kind
 from wpinq.distributed.values import Json, UntoldError, members, record, told, untold
@@ -128,10 +127,10 @@ def _node(node: Expression) -> Json:
 
 def _node_of(given: Json) -> Expression:
     if "column" in given:
-        return column_of(given["column"], Kind(given["kind"]))
+        return Expression.of_column(given["column"], Kind(given["kind"]))
     if "constant" in given:
-        return constant(untold(given["constant"], _nothing), Kind(given["kind"]))
-    return step(given["do"], tuple(map(_node_of, given["of"])), untold(given["options"], _nothing), CALL)
+        return Expression.of_constant(untold(given["constant"], _nothing), Kind(given["kind"]))
+    return Expression.of_rule(given["do"], tuple(map(_node_of, given["of"])), untold(given["options"], _nothing), CALL)
 
 
 def _untold(value: object) -> Json:

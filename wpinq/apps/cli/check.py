@@ -28,14 +28,14 @@ def check(
 
     With --unit or --where it tells, exactly, how many records a bound keeps: whoever sees that sees no noisy answer.
     """
-    from wpinq.core.operators.contribution.kept import Contributions, contributions
+    from wpinq.core.operators.contribution.kept import contributions
     from wpinq.sources.check import check as check_source
 
     report = check_source(place.source, parse_columns(place.columns), **place.words)
-    kept: Contributions | None = None
-    if place.unit or place.where or place.derive:
+    bounded = bool(place.unit or place.where or place.derive)
+    if bounded:
         place.insist_on_a_number()
-        kept = contributions(place.limitless()._node, place.reader())
+    kept = contributions(place.limitless()._node, place.reader()) if bounded else None
     if json:
         typer.echo(json_format.dumps(_as_json(report) | ({"unit": asdict(kept)} if kept else {}), indent=2))
     else:

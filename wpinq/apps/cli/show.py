@@ -22,6 +22,12 @@ ROWS = 40
 """Rows of an answer that are printed; a JSON file holds them all."""
 
 
+SPENT_ALL = (
+    "Nothing is left for new questions; what was asked stays free to ask again. `wpinq ledger raise PATH EPSILON`"
+    " allows more, for next month too, which the same people lose as well"
+)
+
+
 def installed() -> str:
     """The version of wpinq that is installed."""
     from importlib.metadata import PackageNotFoundError, version
@@ -90,7 +96,7 @@ def protects_line(node: Node) -> str:
 
 def budget_line(ledger: Ledger) -> str:
     """What is left of a budget, and what that means where it is nothing; of a new one, where it lies."""
-    from wpinq.core.ledger.budget import SPENT_ALL, left_line
+    from wpinq.core.ledger.budget import left_line
 
     left = ledger.remaining()
     names = " and ".join(sorted(ledger.tables)) or ledger.name

@@ -16,7 +16,7 @@ from wpinq.apps.remote import grammar
 from wpinq.apps.remote.bins import TYPES
 from wpinq.core.functions import Function, bind, sizes
 from wpinq.core.functions.traced.columnar import Columnar
-from wpinq.core.functions.traced.expression import Expression, column, constant, step
+from wpinq.core.functions.traced.expression import Expression
 from wpinq.core.functions.traced.written import written
 from wpinq.core.records.schema import Kind, Schema
 from wpinq.errors import PlanError
@@ -77,12 +77,14 @@ def received(given: grammar.Traced, schema: Schema, call: str) -> Callable[..., 
 def _node(given: grammar.Expression, schema: Schema, call: str) -> Expression:
     try:
         if isinstance(given, grammar.Column):
-            return column(given.name, schema[given.name].kind)
+            return Expression.of_column(given.name, schema[given.name].kind)
         if isinstance(given, grammar.Constant):
             kind = Kind(given.type)
-            return constant(msgspec.convert(given.value, TYPES[kind]) if kind in TYPES else given.value, kind)
+            return Expression.of_constant(
+                msgspec.convert(given.value, TYPES[kind]) if kind in TYPES else given.value, kind
+            )
         inputs = tuple(_node(one, schema, call) for one in given.of)
-        return step(given.name, inputs, tuple(given.options), call)
+        return Expression.of_rule(given.name, inputs, tuple(given.options), call)
     except PlanError:
         raise
     except Exception:  # noqa: BLE001  a constant of another type, an operation on other operands, wrong options

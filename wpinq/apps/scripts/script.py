@@ -90,9 +90,9 @@ class Rehearsal:
 def rehearsed(dataflow: Dataflow, views: Collection) -> Rehearsal:
     """Run a dataflow over views that hold no records; what it prints is not shown, since it will be printed again."""
     from wpinq.apps.scripts.draft import only_measures
-    from wpinq.core.functions.quiet import OUT, dropping
+    from wpinq.core.functions.quiet import dropping
 
-    with dropping(OUT):
+    with dropping("stdout"):
         result = dataflow(views)
     return Rehearsal(dataflow, result, only_measures(result, views))
 

@@ -12,11 +12,6 @@ from wpinq.errors import ExactnessError
 from wpinq.exact import Amount, decimal, positive
 from wpinq.html.parts import framed, gauge, table, text
 
-SPENT_ALL = (
-    "Nothing is left for new questions; what was asked stays free to ask again. `wpinq ledger raise PATH EPSILON`"
-    " allows more, for next month too, which the same people lose as well"
-)
-
 
 def left_line(promise: Promise, left: Fraction, told: str, name: str) -> str:
     """What is left of a budget, as a sentence; of one with Renyi accounting, what both sums are."""

@@ -47,6 +47,37 @@ class Expression:
     options: tuple[Any, ...] = ()
     size: int = field(default=1, compare=False, repr=False)
 
+    @classmethod
+    def of_column(cls, name: str, kind: Kind) -> Expression:
+        """A column of the input."""
+        return cls("column", kind, (), (name,))
+
+    @classmethod
+    def of_constant(cls, value: Any, kind: Kind) -> Expression:
+        """A constant, held as a column of this kind would store it."""
+        return cls("constant", kind, (), (write(value, kind),))
+
+    @classmethod
+    def of_rule(
+        cls, name: str, inputs: tuple[Expression, ...], options: tuple[Any, ...], call: str = "trace"
+    ) -> Expression:
+        """A rule applied to expressions.
+
+        Raises:
+            Untraced: There is no such rule for operands of these kinds.
+            TooLargeError: It stands for too large an expression.
+        """
+        rule = RULES.get((name, *(node.kind for node in inputs)))
+        if rule is None or (rule.admits is not None and not rule.admits(*options)):
+            raise Untraced
+        parts = [node.size for node in inputs]
+        given = [pl.col(sizes.stands(place)) for place in range(len(inputs))]
+        nodes = sizes.size(_value(rule, given, options), parts)
+        if rule.safe is not None:
+            nodes += sizes.size(rule.safe(*given, *options), parts)
+        sizes.insist(nodes, call, name)
+        return cls(name, rule.kind, inputs, options, nodes)
+
     def __str__(self) -> str:
         if self.name == "column":
             return str(self.options[0])
@@ -95,35 +126,6 @@ class Expression:
         """Canonical bytes: equal for equal expressions, in any process."""
         own: Any = (self.name, self.kind.value, tuple(node.code() for node in self.inputs))
         return encode((*own, tuple((type(option).__name__, option) for option in self.options)))
-
-
-def column(name: str, kind: Kind) -> Expression:
-    """A column of the input."""
-    return Expression("column", kind, (), (name,))
-
-
-def constant(value: Any, kind: Kind) -> Expression:
-    """A constant, held as a column of this kind would store it."""
-    return Expression("constant", kind, (), (write(value, kind),))
-
-
-def step(name: str, inputs: tuple[Expression, ...], options: tuple[Any, ...], call: str = "trace") -> Expression:
-    """A rule applied to expressions.
-
-    Raises:
-        Untraced: There is no such rule for operands of these kinds.
-        TooLargeError: It stands for too large an expression.
-    """
-    rule = RULES.get((name, *(node.kind for node in inputs)))
-    if rule is None or (rule.admits is not None and not rule.admits(*options)):
-        raise Untraced
-    parts = [node.size for node in inputs]
-    given = [pl.col(sizes.stands(place)) for place in range(len(inputs))]
-    nodes = sizes.size(_value(rule, given, options), parts)
-    if rule.safe is not None:
-        nodes += sizes.size(rule.safe(*given, *options), parts)
-    sizes.insist(nodes, call, name)
-    return Expression(name, rule.kind, inputs, options, nodes)
 
 
 def expression(node: Expression) -> pl.Expr:

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from wpinq.core.functions.traced.expression import Expression, Untraced, constant, step
+from wpinq.core.functions.traced.expression import Expression, Untraced
 from wpinq.core.functions.traced.rules import SPACES
 from wpinq.core.records.schema import Kind
 
@@ -35,7 +35,7 @@ class Standin:
         """Note an operation."""
         nodes = tuple(lift(operand, self.node.kind) for operand in operands)
         inputs = (*nodes, self.node) if turned else (self.node, *nodes)
-        node = step(name, inputs, options)
+        node = Expression.of_rule(name, inputs, options)
         self.log.append(node)
         return Standin(node, self.log)
 
@@ -95,7 +95,7 @@ def lift(operand: object, wanted: Kind | None = None) -> Expression:
     if kind is None:
         raise Untraced
     try:
-        return constant(operand, kind)
+        return Expression.of_constant(operand, kind)
     except Exception:  # noqa: BLE001  an integer beyond 64 bits, a text that is none
         raise Untraced from None
 

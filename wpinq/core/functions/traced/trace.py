@@ -15,7 +15,7 @@ from typing import Any
 from wpinq.core.functions import sizes
 from wpinq.core.functions.binding import Binding
 from wpinq.core.functions.code.bytecode import steps_of
-from wpinq.core.functions.traced.expression import Expression, Untraced, column, constant
+from wpinq.core.functions.traced.expression import Expression, Untraced
 from wpinq.core.functions.traced.standin import CONSTANTS, Parts, Standin, length, lift
 from wpinq.core.records.schema import Kind, Schema
 
@@ -49,7 +49,7 @@ def trace(
     )
     copy.__kwdefaults__ = function.__kwdefaults__
     log: list[Expression] = []
-    values = [Standin(column(name, schema[name].kind), log) for name in binding.reads]
+    values = [Standin(Expression.of_column(name, schema[name].kind), log) for name in binding.reads]
     positional, keywords = binding.arguments(values)
     try:
         result = copy(*positional, **keywords)
@@ -104,6 +104,6 @@ def _output(value: Any) -> Expression:
 
 def _any(value: Any) -> Expression:
     try:
-        return constant(value, Kind.ANY)
+        return Expression.of_constant(value, Kind.ANY)
     except Exception:  # noqa: BLE001
         raise Untraced from None

@@ -57,7 +57,7 @@ def test_what_is_merely_long_is_answered(text):
 
 def test_a_size_is_the_number_of_nodes_that_are_made():
     schema = Schema.of(t=Kind.TEXT, n=Kind.INT, x=Kind.FLOAT)
-    with sizes.question():
+    with sizes.question_size():
         for text in ("nullif(t, 'a')", "(n % 7) / 3", "greatest(n, n + 1, x)", "x / 3 / n", "- (- (- (n)))"):
             term = translator(columns(schema, "map"), "map").term(parsed(text, "map")[0])
             assert term.size == sizes.size(term.value), text

@@ -5,11 +5,12 @@ from functools import cache
 from pathlib import Path
 
 import wpinq
+from wpinq import core
 
 PACKAGE = Path(wpinq.__file__).parent
 
 FLOORS = [
-    {"core", "apps", "errors", "kernels"},
+    {"apps", "errors", "kernels"},
     {"arguments", "exact", "failures", "html", "lazy", "progress", "storage", "records"},
     {"noise", "postprocess", "functions", "sources", "ledger", "state"},
     {"plan"},
@@ -17,6 +18,7 @@ FLOORS = [
     {"runs"},
     {"pricing"},
     {"measurements"},
+    {"core"},
     {"aggregates"},
     {"collection"},
     {"protection", "streaming", "degrees"},
@@ -47,6 +49,8 @@ WALLS = {
 noise or an engine; the ledger knows no data; engines never know the budget."""
 BELOW = {"arguments", "errors", "exact", "failures", "lazy", "progress", "storage"}
 """What the core stands on: tools that know nothing of data."""
+FACE = 69
+"""Names of the core that programs use. Fewer are better, 60 at first; another one needs a reason."""
 LEFT = {
     "html": {"ledger.budget", "measurements.measurement", "pricing.explain", "pricing.quote"},
     "postprocess": {"measurements.answer", "measurements.measurement", "measurements.saved", "pricing.explain"},
@@ -135,6 +139,24 @@ def test_the_core_knows_nothing_of_what_stands_on_it():
                 if not other.startswith("wpinq.core") and room(other) not in BELOW:
                     outside.setdefault(room(other), set()).add(name.removeprefix("wpinq.core."))
     assert outside == LEFT
+
+
+def imported(path: Path) -> list[tuple[str, str]]:
+    """Pairs of a module of wpinq and a name that a file imports from it."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return [(node.module or "", alias.name) for node in nodes if isinstance(node, ast.ImportFrom)
+            for alias in node.names]  # fmt: skip
+
+
+def test_programs_know_the_face_of_the_core_and_no_more():
+    pairs = [(path, *pair) for path in (PACKAGE / "apps").rglob("*.py") for pair in imported(path)]
+    past = [(str(path), module, name) for path, module, name in pairs if module.startswith("wpinq.core.")]
+    assert not past, f"{past}: name it in core/__init__.py, and import it from there"
+    assert {name for _, module, name in pairs if module == "wpinq.core"} == set(core.__all__)
+    typed = {name for module, name in imported(PACKAGE / "core/__init__.py") if module.startswith("wpinq.core.")}
+    assert typed == set(core.__all__)
+    assert len(core.__all__) == FACE
+    assert all(getattr(core, name) is not None for name in core.__all__)
 
 
 def test_few_files_lie_loose_at_the_root():

@@ -1,1 +1,189 @@
-"""The core: what carries the guarantee. It knows nothing of programs, pictures and the forms of files."""
+"""The core: what carries the guarantee. It knows nothing of programs, pictures and the forms of files.
+
+The names below are its face: all that programs (`wpinq.apps`) import of it. Each is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wpinq.lazy import late
+
+if TYPE_CHECKING:
+    from wpinq.core.engines.job import Engine, Job
+    from wpinq.core.engines.reference import run_reference, weigh
+    from wpinq.core.engines.select import engine_name
+    from wpinq.core.engines.shuffle.worker import serve_tasks
+    from wpinq.core.functions.bind import bind
+    from wpinq.core.functions.function import Function
+    from wpinq.core.functions.polars.bounded import GROWTH
+    from wpinq.core.functions.quiet import dropping
+    from wpinq.core.functions.sizes import question_size, total_size
+    from wpinq.core.functions.sql.calls import listed
+    from wpinq.core.functions.traced.columnar import Columnar
+    from wpinq.core.functions.traced.expression import Expression
+    from wpinq.core.functions.traced.written import written
+    from wpinq.core.ledger.accountant import Entry
+    from wpinq.core.ledger.allowance import Allowance, allowances, caps
+    from wpinq.core.ledger.budget import code_of_row, left_line
+    from wpinq.core.ledger.charge import Charge
+    from wpinq.core.ledger.cost import Composition, write_amount
+    from wpinq.core.ledger.file import ENDS
+    from wpinq.core.ledger.ledger import Ledger
+    from wpinq.core.ledger.open import Asked
+    from wpinq.core.ledger.privacy_filter import PURE, RENYI, RHO, Promise
+    from wpinq.core.ledger.renyi import epsilon_of
+    from wpinq.core.ledger.versions import rendered, version_label
+    from wpinq.core.measurements.answer import LEVEL
+    from wpinq.core.measurements.continual import ContinualMeasurement
+    from wpinq.core.measurements.provenance import About
+    from wpinq.core.measurements.query import ChargedQuery, charge, commit
+    from wpinq.core.measurements.windows import WindowedMeasurement
+    from wpinq.core.operators.contribution.kept import contributions
+    from wpinq.core.operators.keys import keyed
+    from wpinq.core.plan.bias import biases
+    from wpinq.core.plan.dataset import DataSet
+    from wpinq.core.plan.forms import Where
+    from wpinq.core.plan.node import Node, Source, fingerprints, sources, steps
+    from wpinq.core.plan.rewrite import rewrite
+    from wpinq.core.plan.stability import sensitivities
+    from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms
+    from wpinq.core.records.bins import bin_frame
+    from wpinq.core.records.blocks import bin_blocks
+    from wpinq.core.records.clocks import instant_of
+    from wpinq.core.records.fields import encode
+    from wpinq.core.records.kinds import declared_kinds
+    from wpinq.core.records.reader import Reader
+    from wpinq.core.records.schema import Column, Kind, Schema, in_columns, polars_type
+    from wpinq.core.records.text import parse_column
+    from wpinq.core.runs.run import settle
+
+_NAMES = {
+    "core.engines.job": "Engine Job",
+    "core.engines.reference": "run_reference weigh",
+    "core.engines.select": "engine_name",
+    "core.engines.shuffle.worker": "serve_tasks",
+    "core.functions.bind": "bind",
+    "core.functions.function": "Function",
+    "core.functions.polars.bounded": "GROWTH",
+    "core.functions.quiet": "dropping",
+    "core.functions.sizes": "question_size total_size",
+    "core.functions.sql.calls": "listed",
+    "core.functions.traced.columnar": "Columnar",
+    "core.functions.traced.expression": "Expression",
+    "core.functions.traced.written": "written",
+    "core.ledger.accountant": "Entry",
+    "core.ledger.allowance": "Allowance allowances caps",
+    "core.ledger.budget": "code_of_row left_line",
+    "core.ledger.charge": "Charge",
+    "core.ledger.cost": "Composition write_amount",
+    "core.ledger.file": "ENDS",
+    "core.ledger.ledger": "Ledger",
+    "core.ledger.open": "Asked",
+    "core.ledger.privacy_filter": "PURE Promise RENYI RHO",
+    "core.ledger.renyi": "epsilon_of",
+    "core.ledger.versions": "rendered version_label",
+    "core.measurements.answer": "LEVEL",
+    "core.measurements.continual": "ContinualMeasurement",
+    "core.measurements.provenance": "About",
+    "core.measurements.query": "ChargedQuery charge commit",
+    "core.measurements.windows": "WindowedMeasurement",
+    "core.operators.contribution.kept": "contributions",
+    "core.operators.keys": "keyed",
+    "core.plan.bias": "biases",
+    "core.plan.dataset": "DataSet",
+    "core.plan.forms": "Where",
+    "core.plan.node": "Node Source fingerprints sources steps",
+    "core.plan.rewrite": "rewrite",
+    "core.plan.stability": "sensitivities",
+    "core.pricing.privacy_cost": "GAUSSIAN Terms",
+    "core.records.bins": "bin_frame",
+    "core.records.blocks": "bin_blocks",
+    "core.records.clocks": "instant_of",
+    "core.records.fields": "encode",
+    "core.records.kinds": "declared_kinds",
+    "core.records.reader": "Reader",
+    "core.records.schema": "Column Kind Schema in_columns polars_type",
+    "core.records.text": "parse_column",
+    "core.runs.run": "settle",
+}
+"""For each file of the core, the names of it that programs use."""
+__all__ = [
+    "ENDS",
+    "GAUSSIAN",
+    "GROWTH",
+    "LEVEL",
+    "PURE",
+    "RENYI",
+    "RHO",
+    "About",
+    "Allowance",
+    "Asked",
+    "Charge",
+    "ChargedQuery",
+    "Column",
+    "Columnar",
+    "Composition",
+    "ContinualMeasurement",
+    "DataSet",
+    "Engine",
+    "Entry",
+    "Expression",
+    "Function",
+    "Job",
+    "Kind",
+    "Ledger",
+    "Node",
+    "Promise",
+    "Reader",
+    "Schema",
+    "Source",
+    "Terms",
+    "Where",
+    "WindowedMeasurement",
+    "allowances",
+    "biases",
+    "bin_blocks",
+    "bin_frame",
+    "bind",
+    "caps",
+    "charge",
+    "code_of_row",
+    "commit",
+    "contributions",
+    "declared_kinds",
+    "dropping",
+    "encode",
+    "engine_name",
+    "epsilon_of",
+    "fingerprints",
+    "in_columns",
+    "instant_of",
+    "keyed",
+    "left_line",
+    "listed",
+    "parse_column",
+    "polars_type",
+    "question_size",
+    "rendered",
+    "rewrite",
+    "run_reference",
+    "sensitivities",
+    "serve_tasks",
+    "settle",
+    "sources",
+    "steps",
+    "total_size",
+    "version_label",
+    "weigh",
+    "write_amount",
+    "written",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if not TYPE_CHECKING:
+    __getattr__ = late(__name__, {name: home for home, names in _NAMES.items() for name in names.split()})

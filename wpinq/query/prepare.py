@@ -17,7 +17,7 @@ import polars as pl
 
 from wpinq.collection import Collection
 from wpinq.core.functions.output_columns import named as uniquely
-from wpinq.core.functions.sizes import question
+from wpinq.core.functions.sizes import question_size
 from wpinq.core.functions.sql.terms import shown
 from wpinq.core.operators.filter import after_bound
 from wpinq.core.plan.node import steps
@@ -57,7 +57,7 @@ def prepare(
         ExactnessError: A bound is no finite number.
         PlanError: It cannot be read, or cannot be private; the message says which part, and why.
     """
-    with question():
+    with question_size():
         result = _prepared(query, tables, bounds, shaved=shaved)
         return replace(result, numbers=asked_together(result.numbers)) if together else result
 

@@ -62,9 +62,9 @@ app = typer.Typer(
 def _version(wanted: bool) -> None:
     if wanted:
         from wpinq.apps.cli.show import installed
-        from wpinq.core.engines import select
+        from wpinq.core import engine_name
 
-        typer.echo(f"wpinq {installed()}, engine: {select.engine_name()}")
+        typer.echo(f"wpinq {installed()}, engine: {engine_name()}")
         raise typer.Exit
 
 
@@ -94,6 +94,6 @@ def _main(
     the same answers.
     """
     if memory is not None or spill is not None:
-        from wpinq.core.state.memory import limit_memory
+        from wpinq import limit_memory
 
         limit_memory(memory, spill)

@@ -13,7 +13,7 @@ import typer
 from wpinq.apps.cli import arguments, options
 from wpinq.apps.cli.inputs import Input
 from wpinq.apps.scripts.script import find, load
-from wpinq.core.records.schema import Kind
+from wpinq.core import Kind
 
 if TYPE_CHECKING:
     from wpinq.testing import Audit

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core import Column, Kind, Schema
 from wpinq.errors import BinError
 
 MAX_BINS = 10_000_000
@@ -33,7 +33,7 @@ def ask(texts: Sequence[str], schema: Schema) -> list[Any]:
     Raises:
         BinError: They do not fit the columns.
     """
-    from wpinq.core.records.bins import bin_frame
+    from wpinq.core import bin_frame
 
     result = [parse_bin for text in texts for parse_bin in parse_bins(text, schema)]
     bin_frame(result, schema)

@@ -28,7 +28,7 @@ def check(
 
     With --unit or --where it tells, exactly, how many records a bound keeps: whoever sees that sees no noisy answer.
     """
-    from wpinq.core.operators.contribution.kept import contributions
+    from wpinq.core import contributions
     from wpinq.sources.check import check as check_source
 
     report = check_source(place.source, parse_columns(place.columns), **place.words)

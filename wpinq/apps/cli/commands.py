@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wpinq import Answer
 from wpinq.apps.cli import questions
 from wpinq.apps.cli.bins import parse_bins
 from wpinq.apps.cli.outputs import check_outputs
@@ -21,14 +22,13 @@ from wpinq.apps.cli.show import (
     written,
 )
 from wpinq.apps.scripts.script import chosen
-from wpinq.core.measurements.answer import Answer
-from wpinq.core.plan.node import sources
+from wpinq.core import sources
 from wpinq.errors import BinError, PlanError
 
 if TYPE_CHECKING:
+    from wpinq import Measurement
     from wpinq.collection import Collection as Records
-    from wpinq.core.ledger import Ledger
-    from wpinq.core.measurements.measurement import Measurement
+    from wpinq.core import Ledger
 
 HELP = """\
 SELECT ... epsilon 0.1 price a new question about the records, called views; then yes, which charges and asks it

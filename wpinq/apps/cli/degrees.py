@@ -19,9 +19,7 @@ from wpinq.errors import ExactnessError, needs
 from wpinq.exact import decimal, exact, positive
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.dataset import DataSet
-    from wpinq.core.plan.node import Node
-    from wpinq.core.pricing.privacy_cost import Terms
+    from wpinq.core import DataSet, Node, Terms
     from wpinq.postprocess.degrees.fit import Fit
 
 
@@ -150,7 +148,7 @@ def terms_of(budget: str | None, rho: str | None) -> Terms:
     Raises:
         ExactnessError: There is neither.
     """
-    from wpinq.core.pricing.privacy_cost import GAUSSIAN, Terms
+    from wpinq.core import GAUSSIAN, Terms
 
     if budget is None and rho is not None:
         return Terms(mechanism=GAUSSIAN, rho=positive(rho, "--rho"), call="degrees")
@@ -183,7 +181,7 @@ def measured(
     import polars as pl
 
     import wpinq
-    from wpinq.core.plan.node import sources
+    from wpinq.core import sources
     from wpinq.degrees.release import quoted
 
     given: dict[str, Any] = {name: chosen and chosen.value for name, chosen in how.items()}
@@ -200,7 +198,7 @@ def measured(
 def content(release: FittedRelease) -> dict[str, Any]:
     """What the JSON file holds. All of it follows from released numbers; `band` holds for each k alone."""
     from wpinq.apps.cli.show import installed
-    from wpinq.core.plan.bias import biases
+    from wpinq.core import biases
 
     fit = release.fit
     low, high = fit.band(0.9)
@@ -240,7 +238,7 @@ def _between(interval: tuple[int, int]) -> str:
 
 def _show(release: FittedRelease, written: list[Path]) -> None:
     from wpinq.apps.cli.show import aligned, budget_line, protects_line
-    from wpinq.core.plan.bias import biases
+    from wpinq.core import biases
     from wpinq.postprocess.shown import beside_noise, nearly
 
     fit, paid = release.fit, release.paid

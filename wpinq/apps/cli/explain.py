@@ -15,8 +15,8 @@ from wpinq.apps.cli.stream import Stream, streams
 from wpinq.apps.scripts.script import Dataflow, find, load, rehearsed
 
 if TYPE_CHECKING:
+    from wpinq import Measurement
     from wpinq.collection import Collection
-    from wpinq.core.measurements.measurement import Measurement
 
 GAUSSIAN = ", which a budget of epsilon alone refuses: give --rho instead, or --delta and --accounting renyi beside it"
 
@@ -65,7 +65,7 @@ def explain(
 
 def _each(measurements: dict[str, Measurement]) -> str:
     """What is charged only when a window is asked for."""
-    from wpinq.core.measurements.windows import WindowedMeasurement
+    from wpinq.core import WindowedMeasurement
     from wpinq.exact import decimal
 
     each = [one for one in measurements.values() if isinstance(one, WindowedMeasurement) and one.each]
@@ -76,7 +76,7 @@ def _each(measurements: dict[str, Measurement]) -> str:
 
 def _allowed(views: Callable[[], Collection], script: Dataflow) -> str:
     """Whether a ledger that adds up divergences allows it: a second run over no records is charged to one."""
-    from wpinq.core.plan.node import sources
+    from wpinq.core import sources
     from wpinq.errors import BudgetError
 
     asked = views()

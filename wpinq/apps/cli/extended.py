@@ -16,7 +16,7 @@ from wpinq.errors import PlanError, SourceError
 from wpinq.storage import write
 
 if TYPE_CHECKING:
-    from wpinq.core.measurements.measurement import Measurement
+    from wpinq import Measurement
 
 NAME = "dataflow"
 

@@ -135,7 +135,7 @@ def measure_pairs(place: Input, epsilon: Fraction, analyst: str | None) -> tuple
 def show(edges: Collection, epsilon: Fraction, found: GraphFit | PairFit, written: list[Path]) -> None:
     """Tell what was found, what it cost, and whom it protects."""
     from wpinq.apps.cli.show import aligned, budget_line, protects_line
-    from wpinq.core.plan.node import sources
+    from wpinq.core import sources
 
     graphs = dict(reversed(found.summary().items()))
     table: list[tuple[str, ...]] = [("", *graphs)]

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wpinq.apps.scripts.script import LIMITLESS
-from wpinq.core.records.schema import Kind
+from wpinq.core import Kind
 from wpinq.errors import LedgerError, PlanError
 from wpinq.sources.columns import named, parse_columns
 from wpinq.sources.form import Words
 
 if TYPE_CHECKING:
+    from wpinq import Unit
     from wpinq.collection import Collection
-    from wpinq.core.engines.job import Engine
-    from wpinq.core.plan.unit import Unit
-    from wpinq.core.records.reader import Reader
-    from wpinq.core.records.schema import Schema
+    from wpinq.core import Engine, Reader, Schema
 
 DEFAULT = "user,page"
 """Columns of a dataflow that is explained without any input."""
@@ -151,7 +149,7 @@ class Input:
     def _tell_form(self, made: Collection) -> None:
         """Say once, with a new ledger, which format of logs is taken for granted: the same whatever the lines are."""
         from wpinq.apps.cli.errors import say
-        from wpinq.core.plan.node import sources
+        from wpinq.core import sources
 
         (data,) = sources(made._node)
         if data.ledger.made is None or self.words.get("format") is not None:
@@ -183,8 +181,7 @@ class Input:
 
     def protect_as_allowed(self, budget: Fraction | None) -> Collection:
         """Protect the records with this budget, and with the delta that the ledger allows if there is one."""
-        from wpinq.core.ledger.open import Asked
-        from wpinq.core.plan.node import sources
+        from wpinq.core import Asked, sources
 
         try:
             return self.protect(budget)
@@ -205,7 +202,7 @@ class Input:
         Raises:
             SourceError: The input is not there, or of no known format.
         """
-        from wpinq.core.ledger.file import ENDS
+        from wpinq.core import ENDS
         from wpinq.protection import beside
 
         reader = self.reader()

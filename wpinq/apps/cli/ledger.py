@@ -14,10 +14,7 @@ import typer
 
 from wpinq.apps.cli.outputs import check_outputs, write_text
 from wpinq.apps.cli.show import aligned
-from wpinq.core.ledger import Entry, Ledger
-from wpinq.core.ledger.cost import write_amount
-from wpinq.core.ledger.file import ENDS
-from wpinq.core.ledger.privacy_filter import RHO
+from wpinq.core import ENDS, RHO, Entry, Ledger, write_amount
 from wpinq.exact import decimal, exact
 
 app = typer.Typer(help="Look after the ledger of a data set.", no_args_is_help=True)

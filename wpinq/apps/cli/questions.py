@@ -17,10 +17,9 @@ from wpinq.apps.cli.bins import parse_bins
 from wpinq.errors import PlanError
 
 if TYPE_CHECKING:
+    from wpinq import Answer, Measurement
     from wpinq.apps.remote.wire import Priced
     from wpinq.collection import Collection
-    from wpinq.core.measurements.answer import Answer
-    from wpinq.core.measurements.measurement import Measurement
     from wpinq.query import QuotedSql
 
 RECORDS = "views"

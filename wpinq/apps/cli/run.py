@@ -20,9 +20,9 @@ from wpinq.apps.scripts.script import Dataflow, chosen, find, load, rehearsed
 from wpinq.errors import BinError, PlanError
 
 if TYPE_CHECKING:
+    from wpinq import Measurement
     from wpinq.apps.scripts.distributed import ScriptProcesses
     from wpinq.collection import Collection
-    from wpinq.core.measurements.measurement import Measurement
 
 Observed = Annotated[
     list[str] | None,
@@ -189,7 +189,7 @@ def _asked(observe: Sequence[str]) -> dict[str, list[str]]:
 
 def _content(measurement: Measurement, bins: Sequence[Any], values: Sequence[Any]) -> dict[str, Any]:
     from wpinq.apps.cli.show import protected
-    from wpinq.core.plan.bias import biases
+    from wpinq.core import biases
 
     return {
         "bins": list(bins),

@@ -11,10 +11,8 @@ from wpinq.exact import decimal
 from wpinq.postprocess.shown import beside_noise, nearly, noisy, of_noise, rounded
 
 if TYPE_CHECKING:
-    from wpinq.core.ledger import Ledger
-    from wpinq.core.measurements.answer import Answer
-    from wpinq.core.measurements.measurement import Measurement
-    from wpinq.core.plan.node import Node
+    from wpinq import Answer, Measurement
+    from wpinq.core import Ledger, Node
 
 LEVEL = Fraction(9, 10)
 """Of the intervals that are printed."""
@@ -71,7 +69,7 @@ def released(value: float, half: float) -> str:
 
 def noise_lines(one: Measurement) -> list[str]:
     """How far noise moves each answer of a measurement, and what else answers differ by."""
-    from wpinq.core.plan.bias import biases
+    from wpinq.core import biases
 
     beside = beside_noise(biases(one.node))
     return [of_noise(one.interval(LEVEL), LEVEL, "each"), *([beside] if beside else [])]
@@ -79,7 +77,7 @@ def noise_lines(one: Measurement) -> list[str]:
 
 def protected(node: Node) -> list[str]:
     """Whom an answer protects: one unit of each data set that its plan reads, each said once, and where they differ."""
-    from wpinq.core.plan.node import sources
+    from wpinq.core import sources
 
     units: dict[str, list[str]] = {}
     for data in sources(node):
@@ -96,7 +94,7 @@ def protects_line(node: Node) -> str:
 
 def budget_line(ledger: Ledger) -> str:
     """What is left of a budget, and what that means where it is nothing; of a new one, where it lies."""
-    from wpinq.core.ledger.budget import left_line
+    from wpinq.core import left_line
 
     left = ledger.remaining()
     names = " and ".join(sorted(ledger.tables)) or ledger.name

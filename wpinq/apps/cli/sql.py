@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from wpinq.apps.cli.inputs import Input
-    from wpinq.core.records.schema import Schema
+    from wpinq.core import Schema
 
 
 def _functions(wanted: bool) -> None:
     if wanted:
-        from wpinq.core.functions.sql.calls import listed
+        from wpinq.core import listed
 
         typer.echo(listed())
         raise typer.Exit
@@ -112,8 +112,7 @@ def sql(
     The query is first read over no records: what is wrong with it, or cannot be private, is found before it is charged.
     """
     from wpinq.apps.cli.show import protected, protects_line, shown
-    from wpinq.core.plan.node import sources
-    from wpinq.core.pricing.privacy_cost import Terms
+    from wpinq.core import Terms, sources
     from wpinq.query import prepare
     from wpinq.query import sql as answered
     from wpinq.query.budget_split import shared

@@ -71,7 +71,7 @@ class Outputs:
 def answer(stream: Stream, script: Dataflow, asked: Mapping[str, Sequence[str]], outputs: Outputs) -> None:
     """Answer the bins asked for: continual measurements at each epoch, windows when they close, others once."""
     from wpinq.apps.cli.show import LEVEL, protects_line
-    from wpinq.core.measurements.windows import WindowedMeasurement
+    from wpinq.core import WindowedMeasurement
 
     rehearsal = stream.rehearse(script)
     known = rehearsal.measurements

@@ -22,7 +22,7 @@ from wpinq.errors import PlanError, SourceError, WpinqError
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.core.records.reader import Reader
+    from wpinq.core import Reader
     from wpinq.sources import Columns
 
 FORMS = ("columns", "format", "separator", "decimal", "encoding", "table", "tz")
@@ -140,7 +140,7 @@ def rehearsed(places: Mapping[str, Input]) -> Iterator[dict[str, Collection]]:
 
 def _known(ledger: Path | None, table: str) -> str | None:
     """The name of a table in its ledger, where the ledger has several and this is one of them."""
-    from wpinq.core.ledger import Ledger
+    from wpinq.core import Ledger
 
     if ledger is None or not ledger.exists():
         return None

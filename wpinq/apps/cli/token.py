@@ -36,7 +36,7 @@ def make(
     curator: Annotated[bool, typer.Option("--curator", help="May see the ledger, set caps and revoke tokens.")] = False,
 ) -> None:  # fmt: skip
     """Make a token and print it, once: only its hash is kept. Without --cap it may only look at what there is."""
-    from wpinq.core.ledger import Ledger
+    from wpinq.core import Ledger
 
     config, tokens = _opened(file)
     wanted = data or list(config.data)

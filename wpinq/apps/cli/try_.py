@@ -14,7 +14,7 @@ from wpinq.errors import PlanError
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.core.plan.node import Node
+    from wpinq.core import Node
 
 SHOWN = 10
 
@@ -70,12 +70,11 @@ def _records(path: Path, place: Input, views: Collection) -> list[tuple[Any, ...
 
 def _show(node: Node, records: list[tuple[Any, ...]]) -> None:
     from wpinq.apps.cli.show import aligned, written
-    from wpinq.core.engines import reference
-    from wpinq.core.plan.node import Source, steps
+    from wpinq.core import Source, run_reference, steps, weigh
 
-    given = {one: reference.weigh(records) for one in steps(node) if isinstance(one, Source)}
+    given = {one: weigh(records) for one in steps(node) if isinstance(one, Source)}
     walk = list(steps(node))
-    results = dict(zip(walk, reference.run_reference(walk, given), strict=True))
+    results = dict(zip(walk, run_reference(walk, given), strict=True))
     found = sorted(results[node].items(), key=lambda item: (-item[1], repr(item[0])))
     if found:
         lines = [(f"  {written(record)}", f"{float(weight):g}") for record, weight in found[:SHOWN]]

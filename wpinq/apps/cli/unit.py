@@ -9,7 +9,7 @@ import typer
 from wpinq.errors import PlanError
 
 if TYPE_CHECKING:
-    from wpinq.core.plan.unit import Unit
+    from wpinq import Unit
 
 UnitColumn = Annotated[
     str | None,
@@ -112,7 +112,7 @@ def read_unit(
     Raises:
         PlanError: The options do not fit together.
     """
-    from wpinq.core.plan.unit import users
+    from wpinq import users
 
     given = {
         "--at-most": at_most,

@@ -10,10 +10,7 @@ from wpinq.apps.publish.declared import Budget, Every, amount
 from wpinq.apps.publish.periods import FORMS, Period
 from wpinq.apps.publish.price import SHOWN, Price
 from wpinq.apps.publish.state import Record, Register
-from wpinq.core.ledger import Asked
-from wpinq.core.ledger.cost import Composition
-from wpinq.core.ledger.privacy_filter import RENYI, RHO, Promise
-from wpinq.core.ledger.renyi import epsilon_of
+from wpinq.core import RENYI, RHO, Asked, Composition, Promise, epsilon_of
 from wpinq.errors import BudgetError, PlanError
 from wpinq.exact import decimal
 

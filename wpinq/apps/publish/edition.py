@@ -19,14 +19,14 @@ from wpinq.apps.publish.files import digest
 from wpinq.apps.publish.price import Price
 from wpinq.apps.publish.registry_entry import entry
 from wpinq.apps.publish.report import page, report
-from wpinq.core.ledger.privacy_filter import RHO
+from wpinq.core import RHO
 from wpinq.errors import lacking
 
 if TYPE_CHECKING:
     from wpinq.apps.publish.declared import File
     from wpinq.apps.publish.periods import Period
     from wpinq.apps.publish.questions import Answered, Asked
-    from wpinq.core.plan.dataset import DataSet
+    from wpinq.core import DataSet
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from wpinq.apps.publish.publisher import HeldError
 from wpinq.apps.publish.state import BusyError
-from wpinq.core.records.clocks import instant_of
+from wpinq.core import instant_of
 from wpinq.errors import BudgetError, SourceError, WpinqError, needs
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from wpinq.apps.publish.periods import Period
 from wpinq.apps.publish.publisher import Outcome, Publisher
 from wpinq.apps.publish.spool import Spool
 from wpinq.apps.publish.stream import form_of, schema_of, spool_of, topic_of
-from wpinq.core.records.schema import Kind
+from wpinq.core import Kind
 from wpinq.errors import BudgetError, PlanError, SourceError, WpinqError
 
 if TYPE_CHECKING:

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wpinq import Unit, users
 from wpinq.apps.publish.budgets import Allowance, asked_of
 from wpinq.apps.publish.declared import Data, Person
 from wpinq.apps.publish.periods import Period
-from wpinq.core.ledger import Ledger
-from wpinq.core.plan.unit import Unit, users
-from wpinq.core.records.schema import Kind, Schema
+from wpinq.core import Kind, Ledger, Schema
 from wpinq.distributed import engine_of
 from wpinq.errors import ChangedError, PlanError
 from wpinq.protection import protect

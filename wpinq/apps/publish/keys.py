@@ -7,10 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from wpinq.core.records.bins import bin_frame
-from wpinq.core.records.blocks import bin_blocks
-from wpinq.core.records.schema import Kind, Schema, in_columns
-from wpinq.core.records.text import parse_column
+from wpinq.core import Kind, Schema, bin_blocks, bin_frame, in_columns, parse_column
 from wpinq.errors import BinError, SourceError
 
 

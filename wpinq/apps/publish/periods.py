@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wpinq.apps.publish.declared import Every
-from wpinq.core.records.clocks import instant_of
+from wpinq.core import instant_of
 from wpinq.errors import PlanError
 
 FORMS = {"hour": "2026-11-21T13", "day": "2026-11-21", "week": "2026-W47", "month": "2026-11", "year": "2026"}

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 from wpinq.apps.publish.price import Price
 from wpinq.apps.publish.questions import Expected
-from wpinq.core.ledger.cost import Composition
-from wpinq.core.ledger.privacy_filter import Promise
+from wpinq.core import Composition, Promise
 from wpinq.exact import decimal
 
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.ledger.cost import Composition
-from wpinq.core.ledger.privacy_filter import PURE, RHO, Promise
-from wpinq.core.ledger.renyi import epsilon_of
+from wpinq.core import PURE, RHO, Composition, Promise, epsilon_of
 from wpinq.exact import decimal
 
 if TYPE_CHECKING:
-    from wpinq.core.pricing.quote import Quote
+    from wpinq import Quote
 
 SHOWN = Fraction(1, 10**6)
 """The delta at which people are told what a rho means."""

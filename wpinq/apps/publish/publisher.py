@@ -24,15 +24,12 @@ from wpinq.apps.publish.questions import Asked, ask
 from wpinq.apps.publish.sinks import Edition, Place
 from wpinq.apps.publish.state import Record, Register
 from wpinq.apps.publish.stream import schema_of, spooled
-from wpinq.core.measurements.query import commit
-from wpinq.core.plan.node import sources
+from wpinq.core import commit, sources
 from wpinq.errors import BudgetError, ChangedError, PlanError, SourceError, WpinqError
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.core.ledger import Ledger
-    from wpinq.core.ledger.privacy_filter import Promise
-    from wpinq.core.plan.dataset import DataSet
+    from wpinq.core import DataSet, Ledger, Promise
 
 
 class HeldError(WpinqError):

@@ -18,13 +18,13 @@ from wpinq.apps.publish.declared import Data, Question, amount
 from wpinq.apps.publish.keys import declared, missing, wanted
 from wpinq.apps.publish.price import Price
 from wpinq.collection import Collection
-from wpinq.core.pricing.privacy_cost import Terms
+from wpinq.core import Terms
 from wpinq.errors import PlanError
 from wpinq.sources.databases.postgres import quoted
 
 if TYPE_CHECKING:
-    from wpinq.core.ledger.privacy_filter import Promise
-    from wpinq.core.pricing.quote import Quote
+    from wpinq import Quote
+    from wpinq.core import Promise
 
 LEVEL = Fraction(95, 100)
 """How often the errors that are shown hold."""

@@ -29,7 +29,7 @@ from wpinq.apps.publish.declared import (
     Table,
     Words,
 )
-from wpinq.core.ledger import Asked
+from wpinq.core import Asked
 from wpinq.errors import ExactnessError, PlanError, SourceError
 from wpinq.exact import positive
 

@@ -13,7 +13,7 @@ from typing import Any
 from wpinq.apps.publish.declared import Words
 from wpinq.apps.publish.price import Price
 from wpinq.apps.publish.report import law
-from wpinq.core.ledger.privacy_filter import RENYI, RHO
+from wpinq.core import RENYI, RHO
 
 FILTERED = "Rows that are left out by a threshold on noisy counts; sums and orders of released numbers."
 

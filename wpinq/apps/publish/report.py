@@ -8,7 +8,7 @@ from typing import Any
 
 from wpinq.apps.publish.declared import Words
 from wpinq.apps.publish.price import Price
-from wpinq.core.pricing.privacy_cost import GAUSSIAN
+from wpinq.core import GAUSSIAN
 from wpinq.exact import decimal
 
 PROTECTED = """\

@@ -26,7 +26,7 @@ import polars as pl
 from wpinq.apps.publish.declared import Schedule
 from wpinq.apps.publish.periods import Period, through
 from wpinq.apps.publish.state import BusyError
-from wpinq.core.records.schema import Kind, Schema, in_columns, polars_type
+from wpinq.core import Kind, Schema, in_columns, polars_type
 from wpinq.errors import PlanError, SourceError
 from wpinq.storage import settle, write
 

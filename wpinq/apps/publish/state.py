@@ -28,8 +28,8 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
-from wpinq.core.ledger.secret import Secret
-from wpinq.core.records.fields import encode
+from wpinq import Secret
+from wpinq.core import encode
 from wpinq.errors import LedgerError, WpinqError
 
 TABLES = """

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from wpinq.apps.publish.declared import Data, File
-from wpinq.core.records.kinds import declared_kinds
-from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core import Column, Kind, Schema, declared_kinds
 from wpinq.errors import SourceError
 from wpinq.sources import open_source
 from wpinq.sources.columns import chosen

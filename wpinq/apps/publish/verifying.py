@@ -17,8 +17,7 @@ from wpinq.apps.publish.budgets import BEFORE
 from wpinq.apps.publish.edition import FACTS, REPORT
 from wpinq.apps.publish.price import Price
 from wpinq.apps.publish.report import plain
-from wpinq.core.ledger.budget import code_of_row
-from wpinq.core.ledger.versions import version_label
+from wpinq.core import code_of_row, version_label
 from wpinq.errors import SourceError
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from wpinq.apps.publish.publisher import Publisher
     from wpinq.apps.publish.questions import Asked
     from wpinq.apps.publish.state import Record
-    from wpinq.core.ledger import Ledger
+    from wpinq.core import Ledger
 
 UNSAID = ("digest", BEFORE)
 """Of a record's facts, what its evidence does not hold."""

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from wpinq.apps.remote.wire import Observe
-from wpinq.core.records.schema import Column, Kind, Schema
+from wpinq.core import Column, Kind, Schema
 from wpinq.errors import BinError
 
 TYPES: dict[Kind, Any] = {

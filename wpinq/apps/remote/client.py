@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from wpinq import Unit, users
 from wpinq.apps.remote import wire
 from wpinq.apps.remote.answers import RemoteAnswer, RemoteMeasurement, RemoteQuote
 from wpinq.apps.remote.collection import RemoteCollection, Sent
 from wpinq.apps.remote.releases import RemoteRelease
 from wpinq.apps.remote.transport import Transport, as_json
-from wpinq.core.plan.unit import Unit, users
-from wpinq.core.records.schema import Kind
+from wpinq.core import Kind
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
 from wpinq.protection import protect

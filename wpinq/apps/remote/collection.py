@@ -11,14 +11,13 @@ from typing import Any
 
 import msgspec
 
+from wpinq import Quote
 from wpinq.apps.remote import grammar, wire
 from wpinq.apps.remote.answers import RemoteMeasurement, RemoteQuote
 from wpinq.apps.remote.expressions import sent
 from wpinq.apps.remote.transport import Transport, as_json
 from wpinq.collection import Collection
-from wpinq.core.functions import bind
-from wpinq.core.plan.node import Node, steps
-from wpinq.core.pricing.quote import Quote
+from wpinq.core import Node, bind, steps
 from wpinq.errors import PlanError
 from wpinq.exact import Amount, exact
 

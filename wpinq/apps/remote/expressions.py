@@ -14,11 +14,7 @@ import msgspec
 
 from wpinq.apps.remote import grammar
 from wpinq.apps.remote.bins import TYPES
-from wpinq.core.functions import Function, bind, sizes
-from wpinq.core.functions.traced.columnar import Columnar
-from wpinq.core.functions.traced.expression import Expression
-from wpinq.core.functions.traced.written import written
-from wpinq.core.records.schema import Kind, Schema
+from wpinq.core import Columnar, Expression, Function, Kind, Schema, bind, total_size, written
 from wpinq.errors import PlanError
 
 
@@ -65,7 +61,7 @@ def received(given: grammar.Traced, schema: Schema, call: str) -> Callable[..., 
     if len(given.names) != len(given.values):
         raise PlanError(f"{call}: {len(given.values)} values and {len(given.names)} names.")
     nodes = [_node(one, schema, call) for one in given.values]
-    sizes.total().add(sum(part.size for node in nodes for part in node.parts()), call, "the function")
+    total_size().add(sum(part.size for node in nodes for part in node.parts()), call, "the function")
     function = written(nodes, given.reads, schema)
     names = given.names
     bound = bind(function, schema, call, columns=names)

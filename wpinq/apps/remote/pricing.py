@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from wpinq import Quote
 from wpinq.apps.remote.wire import Expected, Left, Priced, told
-from wpinq.core.ledger import Allowance, Charge, Ledger, allowances
-from wpinq.core.measurements.answer import LEVEL
-from wpinq.core.measurements.provenance import About
-from wpinq.core.pricing.quote import Quote
+from wpinq.core import LEVEL, About, Allowance, Charge, Ledger, allowances
 from wpinq.query.answer import QuotedSql
 
 

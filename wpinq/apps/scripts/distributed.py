@@ -14,16 +14,15 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wpinq.core.engines.job import Job
-from wpinq.core.plan.node import Node, fingerprints, sources
+from wpinq.core import Job, Node, fingerprints, sources
 from wpinq.distributed.data import data_untold
 from wpinq.distributed.plans import plans_told, plans_untold
 from wpinq.distributed.processes import Processes, rebuilt
 from wpinq.errors import EngineError, PlanError
 
 if TYPE_CHECKING:
+    from wpinq import Measurement
     from wpinq.collection import Collection
-    from wpinq.core.measurements.measurement import Measurement
     from wpinq.distributed.data import Lent
 
 CALL = "--processes"
@@ -54,8 +53,7 @@ class ScriptProcesses(Processes):
         Raises:
             PlanError: Some plan can travel neither as a plan nor with the script.
         """
-        from wpinq.core.measurements.continual import ContinualMeasurement
-        from wpinq.core.measurements.windows import WindowedMeasurement
+        from wpinq.core import ContinualMeasurement, WindowedMeasurement
 
         for name, one in measurements.items():
             why = _why(one.node)
@@ -119,8 +117,7 @@ def rebuilt_from_script(told: Mapping[str, Any]) -> Job:
         return rebuilt(told)
     from wpinq.apps.scripts.script import LIMITLESS, load
     from wpinq.collection import Collection
-    from wpinq.core.ledger import Ledger
-    from wpinq.core.ledger.open import Asked
+    from wpinq.core import Asked, Ledger
 
     def lend(given: Mapping[str, Any]) -> Lent:
         lent = data_untold(given)

@@ -12,13 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wpinq.collection import Collection
-from wpinq.core.measurements.query import ChargedQuery, charge
-from wpinq.core.plan.node import sources
+from wpinq.core import ChargedQuery, charge, sources
 
 if TYPE_CHECKING:
-    from wpinq.core.measurements.measurement import Measurement
-    from wpinq.core.plan.node import Node
-    from wpinq.core.pricing.quote import Quote
+    from wpinq import Measurement, Quote
+    from wpinq.core import Node
 
 
 class Draft(Collection):

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wpinq.collection import Collection
-    from wpinq.core.plan.dataset import DataSet
-    from wpinq.core.plan.node import Node
+    from wpinq.core import DataSet, Node
 
 
 def recovering(views: Collection, place: Path, script: Path) -> Collection:
@@ -21,8 +20,7 @@ def recovering(views: Collection, place: Path, script: Path) -> Collection:
     Raises:
         SourceError: The directory belongs to something else, or cannot be used.
     """
-    from wpinq.core.plan.node import Source
-    from wpinq.core.plan.rewrite import rewrite
+    from wpinq.core import Source, rewrite
     from wpinq.sources.recovered import recovered
 
     def change(node: Node) -> Node:

@@ -16,8 +16,8 @@ import wpinq
 from wpinq.errors import PlanError, WpinqError
 
 if TYPE_CHECKING:
+    from wpinq import Measurement
     from wpinq.collection import Collection
-    from wpinq.core.measurements.measurement import Measurement
 
 Dataflow: TypeAlias = "Callable[[Collection], dict[str, Measurement]]"
 Check: TypeAlias = "Callable[[Mapping[str, Measurement]], None]"
@@ -90,7 +90,7 @@ class Rehearsal:
 def rehearsed(dataflow: Dataflow, views: Collection) -> Rehearsal:
     """Run a dataflow over views that hold no records; what it prints is not shown, since it will be printed again."""
     from wpinq.apps.scripts.draft import only_measures
-    from wpinq.core.functions.quiet import dropping
+    from wpinq.core import dropping
 
     with dropping("stdout"):
         result = dataflow(views)
@@ -125,7 +125,7 @@ def find(given: str) -> Path:
 
 
 def _checked(found: Any, path: Path) -> dict[str, Measurement]:
-    from wpinq.core.measurements.measurement import Measurement
+    from wpinq import Measurement
 
     if not isinstance(found, Mapping) or not found:
         raise PlanError(f"{path}: dataflow(views) returned no dict of measurements by name.")

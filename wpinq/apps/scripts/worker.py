@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wpinq.apps.scripts.distributed import rebuilt_from_script
-from wpinq.core.engines.shuffle.worker import serve_tasks
+from wpinq.core import serve_tasks
 
 if __name__ == "__main__":
     serve_tasks(rebuilt_from_script)

@@ -14,7 +14,7 @@ from wpinq.apps.serve.catalogue import Opened
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.refusals import RefusedError
 from wpinq.apps.serve.tokens import Grant
-from wpinq.core.ledger import Entry, Ledger, allowances, caps
+from wpinq.core import Entry, Ledger, allowances, caps
 from wpinq.exact import exact
 
 LAST = 1_000

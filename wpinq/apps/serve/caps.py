@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from wpinq import Quote
 from wpinq.apps.serve.catalogue import Opened
 from wpinq.apps.serve.config import Limits
 from wpinq.apps.serve.refusals import RefusedError
-from wpinq.core.ledger import allowances
-from wpinq.core.pricing.quote import Quote
+from wpinq.core import allowances
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 

@@ -12,13 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wpinq import Measurement
 from wpinq.apps.publish.input import LIMITLESS, unit_of
 from wpinq.apps.scripts.script import load, rehearsed
 from wpinq.apps.serve.config import NAME, Config, Protected
-from wpinq.core.measurements.measurement import Measurement
-from wpinq.core.plan.node import sources
-from wpinq.core.records.schema import Kind
-from wpinq.core.runs.run import settle
+from wpinq.core import Kind, settle, sources
 from wpinq.distributed import engine_of
 from wpinq.errors import PlanError
 from wpinq.protection import protect
@@ -26,7 +24,7 @@ from wpinq.protection import protect
 if TYPE_CHECKING:
     from wpinq.apps.scripts.script import Dataflow
     from wpinq.collection import Collection
-    from wpinq.core.ledger import Ledger
+    from wpinq.core import Ledger
 
 FORM = ("header", "format", "separator", "decimal", "encoding", "table", "tz")
 AMOUNTS = ("budget", "delta", "rho", "accounting")

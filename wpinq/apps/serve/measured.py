@@ -6,6 +6,7 @@ import asyncio
 
 import msgspec
 
+from wpinq import Measurement
 from wpinq.apps.publish.declared import Person
 from wpinq.apps.remote.bins import asked
 from wpinq.apps.remote.wire import (
@@ -23,10 +24,7 @@ from wpinq.apps.remote.wire import (
 from wpinq.apps.serve.catalogue import Catalogue, Served
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.refusals import RefusedError
-from wpinq.core.measurements.answer import LEVEL
-from wpinq.core.measurements.measurement import Measurement
-from wpinq.core.plan.bias import biases
-from wpinq.core.records.schema import Schema
+from wpinq.core import LEVEL, Schema, biases
 from wpinq.exact import exact
 
 BAND = 0.9

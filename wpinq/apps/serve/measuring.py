@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from wpinq import Measurement, Quote
 from wpinq.apps.remote.grammar import Measure
 from wpinq.apps.remote.pricing import priced
 from wpinq.apps.remote.wire import Measured
@@ -15,10 +16,7 @@ from wpinq.apps.serve.measured import described
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.plans import collection
 from wpinq.apps.serve.tokens import Grant
-from wpinq.core.measurements.measurement import Measurement
-from wpinq.core.measurements.query import commit
-from wpinq.core.pricing.quote import Quote
-from wpinq.core.runs.run import settle
+from wpinq.core import commit, settle
 from wpinq.errors import PlanError
 
 OWN = "asked."

@@ -12,13 +12,8 @@ from wpinq.apps.remote import grammar
 from wpinq.apps.remote.bins import value
 from wpinq.apps.remote.expressions import received
 from wpinq.apps.serve.config import Limits
-from wpinq.core.functions import Function, sizes
-from wpinq.core.functions.polars.bounded import GROWTH
-from wpinq.core.plan.forms import Where
-from wpinq.core.plan.node import Node
-from wpinq.core.plan.node import steps as walk
-from wpinq.core.plan.stability import sensitivities
-from wpinq.core.records.schema import Schema
+from wpinq.core import GROWTH, Function, Node, Schema, Where, question_size, sensitivities
+from wpinq.core import steps as walk
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 
@@ -35,7 +30,7 @@ def collection(steps: Sequence[grammar.AnyStep], tables: Mapping[str, Collection
     """
     if len(steps) > limits.steps:
         raise PlanError(f"plan: {len(steps)} steps; at most {limits.steps} here.")
-    with sizes.question():
+    with question_size():
         made = _made(steps, tables, limits)
     insist_on_growth(made._node, "plan")
     insist_on_gain(made._node, limits, "plan")
@@ -147,7 +142,7 @@ class _Applied:
         return self._part(step, of, key)
 
     def _part(self, step: grammar.PartOf, of: Collection, key: Any) -> Collection:
-        from wpinq.core.operators.keys import keyed
+        from wpinq.core import keyed
 
         node, names = keyed(of._node, key, self._call)
         schema = Schema(tuple(node.schema[name] for name in names))

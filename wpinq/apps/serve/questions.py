@@ -17,8 +17,7 @@ from wpinq.apps.serve.plans import insist_on_limits
 from wpinq.apps.serve.refusals import RefusedError
 from wpinq.apps.serve.tokens import Grant
 from wpinq.collection import Collection
-from wpinq.core.ledger import allowances
-from wpinq.core.plan.node import sources
+from wpinq.core import allowances, sources
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.query import prepare, quoted

@@ -18,10 +18,7 @@ from types import TracebackType
 from wpinq.apps.serve.catalogue import Catalogue, renewed
 from wpinq.apps.serve.operations import Site
 from wpinq.collection import Collection
-from wpinq.core.ledger.versions import rendered
-from wpinq.core.plan.dataset import DataSet
-from wpinq.core.plan.node import Node, Source
-from wpinq.core.plan.rewrite import rewrite
+from wpinq.core import DataSet, Node, Source, rendered, rewrite
 from wpinq.errors import SourceError, WpinqError
 
 EVERY = 1.0

@@ -63,7 +63,7 @@ _QUESTION: ContextVar[Total | None] = ContextVar("question", default=None)
 
 
 @contextmanager
-def question() -> Iterator[None]:
+def question_size() -> Iterator[None]:
     """All expressions that are made inside are of one question."""
     if _QUESTION.get() is not None:
         yield
@@ -81,13 +81,13 @@ def copied(node: Any, call: str, text: Callable[[], str]) -> None:
     Raises:
         TooLargeError: All that was read of the question is too much.
     """
-    counts, nodes = total(), sum(1 for _ in islice(node.walk(), TOGETHER + 1))
+    counts, nodes = total_size(), sum(1 for _ in islice(node.walk(), TOGETHER + 1))
     if not counts.holds(nodes):
         counts.add(nodes, call, text())
     counts.add(nodes, call)
 
 
-def total() -> Total:
+def total_size() -> Total:
     """What counts the question that is being read; outside of one, what begins to count."""
     return _QUESTION.get() or Total()
 

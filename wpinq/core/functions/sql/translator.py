@@ -99,7 +99,7 @@ class Translator:
         """
         if not self._open:
             result = self._translated(node)
-            sizes.total().add(result.size, self.call, result.text)
+            sizes.total_size().add(result.size, self.call, result.text)
             return result
         parts = self._open[-1]
         if id(node) not in parts.made:

@@ -1,0 +1,37 @@
+"""What the page on architecture names is there: a walk that is out of date misleads whoever audits by it."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "wpinq"
+PAGE = (PACKAGE / "docs/architecture.md").read_text()
+
+
+def test_every_file_and_room_that_it_names_is_there():
+    names = set(re.findall(r"`([a-z_/]+/(?:[a-z_]+\.py)?)`", PAGE))
+    assert len(names) > 30
+    missing = {name for name in names if not (PACKAGE / name).exists() and not (ROOT / name).exists()}
+    assert not missing
+
+
+def test_every_call_that_it_names_is_there():
+    text = "\n".join(path.read_text() for path in PACKAGE.rglob("*.py"))
+    for name in re.findall(r"`(?:\w+\.)?(Survey|DataSet|Collection|Node|answers|protect|observe)`", PAGE):
+        assert re.search(rf"(def|class) {name}\b", text), name
+
+
+def test_the_picture_shows_every_room_above_what_it_imports(monkeypatch):
+    networkx = pytest.importorskip("networkx")
+    monkeypatch.setattr(sys, "path", [str(ROOT / ".docs"), *sys.path])
+    import rooms
+
+    graph = rooms.imports()
+    assert networkx.is_directed_acyclic_graph(graph)
+    drawn = rooms.drawn()
+    assert all(f">{name}</text>" in drawn for name in graph)
+    page = type("Page", (), {"file": type("File", (), {"src_uri": "architecture.md"})})
+    assert "<svg" in rooms.on_page_markdown(PAGE, page)

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 import pytest
-from depth import deeper, often, thin
+from depth import deep, deeper, often, thin
 from scipy.stats import binom
 
 import wpinq
@@ -251,7 +251,7 @@ def test_max_of_skewed_numbers_is_near_the_largest():
         assert binom.cdf(held, size, 0.95) > 1e-6
 
 
-@deeper
+@deep
 def test_audit_of_one_record_and_a_median():
     """The likelihood ratio of every point, with and without one record, is at most e^epsilon; 6 sigma bounds.
 

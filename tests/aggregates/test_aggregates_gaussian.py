@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from depth import deep
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
@@ -93,6 +94,7 @@ def test_intervals_hold_the_truth_and_are_of_the_law(which):
         assert table[name].to_numpy().std() == pytest.approx(wide, rel=0.1)
 
 
+@deep
 def test_accuracy_buys_the_rho_that_it_takes():
     v = people([("ann", "a", 4.0)] * 3000)
     for answer, truth in ((v.count(within=30, mechanism="gaussian"), 3000),

@@ -151,7 +151,7 @@ SHAPES = {
 }  # fmt: skip
 
 
-@thin(4)
+@thin(8)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(2)])
 def test_intervals_hold_the_truth(shape, epsilon):

@@ -18,6 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from depth import deep
 
 import wpinq
 from wpinq.core.ledger import Ledger
@@ -143,6 +144,7 @@ POINTS = ["before the charge", "content and charge committed, head not", "charge
           "after the run", "seal committed, head not", "sealed", "answered"]  # fmt: skip
 
 
+@deep
 def test_attack_13_killed_between_charge_and_answer(views_file, spent):
     """`kill -9` at every step: never an answer without its charge, never a second noise, never a second charge."""
     command = [sys.executable, "-c", KILLED]

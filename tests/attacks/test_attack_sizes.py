@@ -3,7 +3,7 @@
 import msgspec
 import polars as pl
 import pytest
-from depth import thin
+from depth import deep, thin
 
 import wpinq
 from wpinq import graphs
@@ -63,6 +63,7 @@ def test_a_size_is_the_number_of_nodes_that_are_made():
             assert term.size == sizes.size(term.value), text
 
 
+@deep
 def test_many_expressions_of_one_question_are_counted_together():
     part = nested("nullif({}, 'a')", 8, "t")
     many = ", ".join(f"COUNT({part[:-4]}'{one}'))" for one in range(100))

@@ -138,6 +138,7 @@ def followed(views, tight=1):
     return sum(float(share) * (abs(x) - abs(x - 1)) for share, x in zip(segment(1).shares, (node, whole), strict=True))
 
 
+@deep
 def test_all_answers_of_a_continual_release_cost_no_more_than_was_charged(monkeypatch):
     """And nearly all of it: no share is wasted on that epoch. Shares that sum to 2 (planted) are found out."""
     monkeypatch.setattr(os, "urandom", bytes)  # names the version of a live source

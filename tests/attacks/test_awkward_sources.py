@@ -145,7 +145,7 @@ NAMES = [
 ]
 
 
-@thin(5)
+@thin(10)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_odd_values_of_a_source_fail_nothing_and_print_nothing(name):

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from depth import thin
+from depth import deep, thin
 from strategies import protected
 
 from wpinq.collection import Collection
@@ -271,6 +271,7 @@ def told(met, again, wrong):
     return f"{len(met)} fingerprints, {again} met again, {len(wrong)} wrong: {wrong[:3]}"
 
 
+@deep
 def test_plans_of_one_fingerprint_answer_alike():
     seconds = os.environ.get("WPINQ_FUZZ_SECONDS")
     if seconds is None:
@@ -312,7 +313,7 @@ def forget_versions(patch):
     patch.setattr(DataSet, "covered", property(lambda data: (*real(data)[:2], "", *real(data)[3:])))
 
 
-@thin(3)
+@thin(4)
 @pytest.mark.parametrize(
     ("forget", "menu"),
     [
@@ -353,6 +354,7 @@ print(json.dumps(found))
 """
 
 
+@deep
 def test_a_script_has_the_same_fingerprints_in_any_process(tmp_path):
     """Whatever the seed of hashes, the directory that it runs in, the zone, and what was imported before."""
     (tmp_path / "views.csv").write_text("a,b,x\n1,1.0,p\n")

@@ -10,7 +10,7 @@ from attacks.fuzz import fuzzer as module
 from attacks.fuzz.__main__ import NAMES, main, named
 from attacks.fuzz.fuzzer import Fuzzer, spent
 from attacks.fuzz.plant import Plant
-from depth import thin
+from depth import deep, thin
 
 SLOW = {"together", "passes", "all_of_people", "first_again"}
 """Plants whose cases take over five seconds."""
@@ -94,7 +94,7 @@ def test_the_time_of_children_is_counted():
 
 @thin(6)
 @pytest.mark.parametrize(("of", "name"), [
-    pytest.param(of, name, marks=[pytest.mark.slow] if name in SLOW else [])
+    pytest.param(of, name, marks=[pytest.mark.slow, deep] if name in SLOW else [])
     for of in NAMES for name in sorted(named(of).plants)
 ])  # fmt: skip
 def test_a_bug_that_is_put_back_is_found(of, name):

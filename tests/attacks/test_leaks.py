@@ -21,7 +21,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from depth import thin
+from depth import deep, thin
 
 import wpinq
 from wpinq.core.engines import shards
@@ -215,6 +215,7 @@ print("failed", count)
 """
 
 
+@deep
 @pytest.mark.slow
 def test_what_the_process_writes_says_nothing(tmp_path):
     """bytewax's own panic text and Rust's backtraces, with every step failing in every way, and Python's tracebacks."""

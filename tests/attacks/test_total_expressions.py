@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-from depth import DEEP, deeper, thin
+from depth import DEEP, deep, deeper, thin
 from polars import col
 
 from wpinq.core.functions import bind
@@ -149,6 +149,7 @@ def test_polars_expressions_print_nothing(part, least):
     silent(COMMON + made + turn + "print(bound)", least // STRIDE)
 
 
+@deep
 def test_sql_prints_nothing():
     silent(COMMON + SQL + "print(bound)", 200)
 

@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from depth import deep
 from servers import PASSWORD, postgres
 
 VIEWS = [(f"u{i % 50}", f"p{i % 6 if i % 2 else 0}") for i in range(600)]
@@ -29,6 +30,7 @@ def degrees(wpinq, source, out, *more):
     return found["fit"], found["distinct"], found["records"]
 
 
+@deep
 def test_degrees_of_a_database_are_those_of_a_file(wpinq, shop, tmp_path):
     (tmp_path / "views.csv").write_text("user,page\n" + "".join(f"{user},{page}\n" for user, page in VIEWS))
     known = degrees(wpinq, "views.csv", tmp_path / "0.json")

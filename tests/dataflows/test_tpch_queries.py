@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from depth import thin
+from depth import deep, thin
 
 from dataflows import tpch
 
@@ -118,7 +118,7 @@ def generated(folder, form, factor):
     return folder
 
 
-@thin(2)
+@thin(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_command_on_the_tables_of_the_generator(form, tmp_path):
@@ -144,6 +144,7 @@ def test_command_on_the_tables_of_the_generator(form, tmp_path):
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["query", *written]
 
 
+@deep
 @pytest.mark.slow
 def test_errors_at_scale_factor_one_tenth(tmp_path):
     """Q1 and Q4 count 10 times fewer records than at scale factor 1, so errors are 10 times those of the noise there.

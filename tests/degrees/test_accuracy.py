@@ -67,7 +67,7 @@ def test_posterior_at_the_best_split(mico):
     assert np.mean(errors) <= 1_320, np.mean(errors)
 
 
-@thin(2)
+@thin(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [lambda truth: truth, lumpy], ids=["mico", "lumpy"])
 def test_bands_cover(mico, shape):
@@ -97,7 +97,7 @@ def test_release_through_the_engine(tmp_path):
     assert np.mean(errors) <= 1_220, np.mean(errors)
 
 
-@thin(2)
+@thin(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [lambda truth: truth, lumpy], ids=["mico", "lumpy"])
 def test_bands_of_a_corner_cover(mico, shape):

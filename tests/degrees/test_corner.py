@@ -180,7 +180,7 @@ HEAVY = np.minimum(np.random.default_rng(5).pareto(1.1, 3_000) + 1, 4_000).astyp
 GEOMETRIC = np.random.default_rng(6).geometric(0.1, 400)
 
 
-@thin(3)
+@thin(6)
 @pytest.mark.slow
 @pytest.mark.parametrize("degrees", [HEAVY, GEOMETRIC, [3, 2, 2, 1] * 5], ids=["heavy", "geometric", "hidden"])
 def test_intervals_hold_the_truth(degrees):
@@ -352,7 +352,7 @@ def test_the_largest_and_the_records_are_not_biased(shape):
     assert np.sqrt(np.mean(np.square(np.array(found)[:, 0]))) < 7.07, "the noise of one bin alone"
 
 
-@thin(3)
+@thin(12)
 @pytest.mark.slow
 @pytest.mark.parametrize("degrees", [[30, 30], [12, 7, 3], TOP["women"]], ids=["two", "three", "women"])
 def test_bands_of_a_few_records_cover(degrees):

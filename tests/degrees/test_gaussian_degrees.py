@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from depth import deep
 
 import wpinq
 from tests.degrees.test_corner import corner_bins, protect
@@ -48,6 +49,7 @@ def fits():
     return [one.fit() for one in made], [one.fit(gaussian=False) for one in made]
 
 
+@deep
 def test_intervals_and_bands_hold(fits):
     """40 fits: binomial tails at 0.9 and below, false alarm 1e-4 of each interval; bands as `Fit.band` says."""
     truth = {"distinct": 400, "largest": int(POWER[0]), "records": int(POWER.sum())}

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from depth import deep
 
 import wpinq
 from wpinq.core.engines.shuffle import processes as crews
@@ -98,6 +99,7 @@ def test_a_task_whose_process_is_killed_is_given_out_again(place, alone, monkeyp
     assert rows(place) == ledger
 
 
+@deep
 def test_a_task_that_ends_process_after_process_ends_the_run_and_the_same_again_is_free(place, monkeypatch):
     with monkeypatch.context() as patched:
         killing(patched, 10**9)
@@ -125,6 +127,7 @@ def test_what_cannot_travel_is_refused_before_it_is_charged(place):
     assert views.budget.spent == 0
 
 
+@deep
 def test_two_bounds_of_records_in_memory_are_two_steps_of_one_reader(tmp_path):
     records = [tuple(line.split(",")) for line in LINES.splitlines()]
 
@@ -144,6 +147,7 @@ def settled(measurements):
     return measurements
 
 
+@deep
 def test_processes_that_number_steps_otherwise_answer_nothing(place, monkeypatch):
     monkeypatch.setattr(Tasks, "outline", [["other"]])
     with pytest.raises(wpinq.EngineError, match="the plans have other steps in another process"):

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from depth import deep, thin
 
 import wpinq
 from wpinq.apps.cli import main
@@ -63,6 +64,7 @@ def told(monkeypatch):
     return written
 
 
+@thin(2)
 @pytest.mark.parametrize("script", [SCRIPT, PLAIN], ids=["plans", "script"])
 def test_attack_25_the_answers_are_bit_for_bit_those_of_one_process(place, script, told, capfd):
     """The seals compare the digests of all five histograms: another histogram would be refused, not answered."""
@@ -76,6 +78,7 @@ def test_attack_25_the_answers_are_bit_for_bit_those_of_one_process(place, scrip
     assert Ledger.existing(place / "views.csv.ledger").spent()[0] == Fraction(1, 2)
 
 
+@deep
 def test_people_in_several_processes(place):
     (place / "flow.py").write_text(PLAIN)
     people = ["--unit", "user", "--at-most", "7", "--where", "page <> 'p3'", "--derive", "page=upper(page)"]
@@ -89,6 +92,7 @@ def test_people_in_several_processes(place):
     assert found[0] == found[1]
 
 
+@deep
 def test_a_bound_that_is_chosen_is_the_same_in_several_processes(place, capfd):
     chosen = [
         "--unit",
@@ -110,6 +114,7 @@ def test_a_bound_that_is_chosen_is_the_same_in_several_processes(place, capfd):
     assert found[0] == found[1]
 
 
+@deep
 def test_degrees_and_sql_in_several_processes(place):
     views, ledger = str(place / "views.csv"), str(place / "ledger")
     found = []
@@ -125,6 +130,7 @@ def test_degrees_and_sql_in_several_processes(place):
     assert Ledger.existing(Path(ledger)).spent()[0] == 1
 
 
+@deep
 def test_a_release_in_several_processes(place, told):
     for month in ("2026-06", "2026-07"):
         (place / f"{month}.csv").write_text((place / "views.csv").read_text())
@@ -142,6 +148,7 @@ def test_a_release_in_several_processes(place, told):
     assert len([one for one in told if "told" in one]) == 2, "verify computes as the file says, and --processes 1 here"
 
 
+@deep
 def test_a_file_that_was_touched_is_the_same_for_all_processes(place):
     alone = answers(place)
     (place / "views.csv").touch()
@@ -153,6 +160,7 @@ HEAVY = SCRIPT.replace("lambda page: page)", "heavy)", 1).replace(
 )
 
 
+@deep
 def test_attack_42_several_processes_that_are_killed_go_on_where_they_were(place):
     """Processes keep what each has read in one directory; a run of another number of processes goes on from it."""
     (place / "flow.py").write_text(HEAVY)
@@ -247,6 +255,7 @@ def answers_of(place, asked, *more):
     return json.loads(out.read_text())
 
 
+@deep
 def test_a_script_that_makes_other_plans_elsewhere_answers_nothing(place, monkeypatch, capfd):
     (place / "flow.py").write_text(PLAIN)
     plain = distributed.ScriptProcesses.told

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
+from depth import deep
 
 import wpinq
 from wpinq.core.engines import local, select
@@ -133,6 +134,7 @@ live.close()
 """
 
 
+@deep
 def test_without_bytewax_the_answers_are_the_same_and_free(tmp_path):
     """One process pays and closes epochs with bytewax; of two copies of what it left, one goes on without."""
 

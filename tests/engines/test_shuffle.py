@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import polars as pl
 import pytest
-from depth import often
+from depth import often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,6 +83,7 @@ class Unruly:
         return self.reads
 
 
+@thin(3)
 @pytest.mark.parametrize("unit", [None, wpinq.users("user", at_most=5)], ids=["records", "people"])
 @pytest.mark.parametrize("name", PLANS)
 @settings(deadline=None, max_examples=often(6))

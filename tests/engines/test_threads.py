@@ -83,7 +83,7 @@ def test_every_step_says_the_same_in_any_number_of_threads(name, monkeypatch):
     assert all(np.array_equal(*pair) for other in others for pair in zip(one, other, strict=True))
 
 
-@thin(2)
+@thin(4)
 @pytest.mark.parametrize("unit", PEOPLE, ids=str)
 def test_people_have_the_same_records_in_any_number_of_threads(unit, monkeypatch):
     views = people(unit)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from depth import deep
 
 from examples import sample
 from wpinq.core.ledger import Ledger
@@ -51,6 +52,7 @@ def test_the_sample_is_seeded_heavy_tailed_and_left_alone(tmp_path):
     assert path.read_text().splitlines() != lines
 
 
+@deep
 def test_things_that_count(tmp_path):
     first, second = (run("examples.things_that_count", tmp_path) for _ in range(2))
     assert first == second  # the same release, for the same charge
@@ -66,6 +68,7 @@ def test_things_that_count(tmp_path):
     assert all(one < errors[0] / 10 for one in errors[1:])
 
 
+@deep
 def test_triangles_tell_a_real_graph_from_a_rewired_one():
     said = run("examples.triangles")
     found = re.findall(r"TbI (-?[\d,]+) at .* synthetic ([\d,]+) triangles, true ([\d,]+)", said)
@@ -74,6 +77,7 @@ def test_triangles_tell_a_real_graph_from_a_rewired_one():
     assert abs(made / true - 1) < 0.1 < 0.9 < 1 - few / true
 
 
+@deep
 def test_davis_women(tmp_path):
     said = run("examples.davis_women", tmp_path)
     assert "18 women, 14 events, 89 attendances" in said

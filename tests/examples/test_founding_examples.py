@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from depth import deeper, often
+from depth import deep, often
 
 from examples import laplace_or_geometric
 
@@ -33,6 +33,7 @@ def numbers(text, name):
     return [float(one) for one in re.findall(r"-?\d+\.?\d*", line.split(name)[1])]
 
 
+@deep
 def test_pitfalls_are_broken_naively_and_mended(tmp_path):
     """A mended one is proved over 0.5 by its 99% bounds in fewer than 1 of 100 runs each."""
     text = run("pitfalls", tmp_path)
@@ -52,6 +53,7 @@ def test_variances_are_those_of_the_distributions():
         assert geometric == pytest.approx(summed, rel=1e-6)
 
 
+@deep
 def test_laplace_or_geometric(tmp_path):
     """Means of 500 runs lie within 5 of their standard errors of the expected L1 error: 1 run in 100,000 does not."""
     text = run("laplace_or_geometric", tmp_path)
@@ -64,7 +66,7 @@ def test_laplace_or_geometric(tmp_path):
     assert (tmp_path / "laplace_or_geometric.png").read_bytes().startswith(b"\x89PNG")
 
 
-@deeper
+@deep
 @pytest.mark.slow
 def test_the_attacker_is_right_with_privacy_off_and_no_more_than_epsilon_allows_with_privacy_on(tmp_path):
     """The attempts exceed the bound by 5 of its standard errors and one in fewer than 1 of 10,000 runs.

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from depth import deep
+
 ROOT = Path(__file__).parents[2]
 
 
+@deep
 def test_a_week_of_a_site(tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "examples.publishing_week", str(tmp_path / "new")],

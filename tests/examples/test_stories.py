@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from depth import deep
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^(.+?) +([\d,]+)((?: +-?[\d,]+ \+- \d+)+) *$", re.MULTILINE)
@@ -53,6 +54,7 @@ def held(rows: list[tuple[str, int, list[tuple[int, int]]]], which: int = -1) ->
     return sum(abs(asked[which][0] - truth) <= asked[which][1] for _, truth, asked in rows)
 
 
+@deep
 def test_the_site_owner_counts_visitors_within_noise_where_a_bound_lost_up_to_two_fifths(tmp_path):
     said = told("site_owner", tmp_path / "new")
     tried = tables(said)
@@ -72,6 +74,7 @@ def test_the_site_owner_counts_visitors_within_noise_where_a_bound_lost_up_to_tw
     assert about["protects"] == "one host, at most 20 records each"
 
 
+@deep
 def test_the_statistician_counts_joined_rows_and_intervals_hold_the_truth(tmp_path):
     said = told("statistician", tmp_path / "new")
     assert said.startswith("a misspelt method, before anything is charged: ")
@@ -94,6 +97,7 @@ def test_the_statistician_counts_joined_rows_and_intervals_hold_the_truth(tmp_pa
     )
 
 
+@deep
 @pytest.mark.slow
 def test_the_stream_engineer_loses_nothing_by_a_kill_and_pays_once(tmp_path):
     said = told("stream_engineer", tmp_path / "new", errors=2)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from depth import deep
 
 from examples import units
 
@@ -36,6 +37,7 @@ def run(command: str, where: Path) -> str:
     return done.stdout
 
 
+@deep
 @pytest.mark.slow
 def test_the_page_s_commands_and_numbers(tmp_path):
     """Which records a bound keeps is chance; 3 runs move noise by a fifth. Wrong once in 10,000 runs at most."""

@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from depth import deep
+
 from examples.wikimedia_day import COUNTRIES, PAGES
 
 ROOT = Path(__file__).parents[2]
 
 
+@deep
 def test_faults_are_told_and_nothing_below_the_threshold_is_shown(tmp_path):
     """Noise holds back a day that is as it should be, or explains one that is not, below 1e-8."""
     done = subprocess.run(

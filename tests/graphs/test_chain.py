@@ -7,7 +7,7 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 import pytest
-from depth import thin
+from depth import deep, thin
 from strategies import expected, protected
 
 from wpinq import graphs
@@ -58,6 +58,7 @@ def test_compiled_as_in_python(seed, monkeypatch):
     assert taken > 20
 
 
+@deep
 def test_what_the_chain_believes_is_what_the_queries_count():
     """The definitions of the queries, with fractions, on the graph after a run: all counts within their rounding."""
     one = walker(nx.powerlaw_cluster_graph(40, 3, 0.3, seed=2))
@@ -82,6 +83,7 @@ def test_what_the_chain_believes_is_what_the_queries_count():
     assert one.triangles.tolist() == [nx.triangles(nx.Graph(edges))[node] for node in range(one.graph.nodes)]
 
 
+@deep
 def test_what_the_chain_believes_of_degrees_is_what_the_queries_count():
     """JDD and TbD as their queries define them, and the chain's own differences after its swaps."""
     one = walker(nx.powerlaw_cluster_graph(40, 3, 0.6, seed=2))

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import polars as pl
 import pytest
-from depth import thin
+from depth import deep, thin
 
 import wpinq
 from wpinq import graphs
@@ -230,6 +230,7 @@ def test_chance_is_what_random_simple_graphs_have():
     assert ours < 0.03 * ends.sum() < theirs / 4, (ours, theirs)
 
 
+@deep
 def test_joint_degrees_that_noise_swamps_follow_those_beside_them():
     """Hubs that seek each other: nearer than the answers, than an average with chance; without noise the answers."""
     rng = np.random.default_rng(1)
@@ -267,6 +268,7 @@ def test_chains_go_on_until_they_agree_or_the_limit(measured, monkeypatch):
     assert found.crowded == 0
 
 
+@deep
 def test_answers_by_degree_are_fitted_too():
     """JDD and TbD of the wPINQ paper: nearly without noise the graph has their weights, which degrees alone miss."""
     parts = {"degrees": 1, "joint_degrees": 1, "triangles_by_degree": 1}

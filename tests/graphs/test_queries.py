@@ -7,7 +7,7 @@ from pathlib import Path
 import networkx as nx
 import polars as pl
 import pytest
-from depth import thin
+from depth import deep, thin
 from strategies import expected, protected, run_flow, same
 
 import wpinq
@@ -197,6 +197,7 @@ def test_signal_of_real_graphs(name, wanted, tmp_path):
     assert abs(measured.observe("triangles") - float(wanted)) < 0.06
 
 
+@deep
 def test_signal_by_the_definition():
     """All of a real graph by the formula, and 60 nodes around a hub by the reference engine too."""
     g = nx.Graph(pl.read_parquet(real("CA-GrQc")).rows())

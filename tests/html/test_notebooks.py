@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from depth import deep
 
 import wpinq
 from wpinq.postprocess.degrees.fit import Fit
@@ -112,6 +113,7 @@ def test_a_terminal_of_ipython_is_no_notebook(monkeypatch):
             assert update is None
 
 
+@deep
 def test_the_example_runs_and_holds_no_outputs(tmp_path, monkeypatch):
     """In a kernel of its own, where a bar is shown as well."""
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from depth import thin
+from depth import deep, thin
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,7 +43,7 @@ def both(library, compute):
     return found
 
 
-@thin(2)
+@thin(3)
 @pytest.mark.parametrize("kind", COLUMNS)
 @given(data=st.data())
 def test_identities_are_the_same(library, kind, data):
@@ -134,6 +134,7 @@ def test_sums_are_those_of_a_counter(library, batches):
     assert len(sums.take()[0]) == 0
 
 
+@deep
 def test_a_table_that_grows_many_times(library):
     rng = np.random.default_rng(4)
     ids = rng.integers(0, 2**64, (50_000, 2), np.uint64)[rng.integers(0, 50_000, 200_000)]

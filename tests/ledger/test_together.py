@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from depth import DEEP, deeper
+from depth import DEEP, deeper, thin
 
 from wpinq.core.ledger import Asked, Charge, Cost, Ledger, accountant, charge_all, replay, transaction
 from wpinq.core.ledger.file import FileStore
@@ -124,6 +124,7 @@ def test_processes_never_spend_more_rho_than_there_is(
     assert ledger.divergence == 48 * 22 * Fraction(1, 2000) <= ledger.promise.limit
 
 
+@thin(9)
 @pytest.mark.slow
 @pytest.mark.parametrize(("accounting", "rounds", "every"), [("pure", 120, 256), ("renyi", 30, 8)])
 def test_attack_13_killed_at_random_moments_every_grant_is_in_the_ledger(

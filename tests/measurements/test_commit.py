@@ -10,7 +10,7 @@ import time
 from fractions import Fraction
 
 import pytest
-from depth import thin
+from depth import deep, thin
 from quoting import book, entries, opaque, table, waiting
 
 import wpinq
@@ -154,7 +154,7 @@ def file(tmp_path):
     return path
 
 
-@thin(2)
+@thin(4)
 @pytest.mark.parametrize("point", ["charged", "sealed"])
 def test_a_query_that_is_killed_after_its_charge_is_charged_once_and_answered_alike(file, point):
     killed = started(point, file, "q")
@@ -167,6 +167,7 @@ def test_a_query_that_is_killed_after_its_charge_is_charged_once_and_answered_al
     assert len(entries(ledger)) == 3
 
 
+@deep
 def test_of_two_processes_that_commit_at_once_one_is_charged_as_a_whole(file):
     """Each asks three things for 1.5 in all, and there are 2."""
     both = [started("together", file, name) for name in ("one", "two")]

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from depth import deep
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
@@ -151,6 +152,7 @@ def test_the_whole_budget_buys_one_measurement_of_its_epsilon_and_delta():
         pages.measure(rho="1e-5", mechanism="gaussian", name="more")
 
 
+@deep
 def test_a_hundred_counts_and_a_thousand_at_epsilon_1_and_delta_a_millionth():
     """The filter's figures: 45.4 and 143.4, where a sum of epsilons has 141 and 1,414, and Laplace noise 63 and 202."""
     for many, wide in ((100, 45.4), (1000, 143.4)):

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from depth import deeper, often
+from depth import deep, often
 
 import wpinq
 from wpinq.errors import ExactnessError, PlanError
@@ -73,7 +73,7 @@ def test_a_degree_distribution_by_its_accuracy():
         wpinq.degrees.release(people.map("page"))
 
 
-@deeper
+@deep
 def test_a_mean_by_its_accuracy_is_as_near_as_it_was_asked():
     """Each of 200 answers is off by too much with probability 5% at most: more than 25 are, with 10^-4; of 60, 12."""
     people = views()

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
+from depth import deep
 from scipy.stats import binom
 
 import wpinq
@@ -142,6 +143,7 @@ def test_given_keys_are_published_present_or_not_and_cost_nothing():
         m.release(keys=[3])
 
 
+@deep
 def test_the_same_answers_and_no_charge_in_another_process(tmp_path):
     path = tmp_path / "views.csv"
     path.write_text("user,page\n" + "".join(f"{user},{page}\n" for user, page in VIEWS))

@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from depth import deep
 from scipy import stats
 
 from wpinq.core.noise import DiscreteLaplace, GridLaplace, Words, mechanism
@@ -108,6 +109,7 @@ class Nibbles:
         return np.where(low < nibble, np.uint64(0), np.where(low > nibble, np.uint64(ONES), np.uint64(word)))
 
 
+@deep
 def test_ties_keep_the_law_exact() -> None:
     """Chi-squared at 1e-6 on 30,000 draws of which most meet ties, some of them many deep."""
     scale, n = Fraction(7, 3), 30_000

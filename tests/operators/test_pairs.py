@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import polars as pl
 import pytest
-from depth import often, thin
+from depth import deep, often, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import distance, expected, leaves, protected, run_flow, same
@@ -190,7 +190,7 @@ def heavy(count, what, tmp_path):
     return [int(number) for number in done.stdout.split()]
 
 
-@thin(5)
+@deep
 @pytest.mark.parametrize(
     ("count", "what", "bins"),
     [

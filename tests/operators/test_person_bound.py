@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import pytest
 from algebra import BINARY, PAIR, SLACK, UNARY, WHOLE
-from depth import deeper, often
+from depth import deeper, often, thin
 from strategies import evaluate
 
 import wpinq
@@ -301,6 +301,7 @@ WRONG = {
 }
 
 
+@thin(8)
 @pytest.mark.parametrize("rule", WRONG)
 def test_a_wrong_rule_is_found(tables, monkeypatch, rule):
     wrong, likely = WRONG[rule]

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import matplotlib
 import numpy as np
 import pytest
-from depth import thin
+from depth import deep, thin
 from matplotlib.image import imread
 
 from wpinq.errors import SourceError
@@ -147,6 +147,7 @@ def test_the_caption_says_where_noisy_values_end():
     assert second == "Noisy sequence: 3 values."
 
 
+@deep
 def test_millions_of_points_are_thinned(tmp_path):
     sequence = np.sort(np.random.default_rng(3).zipf(1.8, 2_000_000).clip(max=10**5))[::-1].astype(np.int64)
     cdf = np.cumsum(np.bincount(sequence)[:0:-1])[::-1]

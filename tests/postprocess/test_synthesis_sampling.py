@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from depth import thin
+from depth import deep, thin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -165,6 +165,7 @@ def rows(user_degrees, items):
     return np.repeat(np.arange(len(user_degrees)), user_degrees), items
 
 
+@deep
 def test_trading_alone_forgets_where_it_began():
     """From one and the same graph, the trades end anywhere: chi-squared, false-alarm rate 10^-4, seed fixed."""
     degrees = np.array([3, 2, 2, 1])

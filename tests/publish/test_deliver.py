@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 
 import pytest
+from depth import deep
 
 from tests.publish.test_release import PAGES, release, wrote
 from tests.servers import postgres
@@ -152,6 +153,7 @@ def test_the_command_delivers_and_says_where(tmp_path, capsys):
     assert command("--deliver", "--period", "2026-11-20")[0] == 2
 
 
+@deep
 @pytest.mark.slow
 def test_lost_tables_of_postgresql_come_back(tmp_path):
     from adbc_driver_postgresql import dbapi

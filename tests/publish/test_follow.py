@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from depth import deep
 from typer.testing import CliRunner
 
 from wpinq.apps.cli.app import app
@@ -120,6 +121,7 @@ def test_killed_at_durable_steps_it_publishes_each_hour_once():
     assert killed("--stride", "29") >= 4
 
 
+@deep
 @pytest.mark.slow
 def test_killed_at_durable_steps_it_publishes_each_hour_of_a_topic_once():
     pytest.importorskip("confluent_kafka", reason="wpinq[kafka] is not installed")

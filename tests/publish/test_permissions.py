@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from depth import thin
 
 NOBODY = 65534
 FILE = """
@@ -58,6 +59,7 @@ def home():
         shutil.rmtree(place)
 
 
+@thin(3)
 @pytest.mark.parametrize("which", ["sink", "ledger"])
 def test_a_place_without_permission_is_refused_before_the_charge(home, which):
     (home / "closed").mkdir(mode=0o755)

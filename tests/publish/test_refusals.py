@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from depth import deep
 
 from tests.publish.test_release import NOW, PAGES, given, release, wrote
 from tests.servers import postgres
@@ -167,6 +168,7 @@ def server():
         yield url
 
 
+@deep
 def test_postgres_takes_a_period_whole_and_once(server, tmp_path):
     import adbc_driver_postgresql.dbapi as driver
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from depth import thin
 
 import wpinq
 from wpinq.errors import PlanError
@@ -65,6 +66,7 @@ def test_the_size_of_the_corpus_is_known():
     assert len({*ANSWERED, *(line.split(" -> ")[0] for line in REFUSED)}) == 379
 
 
+@thin(4)
 @pytest.mark.parametrize("part", range(8))
 def test_the_corpus_is_answered(part):
     for query in ANSWERED[part::8]:

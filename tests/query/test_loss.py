@@ -4,6 +4,7 @@ import json
 from fractions import Fraction
 
 import pytest
+from depth import deep
 
 import wpinq
 from wpinq.apps.cli import main
@@ -55,6 +56,7 @@ def test_it_is_charged_with_the_query_or_not_at_all():
     assert v._node.data.ledger.spent() == (0, 0)
 
 
+@deep
 def test_intervals_hold_what_is_hidden():
     """Noise of a total and of many groups: 40 questions at 95% each; 8 failures have a probability of 5e-4 at most
     for one number, were intervals no wider than they need be, and the secret is fixed."""

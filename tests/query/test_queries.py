@@ -7,7 +7,7 @@ from fractions import Fraction
 import duckdb
 import polars as pl
 import pytest
-from depth import DEEP, deeper, often, thin
+from depth import DEEP, deep, deeper, often, thin
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import distance, evaluate, leaves
@@ -330,6 +330,7 @@ def test_numbers_are_clamped_to_their_bounds_and_absent_groups_are_answered(tabl
     assert 10 <= middle <= 20
 
 
+@deep
 def test_intervals_of_sums_hold_and_noise_follows_bounds_and_unit():
     """Of 300 intervals of 95% fewer than 265 hold in fewer than 1 of 100,000 runs (binomial tail)."""
     rows = [(f"u{i % 40}", i % 7) for i in range(2400)]

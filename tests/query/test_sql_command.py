@@ -6,6 +6,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
+from depth import deep
 from servers import PASSWORD, postgres
 
 from wpinq.apps.cli import main
@@ -153,6 +154,7 @@ def test_people_and_public_tables(run):
     assert 0 < int(found["press"]) <= people["press"]
 
 
+@deep
 def test_sqlite_and_postgres_answer_alike(run, tmp_path):
     with sqlite3.connect(tmp_path / "shop.db") as connection:
         connection.execute("CREATE TABLE views (user TEXT, page TEXT)")

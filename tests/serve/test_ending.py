@@ -14,6 +14,7 @@ import time
 from fractions import Fraction
 
 import pytest
+from depth import thin
 from serving import CONFIG, SCRIPT, written
 
 from wpinq.apps.serve.tokens import Tokens
@@ -105,6 +106,7 @@ def begun(place, flag, path, body):
     return server, token, asking, answers
 
 
+@thin(2)
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.slow
 def test_a_question_that_cannot_be_interrupted_is_left_and_free_after_the_restart(place, sent):

@@ -5,6 +5,7 @@ import threading
 import tracemalloc
 
 import pytest
+from depth import deep
 from serving import CONFIG, serving, written
 
 from wpinq.apps.serve.kept import Kept, weight
@@ -19,6 +20,7 @@ def table(number):
     return [[f"page {number} {row}", float(row)] for row in range(ROWS)]
 
 
+@deep
 def test_ten_thousand_answers_take_no_more_than_their_bound():
     memory, few = 200_000, 5
 

@@ -16,6 +16,7 @@ from fractions import Fraction
 
 import msgspec
 import pytest
+from depth import deep
 from serving import CONFIG, serving, written
 
 from wpinq.apps.remote import grammar
@@ -322,6 +323,7 @@ def test_a_lying_length_or_two_tokens_are_refused(site):
     assert both.status == 401
 
 
+@deep
 def test_a_server_that_is_killed_charges_nothing_twice_and_answers_the_same(tmp_path):
     """Killed by SIGKILL while questions run; started anew, every question that was charged is free and the same."""
     place = written(tmp_path)

@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from depth import deep
 
 import wpinq
 from wpinq.errors import SourceError
@@ -178,6 +179,7 @@ def test_a_sqlite_file_with_a_damaged_page_is_charged_for_no_question(tmp_path):
     assert not (tmp_path / "l").exists() or wpinq.budget(tmp_path / "l").spent == 0
 
 
+@deep
 def test_a_duckdb_file_with_a_damaged_block_is_charged_for_no_question(tmp_path):
     library = pytest.importorskip("duckdb")
     path = tmp_path / "shop.duckdb"

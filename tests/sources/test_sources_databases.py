@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import polars as pl
 import pytest
-from depth import often
+from depth import deep, often
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from servers import PASSWORD, postgres
@@ -52,6 +52,7 @@ def execute(url):
         run("DROP SCHEMA IF EXISTS shop CASCADE", "DROP TABLE IF EXISTS views CASCADE")
 
 
+@deep
 def test_what_is_computed_is_run_before_anything_is_charged(tmp_path, url, execute):
     execute(
         'CREATE TABLE views ("user" text, n bigint)',

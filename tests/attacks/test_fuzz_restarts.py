@@ -2,7 +2,7 @@
 
 import pytest
 from attacks.fuzz import restarts
-from depth import deep, often
+from depth import deep
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -13,6 +13,6 @@ def test_a_source_that_ends_anywhere_gives_the_answers_of_one_that_does_not(seed
 @deep
 @pytest.mark.slow
 def test_so_do_others_that_merge_and_are_killed_in_earnest():
-    for seed in (8, 23, 119)[: often(3, 1)]:
+    for seed in (8, 23, 119):
         assert not restarts.FUZZER.wrong(seed)
     assert not restarts.killed(restarts.grow(9))

@@ -103,3 +103,19 @@ def test_questions_of_another_data_set_and_answered_ones_do_not_wait(monkeypatch
         thread.join(60)
     assert not waited
     assert (others, found) == ([1, 2], [2, 2])
+
+
+def test_a_run_has_so_many_plans_and_one_of_each_analyst_in_turn(runs, monkeypatch):
+    """Who asks many questions at once does not make another wait for more than a run."""
+    found, _ = runs
+    monkeypatch.setattr("wpinq.core.runs.run.TOGETHER", 4)
+    views = protect()
+    many = [views.filter(f"page <> 'x{n}'").measure(1, analyst="ann") for n in range(7)]
+    few = [views.filter(f"user <> 'x{n}'").measure(1, analyst="ben") for n in range(2)]
+    again = views.filter("page <> 'x0'").measure(1, name="again", analyst="cem")
+    many[0].observe(("bob", "home"))
+    assert [len(roots) for roots in found] == [4] and found[0][0] is many[0].node
+    assert len({one.node for one in few} & set(found[0])) >= 1, "one of each analyst in turn"
+    for one in [*many, *few, again]:
+        one.observe(("bob", "home"))
+    assert max(map(len, found)) == 4 and sum(map(len, found)) == 10, "each plan was computed once"

@@ -10,7 +10,7 @@ from serving import CONFIG, serving, written
 
 from wpinq.apps.serve.kept import Kept, weight
 from wpinq.apps.serve.refusals import RefusedError
-from wpinq.apps.serve.work_queue import Desk
+from wpinq.apps.serve.work_queue import Charged, Desk
 from wpinq.core.ledger import Ledger
 
 ROWS = 100
@@ -27,7 +27,7 @@ def test_ten_thousand_answers_take_no_more_than_their_bound():
     async def asks(count):
         desk = Desk(16, 100_000, memory)
         for number in range(count):
-            await desk.answered("ann", number, lambda number=number: table(number)[:few])
+            await desk.answered("ann", number, lambda number=number: Charged("views", lambda: table(number)[:few]))
         return desk
 
     tracemalloc.start()
@@ -69,8 +69,11 @@ def test_which_answers_are_kept_shows_in_no_refusal():
             runs.append(1)
             return table(1)
 
-        await desk.answered("ann", "key", work)
-        desk.name("name", "key", work)
+        def charge():
+            return Charged("views", work)
+
+        await desk.answered("ann", "key", charge)
+        desk.name("name", "key", charge)
         held = threading.Event()
         waits = asyncio.ensure_future(desk.quoted("ben", held.wait))
         await asyncio.sleep(0)
@@ -89,7 +92,7 @@ def test_only_so_many_names_are_known():
     async def asks():
         desk = Desk(4, 3, 10**6)
         for number in range(5):
-            desk.name(number, number, lambda number=number: [number])
+            desk.name(number, number, lambda number=number: Charged("views", lambda: [number]))
         return [await desk.again(number) for number in range(5)]
 
     assert asyncio.run(asks()) == [None, None, [2], [3], [4]]

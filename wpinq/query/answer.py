@@ -165,8 +165,11 @@ class QuotedSql:
         Raises:
             BudgetError, LedgerError, PlanError: See `commit`; nothing was charged.
         """
+        return self.answer(commit(self.quotes))
+
+    def answer(self, made: list[Any]) -> Answer:
+        """Answer from the charged queries of `quotes`, in their order."""
         asked = self.statement
-        made = commit(self.quotes)
         made, lost_of = made[: len(made) - len(self.losses)], made[len(made) - len(self.losses) :]
         counted: list[Measurement] = made[: len(self.counts)]
         threshold, shown, known = None, None, self.known

@@ -24,6 +24,7 @@ from wpinq.apps.remote.wire import (
 from wpinq.apps.serve.catalogue import Catalogue, Served
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.refusals import RefusedError
+from wpinq.apps.serve.work_queue import Charged
 from wpinq.core import LEVEL, Schema, biases
 from wpinq.exact import exact
 
@@ -122,15 +123,16 @@ async def fit(call: Call[None]) -> Fitted:
     insist_on_opened(catalogue, curves[0])
     cdf, sequence = (one.measurement for one in curves)
 
-    def found() -> Fitted:
-        fitted = reconcile(cdf, sequence)
-        low, high = fitted.band(BAND)
+    def fitted() -> Fitted:
+        fit = reconcile(cdf, sequence)
+        low, high = fit.band(BAND)
         return Fitted(
-            name=name, cdf=fitted.cdf.tolist(), low=low.tolist(), high=high.tolist(),
-            sequence=fitted.sequence.tolist(), level=BAND, distinct=fitted.distinct, records=fitted.records,
+            name=name, cdf=fit.cdf.tolist(), low=low.tolist(), high=high.tolist(), sequence=fit.sequence.tolist(),
+            level=BAND, distinct=fit.distinct, records=fit.records,
         )  # fmt: skip
 
-    return await call.site.desk.answered(call.grant.analyst, ("fit", name, catalogue.versions), found)
+    key = ("fit", name, catalogue.versions)
+    return await call.site.desk.answered(call.grant.analyst, key, lambda: Charged("fit", fitted))
 
 
 OBSERVING = (

@@ -16,6 +16,7 @@ from wpinq.apps.serve.measured import described
 from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.plans import collection
 from wpinq.apps.serve.tokens import Grant
+from wpinq.apps.serve.work_queue import Charged
 from wpinq.core import commit, settle
 from wpinq.errors import PlanError
 
@@ -32,13 +33,17 @@ async def measure(call: Call[Measure]) -> Measured:
         insist_on_cap([quote], grant.analyst, site.catalogue.config.limits)
         return Measured(price=priced([quote], grant.analyst, ["weight"]))
 
-    def charged() -> Served:
+    def charged() -> Charged[Served]:
         quote = _quoted(body, grant, site.catalogue)
         insist_on_cap([quote], grant.analyst, site.catalogue.config.limits)
         (made,) = commit([quote])
-        settle(made)
         (data, *_) = (name for name, one in site.catalogue.data.items() if one.ledger is made.key_owner.ledger)
-        return Served(f"{OWN}{made.question[:32]}", data, body.name or made.node.title, made)
+
+        def answer() -> Served:
+            settle(made)
+            return Served(f"{OWN}{made.question[:32]}", data, body.name or made.node.title, made)
+
+        return Charged(made.key_owner.name, answer)
 
     if body.dry:
         return await site.desk.quoted(grant.analyst, price)

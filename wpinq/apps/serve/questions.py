@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from wpinq import Answer
 from wpinq.apps.remote.bins import value
 from wpinq.apps.remote.pricing import left, priced_sql
 from wpinq.apps.remote.wire import Answered, Budget, Sql
@@ -16,8 +17,9 @@ from wpinq.apps.serve.operations import Call, Operation
 from wpinq.apps.serve.plans import insist_on_limits
 from wpinq.apps.serve.refusals import RefusedError
 from wpinq.apps.serve.tokens import Grant
+from wpinq.apps.serve.work_queue import Charged
 from wpinq.collection import Collection
-from wpinq.core import allowances, sources
+from wpinq.core import allowances, commit, sources
 from wpinq.errors import PlanError
 from wpinq.exact import exact
 from wpinq.query import prepare, quoted
@@ -36,10 +38,11 @@ async def sql(call: Call[Sql]) -> Answered:
         insist_on_cap(asked.quotes, grant.analyst, catalogue.config.limits, asked.lost)
         return Answered(price=priced_sql(asked, grant.analyst))
 
-    def answer() -> Answered:
+    def charged() -> Charged[Answered]:
         asked = _quoted(body, grant, catalogue)
         insist_on_cap(asked.quotes, grant.analyst, catalogue.config.limits, asked.lost)
-        return _answered(asked)
+        made = commit(asked.quotes)
+        return Charged(made[0].key_owner.name, lambda: _answered(asked.answer(made)))
 
     def explain() -> Answered:
         asked = _quoted(msgspec.structs.replace(body, query=explains(body.query) or ""), grant, catalogue)
@@ -53,7 +56,7 @@ async def sql(call: Call[Sql]) -> Answered:
     if body.dry:
         return await call.site.desk.quoted(grant.analyst, price)
     key = (grant.analyst, grant.data, catalogue.versions, msgspec.json.encode(body))
-    return await call.site.desk.answered(grant.analyst, key, answer)
+    return await call.site.desk.answered(grant.analyst, key, charged)
 
 
 async def budget(call: Call[None]) -> Budget:
@@ -123,8 +126,7 @@ def _bounded(tables: Mapping[str, Collection], at_most: int | None) -> Mapping[s
     return rebounded(tables, at_most, None)
 
 
-def _answered(asked: QuotedSql) -> Answered:
-    found = asked.charge()
+def _answered(found: Answer) -> Answered:
     rows, intervals = [list(row) for row in found.rows], [list(row) for row in found.intervals]
     return Answered(columns=list(found.columns), rows=rows, intervals=intervals, about=found.about)
 

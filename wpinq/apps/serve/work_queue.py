@@ -1,5 +1,7 @@
 """Where questions wait to be computed: a few at once, few in the queue, and what was answered is kept for a while.
 
+A question is charged in milliseconds and computed in a pass over its records. So charges have threads of their own, and
+each data set has one that computes: its next run answers all that was charged while the last one went on, in one pass.
 A question goes on when its client gives up, so whoever asks again after a time-out finds its answer, or waits for it.
 """
 
@@ -9,14 +11,29 @@ import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from threading import Semaphore
+from typing import Any, Generic, TypeVar
 
 from wpinq.apps.serve.kept import Kept, weight
 from wpinq.apps.serve.refusals import RefusedError
 
 T = TypeVar("T")
-RUNS, QUOTES = 2, 2
-"""Threads that run dataflows, and threads that only price."""
+RUNS, CHARGES, QUOTES = 2, 4, 2
+"""Data sets that are read at once, and threads that charge, and that only price."""
+
+
+@dataclass(frozen=True)
+class Charged(Generic[T]):
+    """A question that is paid for.
+
+    Attributes:
+        of: What is read for it: questions of one data set wait for each other, and share a pass.
+        answer: Computes the answer.
+    """
+
+    of: Hashable
+    answer: Callable[[], T]
 
 
 class Desk:
@@ -30,10 +47,12 @@ class Desk:
 
     def __init__(self, waiting: int, held: int, memory: int) -> None:
         self._places, self._most = waiting, held
-        self._runs, self._quotes = ThreadPoolExecutor(RUNS, "run"), ThreadPoolExecutor(QUOTES, "quote")
+        self._charges, self._quotes = ThreadPoolExecutor(CHARGES, "charge"), ThreadPoolExecutor(QUOTES, "quote")
+        self._runners: dict[Hashable, ThreadPoolExecutor] = {}
+        self._reading = Semaphore(RUNS)
         self._busy: Counter[str] = Counter()
         self._running: dict[Hashable, asyncio.Future[Any]] = {}
-        self._named: OrderedDict[Hashable, tuple[Hashable, Callable[[], Any]]] = OrderedDict()
+        self._named: OrderedDict[Hashable, tuple[Hashable, Callable[[], Charged[Any]]]] = OrderedDict()
         self.kept = Kept(held, memory)
 
     async def quoted(self, who: str, work: Callable[[], T]) -> T:
@@ -48,8 +67,8 @@ class Desk:
         finally:
             self._leave(who)
 
-    async def answered(self, who: str, key: Hashable, work: Callable[[], T]) -> T:
-        """What some work gives, which is done once for all who ask for the same key.
+    async def answered(self, who: str, key: Hashable, charge: Callable[[], Charged[T]]) -> T:
+        """The answer to a question, which is charged and computed once for all who ask for the same key.
 
         Raises:
             RefusedError: Too much is waiting.
@@ -60,12 +79,12 @@ class Desk:
         running: asyncio.Future[T] | None = self._running.get(key)
         if running is None:
             self._enter(who)
-            running = self._start(key, work, who)
+            running = self._start(key, charge, who)
         return await asyncio.shield(running)
 
-    def name(self, name: Hashable, key: Hashable, work: Callable[[], object]) -> None:
+    def name(self, name: Hashable, key: Hashable, charge: Callable[[], Charged[Any]]) -> None:
         """Let an answer be found by a name, too."""
-        self._named[name] = key, work
+        self._named[name] = key, charge
         self._named.move_to_end(name)
         while len(self._named) > self._most:
             self._named.popitem(last=False)
@@ -79,22 +98,28 @@ class Desk:
         if name not in self._named:
             return None
         self._named.move_to_end(name)
-        key, work = self._named[name]
+        key, charge = self._named[name]
         known = self.kept.get(key)
-        return known if known is not None else await asyncio.shield(self._running.get(key) or self._start(key, work))
+        return known if known is not None else await asyncio.shield(self._running.get(key) or self._start(key, charge))
 
-    def _start(self, key: Hashable, work: Callable[[], T], who: str | None = None) -> asyncio.Future[T]:
-        running = self._running[key] = asyncio.ensure_future(self._run(key, work, who))
+    def _start(self, key: Hashable, charge: Callable[[], Charged[T]], who: str | None = None) -> asyncio.Future[T]:
+        running = self._running[key] = asyncio.ensure_future(self._run(key, charge, who))
         running.add_done_callback(lambda one: one.cancelled() or one.exception())  # told to who asks; never logged
         return running
 
-    async def _run(self, key: Hashable, work: Callable[[], T], who: str | None) -> T:
-        def weighed() -> tuple[T, int]:
-            answer = work()
-            return answer, weight((key, answer))
-
+    async def _run(self, key: Hashable, charge: Callable[[], Charged[T]], who: str | None) -> T:
+        loop = asyncio.get_running_loop()
         try:
-            answer, size = await asyncio.get_running_loop().run_in_executor(self._runs, weighed)
+            charged = await loop.run_in_executor(self._charges, charge)
+
+            def weighed() -> tuple[T, int]:
+                with self._reading:
+                    answer = charged.answer()
+                return answer, weight((key, answer))
+
+            if charged.of not in self._runners:
+                self._runners[charged.of] = ThreadPoolExecutor(1, "run")
+            answer, size = await loop.run_in_executor(self._runners[charged.of], weighed)
             self.kept.put(key, answer, size)
             return answer
         finally:

@@ -127,6 +127,7 @@ class ChargedQuery:
         name: The name of the charge; queries that differ in it alone are independent repetitions.
         key_owner: The data set whose secret keys it.
         question: Its fingerprint in the ledger.
+        analyst: Who asked, where that is known.
         purpose: The purpose for which its random words are derived; no two purposes share them.
     """
 
@@ -135,7 +136,7 @@ class ChargedQuery:
     def __init__(self, quote: Quote[Any]) -> None:
         self.quote = quote
         self.node, self.epsilon, self.scale, self.name = quote.node, quote.epsilon, quote.scale, quote.name
-        self.key_owner, self.question = quote.sources[0], quote.question
+        self.key_owner, self.question, self.analyst = quote.sources[0], quote.question, quote.analyst
         self.rho = quote.rho
         self._histogram: Histogram | None = None
         self._words: Words | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
@@ -38,6 +39,10 @@ class PendingQuery(Protocol):
     def question(self) -> str:
         """Tells it from other queries."""
 
+    @property
+    def analyst(self) -> str | None:
+        """Who asked, where that is known."""
+
     def digest(self, histogram: Histogram) -> int:
         """The keyed digest of what a histogram holds; the same for all queries of its plan."""
 
@@ -48,6 +53,8 @@ class PendingQuery(Protocol):
         """Answer from this histogram, whose digest is sealed, from now on."""
 
 
+TOGETHER = 64
+"""Plans that one run computes at the most: what they hold together is in memory, or spills."""
 _lock = threading.Lock()
 _waiting: WeakSet[PendingQuery] = WeakSet()
 
@@ -75,18 +82,29 @@ def settle(query: PendingQuery) -> None:
         if query.settled:
             return
         with _lock:
-            together = {query} | {
-                entry for entry in _waiting if entry.key_owner is query.key_owner and not entry.settled
-            }
-        plans: dict[Node, list[PendingQuery]] = {query.node: []}  # repetitions of one plan share its histogram
-        for item in sorted(together, key=lambda one: one.question):
-            plans.setdefault(item.node, []).append(item)
+            waiting = [entry for entry in _waiting if entry.key_owner is query.key_owner and not entry.settled]
+        plans = _one_run(query, waiting)
         try:
             _answer(plans)
         except EngineError:
             if len(plans) == 1:
                 raise
             _answer_one_by_one(plans, query)
+
+
+def _one_run(query: PendingQuery, waiting: Iterable[PendingQuery]) -> dict[Node, list[PendingQuery]]:
+    """The plans of the next run, each with the queries that it answers: repetitions of one plan share its histogram.
+
+    It has the query's own plan, and others that wait until there are `TOGETHER`: one of each analyst in turn.
+    """
+    every: dict[Node, list[PendingQuery]] = {query.node: []}
+    turns: dict[str | None, list[Node]] = {}
+    for item in sorted({query, *waiting}, key=lambda one: one.question):
+        if item.node not in every:
+            turns.setdefault(item.analyst, []).append(item.node)
+        every.setdefault(item.node, []).append(item)
+    fair = (node for nodes in zip_longest(*turns.values()) for node in nodes if node is not None)
+    return {node: every[node] for node in (query.node, *islice(fair, TOGETHER - 1))}
 
 
 def answer(answers: Iterable[tuple[PendingQuery, Histogram, int]]) -> None:
